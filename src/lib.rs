@@ -1,30 +1,32 @@
 //! Hooks of an HTC execution point and of a job router, run, tested and explained without any daemon.
 //!
-//! The library behind the seven `htc-*` programs. It reads the same configuration, the same ads and the same
-//! unmodified hook scripts as an HTCondor pool (reference: version 25.14) and does with them what the daemons do.
-//! `ARCHITECTURE.md` holds the full map; this is the short one. All but the command lines stands in crates of their own
-//! (`crates/`), which are here under one roof. A crate depends on those above it in the table only.
+//! This is the library behind the seven `htc-*` programs. It reads the same configuration, the same ads and
+//! the same unmodified hook scripts as an HTCondor pool (reference: version 25.14) and does with them what
+//! the daemons do. `ARCHITECTURE.md` describes the architecture; this is a summary. Everything except the
+//! command lines is in separate crates (`crates/`), which this crate re-exports. A crate depends only on
+//! crates above it in the table.
 //!
-//! | crate | here | what it is |
+//! | crate | here | content |
 //! |---|---|---|
 //! | `htc-classad` | [`classad`] | the ClassAd language |
-//! | `htc-base` | [`text`], [`process`], [`world`], [`time`], [`quirks`], [`job`] | plain data and small text languages; the field's words |
-//! | `htc-os` | [`os`] | the kernel, which knows no slot |
-//! | `htc-config` | [`config`], [`supported`] | the macro configuration; what of it is honoured |
+//! | `htc-base` | [`text`], [`process`], [`world`], [`time`], [`quirks`], [`job`] | plain data, small text formats, HTCondor's terms |
+//! | `htc-os` | [`os`] | access to the kernel, independent of slots and jobs |
+//! | `htc-config` | [`config`], [`supported`] | the macro configuration; which of it is supported |
 //! | `htc-transform` | [`transform`] | ad transforms |
 //! | `htc-user-log` | [`user_log`], [`queue`] | job events; stored ads |
-//! | `htc-hook` | [`hook`], [`transfer`], [`user_policy`], [`journal`] | the hook protocol, file transfer, the policy of jobs, records of what is under way |
-//! | `htc-slot` `htc-starter` `htc-router` | [`slot`], [`starter`], [`shadow`], [`router`] | the machines: pure, one step at a time |
-//! | `htc-runner` | [`runner`] | carries out what the machines ask for |
-//! | `htc-lint` | [`lint`] | what is wrong and told by nobody else |
-//! | `htc-why` | [`why`] | conditions made true and not true, comparisons |
-//! | `htc-simulate` | [`simulate`], [`picture`] | machines played with a manual clock |
-//! | `htc-hook-testing` | [`hook_testing`] | hooks called by themselves |
-//! | this one | `cli` | the only place that knows clap, anyhow, tables, stdout and exit codes |
+//! | `htc-hook` | [`hook`], [`transfer`], [`user_policy`], [`journal`] | the hook protocol, file transfer, job policies, records of actions in progress |
+//! | `htc-slot` `htc-starter` `htc-router` | [`slot`], [`starter`], [`shadow`], [`router`] | state machines: pure, one step at a time |
+//! | `htc-runner` | [`runner`] | execution of the state machines' actions |
+//! | `htc-lint` | [`lint`] | mistakes that HTCondor does not report |
+//! | `htc-why` | [`why`] | conditions made true and false, comparisons |
+//! | `htc-simulate` | [`simulate`], [`picture`] | simulation of the state machines with a manual clock |
+//! | `htc-hook-testing` | [`hook_testing`] | calls of single hooks |
+//! | this crate | `cli` | the only module that uses clap, anyhow, tables, standard output and exit statuses |
 //!
-//! Invariants, each held by a test or by Cargo: no I/O and no clock below `htc-runner` except in `htc-os` (everything outside
-//! comes through [`world::World`]); evaluation is total; parsing reports every error with its span and never aborts; a machine is
-//! `step(now, event) -> actions`; an attribute nobody knows survives every stage with its spelling; bytes are kept.
+//! Invariants, each enforced by a test or by Cargo: no I/O and no clock below `htc-runner` except in `htc-os`
+//! (all outside state comes through [`world::World`]); evaluation is total; parsing reports every error with
+//! its span and never aborts; a state machine is `step(now, event) -> actions`; an unknown attribute survives
+//! every stage with its spelling; bytes are preserved.
 
 pub use htc_base::{job, process, quirks, text, time, world};
 pub use htc_classad as classad;

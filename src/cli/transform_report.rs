@@ -1,4 +1,4 @@
-//! How transforms tell of themselves: problems with carets on standard error, the reference's `-verbose` lines.
+//! Reports of transforms: problems with carets on standard error, and the reference's `-verbose` lines.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::transform::{
     Transform, TransformEvent, TransformFailure, TransformLoadError, TransformProblem, TransformRequirements,
 };
 
-/// A failure with its place.
+/// Returns the problem for a failed transform, with its place.
 pub(super) fn failure_problem(failure: &TransformFailure, status: Status) -> anyhow::Error {
     let problem = CliProblem::new(status, failure.to_string());
     let span = failure.line.span(failure.at.0, failure.at.1);
@@ -33,7 +33,7 @@ pub(super) fn failure_problem(failure: &TransformFailure, status: Status) -> any
     problem.maybe_hint(hint).into()
 }
 
-/// A text that is no transform.
+/// Returns the problem for a text that is not a valid transform.
 pub(super) fn load_problem(error: &TransformLoadError, status: Status) -> anyhow::Error {
     let TransformLoadError::Requirements { reason, line, span, text, .. } = error;
     let problem = CliProblem::new(status, format!("REQUIREMENTS: {reason}"));
@@ -45,7 +45,8 @@ pub(super) fn load_problem(error: &TransformLoadError, status: Status) -> anyhow
     problem.into()
 }
 
-/// A problem with its place: in the file where no macro stands before it, else in the expanded text.
+/// Returns the problem of a statement, with its place: in the file if no macro precedes it, otherwise in the
+/// expanded text.
 pub(super) fn statement_problem(
     line: &RuleLine,
     problem: &TransformProblem,
@@ -66,13 +67,13 @@ pub(super) fn statement_problem(
     if points { told.hint("the line above is shown after macro expansion").into() } else { told.into() }
 }
 
-/// Tells problems on standard error and nothing else.
+/// Observer that only reports problems on standard error.
 pub(super) struct StderrObserver<'a> {
     program: &'a Program,
 }
 
 impl<'a> StderrObserver<'a> {
-    /// For this program.
+    /// Creates an observer for this program.
     pub(super) fn new(program: &'a Program) -> Self {
         StderrObserver { program }
     }
@@ -94,7 +95,8 @@ impl Observer for StderrObserver<'_> {
     }
 }
 
-/// The lines of `condor_transform_ads -verbose`, which go to standard output before the ad.
+/// Recorder of the lines of `condor_transform_ads -verbose`, which are printed to standard output before the
+/// ad.
 pub(super) struct VerboseObserver<'a> {
     stderr: StderrObserver<'a>,
     verbose: bool,
@@ -102,12 +104,12 @@ pub(super) struct VerboseObserver<'a> {
 }
 
 impl<'a> VerboseObserver<'a> {
-    /// Without `verbose` only problems are told.
+    /// Creates an observer; if `verbose` is false, it only reports problems.
     pub(super) fn new(program: &'a Program, verbose: bool) -> Self {
         VerboseObserver { stderr: StderrObserver::new(program), verbose, lines: Vec::new() }
     }
 
-    /// The lines so far.
+    /// Returns and removes the recorded lines.
     pub(super) fn take_lines(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.lines)
     }
@@ -154,10 +156,10 @@ impl Observer for VerboseObserver<'_> {
     }
 }
 
-/// The story of a transform, a line a step.
+/// Recorder of the steps of a transform as text, one line per step.
 #[derive(Default)]
 pub(super) struct StoryObserver {
-    /// The text so far.
+    /// Recorded text.
     pub text: String,
 }
 
@@ -213,15 +215,15 @@ impl Observer for StoryObserver {
     }
 }
 
-/// The story of a transform as records for programs.
+/// Recorder of the steps of a transform as JSON.
 #[derive(Default)]
 pub(super) struct StepRecorder {
-    /// One for each step.
+    /// Records, one per step.
     pub records: Vec<serde_json::Value>,
 }
 
 impl StepRecorder {
-    /// A transform whose REQUIREMENTS are not true.
+    /// Records a transform whose REQUIREMENTS are not true.
     pub(super) fn record_skipped(
         &mut self,
         transform: &Transform,
@@ -284,13 +286,13 @@ fn lossy_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What became of an ad, attribute by attribute, in the order of their names.
+/// Changes of an ad, sorted by attribute name.
 pub(super) struct AdDifference {
     changes: Vec<(String, Option<String>, Option<String>)>,
 }
 
 impl AdDifference {
-    /// The difference between two states of an ad.
+    /// Returns the difference between two states of an ad.
     pub(super) fn between(before: &ClassAd, after: &ClassAd) -> Self {
         let mut changes = Vec::new();
         for (name, old) in before.sorted() {
@@ -309,7 +311,7 @@ impl AdDifference {
         AdDifference { changes }
     }
 
-    /// A list of objects with name, old and new.
+    /// Returns a list of objects with the name, old and new value.
     pub(super) fn to_json(&self) -> serde_json::Value {
         let record = |(name, old, new): &(String, Option<String>, Option<String>)| json!({ "attribute": name, "old": old, "new": new });
         self.changes.iter().map(record).collect()
@@ -330,7 +332,7 @@ impl std::fmt::Display for AdDifference {
     }
 }
 
-/// An ad as one line of JSON.
+/// Formats an ad as one line of JSON.
 pub(super) fn ad_to_json_line(ad: &ClassAd) -> Vec<u8> {
     let mut out = Vec::new();
     json::push(ad, json::JsonLayout::OneLine, &mut out);
@@ -340,7 +342,7 @@ pub(super) fn ad_to_json_line(ad: &ClassAd) -> Vec<u8> {
     out
 }
 
-/// A finding of the linter as a message with its place.
+/// Returns the problem for a finding of the linter, with its place.
 pub(super) fn finding_problem(
     finding: &crate::lint::transforms::TransformFinding,
     status: Status,

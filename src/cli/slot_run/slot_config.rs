@@ -43,7 +43,7 @@ pub(super) struct HypotheticalMachine<'a> {
 }
 
 impl HypotheticalMachine<'_> {
-    /// What has set a knob that stands above all files: the command line, or the file of the machine.
+    /// Returns what set a parameter that overrides all files: the command line, or the machine's file.
     fn setting_location(&self, knob: &str, options: &ConfigOptions) -> String {
         let is_it = |name: &String| name.eq_ignore_ascii_case(knob);
         let own = self.knobs.iter().find(|(name, _)| is_it(name));
@@ -53,10 +53,10 @@ impl HypotheticalMachine<'_> {
     }
 }
 
-/// What sets the knobs of the command line.
+/// Option that sets parameters on the command line.
 pub(super) const COMMAND_LINE: &str = "--set-knob";
 
-/// As [`load`], for a machine that is made up: nothing of this one is looked for.
+/// Loads the slots of a hypothetical machine, as [`load`] does, but without measuring this machine.
 pub(super) fn load_hypothetical(
     cli: &SlotRunCli,
     machine: &HypotheticalMachine<'_>,
@@ -82,25 +82,26 @@ pub(super) fn load_hypothetical(
         configure(&config, &*world, &around, cli.quirks.quirks, run_limits(cli)).map_err(told)?;
     warnings.extend(configured.warnings);
     let mut settings = configured.settings;
-    // A machine that is made up can do what HIBERNATE asks for.
+    // A hypothetical machine can sleep in every state that HIBERNATE asks for.
     settings.power.allowed = true;
     settings.power.sleeps_if_unwakeable = true;
     Ok(LoadedSlots { config, world, around, settings, warnings, sleeper: None })
 }
 
-/// Reads the configuration and lays the slots out. Programs are killed when the time of `--timeout` is over.
+/// Reads the configuration and creates the slots. Programs are killed when the time of `--timeout` has
+/// passed.
 pub(super) fn load(cli: &SlotRunCli) -> anyhow::Result<LoadedSlots> {
     load_or_time_out(cli, None, true)
 }
 
-/// As [`load`], for slots that are only asked: that EXECUTE is missing here is told, and does not keep them
-/// from answering. `file` is read in place of `--config-file`.
+/// Loads slots for queries, as [`load`] does: a missing EXECUTE is only a warning. `file` replaces
+/// `--config-file`.
 pub(super) fn load_for_query(cli: &SlotRunCli, file: Option<&Path>) -> anyhow::Result<LoadedSlots> {
     load_or_time_out(cli, file, false)
 }
 
-/// A program that was killed since the time is over is what everything else follows from; it is among what
-/// was said.
+/// Loads the slots, or reports the time-out if a program was killed by it, because all later errors follow
+/// from that; the last error is included.
 fn load_or_time_out(cli: &SlotRunCli, file: Option<&Path>, to_run: bool) -> anyhow::Result<LoadedSlots> {
     let world = RealWorld::new().with_command_deadline(cli.end);
     let cut = world.timeout_flag();
@@ -146,10 +147,10 @@ fn load_in_world(
     Ok(LoadedSlots { config, world, around, settings: configured.settings, warnings, sleeper })
 }
 
-/// The most that is read of an answer of the program that looks for GPUs, in bytes.
+/// Maximum number of bytes that are read of the output of the GPU discovery program.
 const MAX_GPU_OUTPUT: u64 = 1 << 20;
 
-/// What stands in the file of `--gpus`, which must be such an answer.
+/// Reads the file of `--gpus`, which must contain output of the GPU discovery program.
 fn read_gpu_file(path: &Path) -> anyhow::Result<String> {
     let file = || format!("{}", path.display());
     let bytes = RealWorld::new()
@@ -188,7 +189,7 @@ pub(super) fn read_config(
     }
 }
 
-/// The program that runs jobs.
+/// Returns the program that runs jobs.
 pub(super) fn starter_path(
     cli: &SlotRunCli,
     config: &Config,
@@ -216,21 +217,21 @@ pub(super) fn run_limits(cli: &SlotRunCli) -> ExitLimits {
     }
 }
 
-/// A failure to make slots, with its place.
+/// Returns the problem for slots that cannot be created, with its place.
 pub(super) fn slot_config_problem(error: ConfigureError) -> anyhow::Error {
     slot_config_problem_with(error, &|_| COMMAND_LINE.to_owned())
 }
 
-/// The same, where `setter` says what has set a knob that stands above all files.
+/// Does the same; `setter` returns what set a parameter that overrides all files.
 fn slot_config_problem_with(error: ConfigureError, setter: &dyn Fn(&str) -> String) -> anyhow::Error {
     let mut message = error.to_string();
     if let ConfigureError::Parameter { name, origin, excerpt, .. } = &error {
         if let Some(origin) = origin {
-            // The words of the reference for what stands above all files.
+            // The reference's word for settings that override all files.
             message = format!("{}: {message}", origin.to_string().replace("<Over>", &setter(name)));
         }
         if let Some(excerpt) = excerpt {
-            // What is wrong is said already.
+            // The first line is part of the message.
             let said = excerpt.lines().next().is_some_and(|line| message.ends_with(line.trim()));
             for line in excerpt.lines().skip(usize::from(said)) {
                 message += "\n    ";
@@ -241,13 +242,13 @@ fn slot_config_problem_with(error: ConfigureError, setter: &dyn Fn(&str) -> Stri
     Problem::unreadable(message).into()
 }
 
-/// The directory that a knob names.
+/// Returns the directory that a parameter names.
 pub(super) fn param_directory(config: &Config, world: &dyn World, name: &str) -> Option<PathBuf> {
     let setting = config.view(world).string(name).ok().flatten()?;
     Some(Path::new(&*setting.value.to_os_str_lossy()).to_owned())
 }
 
-/// Tells warnings once each.
+/// Prints each warning once.
 pub(super) fn warn_once(session: &ProgramContext, warnings: &[String]) {
     for warning in warnings {
         session.warn(warning);

@@ -1,4 +1,4 @@
-//! What the slots of a running execution point do: a table, once or again and again.
+//! Status of the slots of a running execution point: a table, once or repeatedly.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::os::clock;
 use crate::runner::slot::{ActiveDrain, SlotControlAnswer, SlotStatus};
 use crate::text::control_characters::escape_control_characters;
 
-/// Clears a terminal and goes to its beginning.
+/// Clears a terminal and moves the cursor to its beginning.
 const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
 
-/// Shows it, and again as long as somebody answers where that is wanted.
+/// Prints the status once, or with `--watch` repeatedly until the execution point ends.
 pub(super) fn show(
     cli: &SlotRunCli,
     options: &SlotStatusOptions,
@@ -35,13 +35,13 @@ pub(super) fn show(
         std::thread::sleep(pause.max(Duration::from_millis(100)));
         answer = match ask() {
             Ok(answer) => answer,
-            // It has ended.
+            // The execution point has ended.
             Err(_) => return Ok(()),
         };
     }
 }
 
-/// The slots as a table below what is to be known of a drain, or as JSON.
+/// Formats the slots as a table below the line about a drain, or as JSON.
 fn render_page(cli: &SlotRunCli, answer: SlotControlAnswer, slot: Option<&str>) -> anyhow::Result<String> {
     let wanted = |id: &str| slot.is_none_or(|slot| slot.eq_ignore_ascii_case(id));
     let SlotControlAnswer { drain, slots, .. } = answer;
@@ -83,7 +83,7 @@ fn render_page(cli: &SlotRunCli, answer: SlotControlAnswer, slot: Option<&str>) 
     Ok(above + &render_table(&columns, rows, Painter::stdout(cli.output.color)))
 }
 
-/// Who drains, since when and until when.
+/// Describes a drain: its requester, start and end.
 fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
     let now = clock::now().epoch();
     let since = (now - drain.since).max(0);
@@ -94,7 +94,7 @@ fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
     };
     let then = drain.on_completion.name().map_or_else(String::new, |then| format!(", then {then}"));
     let start = drain.start.as_ref().map_or_else(String::new, |start| format!("; START meanwhile: {start}"));
-    // Whoever drains may have written more than a line.
+    // The reason of a drain may contain newlines.
     let reason = escape_control_characters(&drain.reason);
     let (how, id, by, drained) = (drain.how.name(), drain.request_id, &drain.by, drain.drained);
     format!(

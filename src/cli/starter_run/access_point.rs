@@ -1,4 +1,4 @@
-//! `--as shadow`: the access point's part for one job, and the helper that moves its files.
+//! `--as shadow`: the access point's part for one job, and the helper that transfers its files.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -34,7 +34,7 @@ use crate::starter::job_info::JobInfo;
 use crate::transfer::TransferTask;
 use crate::world::World;
 
-/// The helper: a task on standard input, what came of it on standard output.
+/// Runs the helper: reads a task from standard input, and writes its result to standard output.
 pub(super) fn run_transfer_helper() -> anyhow::Result<Status> {
     let mut text = Vec::new();
     std::io::stdin().lock().read_to_end(&mut text).context("cannot read what is to be moved")?;
@@ -48,7 +48,8 @@ pub(super) fn run_transfer_helper() -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// How a starter of the local universe tells its queue (`JICLocalSchedd::retryJobCleanup`).
+/// Retries with which a starter of the local universe reports to its queue
+/// (`JICLocalSchedd::retryJobCleanup`).
 struct CleanupRetries {
     /// LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES.
     tries: i64,
@@ -68,7 +69,7 @@ impl CleanupRetries {
         })
     }
 
-    /// Waits for the next try; false when somebody asks for the end meanwhile.
+    /// Waits until the next try; returns false if the end is requested meanwhile.
     fn wait(
         &self,
         error: &std::io::Error,
@@ -92,7 +93,7 @@ impl CleanupRetries {
     }
 }
 
-/// What a job is played with.
+/// Inputs of a run with an access point.
 pub(super) struct JobPlaySetup<'w> {
     pub(super) view: &'w ConfigView<'w>,
     pub(super) world: &'w dyn World,
@@ -100,12 +101,12 @@ pub(super) struct JobPlaySetup<'w> {
     pub(super) machine: Option<ClassAd>,
     pub(super) until: RunLimit,
     pub(super) local: bool,
-    /// Where a job keeps files for its next run.
+    /// Directory in which a job keeps files for its next run.
     pub(super) spool: Option<&'w Path>,
 }
 
 impl StarterInvocation<'_> {
-    /// Plays the job and prints its ad as the queue would have it. `request` makes the request of one run.
+    /// Runs the job and prints its ad as it would be in the queue. `request` creates the request of one run.
     pub(super) fn play_job<'w>(
         &self,
         setup: JobPlaySetup<'w>,
@@ -117,7 +118,7 @@ impl StarterInvocation<'_> {
         if local {
             check_local_universe(&setup.ad, world, session)?;
         }
-        // What no run could be planned with is told before anything happens.
+        // Errors that prevent every run are reported before anything else happens.
         if let Err(error) = plan(request(setup.ad.clone()), view) {
             return self.report_refusal(&error, session);
         }
@@ -130,7 +131,7 @@ impl StarterInvocation<'_> {
         let quiet = self.cli.output.quiet;
         let mut told = Vec::new();
         let mut say = |line: &str| {
-            // Each run would say the same again.
+            // Each run would repeat the message.
             if !quiet && !told.iter().any(|known| known == line) {
                 session.warn(line);
                 told.push(line.to_owned());
@@ -154,7 +155,7 @@ impl StarterInvocation<'_> {
         outcome.last_run.as_ref().map_or(Ok(status), |last| self.status_with_result_ad(last, status, session))
     }
 
-    /// What the play begins with; it is not controlled yet.
+    /// Prepares the run; it has no control socket yet.
     fn prepare_play<'w>(
         &self,
         setup: JobPlaySetup<'w>,
@@ -223,7 +224,7 @@ impl StarterInvocation<'_> {
         })
     }
 
-    /// Prints the job's ad as the queue would have it. A starter of the local universe tries that again and again.
+    /// Prints the job ad as it would be in the queue. For the local universe this is retried.
     fn print_queue_ad(
         &self,
         ad: &ClassAd,
@@ -269,7 +270,7 @@ impl StarterInvocation<'_> {
         }
     }
 
-    /// Whether a starter of the local universe missed the time at which its job was to begin.
+    /// Returns true if a starter of the local universe missed the job's deferral time.
     fn has_missed_deferral(&self, outcome: &shadow::ShadowRunOutcome) -> bool {
         let code = context_of(&outcome.ad).int("HoldReasonCode");
         self.cli.job.played_as == StarterRole::Local
@@ -287,14 +288,14 @@ impl StarterInvocation<'_> {
                 false => shadow_exit_status(status),
             }),
             (Some(JobStatus::COMPLETED), Some(Exit::Code(0)) | None) => Status::Done,
-            // Its last run was none (SkipIfDataflow).
+            // The last run was skipped (SkipIfDataflow).
             (Some(JobStatus::COMPLETED), _) if is_dataflow_job_skipped(&outcome.ad) => Status::Done,
             _ => Status::No,
         }
     }
 }
 
-/// What is evaluated in an ad, with this machine around it.
+/// Returns a context in which expressions of an ad can be evaluated on this machine.
 fn context_of(ad: &ClassAd) -> Context<'_> {
     Context::new(&System).my(ad)
 }
@@ -303,11 +304,12 @@ fn is_dataflow_job_skipped(ad: &ClassAd) -> bool {
     context_of(ad).boolean("DataflowJobSkipped") == Some(true)
 }
 
-/// What a starter of the local universe ends with when the job's time to begin has passed.
+/// Exit status of a starter of the local universe that missed the job's deferral time.
 const JOB_MISSED_DEFERRAL_TIME: u8 = 114;
 
-/// Whose account the job is played as, none where that is our own, and the group that this account is to have and has not. Before
-/// anything is written: root writes no log and calls no hook for who wrote an ad.
+/// Returns the account of the job, or `None` if it is our own, and a required group that this account is not
+/// in. Called before anything is written, because root must not write logs or call hooks for an unknown
+/// account.
 fn job_account(
     setup: &JobPlaySetup<'_>,
     first: &RunRequest<'_>,
@@ -331,7 +333,7 @@ fn job_account(
     })
 }
 
-/// The name of a slot with its host.
+/// Returns the name of a slot including its host.
 fn full_slot_name(name: &BString, host: &str) -> BString {
     match name.as_slice() {
         b"" => format!("slot1@{host}").into(),
@@ -340,7 +342,7 @@ fn full_slot_name(name: &BString, host: &str) -> BString {
     }
 }
 
-/// What a shadow ends with (`exit.h`).
+/// Returns the exit status of a shadow (`exit.h`).
 fn shadow_exit_status(status: Option<i64>) -> u8 {
     match status {
         Some(JobStatus::COMPLETED) => 100,
@@ -350,7 +352,8 @@ fn shadow_exit_status(status: Option<i64>) -> u8 {
     }
 }
 
-/// A schedd runs nothing else itself than jobs of the local universe (`JICLocalSchedd::initJobInfo`), and mails their users.
+/// Checks the universe: a schedd itself runs only jobs of the local universe (`JICLocalSchedd::initJobInfo`).
+/// Warns about mail to their users.
 fn check_local_universe(ad: &ClassAd, world: &dyn World, session: &ProgramContext) -> anyhow::Result<()> {
     let int = |name: &str| Context::new(world).my(ad).int(name);
     match int(attr::JOB_UNIVERSE) {
@@ -372,7 +375,7 @@ fn check_local_universe(ad: &ClassAd, world: &dyn World, session: &ProgramContex
     Ok(())
 }
 
-/// The job as its log knows it.
+/// Returns the job information that its log needs.
 fn job_info_of(ad: &ClassAd, world: &dyn World) -> JobInfo {
     let context = || Context::new(world).my(ad);
     JobInfo {
@@ -383,12 +386,12 @@ fn job_info_of(ad: &ClassAd, world: &dyn World) -> JobInfo {
     }
 }
 
-/// Whether the queue has no more to do with the job: what it kept is removed then.
+/// Returns true if the job has left the queue, so that its spooled files can be removed.
 fn has_left_queue(ad: &ClassAd) -> bool {
     matches!(context_of(ad).int(attr::JOB_STATUS), Some(JobStatus::COMPLETED | JobStatus::REMOVED))
 }
 
-/// What the last run left for one that does not come goes with the directory that keeps it.
+/// Warns about files that the last run kept for a next one: they are removed with their directory.
 fn warn_of_kept_files(spool: &Path, session: &ProgramContext) {
     let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|entry| format!("{:?}", entry.file_name())).collect();

@@ -1,10 +1,10 @@
-//! Ads that are finished, in the form that is wanted of them.
+//! Output of finished ads in the requested format.
 
 use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::format::long;
 use crate::cli::common::AdFormat;
 
-/// Ads, each given in the long form, one behind the other: an array, objects of a line each, or as they are.
+/// Formats ads given in the long form: as an array, as one object per line, or unchanged.
 pub(super) fn render_ad_list<'a>(form: Option<AdFormat>, ads: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut text = Vec::new();
     let mut count = 0_u32;

@@ -1,4 +1,4 @@
-//! `--classad`: what this starter can do, as a startd asks it.
+//! `--classad`: prints the capabilities of this starter, as a startd queries them.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::classad::Value;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::starter::{CapabilityError, StarterCapabilities};
 
-/// What a starter tells of what it can do (`-classad`).
+/// Prints the capabilities of the starter (`-classad`).
 pub(super) fn print_capabilities(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let world = cli.clock.world();
     let config = load(cli, false, &world, session)?;

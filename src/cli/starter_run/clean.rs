@@ -1,4 +1,4 @@
-//! `--clean`: what starters that were killed have left goes.
+//! `--clean`: removes leftovers of starters that were killed.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::runner::starter::{ExecuteCleaner, read_execute_directory};
 use crate::starter::container::ContainerParameters;
 use crate::starter::volume_group::VolumeGroup;
 
-/// Removes what starters that were killed have left (`--clean`): 1 where something stays.
+/// Removes leftovers of starters that were killed (`--clean`): status 1 if something remains.
 pub(super) fn clean(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let world = cli.clock.world();
     let config = load(cli, false, &world, session)?;

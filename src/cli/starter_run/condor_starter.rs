@@ -1,4 +1,4 @@
-//! `condor_starter`'s own command line (`starter_v61_main.cpp`, `daemon_core_main.cpp`).
+//! Command line of `condor_starter` (`starter_v61_main.cpp`, `daemon_core_main.cpp`).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,12 +11,12 @@ use super::starter_invocation::StarterInvocation;
 use crate::config::version::{PLATFORM_LINE, VERSION_LINE};
 use crate::starter::EXCEPTION_STATUS;
 
-/// Runs as the tool; its statuses are the reference's.
+/// Runs as the tool, with the reference's exit statuses.
 pub(super) fn run_as_condor_starter(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
-    // All that is wrong with a command line ends with 1.
+    // Every error in the command line ends with status 1.
     let wrong = |error: anyhow::Error| {
         session.report(&error);
-        // An exception has a status of its own.
+        // An exception has its own status.
         Ok(match exit_status_of(&error) {
             Status::Tool(status) => Status::Tool(status),
             _ => Status::Tool(1),
@@ -31,7 +31,7 @@ pub(super) fn run_as_condor_starter(words: &[OsString], session: &ProgramContext
     {
         return capabilities::print_capabilities(&cli, session);
     }
-    // What the slot runner says names the slot in events alone.
+    // The slot name from the slot runner is only used in events.
     let slot = cli.job.slot_name.take();
     let mut pid_file = None;
     let rest = match take_daemon_options(words, &mut cli, &mut pid_file) {
@@ -46,13 +46,13 @@ pub(super) fn run_as_condor_starter(words: &[OsString], session: &ProgramContext
     if let Err(error) = parse_starter_options(rest, &mut cli) {
         return wrong(error);
     }
-    // As long as it runs, whatever comes of it.
+    // The file exists while the starter runs, whatever the outcome.
     let _there = pid_file.and_then(|path| PidFile::write(path, session));
     StarterInvocation { cli: &cli, ads_given: false, as_tool: true, slot }.run(session)
 }
 
-/// The options of all daemons, which come first and are taken away; the first other word ends them. `None`: the version is
-/// asked for, whatever stands behind.
+/// Parses the options of all daemons, which come first; the first other word ends them. Returns `None` if the
+/// version is requested, whatever follows.
 fn take_daemon_options<'a>(
     mut words: &'a [OsString],
     cli: &mut StarterRunCli,
@@ -99,11 +99,11 @@ fn take_daemon_options<'a>(
     Ok(Some(words))
 }
 
-/// The file of `-pidfile`, which goes when the daemon does (`drop_pid_file`, `clean_files`).
+/// File of `-pidfile`, which is removed when the daemon ends (`drop_pid_file`, `clean_files`).
 struct PidFile(PathBuf);
 
 impl PidFile {
-    /// Writes it; one that cannot be written is told and ends nothing.
+    /// Writes the file; a failure is only reported.
     fn write(path: PathBuf, session: &ProgramContext) -> Option<Self> {
         match std::fs::write(&path, format!("{}\n", std::process::id())) {
             Ok(()) => Some(PidFile(path)),
@@ -121,7 +121,8 @@ impl Drop for PidFile {
     }
 }
 
-/// `-kill FILE`: HTCondor 25.14 ends the daemon whose process id the file holds. No process is ended here for what stands in a file.
+/// Returns the error for `-kill FILE`: HTCondor 25.14 ends the daemon whose process ID is in the file. Here,
+/// no process is ended because of the content of a file.
 fn refuse_kill_option(file: Option<&OsString>) -> anyhow::Error {
     let Some(file) = file else { return Problem::usage("-kill needs another argument").into() };
     match std::fs::File::open(file) {
@@ -136,7 +137,8 @@ fn refuse_kill_option(file: Option<&OsString>) -> anyhow::Error {
     }
 }
 
-/// The job options behind `-job-`: the letters are tried in this order, and any beginning of a name will do.
+/// Names of the job options that start with `-job-`: they are tried in this order, and any prefix of a name
+/// is accepted.
 const JOB_OPTION_NAMES: &[&str] = &[
     "-job-cluster",
     "-job-keyword",
@@ -169,7 +171,8 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
         if starts("-header") {
             cli.job.header = Some(value("-header")?.to_string_lossy().into_owned());
         } else if starts("-gridshell") {
-            // What is left of Globus in 25.14: neither a scratch directory nor its removal, the job's file made executable.
+            // The remaining effect of Globus in 25.14: no scratch directory, no removal, and the job's file
+            // is made executable.
             let message = "-gridshell: HTCondor 25.14 would run the job in the present directory and leave that as it is; \
                            here each job has a directory of its own";
             return Err(Problem::usage(message).hint("leave the word out, and set Iwd").into());
@@ -182,7 +185,7 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
                 )
                 .into());
             }
-            // A starter of the local universe; its schedd is played.
+            // A starter of the local universe; this program acts as its schedd.
             cli.job.played_as = StarterRole::Local;
         } else if text.len() >= 4 && starts("-slot-name") {
             cli.job.slot_name = Some(value("-slot-name")?.clone());
@@ -195,7 +198,8 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
     check_option_conflicts(cli, shadow, any)
 }
 
-/// Whether a text has the form of a daemon's address, `<host:port>` with or without more behind it (`is_valid_sinful`).
+/// Returns true if a text has the form of a daemon's address: `<host:port>`, possibly with parameters
+/// (`is_valid_sinful`).
 fn is_address(text: &[u8]) -> bool {
     let inner = text.strip_prefix(b"<").and_then(|text| text.strip_suffix(b">"));
     let Some(inner) = inner else { return false };
@@ -244,7 +248,7 @@ fn set_job_option(cli: &mut StarterRunCli, name: &str, value: OsString) -> anyho
     Ok(())
 }
 
-/// What cannot go together.
+/// Refuses options that exclude each other.
 fn check_option_conflicts(cli: &StarterRunCli, shadow: Option<&OsString>, any: bool) -> anyhow::Result<()> {
     let job = &cli.job;
     let problem = match shadow {

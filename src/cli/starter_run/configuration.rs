@@ -1,4 +1,4 @@
-//! The configuration of a starter.
+//! Configuration of a starter.
 
 use bstr::ByteSlice;
 
@@ -7,7 +7,8 @@ use crate::cli::common::{Problem, ProgramContext, is_missing_config};
 use crate::config::{CommandPolicy, Config, LookupContext};
 use crate::world::World;
 
-/// The configuration; where there is none at all the defaults do, unless the reference's own behaviour is wanted.
+/// Loads the configuration. If there is none, the defaults are used, unless the reference's behaviour is
+/// requested.
 pub(super) fn load(
     cli: &StarterRunCli,
     strict: bool,

@@ -1,4 +1,4 @@
-//! Speaking to a starter that runs, and the socket by which it is spoken to.
+//! Requests to a running starter, and the socket for them.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::os::Reactor;
 use crate::runner::control::ControlSocket;
 use crate::runner::starter::{StarterOrder, listen, send_order as ask_starter};
 
-/// `--ask WORD`: the starter that listens at `--control` is asked.
+/// Sends the request of `--ask WORD` to the starter that listens at `--control`.
 pub(super) fn query_starter(cli: &StarterRunCli, word: &str) -> anyhow::Result<Status> {
     let job = &cli.job;
     let socket = job.control.clone().unwrap_or_default();
@@ -33,7 +33,7 @@ pub(super) fn query_starter(cli: &StarterRunCli, word: &str) -> anyhow::Result<S
     Ok(Status::Done)
 }
 
-/// The socket of `--control`, if there is to be one.
+/// Opens the socket of `--control`, if it is given.
 pub(super) fn socket(path: Option<&PathBuf>, reactor: &mut Reactor) -> anyhow::Result<Option<ControlSocket>> {
     let Some(path) = path else { return Ok(None) };
     let control = listen(path, reactor).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Reading the job's ad, and the slot's.
+//! Reading of the job ad and the slot ad.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::classad::{ClassAd, Dialect};
 use crate::os::read_whole;
 use crate::starter::job_source::{self, ParsedJobFile};
 
-/// Text of ads, and where it comes from.
+/// Text of ads, with its origin.
 pub(super) struct AdText {
     pub(super) text: Vec<u8>,
     pub(super) name: String,
@@ -41,10 +41,11 @@ pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<
     Ok(AdText { text, name, is_list })
 }
 
-/// The job's ad: long form as the starter reads it, or unless `lines_only` one ad in any other form.
+/// Parses the job ad: in the long form as the starter reads it, or, unless `lines_only` is set, in any other
+/// format.
 ///
 /// # Errors
-/// No ad, or with `strict` a line that is none.
+/// Returns an error if there is no ad, or with `strict` if a line is malformed.
 pub(super) fn read_job_ad(
     text: &[u8],
     name: &str,
@@ -101,7 +102,7 @@ fn read_first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow
     }
 }
 
-/// The first ad of a file.
+/// Reads the first ad of a file.
 pub(super) fn read_slot_ad(
     path: &Path,
     dialect: Dialect,

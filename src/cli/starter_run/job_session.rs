@@ -1,4 +1,4 @@
-//! One run: configuration, ad, plan, loop, and what is printed of it.
+//! One run: configuration, ad, plan, event loop, and output.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -37,7 +37,8 @@ use crate::starter::unsupported::AccessPointRole;
 use crate::starter::{JobOutcome, JobOverrides};
 use crate::world::World;
 
-/// Takes the job over where a slot runner handed it over: the directory in which it lies.
+/// Takes the job over from a slot runner, and returns the directory with the job, or `None` if there is no
+/// slot runner.
 fn take_over_job() -> anyhow::Result<Option<PathBuf>> {
     let private = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).map(PathBuf::from);
     if let Some(private) = &private
@@ -54,7 +55,7 @@ impl StarterInvocation<'_> {
             if !self.is_daemon() {
                 return Err(error);
             }
-            // The reference ends with 1 whatever keeps it from beginning.
+            // The reference exits with status 1 if it cannot start for any reason.
             session.report(&error);
             Ok(Status::Tool(1))
         })
@@ -89,7 +90,7 @@ impl StarterInvocation<'_> {
             machine: machine_ad.clone(),
             overrides: overrides.clone(),
             role: with,
-            // Whatever becomes of the file, it is this program.
+            // Names this program even if its file is replaced or removed.
             helper: ("/proc/self/exe".into(), ["htc-starter-run", "--carry"].map(BString::from).to_vec()),
             spool: spool.as_ref().map(|spool| spool.path().to_owned()),
             log: log.clone(),
@@ -124,11 +125,11 @@ impl StarterInvocation<'_> {
             };
             self.play_job(setup, &request, &mut stream, session)?
         };
-        // The slot runner, which reads events itself, is told what became of the job.
+        // The slot runner reads the events itself and only needs the status of the job.
         Ok(if private.is_some() { status } else { finish_events(stream, status) })
     }
 
-    /// The job's ad with what the configuration has of it.
+    /// Returns the job ad, completed from the configuration.
     fn complete_job_ad(
         &self,
         overrides: &JobOverrides,
@@ -145,7 +146,7 @@ impl StarterInvocation<'_> {
             let from = AdCompletion { keyword: &keyword, ids, universe, knobs: view, dialect };
             let left_out = job_source::complete_ad(&mut ad, &from, self.quirks())
                 .map_err(|error| Problem::unreadable(error.to_string()))?;
-            // What is wrong with the backfill client the slot runner has told when it began.
+            // The slot runner reported these errors for backfill jobs when it started.
             let is_alone = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() && !self.cli.output.quiet;
             for value in left_out.iter().filter(|_| is_alone) {
                 session.warn(&format!("{value}; the job runs without it, as in a pool"));
@@ -154,7 +155,7 @@ impl StarterInvocation<'_> {
         Ok(ad)
     }
 
-    /// Runs the job that is planned, or tells what that would be.
+    /// Runs the planned job, or prints what the run would do.
     fn run_or_rehearse(
         &self,
         planned: Plan<'_>,
@@ -177,13 +178,13 @@ impl StarterInvocation<'_> {
         let mut finished = run_starter(machine, carrier, world, (&mut reactor, stream), beside)
             .context("cannot wait for children")?;
         if let Some(private) = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).filter(|_| tells) {
-            // JOB_EXIT has told the job's queue: from here on the slot runner loses nothing that nobody knows.
+            // JOB_EXIT has informed the job's queue, so the slot runner no longer needs the copy of the job.
             drop(std::fs::remove_file(job_note(Path::new(&private))));
         }
         if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.prints_events()) {
             session.report(&anyhow::anyhow!("the job was not started: {reason}"));
         }
-        // What became of the job is in the status, whether its ad could be told or not.
+        // The exit status shows the outcome of the job even if its ad cannot be printed.
         let status = self.exit_status(&finished);
         let status = || self.status_with_result_ad(&finished, status, session);
         match self.print_result_ad(&finished) {
@@ -196,7 +197,7 @@ impl StarterInvocation<'_> {
         }
     }
 
-    /// What would be done: lines, or one object; 0 if the job would be started.
+    /// Prints what would be done, as lines or as one object; status 0 if the job would be started.
     fn print_rehearsal(&self, rehearsed: &RehearsalResult) -> anyhow::Result<Status> {
         let mut row = serde_json::to_value(&rehearsed.preview)?;
         row["runs"] = rehearsed.preview.started.into();
@@ -211,13 +212,14 @@ impl StarterInvocation<'_> {
         Ok(if rehearsed.preview.started { Status::Done } else { Status::No })
     }
 
-    /// The shell of `--interactive`: one's own.
+    /// Returns the shell of `--interactive`: the user's own.
     fn interactive_shell(&self) -> Option<BString> {
         let own = || std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
         self.cli.job.interactive.then(|| BString::from(own().unwrap_or_else(|| "/bin/sh".into()).into_vec()))
     }
 
-    /// Ids of a job are numbers; the daemon takes any text, and what that begins with.
+    /// Checks that the parts of the job ID are numbers; the daemon accepts any text and uses the number at
+    /// its start.
     fn check_job_ids(&self) -> anyhow::Result<()> {
         let job = &self.cli.job;
         let ids = [
@@ -255,7 +257,7 @@ impl StarterInvocation<'_> {
         Ok(())
     }
 
-    /// Where the ad is; `None`: in the configuration alone.
+    /// Returns the path of the job ad, or `None` if it is only in the configuration.
     fn job_ad_path(&self) -> Option<PathBuf> {
         let job = &self.cli.job;
         match &job.job_input_ad {
@@ -282,7 +284,7 @@ impl StarterInvocation<'_> {
         if text.is_empty() && self.cli.job.job_keyword.is_some() {
             return Ok(ClassAd::new());
         }
-        // 25.14 knows no other form for its own option.
+        // 25.14 supports only the long form for this option.
         let lines_only = self.cli.job.job_input_ad.is_some() && self.is_daemon();
         job_ad::read_job_ad(
             &text,
@@ -296,7 +298,8 @@ impl StarterInvocation<'_> {
     fn attribute_overrides(&self) -> JobOverrides {
         let job = &self.cli.job;
         let number = |text: &Option<String>| text.as_ref().map(|text| leading_number(text));
-        // As all names that are typed they begin where one stands; 25.14 puts them behind Iwd, which may be the scratch directory.
+        // Relative names are resolved in the current directory, as usual; 25.14 resolves them in Iwd, which
+        // may be the scratch directory.
         let here = std::env::current_dir().ok().filter(|_| !self.is_daemon());
         let file = |name: &Option<OsString>| {
             let name = name.clone()?;
@@ -343,7 +346,8 @@ impl StarterInvocation<'_> {
         given.or_else(|| view.text("STARTER_SLOT_NAME")).unwrap_or_else(of_log)
     }
 
-    /// Whether events are told on standard error. The daemon writes to its terminal only when told so.
+    /// Returns true if events are printed to standard error. The daemon prints to its terminal only on
+    /// request.
     fn prints_events(&self) -> bool {
         let cli = self.cli;
         !cli.output.quiet
@@ -363,7 +367,7 @@ impl StarterInvocation<'_> {
         Ok(stream.with_style(cli.lines.line_style(cli.output.color)))
     }
 
-    /// The job's ad with its outcome, unless standard output is somebody else's.
+    /// Prints the job ad with its outcome, unless standard output is used for something else.
     fn print_result_ad(&self, finished: &StarterOutcome) -> anyhow::Result<()> {
         let job = &self.cli.job;
         let mut stdout = stdout();
@@ -371,7 +375,7 @@ impl StarterInvocation<'_> {
             Some(path) if path == OsStr::new("-") => stdout.write_all(&finished.result)?,
             Some(_) if self.is_daemon() => {}
             _ if job.job_stdout.as_deref() == Some(OsStr::new("-")) => {}
-            // The tool prints nothing of its own accord; the slot runner has it print the ad.
+            // The tool itself prints nothing; the slot runner requests the ad.
             None if self.as_tool && std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() => {}
             _ => {
                 let outcome = finished.outcome.as_deref();
@@ -402,8 +406,8 @@ impl StarterInvocation<'_> {
     }
 }
 
-/// The ad of a job that has exited with the JobStatus that a queue would give it, or `None` if it has not exited. A starter leaves
-/// that to the schedd, which a pipeline does not have.
+/// Returns the ad of a job that has exited with the JobStatus that a queue would set, or `None` if it has not
+/// exited. A starter leaves this to the schedd, which does not exist in a pipeline.
 fn with_final_job_status(text: &[u8]) -> Option<Vec<u8>> {
     let (mut ad, _) = long::parse(text);
     let has_exited = ad.string("JobState").is_some_and(|state| state == "Exited")

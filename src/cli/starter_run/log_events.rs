@@ -1,4 +1,4 @@
-//! `--events-of FILE`: a job's log, in whatever form, as ads.
+//! `--events-of FILE`: prints a job's log, in any format, as ads.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::text::calendar::CivilTime;
 use crate::user_log::{EventReadError, EventReader};
 use crate::world::World;
 
-/// The form of ads that a log begins like; none for text.
+/// Detects the format of the ads in a log from its start; returns `None` for a text log.
 fn detect_log_form(input: &mut impl BufRead) -> io::Result<Option<AdForm>> {
     loop {
         let start = input.fill_buf()?;
@@ -32,7 +32,7 @@ fn detect_log_form(input: &mut impl BufRead) -> io::Result<Option<AdForm>> {
     }
 }
 
-/// Prints the events of the log as ads; 1 where some of it is no event.
+/// Prints the events of the log as ads; status 1 if a part of it is not an event.
 pub(super) fn print_log_events(
     cli: &StarterRunCli,
     path: &Path,
@@ -75,7 +75,7 @@ pub(super) fn print_log_events(
         }
         None => EventReader::new(input).try_for_each(|event| match event {
             Ok(mut event) => {
-                // Of a time without a year 25.14 takes the present one.
+                // For a time without a year, 25.14 uses the current year.
                 event.time.year = event.time.year.or(year);
                 event.time = event.time.to_local(|epoch| world.zone(epoch));
                 printer.print(&event.to_ad())
@@ -95,7 +95,7 @@ pub(super) fn print_log_events(
     Ok(if bad == 0 { Status::Done } else { Status::No })
 }
 
-/// Ads on standard output, one as soon as it is there.
+/// Printer of ads to standard output, each as soon as it is available.
 struct EventAdPrinter {
     output: PipedStdout,
     format: AdFormat,

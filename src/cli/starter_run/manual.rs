@@ -1,4 +1,4 @@
-//! The texts of help and man page.
+//! Texts of the help and the man page.
 
 use super::super::common::{Example, Manual};
 

@@ -1,4 +1,4 @@
-//! `htc-starter-run`, and `condor_starter` for those who call it by that name.
+//! `htc-starter-run`, which imitates the daemon when called as `condor_starter`.
 
 mod access_point;
 mod ad_list;
@@ -30,7 +30,7 @@ use super::common::{CompatTool, Problem, Program, ProgramContext, Status};
 use crate::os;
 use crate::starter;
 
-/// The program.
+/// Definition of the program.
 pub const PROGRAM: Program = Program {
     name: NAME,
     command: options::make_command,
@@ -42,7 +42,7 @@ pub const PROGRAM: Program = Program {
     ],
 };
 
-/// The first process of a job's PID namespace, under the name that 25.14 has for it.
+/// Runs as the first process of a job's PID namespace, under 25.14's name for it.
 fn namespace_init(words: &[OsString], _session: &ProgramContext) -> anyhow::Result<Status> {
     let words: Vec<BString> = words.iter().map(|word| BString::from(word.as_bytes())).collect();
     let status = os::namespace_init::run_as_init(&words).context("cannot wait for the job")?;
@@ -55,7 +55,8 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
             let words: Vec<OsString> = std::env::args_os().skip(1).collect();
             let slot = slot_of_slot_runner()?;
             let (mut cli, ads_given) = StarterRunCli::parse(&words)?;
-            // What the slot runner says names the slot in events; variables name it when its own words do (-a).
+            // The slot name from the slot runner is used in events; it is in variables only if the command
+            // line has it, too (-a).
             let of_words = words.iter().any(|word| word.to_string_lossy().contains("slot-name"));
             if !of_words {
                 cli.job.slot_name = None;

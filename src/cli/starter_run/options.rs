@@ -1,4 +1,4 @@
-//! The command line of `htc-starter-run`, and what the slot runner says beside it.
+//! Command line of `htc-starter-run`, and the options that the slot runner passes in addition.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -20,12 +20,13 @@ use crate::text::arguments;
 
 pub(super) const NAME: &str = "htc-starter-run";
 
-/// What the slot runner has to say beside the reference's own command line: options, as a V2 raw argument text.
+/// Environment variable with options of the slot runner that the reference's command line cannot express, as
+/// V2 raw arguments.
 pub(super) const STARTER_OPTIONS_VARIABLE: &str = "_HTC_STARTER_OPTIONS";
-/// The slot runner's private directory of one starter.
+/// Environment variable with the slot runner's private directory of one starter.
 pub(super) const PRIVATE_DIRECTORY_VARIABLE: &str = "_HTC_STARTER_DIR";
 
-/// The command line.
+/// Command line.
 #[derive(Parser, Clone, Debug)]
 pub(super) struct StarterRunCli {
     #[command(flatten)]
@@ -46,7 +47,7 @@ pub(super) struct StarterRunCli {
     pub(super) job: JobOptions,
 }
 
-/// `--as`.
+/// Role of `--as`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum StarterRole {
     /// The starter alone, as for fetched work: nothing is transferred
@@ -59,7 +60,7 @@ pub(super) enum StarterRole {
 }
 
 impl StarterRole {
-    /// Who is there besides the starter.
+    /// Returns the role of the access point.
     pub(super) fn to_access_point_role(self) -> AccessPointRole {
         match self {
             StarterRole::Fetched => AccessPointRole::Absent,
@@ -69,7 +70,7 @@ impl StarterRole {
     }
 }
 
-/// `--until`.
+/// Value of `--until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UntilArgument(pub(super) RunLimit);
 
@@ -88,7 +89,7 @@ impl FromStr for UntilArgument {
     }
 }
 
-/// What means nothing where no job is run.
+/// Options that have no effect if no job is run.
 const JOB_ONLY_OPTIONS: [&str; 17] = [
     "slot_ads",
     "slot_name",
@@ -109,7 +110,7 @@ const JOB_ONLY_OPTIONS: [&str; 17] = [
     "orphan_grace",
 ];
 
-/// What is said about the job.
+/// Options for the job.
 #[derive(Args, Clone, Debug)]
 pub(super) struct JobOptions {
     /// The slot's ad: .machine.ad, OMP_NUM_THREADS, ...
@@ -249,7 +250,7 @@ pub(super) struct JobOptions {
     pub(super) local_name: Option<String>,
 }
 
-/// The command line as clap knows it; what is not daily business stands in `--help-all` only.
+/// Returns the clap definition; rarely used options appear only in `--help-all`.
 pub(super) fn make_command() -> clap::Command {
     let rare = ["now", "seed", "no-env", "strict-input", "json", "jsonl", "long", "color", "slot-ads"];
     rare.iter().fold(
@@ -266,7 +267,7 @@ pub(super) fn make_command() -> clap::Command {
 }
 
 impl StarterRunCli {
-    /// Options from words, with those of the slot runner in front.
+    /// Parses options from words, preceded by those of the slot runner.
     pub(super) fn parse(words: &[OsString]) -> anyhow::Result<(Self, bool)> {
         let mut all = slot_runner_options()?;
         all.extend(words.iter().cloned());
@@ -284,7 +285,7 @@ pub(super) fn was_given(matches: &ArgMatches, option: &str) -> bool {
     matches.value_source(option) == Some(ValueSource::CommandLine)
 }
 
-/// The slot that the slot runner says the job runs in.
+/// Returns the slot in which the job runs, according to the slot runner.
 pub(super) fn slot_of_slot_runner() -> anyhow::Result<Option<OsString>> {
     let words = slot_runner_options()?;
     let last = words.iter().rposition(|word| word == "--slot-name");
@@ -299,7 +300,7 @@ fn slot_runner_options() -> anyhow::Result<Vec<OsString>> {
     Ok(words.into_iter().map(|word| OsString::from_vec(word.into())).collect())
 }
 
-/// `atoi`: the number a text begins with, 0 for none.
+/// Returns the number at the start of a text, or 0 if there is none (`atoi`).
 pub(super) fn leading_number(text: &str) -> i64 {
     let text = text.trim_start();
     let end = text
@@ -309,7 +310,7 @@ pub(super) fn leading_number(text: &str) -> i64 {
     text[..end].parse().unwrap_or(0)
 }
 
-/// Whether a file is our own standard input or output.
+/// Returns true if a file name means our own standard input or output.
 pub(super) fn is_standard_stream(name: &Option<OsString>) -> bool {
     name.as_deref() == Some(OsStr::new("-"))
 }

@@ -1,4 +1,4 @@
-//! Where a job that is played with its shadow keeps files for its next run.
+//! Directory in which a job with a shadow keeps files for its next run.
 
 use std::path::{Path, PathBuf};
 
@@ -6,17 +6,17 @@ use anyhow::Context;
 
 use crate::runner::slot::{PrivateDirectory, remove_abandoned_directories};
 
-/// What the directories of spools begin with.
+/// Prefix of the names of spool directories.
 const SPOOL_PREFIX: &str = "htc-spool.";
 
-/// A directory for what a job leaves for its next run; gone with its owner.
+/// Directory for the files that a job keeps for its next run; it is removed when dropped.
 pub(super) struct SpoolDirectory {
     path: PathBuf,
     _owner: PrivateDirectory,
 }
 
 impl SpoolDirectory {
-    /// A new one; what runs that were killed have left goes first.
+    /// Creates a directory, after removing those of killed runs.
     pub(super) fn new() -> anyhow::Result<Self> {
         let made = PrivateDirectory::with_prefix(&std::env::temp_dir(), SPOOL_PREFIX).and_then(|owner| {
             let path = owner.path().join("spool");
@@ -30,7 +30,7 @@ impl SpoolDirectory {
         &self.path
     }
 
-    /// Removes those of runs that were killed.
+    /// Removes the directories of killed runs.
     pub(super) fn remove_abandoned() {
         remove_abandoned_directories(&std::env::temp_dir(), SPOOL_PREFIX);
     }

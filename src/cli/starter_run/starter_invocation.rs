@@ -1,4 +1,4 @@
-//! A command line about to be carried out, and what its runs end with, whoever is played.
+//! Parsed command line with the settings derived from it, and the exit statuses of its runs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,29 +14,29 @@ use crate::quirks::{Quirk, QuirkMode};
 use crate::runner::starter::{StarterOutcome, StateFile};
 use crate::starter::EXCEPTION_STATUS;
 
-/// A command line about to be carried out.
+/// Parsed command line with the settings derived from it.
 pub(super) struct StarterInvocation<'a> {
     pub(super) cli: &'a StarterRunCli,
-    /// Whether `--ads` was typed.
+    /// True if `--ads` was typed.
     pub(super) ads_given: bool,
-    /// Whether we are called `condor_starter`.
+    /// True if the program is called as `condor_starter`.
     pub(super) as_tool: bool,
-    /// Name of the slot for events, where it is not that of `_CONDOR_SLOT`.
+    /// Name of the slot for events, if it differs from that in `_CONDOR_SLOT`.
     pub(super) slot: Option<OsString>,
 }
 
 impl StarterInvocation<'_> {
-    /// Whose behaviour is wanted where manual and reference differ.
+    /// Returns the choice of behaviour where manual and reference differ.
     pub(super) fn quirks(&self) -> QuirkMode {
         self.cli.quirks.quirks
     }
 
-    /// Whether options, output and statuses are those of the daemon.
+    /// Returns true if options, output and statuses are those of the daemon.
     pub(super) fn is_daemon(&self) -> bool {
         self.as_tool || self.quirks().reproduces(Quirk::StarterOwnCommandLine)
     }
 
-    /// The end of a run whose knobs are wrong.
+    /// Reports an invalid parameter and returns the exit status.
     pub(super) fn report_refusal(
         &self,
         error: &ValueError,
@@ -46,12 +46,12 @@ impl StarterInvocation<'_> {
         if !self.quirks().reproduces(Quirk::StarterExceptions) {
             return Err(problem);
         }
-        // The daemon's own knobs: it ends by an exception before it has begun.
+        // A parameter of the daemon itself: it exits with an exception before it has started.
         session.report(&problem);
         Ok(Status::Tool(EXCEPTION_STATUS))
     }
 
-    /// The log that `--log` names.
+    /// Returns the path of `--log`.
     pub(super) fn log_path(&self) -> anyhow::Result<Option<PathBuf>> {
         let absolute = |path: &PathBuf| {
             std::path::absolute(path).with_context(|| Problem::usage(format!("--log '{}'", path.display())))
@@ -59,12 +59,13 @@ impl StarterInvocation<'_> {
         self.cli.job.log.as_ref().map(absolute).transpose()
     }
 
-    /// An ad in the form that is wanted.
+    /// Formats an ad in the requested format.
     pub(super) fn format_ad(&self, long_form: &[u8]) -> Vec<u8> {
         render_ad_list(self.cli.output.ad_format(), [long_form])
     }
 
-    /// The status of a job whose result ad may not be where it was asked for: a failure of ours, which a starter only notes.
+    /// Returns the status of a job. If its result ad could not be written, this is a failure of ours, which
+    /// the reference only logs.
     pub(super) fn status_with_result_ad(
         &self,
         finished: &StarterOutcome,
@@ -82,9 +83,9 @@ impl StarterInvocation<'_> {
     }
 }
 
-/// An ad that could not be written is kept for whoever cleans up.
+/// Keeps an ad that could not be written, for a later clean-up.
 pub(super) fn keep_unwritten_ad(state: Option<StateFile>, ad: Option<&[u8]>, session: &ProgramContext) {
-    // Who closed it does not want the ad.
+    // If standard output was closed, the caller does not want the ad.
     if let (Some(state), Some(ad)) = (state, ad)
         && !stdout_was_closed()
     {
