@@ -1,17 +1,18 @@
-//! Brackets of expressions that do not match.
+//! Unbalanced brackets in expressions.
 
-/// A bracket without its partner.
+/// Bracket without its counterpart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnbalancedBracket {
-    /// Its place in the text.
+    /// Position in the text.
     pub at: usize,
-    /// The bracket.
+    /// Bracket.
     pub bracket: u8,
-    /// What would close it, or what is open where something else closes; 0 where nothing is open.
+    /// Bracket that would close it, or that closes the innermost open bracket; 0 if none is open.
     pub expected: u8,
 }
 
-/// The first bracket of an expression text that has no partner. Brackets in strings and in comment lines do not count.
+/// Returns the first bracket of an expression that has no counterpart. Brackets in strings and comment lines
+/// are ignored.
 pub fn find_unbalanced(text: &[u8]) -> Option<UnbalancedBracket> {
     let mut open: Vec<(usize, u8)> = Vec::new();
     let mut quote: Option<u8> = None;
@@ -20,7 +21,7 @@ pub fn find_unbalanced(text: &[u8]) -> Option<UnbalancedBracket> {
     while let Some(&byte) = text.get(at) {
         match (quote, byte) {
             (Some(_), b'\\') => at += 1,
-            // A string ends with its line at the latest.
+            // A string ends at the end of its line.
             (Some(mark), _) if byte == mark || byte == b'\n' => quote = None,
             (Some(_), _) => {}
             (None, b'#') if line_start => {
@@ -52,7 +53,7 @@ fn closing_bracket(open: u8) -> u8 {
     }
 }
 
-/// What is wrong, in words.
+/// Formats the problem for messages.
 impl std::fmt::Display for UnbalancedBracket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (bracket, wanted) = (char::from(self.bracket), char::from(self.expected));

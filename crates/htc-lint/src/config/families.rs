@@ -1,7 +1,7 @@
-//! Names with a part that the site chooses, and which of them somebody reads: slots and slot types, cron jobs, daemons
-//! under names of their own, permissions, maps, templates that apply themselves.
+//! Parameter families: names with a part that the site chooses, for slots and slot types, cron jobs, daemons
+//! with names of their own, permissions, maps and auto-use templates.
 //!
-//! What is read of a family is what the reference's source asks for; the function is named beside each.
+//! The members of a family are those that the reference's source reads; each list names the function.
 
 pub(super) mod accounting_groups;
 mod cron;
@@ -15,7 +15,7 @@ use super::name_status::{NameStatus, UnreadReason};
 use htc_base::text::{caseless, similar_names};
 use htc_config::template;
 
-/// What a name is, if it belongs to one of the families.
+/// Returns the status of a name that belongs to a family, or `None` for all other names.
 pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     slots::classify_slot_name(name, site)
         .or_else(|| cron::classify_cron_name(name, &site.cron_jobs, &|name| site.is_set(name)))
@@ -26,7 +26,7 @@ pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<Name
         .or_else(|| classify_misspelt_prefix(name))
 }
 
-/// What names of families begin with before the part that the site chooses.
+/// Prefixes of family names before the part that the site chooses.
 const FAMILY_PREFIXES: [&str; 10] = [
     "SLOT_TYPE_",
     "NUM_SLOTS_TYPE_",
@@ -40,7 +40,7 @@ const FAMILY_PREFIXES: [&str; 10] = [
     "MACHINE_RESOURCE_",
 ];
 
-/// A slip in what a family's names begin with.
+/// Detects a misspelled prefix of a family name.
 fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
     let is_right =
         FAMILY_PREFIXES.iter().any(|known| caseless::strip_prefix(name, known.as_bytes()).is_some());
@@ -48,7 +48,8 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
         return None;
     }
     let slip = |known: &&str| {
-        // Where the name itself has a line below, its beginning ends; otherwise the line is what was left out.
+        // If the name itself has an underscore at the end of the prefix, the prefix ends there; otherwise the
+        // underscore was left out.
         let mut ends = [known.len() - 1, known.len(), known.len() + 1];
         ends.sort_by_key(|&end| name.get(end - 1) != Some(&b'_'));
         ends.into_iter().find(|&end| {
@@ -60,7 +61,7 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
     };
     let (known, end) = FAMILY_PREFIXES.iter().find_map(|known| Some((known, slip(known)?)))?;
     let rest = &name[end..];
-    // What is numbered has a number there.
+    // Numbered families need a number after the prefix.
     if known.ends_with("TYPE_") && !rest.first().is_some_and(u8::is_ascii_digit) {
         return None;
     }
@@ -86,7 +87,8 @@ const PERMISSIONS: [&str; 12] = [
     "ADVERTISE_MASTER",
 ];
 
-/// What is asked of each permission level (`condor_secman.cpp`, `getSecSetting` and its callers).
+/// Security settings that are read for each permission level (`condor_secman.cpp`, `getSecSetting` and its
+/// callers).
 const SECURITY_SETTINGS: [&str; 9] = [
     "AUTHENTICATION",
     "ENCRYPTION",
@@ -99,7 +101,7 @@ const SECURITY_SETTINGS: [&str; 9] = [
     "SESSION_LEASE",
 ];
 
-/// Names of families without a part that the site chooses, for guesses.
+/// Returns the family names without a part that the site chooses, to suggest similar names.
 pub(super) fn fixed_family_names() -> impl Iterator<Item = Vec<u8>> {
     let hosts =
         ["ALLOW_", "DENY_"].into_iter().flat_map(|what| PERMISSIONS.map(|level| [what, level].concat()));
@@ -108,7 +110,8 @@ pub(super) fn fixed_family_names() -> impl Iterator<Item = Vec<u8>> {
     hosts.chain(security).map(String::into_bytes)
 }
 
-/// `ALLOW_<LEVEL>`, `DENY_<LEVEL>` with a daemon behind (`condor_ipverify.cpp`, `IpVerify::Init`), `SEC_<LEVEL>_<WHAT>`.
+/// Classifies `ALLOW_<LEVEL>`, `DENY_<LEVEL>`, optionally with a daemon (`condor_ipverify.cpp`,
+/// `IpVerify::Init`), and `SEC_<LEVEL>_<SETTING>`.
 fn classify_permission(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let starts = |text: &[u8], level: &str| caseless::starts_with(text, level.as_bytes());
     if let Some(rest) =
@@ -127,7 +130,7 @@ fn classify_permission(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
             SECURITY_SETTINGS.iter().any(|known| caseless::eq(known.as_bytes(), what))
         })
     };
-    // SEC_<DAEMON>_<LEVEL>_SESSION_DURATION is asked for, too.
+    // SEC_<DAEMON>_<LEVEL>_SESSION_DURATION is read as well.
     let of_daemon = || {
         let ends = caseless::ends_with(rest, b"_SESSION_DURATION");
         ends && (0..rest.len())
@@ -136,7 +139,7 @@ fn classify_permission(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     (of_level(rest) || of_daemon()).then_some(NameStatus::Read)
 }
 
-/// `AUTO_USE_<CATEGORY>_<NAME>` (`condor_config.cpp`, `apply_auto_use` of `real_config`).
+/// Classifies `AUTO_USE_<CATEGORY>_<NAME>` (`condor_config.cpp`, `apply_auto_use` of `real_config`).
 fn classify_auto_use(name: &[u8]) -> Option<NameStatus> {
     let rest = caseless::strip_prefix(name, b"AUTO_USE_")?;
     let underscore = rest.find_byte(b'_')?;
@@ -161,7 +164,7 @@ fn classify_auto_use(name: &[u8]) -> Option<NameStatus> {
     )
 }
 
-/// `CLASSAD_USER_MAPFILE_<NAME>` and its brothers (`classad_usermap.cpp`, `reconfig_user_maps`).
+/// Classifies `CLASSAD_USER_MAPFILE_<NAME>` and related names (`classad_usermap.cpp`, `reconfig_user_maps`).
 fn classify_user_map(name: &[u8]) -> Option<NameStatus> {
     const MAP_PARAMETERS: [&str; 3] =
         ["CLASSAD_USER_MAPFILE_", "CLASSAD_USER_MAPDATA_", "CLASSAD_USER_MAP_PREFIX_"];
@@ -172,7 +175,7 @@ fn classify_user_map(name: &[u8]) -> Option<NameStatus> {
         .then_some(NameStatus::Read)
 }
 
-/// Resources whose names begin with a slip of a word that HTCondor gives them itself
+/// Detects resources whose names begin with a misspelled INVENTORY, which is then part of the resource's name
 /// (`ResAttributes.cpp`, `init_machine_resources`).
 fn classify_misspelt_inventory(name: &[u8]) -> Option<NameStatus> {
     let tag = caseless::strip_prefix(name, b"MACHINE_RESOURCE_")?;

@@ -1,5 +1,5 @@
-//! Which names mean something to HTCondor: parameters of the table, those that the daemons read without an entry there,
-//! and the families that are made from the names of daemons, slots, jobs, routes and keywords.
+//! Names that have a meaning in HTCondor: parameters of the table, parameters that the daemons read without
+//! an entry in it, and families whose names contain those of daemons, slots, jobs, routes and keywords.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,7 +13,7 @@ use htc_base::text::caseless;
 use htc_base::text::similar_names::{self, SimilarNames};
 use htc_config::{Config, ConfigView, defaults};
 
-/// Parameters made from the name of a daemon, which `*` stands for.
+/// Parameter names that contain the name of a daemon, for which `*` stands.
 const DAEMON_NAME_PATTERNS: [&str; 56] = [
     "*",
     "*_ADDRESS_FILE",
@@ -73,7 +73,7 @@ const DAEMON_NAME_PATTERNS: [&str; 56] = [
     "SYSTEM_*_ATTRS",
 ];
 
-/// Families of names, `*` being any text; case does not count.
+/// Patterns of name families; `*` matches any text, and case is ignored.
 const NAME_PATTERNS: &[&str] = &[
     "*_D_*_LOG",
     "*_PRINT_FORMAT_FILE",
@@ -137,35 +137,35 @@ const FOREIGN_PREFIXES: &[&str] = &[
     "SUPERUSERS",
 ];
 
-/// Names that mean something in one configuration.
+/// Names with a meaning in one configuration.
 pub struct KnownParameterNames {
     site: SiteNames,
     names: OnceCell<SimilarNames<Cow<'static, [u8]>>>,
 }
 
 impl KnownParameterNames {
-    /// Learns the daemons, slots, cron jobs and advertised attributes that a configuration names itself.
+    /// Collects the daemons, slots, cron jobs and advertised attributes that a configuration names.
     pub fn new(config: &Config, view: &ConfigView<'_>) -> Self {
         KnownParameterNames { site: SiteNames::new(config, view), names: OnceCell::new() }
     }
 
-    /// The names in the lists of attributes that daemons advertise.
+    /// Returns the names in the lists of attributes that daemons advertise.
     pub fn advertised_attributes(&self) -> &[BString] {
         &self.site.attributes
     }
 
-    /// Returns true if a name means something, or may.
+    /// Returns true if a name has a meaning, or may have one.
     pub fn is_known(&self, name: &[u8]) -> bool {
         self.classify(name) == NameStatus::Read
     }
 
-    /// What a name is; a prefix before a dot is taken off first.
+    /// Returns the status of a name; prefixes before a dot are removed first.
     pub fn classify(&self, mut name: &[u8]) -> NameStatus {
-        // Names of families end somewhere; what is longer is none.
+        // Longer names are not members of any family.
         if name.len() > MAX_NAME_LENGTH {
             return NameStatus::SiteOwn;
         }
-        // A group's name may have dots itself.
+        // The name of an accounting group may contain dots.
         if let Some(standing) = families::accounting_groups::classify_group_name(name, &self.site.groups) {
             return standing;
         }
@@ -196,9 +196,9 @@ impl KnownParameterNames {
         of_daemon || of_family() || is_hook_parameter(name)
     }
 
-    /// The known name that was probably meant.
+    /// Returns the known name that was probably meant, or `None`.
     pub fn nearest_known(&self, name: &[u8]) -> Option<BString> {
-        // The plural of a parameter of one word is a name like any other: a site's list of them.
+        // The plural of a one-word parameter is not a misspelling: a site may use it for a list.
         let singular = name.strip_suffix(b"s").or_else(|| name.strip_suffix(b"S"));
         if !name.contains(&b'_') && singular.is_some_and(is_parameter) {
             return None;
@@ -217,10 +217,10 @@ impl KnownParameterNames {
     }
 }
 
-/// No parameter of HTCondor has a longer name, whatever a site calls its slots, jobs and daemons.
+/// Maximum length of a parameter name, whatever names a site gives its slots, jobs and daemons.
 const MAX_NAME_LENGTH: usize = 1024;
 
-/// What stands in a name where its pattern has the star.
+/// Returns the part of a name that the star of its pattern matches.
 fn text_at_star<'n>(pattern: &str, name: &'n [u8]) -> Option<&'n [u8]> {
     let (before, after) = pattern.split_once('*')?;
     let inner = name.get(before.len()..name.len().checked_sub(after.len())?)?;
@@ -228,12 +228,12 @@ fn text_at_star<'n>(pattern: &str, name: &'n [u8]) -> Option<&'n [u8]> {
         .then_some(inner)
 }
 
-/// Returns true if two names differ in more than digits at their ends: `LIST1` is no slip of `LIST2`.
+/// Returns true if two names differ in more than digits: `LIST1` is not a misspelling of `LIST2`.
 fn is_misspelling(known: &[u8], name: &[u8]) -> bool {
     let plain = |text: &[u8]| -> Vec<u8> {
         text.iter().filter(|b| !b.is_ascii_digit()).map(u8::to_ascii_lowercase).collect()
     };
-    // Short names are near to much that is not meant: only a single slip behind the first letter counts.
+    // Short names are similar to many others: only a single difference after the first letter counts.
     let is_short = known.len() < 6 || name.len() < 6;
     let is_near = || {
         known.len() >= 4
@@ -244,7 +244,8 @@ fn is_misspelling(known: &[u8], name: &[u8]) -> bool {
     (!is_short || is_near()) && plain(known) != plain(name)
 }
 
-/// `<KEYWORD>_HOOK_<TYPE>` with its arguments and time-outs, and the router's list of attributes.
+/// Returns true for `<KEYWORD>_HOOK_<TYPE>`, its arguments and time-outs, and the router's list of
+/// attributes.
 fn is_hook_parameter(name: &[u8]) -> bool {
     const NAME_ENDINGS: [&str; 18] = [
         "_HOOK_FETCH_WORK",
@@ -273,7 +274,7 @@ fn is_hook_parameter(name: &[u8]) -> bool {
         || caseless::ends_with(name, b"_JOB_HOOK_KEYWORD")
 }
 
-/// A pattern of any number of stars.
+/// Returns true if a name matches a pattern with any number of stars.
 fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
     let mut parts = pattern.split(|&b| b == b'*');
     let first = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the rules see: a configuration, and what is asked of it again and again.
+//! Subject of the rules: a configuration, with the results of queries that several rules need.
 
 use htc_config::lint_rule::LintRule;
 use std::cell::OnceCell;
@@ -19,15 +19,15 @@ use htc_config::source_index::SourceIndex;
 use htc_config::source_location::locate_definition;
 use htc_config::{Config, ConfigView};
 
-/// What the rules see.
+/// Subject of the rules.
 pub struct LintSubject<'a> {
     /// The configuration; its texts were kept.
     pub config: &'a Config,
-    /// Its values.
+    /// Values of the configuration.
     pub view: ConfigView<'a>,
-    /// Everything outside.
+    /// Access to the machine.
     pub world: &'a dyn World,
-    /// Which names mean something.
+    /// Names with a meaning.
     pub known: KnownParameterNames,
     own_names_cache: OnceCell<SimilarNames<&'a [u8]>>,
     unprefixed_names: OnceCell<FxHashSet<Vec<u8>>>,
@@ -55,30 +55,30 @@ impl<'a> LintSubject<'a> {
         }
     }
 
-    /// How expressions in its values are read.
+    /// Returns the dialect of expressions in the configuration's values.
     pub fn dialect(&self) -> Dialect {
         Dialect::of_world(self.world).strict(self.config.is_strict())
     }
 
-    /// The names that the configuration sets.
+    /// Returns the names that the configuration sets.
     pub(super) fn names_set(&self) -> &SimilarNames<&'a [u8]> {
         self.own_names_cache
             .get_or_init(|| SimilarNames::new(self.config.set.entries().map(|entry| &entry.name[..])))
     }
 
-    /// The names that something refers to, in lower case.
+    /// Returns the names that something refers to, in lower case.
     pub(super) fn referenced_names(&self) -> &FxHashSet<Vec<u8>> {
         self.referenced.get_or_init(|| {
             collect_referenced_names((self.config, &self.view), self.names_set(), &self.known)
         })
     }
 
-    /// The script, submit file or template that mentions a name.
+    /// Returns the script, submit file or template that mentions a name.
     pub(super) fn file_mentioning(&self, name: &[u8]) -> Option<&BString> {
         self.mentioned.get_or_init(|| find_mentions(self.config, &self.view)).get(&name.to_ascii_lowercase())
     }
 
-    /// Returns true if a name is set at least with some prefix and a dot before it.
+    /// Returns true if a name is set, possibly with a prefix and a dot.
     pub(super) fn is_set_with_any_prefix(&self, name: &[u8]) -> bool {
         let ends = self.unprefixed_names.get_or_init(|| {
             let last = |name: &BString| unqualified_name(name).to_ascii_lowercase();
@@ -87,19 +87,20 @@ impl<'a> LintSubject<'a> {
         ends.contains(&name.to_ascii_lowercase())
     }
 
-    /// Where the lines and conditions of a source begin; `None` if it has no text.
+    /// Returns the index of lines and conditions of a source, or `None` if it has no text.
     pub(super) fn source_index(&self, source: SourceId) -> Option<&SourceIndex> {
         let text = self.config.set.source(source).text.as_deref()?;
         let cell = self.sources.get(source.number() as usize)?;
         Some(cell.get_or_init(|| SourceIndex::new(text)))
     }
 
-    /// The entries that a person wrote: of files, commands and overlays, not detected, not of templates alone.
+    /// Returns the entries that a person wrote in files, commands and overlays; not detected ones, nor those
+    /// only from templates.
     pub fn user_written_entries(&self) -> impl Iterator<Item = &'a MacroEntry> {
         self.config.set.entries().filter(|entry| entry.current.is_user_written())
     }
 
-    /// A finding about a part of a definition's raw value, or about all of it.
+    /// Creates a finding about a part of a definition's raw value, or about the whole value.
     pub fn make_finding(
         &self,
         rule: LintRule,

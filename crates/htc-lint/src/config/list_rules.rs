@@ -1,4 +1,4 @@
-//! Names in lists and the parameters that define them: routes, transforms, requirements, cron jobs.
+//! Lists of names and the parameters that define their members: routes, transforms, requirements, cron jobs.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -12,17 +12,17 @@ use htc_base::text::{caseless, similar_names, unqualified_name};
 use htc_config::finding::Finding;
 use htc_config::macro_set::MacroEntry;
 
-/// A list of names and what defines one: prefix, suffix.
+/// List of names, with the prefix and suffix of the parameters that define its members.
 struct NamedListFamily {
     lists: &'static [&'static str],
     prefix: &'static str,
     suffix: &'static str,
-    /// Ends of names that belong to a member and are no member.
+    /// Suffixes of parameters that are settings of a member rather than a member.
     member_suffixes: &'static [&'static str],
     member_noun: &'static str,
 }
 
-/// A family whose list is `<prefix>NAMES`.
+/// Family whose list is `<prefix>NAMES`.
 const DEFAULT_FAMILY: NamedListFamily =
     NamedListFamily { lists: &[], prefix: "", suffix: "", member_suffixes: &["NAMES"], member_noun: "" };
 
@@ -115,7 +115,7 @@ const NAMED_LIST_FAMILIES: [NamedListFamily; 13] = [
     },
 ];
 
-/// Parameters of the old router language, which 24.10.2 took out.
+/// Parameters of the old router language, which 24.10.2 removed.
 const OLD_ROUTER_PARAMETERS: [(&str, &str); 5] = [
     (
         "JOB_ROUTER_ENTRIES",
@@ -177,7 +177,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The words of a list and where each stands in it as written.
+/// Returns the words of a list with their positions in its raw value.
 fn list_words<'e>(
     subject: &LintSubject<'_>,
     entry: &'e MacroEntry,
@@ -190,7 +190,7 @@ fn list_words<'e>(
     })
 }
 
-/// Words of DAEMON_LIST that name no program (`masterDaemon.cpp`, constructor of `daemon`).
+/// Reports words of DAEMON_LIST that name no program (`masterDaemon.cpp`, constructor of `daemon`).
 fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     for (word, part) in list_words(subject, entry) {
         let word = BStr::new(word.trim_start_with(|c| c == '+'));
@@ -208,7 +208,7 @@ fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &m
     }
 }
 
-/// Advertised attributes that nothing defines.
+/// Reports advertised attributes that nothing defines.
 fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     for (word, part) in list_words(subject, entry) {
         let is_set = subject.view.raw_bytes(&word).is_some()
@@ -231,13 +231,13 @@ fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings:
     }
 }
 
-/// Returns true if a name is `<PREFIX>_<attribute>`, as slots and local names have their own values.
+/// Returns true if a name is `<PREFIX>_<attribute>`: slots and local names may have their own values.
 fn is_prefixed_attribute(name: &[u8], attribute: &[u8]) -> bool {
     let before = name.len().checked_sub(attribute.len() + 1);
     before.is_some_and(|at| at > 0 && name[at] == b'_' && caseless::ends_with(name, attribute))
 }
 
-/// The member's own name in the name of a parameter.
+/// Returns the name of the member in a parameter's name.
 fn member_name<'n>(family: &NamedListFamily, name: &'n [u8]) -> Option<&'n [u8]> {
     let name = unqualified_name(name);
     if !caseless::starts_with(name, family.prefix.as_bytes())
@@ -300,7 +300,8 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
     }
 }
 
-/// What was probably meant by a member that no list names: the list itself, or a part of a member that one does.
+/// Suggests the name that was meant by a member that no list contains: the list itself, or a setting of a
+/// listed member.
 fn suggest_member_fix(family: &NamedListFamily, name: &[u8], named: &[BString]) -> Option<String> {
     let (prefix, suffix) = (family.prefix, family.suffix);
     let parts = named.iter().flat_map(|member| {
@@ -312,7 +313,7 @@ fn suggest_member_fix(family: &NamedListFamily, name: &[u8], named: &[BString]) 
     Some(format!("did you mean {}?", BStr::new(near)))
 }
 
-/// Returns true if a comment shows how to add the member to its list: it is offered, not forgotten.
+/// Returns true if a comment shows how to add the member to its list: it is an offer, not an omission.
 fn is_offered_in_comment(subject: &LintSubject<'_>, family: &NamedListFamily, name: &[u8]) -> bool {
     let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
     texts.flat_map(|text| text.lines()).any(|line| {
@@ -322,7 +323,7 @@ fn is_offered_in_comment(subject: &LintSubject<'_>, family: &NamedListFamily, na
     })
 }
 
-/// Brackets in the bodies of routes, transforms and old route ads.
+/// Reports unbalanced brackets in the bodies of routes, transforms and old route ads.
 fn check_brackets(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     let name = unqualified_name(&entry.name);
     let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
@@ -343,7 +344,7 @@ fn check_brackets(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
     let mut start = 0;
     for line in raw.split(|&b| b == b'\n') {
         let command = line.trim_start();
-        // Patterns of COPY, RENAME and DELETE may hold brackets of their own.
+        // Patterns of COPY, RENAME and DELETE may contain brackets.
         let is_pattern = command.contains(&b'/')
             && command.split(|b| b" \t".contains(b)).nth(1).is_some_and(|word| word.starts_with(b"/"));
         if !command.starts_with(b"#")

@@ -1,7 +1,7 @@
-//! Finding what is wrong in a configuration and what the daemons pass over in silence.
+//! Rules that find mistakes in a configuration which the daemons ignore without a message.
 //!
-//! Every rule must be right nearly always: a warning that people learn to skip is worse than none. What only may be
-//! wrong (a name that some script may read) is left alone or told with its reason.
+//! Nearly all findings of a rule must be right: users learn to ignore a rule that is often wrong. What is
+//! only possibly wrong (a name that some script may read) is not reported, or reported with the reason.
 
 mod brackets;
 mod families;

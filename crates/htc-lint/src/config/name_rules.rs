@@ -1,4 +1,4 @@
-//! Names that nobody reads, and definitions without effect.
+//! Names that nothing reads, and definitions without effect.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -14,7 +14,7 @@ use htc_config::finding::Finding;
 use htc_config::lines::LogicalLines;
 use htc_config::macro_set::{Definition, MacroEntry};
 
-/// The types of hooks that are called, and those for which arguments or a time-out are read.
+/// Types of hooks that are called, and those for which arguments or a time-out are read.
 const HOOK_TYPES: [&str; 11] = [
     "FETCH_WORK",
     "REPLY_FETCH",
@@ -43,7 +43,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     check_without_effect(subject, findings);
 }
 
-/// A knob that looks like that of a hook and is none.
+/// Reports a parameter that looks like that of a hook but is not one.
 fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option<Finding> {
     let name = unqualified_name(&entry.name);
     let upper = name.to_ascii_uppercase();
@@ -67,7 +67,7 @@ fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     Some(subject.make_finding(LintRule::HookKnob, &entry.current, None, message, fix))
 }
 
-/// Why a knob of that keyword and rest is read by nobody, and what to do instead.
+/// Returns why nothing reads a hook parameter, and how to fix it.
 fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> (String, String) {
     let of_job = keyword.len().checked_sub("_JOB".len()).filter(|_| caseless::ends_with(keyword, b"_JOB"));
     let of_job = of_job.filter(|&end| end > 0);
@@ -122,7 +122,7 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> (String, String
     (format!(": {base} is no type of hook"), fix)
 }
 
-/// A name that nobody reads and nothing refers to.
+/// Reports a name that nothing reads and nothing refers to.
 fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     let name = &entry.name;
     let (rule, message, fix) = match name_usage::classify_usage(subject, name) {
@@ -151,7 +151,7 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
     findings.push(subject.make_finding(rule, &entry.current, None, message, fix));
 }
 
-/// A definition that the same file replaces further on before anybody could have read it.
+/// Reports a definition that the same file replaces before anything can read it.
 fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     let mut later = &entry.current;
     for earlier in entry.replaced.iter().rev() {
@@ -160,7 +160,7 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
         if !same_file || !earlier.is_user_written() || !here.is_user_written() || earlier.raw == here.raw {
             continue;
         }
-        // A value that takes the old one in, or the fallback of a condition, is no mistake.
+        // A value that includes the old one, or the default of a condition, is not a mistake.
         let takes_in = !earlier.raw.is_empty() && here.raw.contains_str(&earlier.raw);
         if takes_in
             || refers_to_itself(subject, here)
@@ -183,7 +183,7 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
     }
 }
 
-/// The text of a source from one definition on.
+/// Returns the text of a source from a definition on.
 fn text_from_definition<'a>(subject: &LintSubject<'a>, definition: &Definition) -> &'a [u8] {
     let source = subject.config.set.source(definition.place.source);
     let text: &[u8] = source.text.as_deref().unwrap_or_default();
@@ -206,14 +206,14 @@ fn refers_to_itself(subject: &LintSubject<'_>, definition: &Definition) -> bool 
     appends || names.contains(&definition.name.to_ascii_lowercase())
 }
 
-/// How many `if`s are open where a definition stands.
+/// Returns the number of `if`s that enclose a definition.
 fn if_depth(subject: &LintSubject<'_>, definition: &Definition) -> u32 {
     let place = &definition.place;
     subject.source_index(place.source).map_or(0, |index| index.if_depth(place.offset))
 }
 
-/// Returns true if something that is evaluated while the file is read (a condition, an include, the value of another name
-/// taken in at once) stands between two definitions and may refer to the first.
+/// Returns true if something that is evaluated while the file is read (a condition, an include, or the value
+/// of another name that is expanded immediately) is between two definitions and may refer to the first.
 fn is_read_between(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -226,7 +226,7 @@ fn is_read_between(
     lines.next_line();
     let name = entry.name.to_ascii_lowercase();
     while let Some(line) = lines.next_line() {
-        // Parts of a file with headings of their own override one another on purpose, as files do.
+        // Parts of a file with their own headings may override one another on purpose, as separate files do.
         if is_heading(&line.text) {
             return true;
         }
@@ -251,7 +251,7 @@ fn is_read_between(
     false
 }
 
-/// `# --- words`, `####`, `# ===`: a line that begins another part of a file.
+/// Returns true for `# --- words`, `####`, `# ===`: a line that starts another part of a file.
 fn is_heading(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"#") else {
         return false;
@@ -260,7 +260,8 @@ fn is_heading(line: &[u8]) -> bool {
     rest.len() >= 3 && rest[..3].iter().all(|b| b"-=#*~".contains(b))
 }
 
-/// Settings of names that are always detected, and plain settings that a default of the subsystem beats.
+/// Reports settings of names that are always detected, and general settings that a default of the subsystem
+/// overrides.
 fn check_without_effect(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     for entry in subject.config.set.displaced_entries().filter(|entry| entry.current.is_user_written()) {
         findings.push(subject.make_finding(

@@ -1,27 +1,27 @@
-//! What a name may be to HTCondor.
+//! Status of a name in HTCondor.
 
-/// What a name is to HTCondor.
+/// Status of a name in HTCondor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameStatus {
-    /// Some daemon or tool reads it, or may.
+    /// A daemon or tool reads it, or may read it.
     Read,
-    /// It looks like a name of a family of which nobody reads this one.
+    /// It looks like a member of a family, but nothing reads this member.
     Unread(UnreadReason),
-    /// HTCondor has no such name: one of the site's own.
+    /// HTCondor has no such name: it belongs to the site.
     SiteOwn,
 }
 
-/// Why nobody reads a name, and what was probably meant.
+/// Reason why nothing reads a name, and what was probably meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadReason {
-    /// What is wrong, to stand behind `nothing reads NAME: `.
+    /// Reason, to be printed after `nothing reads NAME: `.
     pub why: String,
-    /// What to do.
+    /// How to fix it.
     pub fix: String,
 }
 
 impl UnreadReason {
-    /// As what a name is.
+    /// Creates the status of a name that nothing reads.
     pub(super) fn unread_status(why: impl Into<String>, fix: impl Into<String>) -> Option<NameStatus> {
         Some(NameStatus::Unread(UnreadReason { why: why.into(), fix: fix.into() }))
     }

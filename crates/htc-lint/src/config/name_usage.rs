@@ -1,4 +1,4 @@
-//! Whether anybody reads a name: a daemon, a value that refers to it, or nobody.
+//! Usage of a name: read by a daemon, referred to by a value, or unused.
 
 use bstr::BString;
 
@@ -7,27 +7,27 @@ use super::name_status::{NameStatus, UnreadReason};
 use super::removed_parameters;
 use htc_base::text::unqualified_name;
 
-/// What becomes of a name that is set.
+/// Usage of a name that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameUsage {
-    /// A daemon or tool reads it, or may.
+    /// A daemon or tool reads it, or may read it.
     Read,
     /// Another value, condition or statement refers to it.
     ReferredTo,
-    /// This script, submit file or template mentions it, and may ask for it.
+    /// This script, submit file or template mentions it, and may read it.
     Mentioned(BString),
-    /// Nobody reads this one of its family.
+    /// Nothing reads this member of its family.
     Unread(UnreadReason),
-    /// Nobody reads it, and a parameter is called nearly so.
+    /// Nothing reads it, and a parameter has a similar name.
     Misspelled(BString),
-    /// Earlier versions read it; what there is instead.
+    /// Earlier versions read it; with its replacement.
     Removed(&'static str),
-    /// The site's own, and nothing that was read refers to it.
+    /// The name belongs to the site, and nothing that was read refers to it.
     SiteOwn,
 }
 
 impl NameUsage {
-    /// Returns true if it is known that something uses it.
+    /// Returns true if it is known that something uses the name.
     pub fn is_used(&self) -> bool {
         match self {
             NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => true,
@@ -38,7 +38,7 @@ impl NameUsage {
     }
 }
 
-/// Judges a name.
+/// Returns the usage of a name.
 pub fn classify_usage(subject: &LintSubject<'_>, name: &[u8]) -> NameUsage {
     let standing = subject.known.classify(name);
     if standing == NameStatus::Read {
@@ -46,7 +46,7 @@ pub fn classify_usage(subject: &LintSubject<'_>, name: &[u8]) -> NameUsage {
     }
     let bare = unqualified_name(name);
     let referenced = subject.referenced_names();
-    // A reference to the plain name does not use what is set behind a prefix that nobody has.
+    // A reference to the plain name does not use a setting with an unknown prefix.
     let plain = if matches!(standing, NameStatus::Unread(_)) { name } else { bare };
     if [name, plain].iter().any(|name| referenced.contains(&name.to_ascii_lowercase())) {
         return NameUsage::ReferredTo;

@@ -1,4 +1,4 @@
-//! Parameters by their own names: those of the table, those that daemons read without an entry there, and lists.
+//! Names of parameters: those of the table, those that daemons read without an entry in it, and lists.
 
 use bstr::BString;
 
@@ -10,7 +10,7 @@ static OTHER_NAMES: &[u8] = include_bytes!("../data/other-names.txt");
 static OTHER_NAME_STARTS: [u32; count_lines(include_bytes!("../data/other-names.txt"))] =
     line_starts(include_bytes!("../data/other-names.txt"));
 
-/// Programs that read parameters made from their names.
+/// Programs that read parameters whose names contain theirs.
 pub const DAEMON_NAMES: [&str; 34] = [
     "MASTER",
     "COLLECTOR",
@@ -48,7 +48,7 @@ pub const DAEMON_NAMES: [&str; 34] = [
     "PLACEMENTD",
 ];
 
-/// Returns true if the table or the daemons' sources have a parameter of exactly that name.
+/// Returns true if the table or the daemons' sources have a parameter with exactly this name.
 pub(super) fn is_parameter(name: &[u8]) -> bool {
     defaults::find_qualified(name).is_some()
         || htc_config::detected::is_detected(name)
@@ -60,7 +60,7 @@ fn name_at(start: u32) -> &'static [u8] {
     &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
 }
 
-/// Those that have no entry in the table.
+/// Returns the parameters without an entry in the table.
 pub(super) fn other_names() -> impl Iterator<Item = &'static [u8]> {
     OTHER_NAME_STARTS.iter().map(|&start| name_at(start))
 }
@@ -100,7 +100,7 @@ pub(super) fn is_clause_list(name: &[u8]) -> bool {
     caseless::ends_with(bare, b"SLOT_REQUIREMENTS_CLAUSES")
 }
 
-/// The items of a list parameter of exactly that name.
+/// Returns the items of a list parameter with exactly this name.
 pub(super) fn list_items(view: &ConfigView<'_>, name: &str) -> Vec<BString> {
     let value = view.text(name).unwrap_or_default();
     list::split(&value).map(BString::from).collect()

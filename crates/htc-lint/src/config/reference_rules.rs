@@ -1,4 +1,4 @@
-//! `$(...)` that never expands, and references to names that were probably meant otherwise.
+//! `$(...)` that is never expanded, and references to misspelled names.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -23,7 +23,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         }
         check_invalid_references(subject, definition, findings);
         if lengths.is_finite(subject, &definition.raw) {
-            // Expanding each of a long chain of values takes the square of its length.
+            // Expanding each value of a long chain takes quadratic time.
         } else if let Err(error) = subject.view.expand_raw(&entry.name, &definition.raw) {
             let message = format!("{} cannot be expanded: {error}", entry.name);
             findings.push(subject.make_finding(LintRule::Endless, definition, None, message, None));
@@ -33,27 +33,27 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// How long values become at most, where that can be told without expanding them.
+/// Upper bounds of the lengths of expanded values, as far as they can be computed without expanding them.
 #[derive(Default)]
 struct ExpandedLengths(FxHashMap<Vec<u8>, ExpandedLength>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExpandedLength {
-    /// Being worked out: a value that refers to itself.
+    /// Being computed: the value refers to itself.
     InProgress,
-    /// At most so many bytes.
+    /// At most this number of bytes.
     AtMost(usize),
-    /// Not to be told like this.
+    /// Cannot be computed this way.
     Unknown,
 }
 
 impl ExpandedLengths {
-    /// Returns true if a value surely ends when it is expanded.
+    /// Returns true if the expansion of a value certainly ends.
     fn is_finite(&mut self, subject: &LintSubject<'_>, raw: &[u8]) -> bool {
         matches!(self.length_of_value(subject, raw), ExpandedLength::AtMost(_))
     }
 
-    /// Works through the names that a value needs, one after the other, without recursion: chains may be long.
+    /// Computes the lengths of all names that a value needs, without recursion because chains may be long.
     fn length_of_value(&mut self, subject: &LintSubject<'_>, raw: &[u8]) -> ExpandedLength {
         let mut waiting: Vec<Vec<u8>> = plain_references(raw).unwrap_or_default();
         while let Some(name) = waiting.pop() {
@@ -92,7 +92,8 @@ impl ExpandedLengths {
     }
 }
 
-/// The names that a value refers to, in lower case; `None` if it does more than that.
+/// Returns the names that a value refers to, in lower case, or `None` if it contains more than plain
+/// references.
 fn plain_references(raw: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     let mut at = 0;
@@ -104,13 +105,13 @@ fn plain_references(raw: &[u8]) -> Option<Vec<Vec<u8>>> {
         names.push(name.to_ascii_lowercase());
         at = found.end;
     }
-    // What one reference leaves may make another.
+    // The result of one reference may form another reference.
     let dollars = memchr::memchr_iter(b'$', raw).count();
     (dollars == names.len()).then_some(names)
 }
 
-/// Returns true if a value is read in a language of its own, whose references are not those of the configuration alone:
-/// routes, transforms, templates of submit files.
+/// Returns true if a value is in a language of its own, whose references do not only refer to the
+/// configuration: routes, transforms, submit templates.
 fn has_own_macro_language(name: &[u8]) -> bool {
     let name = unqualified_name(name);
     ["JOB_ROUTER_", "JOB_TRANSFORM_", "SUBMIT_TEMPLATE_"]
@@ -118,8 +119,8 @@ fn has_own_macro_language(name: &[u8]) -> bool {
         .any(|prefix| caseless::starts_with(name, prefix.as_bytes()))
 }
 
-/// Returns true if the byte at `at` stands within the parentheses of a reference or function, where it is a default or an
-/// argument that may never be looked at.
+/// Returns true if the byte at `at` is within the parentheses of a reference or function, where it is a
+/// default or an argument that may never be evaluated.
 fn is_inside_reference(raw: &[u8], at: usize) -> bool {
     let mut open = Vec::new();
     for (n, &byte) in raw[..at.min(raw.len())].iter().enumerate() {
@@ -136,12 +137,13 @@ fn is_inside_reference(raw: &[u8], at: usize) -> bool {
     open.contains(&true)
 }
 
-/// Returns true if a value holds a reference that never expands; what is said about that need not be said again.
+/// Returns true if a value contains a reference that is never expanded; further findings about it are not
+/// needed.
 pub(super) fn has_invalid_reference(raw: &[u8]) -> bool {
     !find_invalid_references(raw).is_empty()
 }
 
-/// What looks like a reference and is none.
+/// Text that looks like a reference but is not valid.
 struct InvalidReference {
     start: usize,
     end: usize,
@@ -168,7 +170,8 @@ fn check_invalid_references(subject: &LintSubject<'_>, definition: &Definition, 
     }
 }
 
-/// What comes of a policy that is no expression (`user_job_policy.cpp`, `UserPolicy::Config`).
+/// Returns the consequence of a policy that is not a valid expression (`user_job_policy.cpp`,
+/// `UserPolicy::Config`).
 pub(super) fn policy_consequence(name: &[u8]) -> Option<&'static str> {
     let name = unqualified_name(name);
     [
@@ -189,7 +192,7 @@ fn find_invalid_references(raw: &[u8]) -> Vec<InvalidReference> {
         let dollar = at + more;
         at = dollar + 1;
         if raw.get(at) == Some(&b'$') {
-            // `$$(...)` is for matched jobs; a third dollar begins anew.
+            // `$$(...)` is for matched jobs; a third dollar starts a new reference.
             at += usize::from(raw.get(at + 1) != Some(&b'$'));
             continue;
         }
@@ -202,7 +205,8 @@ fn find_invalid_references(raw: &[u8]) -> Vec<InvalidReference> {
     found
 }
 
-/// What is wrong with what looks like a reference, from its dollar on and its body on.
+/// Returns the problem of a text that looks like a reference; `dollar` is the position of its dollar, `body`
+/// that of its body.
 fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidReference> {
     let name = &raw[dollar + 1..body - 1];
     let end = memchr::memchr(b')', &raw[body..]).map_or(raw.len(), |close| body + close + 1);
@@ -232,7 +236,7 @@ fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidRefe
     }
 }
 
-/// Returns true if references inside make the outer one whole in the end.
+/// Returns true if references inside complete the outer one when they are expanded.
 fn is_completed_by_inner(raw: &[u8], body: usize, end: usize) -> bool {
     let inside = &raw[body..end.max(body)];
     let name = inside.split(|&b| b == b':').next().unwrap_or_default();
@@ -289,7 +293,7 @@ fn check_plain_reference(raw: &[u8], dollar: usize, body: usize, end: usize) -> 
     }
 }
 
-/// References without default to names that nothing defines.
+/// Reports references without a default to names that nothing defines.
 fn check_undefined_references(
     subject: &LintSubject<'_>,
     definition: &Definition,
@@ -305,7 +309,7 @@ fn check_undefined_references(
         if default.is_some() || is_attribute || caseless::eq(name, b"DOLLAR") {
             continue;
         }
-        // A part of a name that is put together, and the arguments of templates.
+        // Parts of a name that is composed, and the arguments of templates, are skipped.
         let is_whole = !name.is_empty() && name.iter().any(|b| !b.is_ascii_digit());
         if !is_whole || subject.view.raw_bytes(name).is_some() || subject.known.is_known(name) {
             continue;
@@ -331,11 +335,11 @@ fn check_undefined_references(
     }
 }
 
-/// The name that an undefined one was probably meant to be.
+/// Suggests the name that was probably meant by an undefined one.
 fn suggest_name(subject: &LintSubject<'_>, name: &[u8]) -> Option<Vec<u8>> {
     let letters = |text: &[u8]| text.iter().filter(|b| !b.is_ascii_digit()).count();
     let is_own_slip = |known: &[u8]| {
-        // Names that differ in numbers only are members of a family.
+        // Names that differ only in numbers are members of a family.
         known.len() >= 6
             && !(letters(known) == letters(name) && known.len() == name.len() && letters(known) < known.len())
     };

@@ -1,4 +1,4 @@
-//! The names that the texts of a configuration refer to.
+//! Names that the texts of a configuration refer to.
 
 use bstr::ByteSlice;
 use rustc_hash::FxHashSet;
@@ -11,7 +11,7 @@ use htc_config::lines::LogicalLines;
 use htc_config::macro_reference::{MacroFunction, next_reference};
 use htc_config::{Config, ConfigView, defaults, template};
 
-/// The names that any value, condition or statement refers to, in lower case.
+/// Returns the names that any value, condition or statement refers to, in lower case.
 pub(super) fn collect_referenced_names(
     (config, view): (&Config, &ConfigView<'_>),
     own: &SimilarNames<&[u8]>,
@@ -29,12 +29,12 @@ pub(super) fn collect_referenced_names(
     let undefined: Vec<Vec<u8>> =
         names.iter().filter(|name| view.raw_bytes(name).is_none() && name.len() >= 6).cloned().collect();
     for name in undefined {
-        // What was meant by a reference that is told as misspelled is used.
+        // The name that was meant by a misspelled reference counts as used.
         if let Some(near) = own.nearest(&name, |_| true) {
             names.insert(near.to_ascii_lowercase());
         }
     }
-    // What was meant by a misspelled word of a list is used, too.
+    // The name that was meant by a misspelled word of a list counts as used, too.
     for word in known.advertised_attributes().iter().filter(|word| view.raw_bytes(word).is_none()) {
         if let Some(near) = own.nearest(word, |_| true) {
             names.insert(near.to_ascii_lowercase());
@@ -43,7 +43,7 @@ pub(super) fn collect_referenced_names(
     for template in template::all() {
         collect_statement_names(&template.body(), &mut names);
     }
-    // Conditions, includes, names made from names, self references that were put in.
+    // Conditions, includes, composed names, and self references that were expanded immediately.
     for source in config.set.sources() {
         let Some(text) = &source.text else {
             continue;
@@ -53,9 +53,9 @@ pub(super) fn collect_referenced_names(
     names
 }
 
-/// The names that a text refers to.
+/// Adds the names that a text refers to.
 pub(super) fn collect_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
-    // References that never expand mean something, too.
+    // References that are never expanded count, too.
     let mut rest = text;
     while let Some(found) = rest.find(b"$(") {
         rest = &rest[found + 2..];
@@ -75,12 +75,12 @@ pub(super) fn collect_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
                 }
             }
         }
-        // Defaults hold references of their own.
+        // Defaults may contain references.
         at = found.body;
     }
 }
 
-/// The names that the statements of a text refer to.
+/// Adds the names that the statements of a text refer to.
 fn collect_statement_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
     let mut lines = LogicalLines::new(text);
     while let Some(line) = lines.next_line() {

@@ -1,9 +1,9 @@
-//! Parameters that earlier versions read and 25.14 reads no more: names of its predecessors' tables that stand nowhere
-//! in its source.
+//! Parameters that earlier versions read and 25.14 no longer reads: names of their parameter tables that do
+//! not occur in its source.
 
 use htc_base::text::caseless;
 
-/// Their names, those with a star as beginnings, and what there is instead.
+/// Names of removed parameters, with a star for any text, and their replacements.
 const REMOVED_PARAMETERS: &[(&str, &str)] = &[
     ("HOSTALLOW_*", "write ALLOW_ in place of HOSTALLOW_"),
     ("HOSTDENY_*", "write DENY_ in place of HOSTDENY_"),
@@ -98,7 +98,7 @@ const QUILL_ADVICE: &str = "the database of jobs (Quill) is gone";
 const GRID_ADVICE: &str = "grids of this kind are gone";
 const NO_REPLACEMENT: &str = "there is nothing in its place";
 
-/// What there is in place of a parameter that was removed; `None` for every other name.
+/// Returns the replacement for a removed parameter, or `None` for any other name.
 pub(super) fn replacement_for(name: &[u8]) -> Option<&'static str> {
     let is_meant = |removed: &str| match removed.split_once('*') {
         Some((start, end)) => {

@@ -1,7 +1,8 @@
-//! Names in scripts, submit files and templates: who asks for them with `condor_config_val` refers to them as well as a value does.
+//! Names in scripts, submit files and templates: a script that reads a name with `condor_config_val` refers
+//! to it as a value does.
 //!
-//! Looked at are the files that values and commands of the configuration name by their paths (hooks, cron jobs, wrappers), and
-//! those that stand beside and below its own files.
+//! Scanned are the files whose paths occur in values and commands of the configuration (hooks, cron jobs,
+//! wrappers), and the files in and below the directories of its own files.
 
 use std::path::{Path, PathBuf};
 
@@ -13,20 +14,20 @@ use htc_base::world::{FileKind, World};
 use htc_config::macro_set::{MacroEntry, SourceKind};
 use htc_config::{Config, ConfigView};
 
-/// So many files are looked at.
+/// Maximum number of files that are scanned.
 const MAX_FILES: usize = 2000;
-/// A file with more bytes is not looked at.
+/// Maximum size of a file that is scanned, in bytes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
-/// All together have no more bytes.
+/// Maximum size of all scanned files together, in bytes.
 const MAX_TOTAL_BYTES: u64 = 64 << 20;
-/// Directories below that of a configuration are looked into so deep.
+/// Maximum depth of directories below that of a configuration file.
 const MAX_DIRECTORY_DEPTH: usize = 4;
-/// Longer values are no paths.
+/// Maximum length of a value that may be a path.
 const MAX_VALUE_LENGTH: usize = 4096;
-/// So many values are expanded.
+/// Maximum number of values that are expanded.
 const MAX_VALUES: usize = 5000;
 
-/// By name in lower case the file that mentions it, of the names that the configuration sets.
+/// Returns, for each name in lower case that the configuration sets, a file that mentions it.
 pub(super) fn find_mentions(config: &Config, view: &ConfigView<'_>) -> FxHashMap<Vec<u8>, BString> {
     let world = view.world();
     let plain = |name: &BString| unqualified_name(name).to_ascii_lowercase();
@@ -38,7 +39,7 @@ pub(super) fn find_mentions(config: &Config, view: &ConfigView<'_>) -> FxHashMap
     for path in config_files(config, world) {
         let Some(directory) = path.parent() else { continue };
         files.add_tree(directory, MAX_DIRECTORY_DEPTH);
-        // A tree with the configuration in one directory and what it calls in others.
+        // The configuration may be in one directory of a tree, and its scripts in others.
         if let Some(above) = directory.parent().filter(|above| files.is_tree_root(above)) {
             files.add_tree(above, MAX_DIRECTORY_DEPTH);
         }
@@ -58,7 +59,7 @@ pub(super) fn find_mentions(config: &Config, view: &ConfigView<'_>) -> FxHashMap
     found
 }
 
-/// The entries that a person wrote.
+/// Returns the entries that a person wrote.
 fn user_written_entries(config: &Config) -> impl Iterator<Item = &MacroEntry> {
     config.set.entries().filter(|entry| entry.current.is_user_written())
 }
@@ -67,8 +68,9 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// A line without the name that it assigns to: a copy of the configuration sets what the configuration sets, and reads
-/// none of it. The same in a line that is commented out, and with a prefix (`SLOT1.START = true`).
+/// Removes the name that a line assigns to: a copy of the configuration sets the same names but reads none of
+/// them. This also applies to lines that are commented out, and to names with a prefix (`SLOT1.START =
+/// true`).
 fn strip_assigned_name(line: &[u8]) -> &[u8] {
     let text = line.trim_start_with(|c| c.is_ascii_whitespace() || c == '#');
     let name = text.iter().take_while(|b| is_name_byte(**b) || **b == b'.').count();
@@ -81,14 +83,14 @@ fn strip_assigned_name(line: &[u8]) -> &[u8] {
     }
 }
 
-/// The files of the configuration.
+/// Returns the files of the configuration.
 fn config_files(config: &Config, world: &dyn World) -> impl Iterator<Item = PathBuf> {
     let files = config.set.sources().iter().filter(|source| source.kind == SourceKind::File);
     let here = world.current_dir().unwrap_or_default();
     files.map(move |source| here.join(source.name.to_path_lossy()))
 }
 
-/// The paths in values and commands.
+/// Returns the paths in values and commands.
 fn paths_in_values(config: &Config, view: &ConfigView<'_>) -> Vec<PathBuf> {
     let raw = user_written_entries(config).map(|entry| &entry.current);
     let raw = raw.filter(|it| it.raw.len() <= MAX_VALUE_LENGTH && it.raw.contains_str("/")).take(MAX_VALUES);
@@ -106,7 +108,7 @@ fn paths_in_values(config: &Config, view: &ConfigView<'_>) -> Vec<PathBuf> {
     paths
 }
 
-/// The files to look at.
+/// Files to scan.
 struct FilesToScan<'a> {
     world: &'a dyn World,
     paths: Vec<PathBuf>,
@@ -151,7 +153,7 @@ impl<'a> FilesToScan<'a> {
         }
     }
 
-    /// Returns true if a directory is the top of somebody's tree of files, and not one of the system's.
+    /// Returns true if a directory is the root of a source tree rather than a directory of the system.
     fn is_tree_root(&self, directory: &Path) -> bool {
         let names = self.world.list_dir(directory).unwrap_or_default();
         names.iter().any(|name| {

@@ -1,4 +1,4 @@
-//! Values that are not what their readers need: numbers, truth values, expressions, strings without quotes.
+//! Values of the wrong type: numbers, booleans, expressions, strings without quotes.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -67,7 +67,7 @@ const EXPRESSION_PARAMETERS: [&str; 47] = [
     "SINGULARITY_IMAGE_EXPR",
 ];
 
-/// Machine attributes that values may refer to; a name that is none of them was probably meant as a string.
+/// Machine attributes that values may refer to; any other name was probably meant as a string.
 const MACHINE_ATTRIBUTES: [&str; 60] = [
     "Memory",
     "Cpus",
@@ -142,7 +142,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A name without subsystem, local name or slot type.
+/// Removes the subsystem, local name or slot type from a name.
 fn strip_prefixes(name: &[u8]) -> &[u8] {
     let name = unqualified_name(name);
     if !caseless::starts_with(name, b"SLOT_TYPE_") {
@@ -156,12 +156,12 @@ fn strip_prefixes(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Why a value must be an expression.
+/// Reason why a value must be an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExpressionKind {
     /// HTCondor evaluates it.
     Policy,
-    /// It becomes an attribute of an ad.
+    /// It is advertised as an attribute of an ad.
     Advertised,
 }
 
@@ -197,7 +197,7 @@ fn check_expression<'a>(
     findings: &mut Vec<Finding>,
 ) {
     let raw = &entry.current.raw;
-    // What never expands is told as such.
+    // References that are never expanded are reported separately.
     if has_invalid_reference(raw) {
         return;
     }
@@ -220,7 +220,7 @@ fn check_expression<'a>(
     }
 }
 
-/// A value that is no expression where one is wanted.
+/// Returns the finding about a value that is not a valid expression.
 fn invalid_expression_finding<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
@@ -261,7 +261,7 @@ fn invalid_expression_finding<'a>(
     subject.make_finding(rule, &entry.current, Some(place), message, fix)
 }
 
-/// An advertised value that is the name of an attribute which nothing here defines: a text without quotes, probably.
+/// Reports an advertised value that is the name of an undefined attribute: probably a string without quotes.
 fn check_undefined_attribute<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
@@ -291,7 +291,7 @@ fn check_undefined_attribute<'a>(
     Some(subject.make_finding(LintRule::UnquotedString, &entry.current, Some((0, raw.len())), message, fix))
 }
 
-/// What parses and still says something else than it was meant to.
+/// Reports expressions that are valid but probably have another meaning than intended.
 fn check_expression_traps<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
@@ -302,7 +302,7 @@ fn check_expression_traps<'a>(
     let has_libraries =
         ["CLASSAD_USER_LIBS", "CLASSAD_USER_PYTHON_MODULES"].iter().any(|name| subject.view.is_defined(name));
     for trap in pitfalls::find(value, subject.dialect()) {
-        // Libraries bring functions of their own.
+        // The libraries may define further functions.
         if has_libraries && trap.message.starts_with("there is no function") {
             continue;
         }
@@ -323,7 +323,7 @@ fn check_expression_traps<'a>(
     }
 }
 
-/// Where a piece of an expanded value was written: in the value itself, or in one that it refers to.
+/// Returns where a piece of an expanded value was written: in the value itself, or in one that it refers to.
 fn find_written_piece<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
@@ -359,7 +359,8 @@ fn find_written_piece<'a>(
     None
 }
 
-/// A word of CGROUP_MEMORY_LIMIT_POLICY that is not `hard`, `custom` or `none` limits nothing, `soft` of older manuals included.
+/// Reports a word of CGROUP_MEMORY_LIMIT_POLICY other than `hard`, `soft`, `custom` and `none`: it sets no
+/// limit.
 fn check_memory_policy(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     let is_it = caseless::eq(unqualified_name(&entry.name), b"CGROUP_MEMORY_LIMIT_POLICY");
     let Ok(Some(setting)) = subject.view.string(&entry.name.to_str_lossy()) else { return };
@@ -379,7 +380,7 @@ fn check_memory_policy(subject: &LintSubject<'_>, entry: &MacroEntry, findings: 
     ));
 }
 
-/// Numbers and truth values of the table.
+/// Checks numbers and booleans of the table.
 fn check_type(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -407,10 +408,10 @@ fn check_type(
     let value = &error.value;
     let instead = if error.fallback.is_empty() { "its default" } else { &error.fallback.to_str_lossy() };
     let (message, fix) = match &error.problem {
-        // Told for all values alike.
+        // Reported for all values together.
         ValueProblem::Expansion(_) => return,
         ValueProblem::NotBoolean => {
-            // Expressions over attributes are evaluated in ads by those who read such parameters.
+            // The readers of such parameters evaluate expressions over attributes in ads.
             if Expr::parse_with(value, subject.dialect()).is_ok_and(|expr| expr.as_attribute().is_none()) {
                 return;
             }

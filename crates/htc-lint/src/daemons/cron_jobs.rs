@@ -1,4 +1,4 @@
-//! Cron jobs that never run, or not as it says there.
+//! Cron jobs that never run, or not as configured.
 
 use bstr::{BStr, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -42,7 +42,7 @@ fn check_job(
 ) {
     let prefix = manager.parameter_prefix();
     let knob = |item: &str| format!("{prefix}_{}_{item}", BStr::new(name));
-    // A job without a program is told where it is named.
+    // A job without a program is reported where it is listed.
     let Some(executable) = file_entry(subject, &knob("EXECUTABLE")) else { return };
     if subject.view.get(knob("EXECUTABLE").as_bytes()).is_none() {
         return;
@@ -54,7 +54,7 @@ fn check_job(
     let job = match CronJob::read(manager, name, &subject.view, QuirkMode::Manual) {
         Ok(job) => job,
         Err(skipped) => {
-            // What is not set here may be set elsewhere.
+            // A parameter that is not set here may be set elsewhere.
             if scope.is_complete || file_entry(subject, &skipped.knob).is_some() {
                 tell(&skipped.knob, format!("{}: {}: the job is never run", skipped.knob, skipped.problem));
             }
@@ -76,7 +76,7 @@ fn check_job(
     }
 }
 
-/// What a file sets under this name.
+/// Returns the entry of a name that a file sets.
 fn file_entry<'a>(subject: &LintSubject<'a>, name: &str) -> Option<&'a MacroEntry> {
     subject
         .user_written_entries()

@@ -1,4 +1,5 @@
-//! Which hooks slots, starters, shadows and the router would run, and which they would refuse.
+//! Report of the hooks that slots, starters, shadows and the router would run, and those that they would
+//! refuse.
 
 use bstr::{BStr, BString, ByteSlice};
 use serde::Serialize;
@@ -13,65 +14,66 @@ use htc_hook::keyword::{self, KeywordLookup};
 use htc_hook::{HookCaller, HookType, path_check};
 use htc_slot::{ConfigureError, requested_slots};
 
-/// One hook as one caller has it.
+/// Hook of one caller.
 #[derive(Debug, Serialize)]
 pub struct HookReportRow {
-    /// `slot1`, `slot1-4`, `starter`, `starter (slot1-4)` for jobs that these slots fetch, `shadow`, `router`.
+    /// `slot1`, `slot1-4`, `starter`, `starter (slot1-4)` for jobs that these slots fetch, `shadow`,
+    /// `router`.
     pub caller: String,
-    /// Its type.
+    /// Hook type.
     pub hook: &'static str,
-    /// Under which it is looked up.
+    /// Keyword under which it is looked up.
     pub keyword: Option<String>,
-    /// The knob that holds its path.
+    /// Parameter that holds its path.
     pub knob: String,
-    /// What that says.
+    /// Value of that parameter.
     pub path: Option<String>,
     /// `accepted`, `none` or the reason of the refusal.
     pub verdict: String,
     /// True if it would be run.
     pub accepted: bool,
-    /// Why not, without the path, where one is configured.
+    /// Reason why it would not be run, without the path, if one is configured.
     #[serde(skip)]
     pub refused: Option<String>,
-    /// Seconds after which the caller goes on; missing where it waits for ever or not at all.
+    /// Seconds after which the caller stops waiting; missing if it waits forever or not at all.
     pub time_out: Option<i64>,
-    /// The words it gets.
+    /// Arguments.
     pub arguments: Option<String>,
 }
 
-/// One caller with the way it came to its keyword.
+/// Caller, with the lookup of its keyword.
 #[derive(Debug)]
 pub struct CallerKeyword {
     /// As in [`HookReportRow::caller`].
     pub caller: String,
-    /// `None`: it runs no hooks.
+    /// Keyword, or `None` if it runs no hooks.
     pub keyword: Option<String>,
-    /// Where it looked, one line a step.
+    /// Places that were read, one line per step.
     pub lookup_steps: Vec<String>,
 }
 
-/// One caller for programs.
+/// Caller as JSON.
 #[derive(Debug, Serialize)]
 pub struct CallerRecord {
-    /// Missing for a keyword that nobody uses.
+    /// Missing for a keyword that no caller uses.
     caller: Option<String>,
     keyword: Option<String>,
     story: Vec<String>,
     hooks: Vec<HookReportRow>,
 }
 
-/// Everything `--hooks` tells.
+/// Content of the report of `--hooks`.
 #[derive(Debug, Default)]
 pub struct HookReport {
-    /// Who may run hooks.
+    /// Callers that may run hooks.
     pub callers: Vec<CallerKeyword>,
-    /// The hooks of all of them.
+    /// Hooks of all callers.
     pub hooks: Vec<HookReportRow>,
-    /// Why no startd starts with this configuration, and there are no slots.
+    /// Reason why no startd starts with this configuration, so that there are no slots.
     pub no_slots: Option<ConfigureError>,
-    /// What is wrong with the slots that the configuration asks for.
+    /// Warnings about the slots that the configuration asks for.
     pub warnings: Vec<String>,
-    /// Keywords with hooks that no knob names.
+    /// Keywords with hooks that no parameter names.
     pub unused_keywords: Vec<String>,
 }
 
@@ -79,11 +81,11 @@ fn to_display_text(bytes: &[u8]) -> String {
     bytes.to_str_lossy().into_owned()
 }
 
-/// Collects the report. The configuration is read once for each kind of caller, since statements may depend on it;
-/// `seen` gets each.
+/// Creates the report. The configuration is read once for each kind of caller, because its statements may
+/// depend on the caller; `seen` is called with each.
 ///
 /// # Errors
-/// A configuration that cannot be read.
+/// Returns an error if the configuration cannot be read.
 pub fn build_hook_report(
     world: &dyn World,
     options: &LoadOptions,
@@ -99,7 +101,7 @@ pub fn build_hook_report(
     };
     let mut report = HookReport::default();
     let mut used: Vec<BString> = Vec::new();
-    // Slots that fetch jobs, and the keyword that their jobs are given.
+    // Slots that fetch jobs, and the keyword that their jobs get.
     let mut fetching: Vec<(String, BString)> = Vec::new();
     let quirks = QuirkMode::default();
 
@@ -151,17 +153,17 @@ pub fn build_hook_report(
     Ok(report)
 }
 
-/// Slots of one type that have the same keyword.
+/// Slots of one type with the same keyword.
 struct SlotGroup {
     /// `slot1` or `slot1-4`.
     label: String,
-    /// The first of them.
+    /// Name of the first slot.
     first: String,
-    /// Their type.
+    /// Slot type.
     slot_type: u32,
 }
 
-/// The slots that a startd with this configuration makes, those alike together.
+/// Returns the slots that a startd creates with this configuration, grouped by type and keyword.
 fn slot_groups(config: &Config, world: &dyn World, types: Vec<(u32, u32, String)>) -> Vec<SlotGroup> {
     let mut groups: Vec<(SlotGroup, Option<BString>)> = Vec::new();
     let mut slot = 0;
@@ -183,8 +185,8 @@ fn slot_groups(config: &Config, world: &dyn World, types: Vec<(u32, u32, String)
 }
 
 impl HookReport {
-    /// The hooks of starters whose jobs were fetched: the startd gives each job the keyword of the slot that fetched it
-    /// (StartdHookMgr.cpp). `usual` is what a starter has without that.
+    /// Adds the hooks of starters for fetched jobs: the startd gives each job the keyword of the slot that
+    /// fetched it (StartdHookMgr.cpp). `usual` is the keyword of a starter otherwise.
     fn add_fetched_jobs(
         &mut self,
         fetching: &[(String, BString)],
@@ -252,7 +254,8 @@ impl HookReport {
         self.hooks.iter().any(|row| row.refused.is_some())
     }
 
-    /// The report for programs: one record a caller with its hooks, one for each keyword that nobody uses.
+    /// Converts the report to records: one per caller with its hooks, and one per keyword that no caller
+    /// uses.
     pub fn into_records(self) -> Vec<CallerRecord> {
         let HookReport { callers, mut hooks, unused_keywords, .. } = self;
         let mut records = Vec::new();

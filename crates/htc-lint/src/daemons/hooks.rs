@@ -15,7 +15,7 @@ use htc_config::finding::Finding;
 use htc_config::macro_set::MacroEntry;
 use htc_hook::{HookType, path_check};
 
-/// The keywords for which any knob of a hook is set.
+/// Returns the keywords for which any parameter of a hook is set.
 pub fn configured_keywords(config: &Config) -> Vec<BString> {
     let mut found: Vec<BString> = Vec::new();
     for entry in config.set.entries().filter(|entry| !entry.raw().is_empty()) {
@@ -34,13 +34,13 @@ pub fn configured_keywords(config: &Config) -> Vec<BString> {
     found
 }
 
-/// Knobs that name a keyword, and the types of hooks that their reader calls.
+/// Returns true for parameters that name a keyword.
 fn is_keyword_parameter(name: &[u8]) -> bool {
     let name = unqualified_name(name);
     caseless::ends_with(name, b"_JOB_HOOK_KEYWORD") || caseless::eq(name, b"JOB_ROUTER_HOOK_KEYWORD")
 }
 
-/// Keywords without hooks, and paths that the daemons refuse.
+/// Reports keywords without hooks, and paths that the daemons refuse.
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let with_hooks = configured_keywords(subject.config);
     for entry in subject.user_written_entries().filter(|entry| is_keyword_parameter(&entry.name)) {
@@ -70,7 +70,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             let end = format!("_HOOK_{hook}");
             name.len() > end.len() && caseless::ends_with(name, end.as_bytes())
         });
-        // Such names are told as wrong already.
+        // Such names are already reported as wrong.
         if !is_hook || caseless::contains(name, b"_JOB_HOOK_") {
             continue;
         }
@@ -91,10 +91,11 @@ fn check_hook_path(
     if path.is_empty() {
         return;
     }
-    // What does not stand here may stand there; what stands here is looked at, blanks in its path or not.
+    // A file that does not exist here may exist on the other machine; an existing one is checked, even if its
+    // path contains blanks.
     let file = Path::new(OsStr::from_bytes(&path));
     if scope.for_other_machine && !(file.is_absolute() && subject.world.stat(file).is_ok()) {
-        // The files are for another machine; only what is wrong everywhere is told.
+        // The files are for another machine: only problems that occur on every machine are reported.
         let words: Vec<&[u8]> = path.fields().collect();
         if words.len() > 1 && words.first().is_some_and(|word| word.starts_with(b"/")) {
             findings.push(subject.make_finding(

@@ -1,4 +1,4 @@
-//! A configuration, or the ad of a job, read and looked at by all rules; secrets do not come out.
+//! Request to check a configuration, or the ad of a job, with all rules; secrets are masked on request.
 
 use htc_config::lint_rule::LintRule;
 use std::path::PathBuf;
@@ -15,41 +15,42 @@ use htc_config::redact::{self, KnownSecrets};
 use htc_config::{Config, ConfigError, LoadOptions, LookupContext};
 use htc_hook::job_ad_lint;
 
-/// What is looked at, and how.
+/// Request to check a configuration.
 #[derive(Clone, Debug)]
 pub struct LintRequest<'a> {
-    /// For whom it is read.
+    /// Daemon for which it is read.
     pub context: &'a LookupContext,
-    /// How it is read.
+    /// Options for loading it.
     pub options: &'a LoadOptions,
-    /// Files that are the configuration; none: the one that is found as usual, with the paths that it names.
+    /// Files that form the configuration; if empty, the usual configuration and the files that it names are
+    /// checked.
     pub files: &'a [PathBuf],
-    /// What is not done here, in place of mistakes.
+    /// True to report only unsupported settings instead of mistakes.
     pub only_unsupported: bool,
     /// True if secrets are masked.
     pub redact: bool,
 }
 
-/// What was found.
+/// Result of a check.
 #[derive(Debug, Default)]
 pub struct LintResult {
-    /// In the order of their places.
+    /// Findings, sorted by place.
     pub findings: Vec<Finding>,
-    /// What reading it said.
+    /// Warnings about loading.
     pub warnings: Vec<String>,
-    /// How many sources have text.
+    /// Number of sources with text.
     pub source_count: usize,
-    /// How many settings they make.
+    /// Number of settings in them.
     pub setting_count: usize,
-    /// True if it was taken for a part of a configuration.
+    /// True if the files were treated as a part of a configuration.
     pub is_partial: bool,
 }
 
 impl LintRequest<'_> {
-    /// Reads a configuration as far as it goes and looks at it.
+    /// Reads a configuration as far as possible and checks it.
     ///
     /// # Errors
-    /// Nothing of it can be read.
+    /// Returns an error if nothing of it can be read.
     pub fn lint_config(&self, world: &dyn World) -> Result<LintResult, Box<ConfigError>> {
         let mut options = LoadOptions {
             keep_texts: true,
@@ -85,7 +86,7 @@ impl LintRequest<'_> {
             false => super::lint(&subject, scope),
         };
         if scope.for_other_machine || !attempt.skipped_errors.is_empty() {
-            // Other files, scripts, and statements that are not understood may refer to what these set.
+            // Other files, scripts, and statements that could not be parsed may refer to these names.
             findings.retain(|finding| finding.rule != LintRule::UnusedMacro);
         }
         findings.extend(
@@ -112,7 +113,7 @@ impl LintRequest<'_> {
         })
     }
 
-    /// Looks at the ad of a fetched job.
+    /// Checks the ad of a fetched job.
     pub fn lint_job_ad(&self, name: &str, text: &[u8], world: &dyn World) -> Vec<Finding> {
         let mut findings = match self.only_unsupported {
             true => unsupported_here::unsupported_job_attributes(text, world),

@@ -1,24 +1,26 @@
-//! What is known beside a configuration: how much of it there is, and whether it is for this machine.
+//! Scope of a check: the completeness of the configuration, and the machine it is for.
 
 use std::path::{Path, PathBuf};
 
 use htc_config::load::LoadAttempt;
 use htc_config::{UnreadSource, UnreadSourceKind};
 
-/// What is known beside the configuration itself.
+/// Facts about a configuration that are not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LintScope {
-    /// True if the files are for another machine, so that paths that are not here are no mistake.
+    /// True if the files are for another machine, so that missing paths are not mistakes.
     pub for_other_machine: bool,
-    /// True if all sources that the configuration names were read. What was not may define and use anything.
+    /// True if all sources that the configuration names were read. An unread source may define and use any
+    /// name.
     pub is_complete: bool,
-    /// True if the files are only a part of a configuration: named like one, and saying neither which daemons run nor
-    /// where more stands.
+    /// True if the files are only a part of a configuration: their names suggest this, and they neither set
+    /// DAEMON_LIST nor name further files.
     pub is_partial: bool,
 }
 
 impl LintScope {
-    /// What is known beside a configuration that was read as far as it goes, from `files` if there are any.
+    /// Determines the scope of a configuration that was read as far as possible, from `files` if there are
+    /// any.
     pub fn from_attempt(attempt: &LoadAttempt, files: &[PathBuf]) -> LintScope {
         let elsewhere = !files.is_empty();
         let is_whole = |source: &UnreadSource| source.kind == UnreadSourceKind::Directory && !elsewhere;
@@ -31,7 +33,8 @@ impl LintScope {
     }
 }
 
-/// Returns true if a file is called, or stands, as those of a LOCAL_CONFIG_DIR do: `50-site.conf`, `config.d/site`.
+/// Returns true if a file has a name or directory like the files of a LOCAL_CONFIG_DIR: `50-site.conf`,
+/// `config.d/site`.
 fn is_partial_config_name(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().as_encoded_bytes();
     let directory = file.parent().and_then(Path::file_name).unwrap_or_default().as_encoded_bytes();

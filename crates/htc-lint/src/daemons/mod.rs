@@ -1,5 +1,5 @@
-//! What is wrong in a configuration: the language's own rules, then those of hooks, slots and transforms, which need
-//! the rooms that read these values.
+//! Mistakes in a configuration: first the rules of the configuration language, then those of hooks, slots and
+//! transforms, which need the crates that read these values.
 
 mod allow_comments;
 mod cron_jobs;

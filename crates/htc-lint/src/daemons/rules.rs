@@ -7,7 +7,7 @@ use crate::config::LintSubject;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
 
-/// Rules that say that something is nowhere.
+/// Rules that report that something is missing.
 const ABSENCE_RULES: [LintRule; 7] = [
     LintRule::Undefined,
     LintRule::UnusedMacro,
@@ -26,7 +26,7 @@ pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     cron_jobs::lint(subject, scope, &mut findings);
     transforms::lint(subject, scope, &mut findings);
     if !scope.is_complete {
-        // What is near to a name that is known is a slip wherever the rest stands.
+        // A name that is similar to a known one is misspelled, even if other files are not known.
         let is_slip =
             |finding: &Finding| finding.fix.as_ref().is_some_and(|fix| fix.starts_with("did you mean"));
         findings.retain(|finding| !ABSENCE_RULES.contains(&finding.rule) || is_slip(finding));

@@ -1,4 +1,4 @@
-//! The shares of slot types.
+//! Resource shares of slot types.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -20,7 +20,8 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Ids of a resource between quotes, which are a part of them (`parse_user_resource_config`, ResAttributes.cpp).
+/// Reports quotes around the IDs of a resource: they become part of the IDs (`parse_user_resource_config`,
+/// ResAttributes.cpp).
 fn check_quoted_ids(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     let name = unqualified_name(&entry.name);
     let is_named = |start: &[u8]| caseless::starts_with(name, start);
@@ -45,7 +46,7 @@ fn check_quoted_ids(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
     ));
 }
 
-/// The number in `SLOT_TYPE_<n>`.
+/// Returns the number in `SLOT_TYPE_<n>`.
 fn slot_type_number(name: &[u8]) -> Option<u32> {
     let name = unqualified_name(name);
     let start = b"SLOT_TYPE_";
@@ -53,7 +54,7 @@ fn slot_type_number(name: &[u8]) -> Option<u32> {
     digits.iter().all(u8::is_ascii_digit).then(|| digits.to_str().ok()?.parse().ok()).flatten()
 }
 
-/// The resources that the configuration gives the machine. GPUs are looked for on every machine.
+/// Returns the custom resources of the machine. GPUs are detected on every machine.
 fn machine_resources(subject: &LintSubject<'_>) -> Vec<String> {
     let starts = [&b"MACHINE_RESOURCE_INVENTORY_"[..], b"MACHINE_RESOURCE_"];
     let named = subject.config.set.entries().filter_map(|entry| {
@@ -95,7 +96,8 @@ fn check_shares(
     let count = subject.view.int(&format!("NUM_SLOTS_TYPE_{id}")).ok().flatten();
     let count = count.map_or(1, |setting| setting.value).max(1);
     for span in SlotTypeShares::item_spans(text) {
-        // One item by itself; only the line end separates items in a list that has one.
+        // Each item is parsed separately, followed by a newline: if a list contains a newline, only newlines
+        // separate its items.
         let (item, place) = (format!("{}\n", &text[span.clone()]), part(&span));
         match SlotTypeShares::parse(&item, tags, QuirkMode::Manual) {
             Err(error) => {
@@ -120,7 +122,7 @@ fn check_shares(
     }
 }
 
-/// The resource of which the slots of a type take more than everything, and how much.
+/// Returns the resource of which the slots of a type take more than 100 percent, and that percentage.
 fn oversubscribed_resource(
     shares: &SlotTypeShares,
     count: i64,
@@ -129,10 +131,10 @@ fn oversubscribed_resource(
     let named =
         [("cpus", shares.cpus), ("memory", shares.memory), ("swap", shares.swap), ("disk", shares.disk)];
     let custom = shares.custom.iter().map(|custom| (custom.tag.as_str(), custom.share));
-    // Each partition of SLOT<N>_EXECUTE is shared out by itself.
+    // The partition of each SLOT<N>_EXECUTE is shared separately.
     let named = named.into_iter().filter(|(what, _)| !(has_own_disks && *what == "disk"));
     named.chain(custom).find_map(|(what, share)| match share {
-        // `33.4%` for three is rounded down, not refused.
+        // Three times `33.4%` is rounded down rather than refused.
         ResourceShare::Fraction(part) if part * count as f64 > 1.005 => {
             Some((what.into(), part * count as f64 * 100.0))
         }

@@ -1,4 +1,4 @@
-//! The bodies of routes and transforms.
+//! Bodies of routes and transforms.
 
 use bstr::ByteSlice;
 use htc_config::lint_rule::LintRule;
@@ -19,13 +19,14 @@ fn is_route_or_transform(name: &[u8]) -> bool {
         .any(|prefix| caseless::starts_with(name, prefix.as_bytes()))
 }
 
-/// How often a word stands in a text, whatever its case.
+/// Returns the number of occurrences of a word in a text, ignoring case.
 fn count_word(text: &[u8], word: &str) -> usize {
     let word = word.as_bytes();
     text.windows(word.len().max(1)).filter(|part| caseless::eq(part, word)).count()
 }
 
-/// The transform of an entry; of one whose condition is bad the other statements are looked at as if it were good.
+/// Parses the transform of an entry. If its condition is invalid, reports this, and the other statements are
+/// checked with a valid condition.
 fn read_transform(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -44,7 +45,7 @@ fn read_transform(
     Transform::from_parameter(label, &replace_condition(raw, &text)?, subject.dialect()).ok()
 }
 
-/// The bodies of routes and transforms, by the transform language's own rules.
+/// Checks the bodies of routes and transforms with the rules of the transform language.
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let bodies: Vec<u8> = subject
         .config
@@ -63,14 +64,14 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             () => continue,
         };
         let raw = &entry.current.raw;
-        // An ad in brackets is the old form, which is told where it is listed.
+        // An ad in brackets has the old syntax, which is reported where it is listed.
         if raw.trim_start().starts_with(b"[") {
             continue;
         }
         let label = name.to_str_lossy();
         let Some(transform) = read_transform(subject, entry, &label, findings) else { continue };
         for told in lint_transform(&transform, runner, Some(&subject.view), subject.world) {
-            // Macros pass from one transform of a chain to the next, and from files that are not seen here.
+            // Macros pass from one transform of a chain to the next, and from files that are not known here.
             let name = told.message.split(' ').next().unwrap_or_default();
             let elsewhere = count_word(&bodies, name) > count_word(raw, name);
             if matches!(told.rule, LintRule::Undefined | LintRule::Unused)
@@ -80,7 +81,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             }
             let span = told.line.span(told.at.0, told.at.1);
             let part = (span.start as usize, (span.end as usize).min(raw.len()));
-            // What is wrong with brackets is told with its place already.
+            // Unbalanced brackets are already reported with their position.
             let covered = findings.iter().any(|other| {
                 other.rule == LintRule::Unbalanced
                     && other.name == entry.name
@@ -94,7 +95,8 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
     }
 }
 
-/// `raw` with a condition that is as long as `condition` and always holds in its place, so that all else keeps its own.
+/// Replaces the condition in `raw` by one of the same length that is always true, so that all other positions
+/// stay the same.
 fn replace_condition(raw: &[u8], condition: &[u8]) -> Option<Vec<u8>> {
     let at = raw.find(condition).filter(|_| !condition.is_empty())?;
     let mut changed = raw.to_vec();

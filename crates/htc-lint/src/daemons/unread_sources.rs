@@ -1,4 +1,5 @@
-//! What of a configuration was not read: sources that it names, and whatever stands behind a statement at which daemons stop.
+//! Parts of a configuration that were not read: sources that it names, and the statements after one at which
+//! daemons stop.
 
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -11,7 +12,8 @@ use htc_config::source_location::SourceLocation;
 use htc_config::{ConfigError, SourceId};
 use htc_config::{UnreadSource, UnreadSourceKind};
 
-/// A statement at which daemons stop. Whether what stands behind it was looked at is said by `what`.
+/// Returns the finding about a statement at which daemons stop; `what` says if the statements after it were
+/// checked.
 pub fn fatal_error_finding(error: &ConfigError, what: &str) -> Finding {
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let spot = error.place.as_ref().map(|place| SourceLocation {
@@ -32,7 +34,7 @@ pub fn fatal_error_finding(error: &ConfigError, what: &str) -> Finding {
     }
 }
 
-/// Sources that the configuration names and that were not read.
+/// Reports sources that the configuration names but that were not read.
 pub fn check_unread_sources(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     subject
         .config
@@ -54,7 +56,7 @@ fn unread_source_finding(
             format!("'{name}' was not run: what it sets is not known here"),
             "run it with --exec, if you trust it".to_owned(),
         ),
-        // Daemons read nothing from a directory that is not there, and that is often meant.
+        // Daemons read nothing from a missing directory, which is often intended.
         (UnreadSourceKind::Directory, false) => return None,
         (UnreadSourceKind::Directory, true) => (
             LintRule::NotRead,
@@ -98,7 +100,7 @@ fn unread_source_finding(
     Some(finding)
 }
 
-/// The line of an `include`.
+/// Returns the location of an `include` statement.
 fn include_location(subject: &LintSubject<'_>, id: SourceId, line: u32) -> Option<SourceLocation> {
     let source = subject.config.set.source(id);
     let text = source.text.as_deref()?.lines().nth(line.checked_sub(1)? as usize)?;

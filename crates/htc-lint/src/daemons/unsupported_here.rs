@@ -1,4 +1,5 @@
-//! `lint --here`: what is set and not done by the programs of this package, by the table of what is honoured.
+//! `lint --here`: reports settings that the programs of this package do not support, according to the table
+//! of supported settings.
 
 use bstr::{BString, ByteSlice};
 use htc_classad::Dialect;
@@ -11,10 +12,10 @@ use htc_config::finding::Finding;
 use htc_config::unsupported::{UnsupportedSetting, UnsupportedSettings};
 use htc_starter::unsupported;
 
-/// The rule of what another would read; it does not count as a finding.
+/// Rule for settings of other daemons; these do not count as findings.
 pub const OUT_OF_SCOPE_RULE: LintRule = LintRule::Elsewhere;
 
-/// What is set and not done, and what is set for somebody who is not here.
+/// Returns the unsupported settings, and those of daemons that are not part of this package.
 pub(super) fn unsupported_parameters(subject: &LintSubject<'_>) -> Vec<Finding> {
     let found = UnsupportedSettings::collect(&subject.view);
     let finding = |rule, setting: &UnsupportedSetting<'_>, message: String| {
@@ -31,7 +32,7 @@ pub(super) fn unsupported_parameters(subject: &LintSubject<'_>) -> Vec<Finding> 
     told.chain(elsewhere).collect()
 }
 
-/// The same of a job's ad.
+/// Returns the unsupported attributes of a job ad.
 pub(super) fn unsupported_job_attributes(text: &[u8], world: &dyn World) -> Vec<Finding> {
     let (ad, _) = long::parse_with(text, Dialect::of_world(world));
     let told = unsupported::unsupported_requests(&ad, unsupported::AccessPointRole::Absent, world)

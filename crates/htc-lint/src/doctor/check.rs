@@ -1,50 +1,50 @@
-//! How one thing stands that was looked at.
+//! Result of one check.
 
 use serde::Serialize;
 
-/// How one thing stands.
+/// Status of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
     /// It works.
     Good,
-    /// A run begins and goes on, but not all that the configuration asks for happens.
+    /// A run will work, but not everything that the configuration asks for will happen.
     Note,
     /// Something will fail.
     Fails,
 }
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorCheck {
-    /// What it is about: `hooks`, `execute`, `clock` ...
+    /// Subject: `hooks`, `execute`, `clock` ...
     pub subject: &'static str,
-    /// How it stands.
+    /// Status.
     pub standing: CheckStatus,
-    /// What was found.
+    /// Description of the result.
     pub found: String,
-    /// What to do about it; empty where nothing is to be done.
+    /// How to fix it; empty if nothing is to be done.
     pub todo: String,
 }
 
 impl DoctorCheck {
-    /// All is well.
+    /// Creates the result of a check without problems.
     pub fn passed(subject: &'static str, found: impl Into<String>) -> Self {
         DoctorCheck { subject, standing: CheckStatus::Good, found: found.into(), todo: String::new() }
     }
 
-    /// Something a user should know.
+    /// Creates a note for the user.
     pub fn noted(subject: &'static str, found: impl Into<String>, todo: impl Into<String>) -> Self {
         DoctorCheck { subject, standing: CheckStatus::Note, found: found.into(), todo: todo.into() }
     }
 
-    /// Something that will fail.
+    /// Creates the result of a check that failed.
     pub fn failed(subject: &'static str, found: impl Into<String>, todo: impl Into<String>) -> Self {
         DoctorCheck { subject, standing: CheckStatus::Fails, found: found.into(), todo: todo.into() }
     }
 }
 
-/// A sentence that may say behind a semicolon what is to be done, as those of other rooms do.
+/// Creates a failed check from a sentence of another crate, which may contain the fix after a semicolon.
 pub(super) fn failed_with_advice(subject: &'static str, sentence: &str) -> DoctorCheck {
     match sentence.rsplit_once("; ") {
         Some((found, todo)) => DoctorCheck::failed(subject, found, todo),

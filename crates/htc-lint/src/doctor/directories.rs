@@ -1,4 +1,4 @@
-//! Directories, the space in them, and clocks.
+//! Checks of directories, disk space and clocks.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use htc_config::macro_set::SourceKind;
 use htc_os::identity;
 use htc_runner::slot::{check_directories, check_room};
 
-/// Clocks of file systems and ours may differ by so much.
+/// Maximum difference between the clock of a file system and ours.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(5);
 
-/// EXECUTE, LOG, SPOOL and the clock.
+/// Checks EXECUTE, LOG, SPOOL and the clock.
 pub(super) fn check_host_directories(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     if let Err(reason) = check_directories(patient.execute.as_deref(), patient.log.as_deref()) {
         let subject = if reason.starts_with("LOG") { "log" } else { "execute" };
@@ -34,7 +34,7 @@ pub(super) fn check_host_directories(patient: &DoctorInput<'_>) -> Vec<DoctorChe
     checks
 }
 
-/// Whether the directory of a job can be made there, and what it would be like.
+/// Checks if the directory of a job can be created there, and its properties.
 fn check_execute(path: &Path) -> Vec<DoctorCheck> {
     let shown = path.display();
     let tried = tempfile::Builder::new().prefix("doctor.").tempdir_in(path);
@@ -69,7 +69,8 @@ fn check_execute(path: &Path) -> Vec<DoctorCheck> {
     checks
 }
 
-/// A startd uses no slot whose EXECUTE belongs to somebody else (`check_execute_dir_perms`): ours does.
+/// Reports an EXECUTE of another owner: a startd does not use a slot with such a directory
+/// (`check_execute_dir_perms`); ours does.
 fn check_execute_owner(patient: &DoctorInput<'_>, path: &Path) -> Option<DoctorCheck> {
     let identity = patient.account.as_ref().ok()?.identity.as_ref();
     let wanted = identity.map_or_else(identity::effective_uid, |identity| identity.uid);
@@ -83,7 +84,7 @@ fn check_execute_owner(patient: &DoctorInput<'_>, path: &Path) -> Option<DoctorC
     })
 }
 
-/// Hooks work in LOG, under their own account.
+/// Checks that hooks can use LOG, their working directory, under their own account.
 fn check_log_directory(patient: &DoctorInput<'_>, log: &Path) -> DoctorCheck {
     let shown = log.display();
     let identity = patient.account.as_ref().ok().and_then(|account| account.identity.as_ref());
@@ -98,7 +99,7 @@ fn check_log_directory(patient: &DoctorInput<'_>, log: &Path) -> DoctorCheck {
     }
 }
 
-/// An execution point keeps nothing in SPOOL; job hooks that share one with a router do.
+/// Checks SPOOL. An execution point keeps nothing in it; job hooks that share it with a router do.
 fn check_spool(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
     let view = patient.config.view(patient.world);
     let setting = view.string("SPOOL").ok().flatten().filter(|setting| !setting.origin.is_default())?;
@@ -113,7 +114,8 @@ fn check_spool(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
     })
 }
 
-/// Our own clock against what was written before, and against that of the file system.
+/// Compares the clock with the modification times of the configuration files, and with the clock of the file
+/// system.
 fn check_clock(patient: &DoctorInput<'_>, execute: Option<&Path>) -> DoctorCheck {
     let now = SystemTime::now();
     let sources = patient.config.set.sources().iter().filter(|source| source.kind == SourceKind::File);

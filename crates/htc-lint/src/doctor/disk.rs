@@ -1,4 +1,5 @@
-//! STARTD_ENFORCE_DISK_LIMITS: what limits the directories of jobs, which are only watched where nothing does.
+//! STARTD_ENFORCE_DISK_LIMITS: support for limits on job directories. Without such support they are only
+//! monitored.
 
 use super::check::DoctorCheck;
 use super::doctor_input::DoctorInput;
@@ -8,7 +9,7 @@ use htc_starter::logical_volume::VolumeParameters;
 
 const LIMIT_PARAMETER: &str = "STARTD_ENFORCE_DISK_LIMITS";
 
-/// Where jobs' directories are to be limited: whether a starter can do that.
+/// Checks if a starter can limit the directories of jobs, if that is configured.
 pub(super) fn check_disk_limits(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
     let view = patient.config.view(patient.world);
     let asked = view.boolean(LIMIT_PARAMETER).ok().flatten().filter(|asked| asked.value)?;

@@ -1,4 +1,4 @@
-//! What a run would begin with.
+//! Inputs of the checks.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use htc_runner::slot::HookAccount;
 use htc_runner::slot::StarterProgram;
 use htc_slot::{HostMeasurements, StartdSettings};
 
-/// What a run would begin with.
+/// Inputs of the checks: the state with which a run would start.
 pub struct DoctorInput<'a> {
     /// The configuration.
     pub config: &'a Config,
-    /// Where all else is asked.
+    /// Access to the machine.
     pub world: &'a dyn World,
-    /// The slots.
+    /// Slots.
     pub settings: &'a StartdSettings,
-    /// What was found of the machine.
+    /// Measurements of the machine.
     pub surroundings: &'a HostMeasurements,
-    /// Who runs the execution point's hooks, or why nobody can.
+    /// Account that runs the execution point's hooks, or the reason why there is none.
     pub account: Result<HookAccount, String>,
-    /// What runs the jobs.
+    /// Program that runs the jobs.
     pub starter: StarterProgram,
     /// EXECUTE.
     pub execute: Option<PathBuf>,

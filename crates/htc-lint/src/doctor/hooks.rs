@@ -1,4 +1,4 @@
-//! Accounts, and the programs that the configuration names: hooks, cron jobs, the starter.
+//! Checks of accounts and of the programs that the configuration names: hooks, cron jobs, the starter.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use htc_hook::{HookCaller, HookType, path_check};
 use htc_os::{identity, interpreter_of};
 use htc_runner::slot::backfill_client_ad;
 
-/// Who runs what.
+/// Checks the accounts.
 pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let world = patient.world;
     let root = world.effective_uid() == 0;
@@ -60,7 +60,7 @@ pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     vec![hooks, DoctorCheck::passed("users", jobs)]
 }
 
-/// The account that a program of ours is run by; nothing where it stays our own, or is known with the job only.
+/// Returns the account for our helper programs, or `None` if it is our own, or known only with the job.
 fn account_for_caller<'a>(patient: &'a DoctorInput<'_>, caller: HookCaller) -> Option<&'a ProcessIdentity> {
     match caller {
         HookCaller::Startd => patient.account.as_ref().ok()?.identity.as_ref(),
@@ -68,7 +68,8 @@ fn account_for_caller<'a>(patient: &'a DoctorInput<'_>, caller: HookCaller) -> O
     }
 }
 
-/// Whether the system would execute a file that the callers take; why not, with what to do.
+/// Checks that the system can execute a file that the callers accept; returns the reason and the fix
+/// otherwise.
 fn check_executable(file: &Path, identity: Option<&ProcessIdentity>) -> Result<(), (String, String)> {
     let shown = file.display();
     if file.is_dir() {
@@ -89,7 +90,7 @@ fn check_executable(file: &Path, identity: Option<&ProcessIdentity>) -> Result<(
         };
         return Err((found, todo.to_owned()));
     }
-    // What cannot be read cannot be a script either.
+    // A file that cannot be read cannot be a script either.
     let mut start = [0; 4];
     let read = std::fs::File::open(file).and_then(|mut file| std::io::Read::read(&mut file, &mut start));
     match read {
@@ -101,7 +102,7 @@ fn check_executable(file: &Path, identity: Option<&ProcessIdentity>) -> Result<(
     }
 }
 
-/// The hooks of all keywords that are set, as the execution point and starters look for them.
+/// Checks the hooks of all keywords, as the execution point and starters look them up.
 pub(super) fn check_hooks(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let set = configured_keywords(patient.config);
     let mut checks = Vec::new();
@@ -127,9 +128,9 @@ pub(super) fn check_hooks(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     checks
 }
 
-/// What is to be said of a hook that is configured.
+/// Checks a configured hook.
 fn check_hook(patient: &DoctorInput<'_>, hook: HookType, (knob, path): (&BString, &BString)) -> DoctorCheck {
-    // The execution point works in LOG, a starter in the job's directory.
+    // The execution point's working directory is LOG, a starter's is the job's directory.
     let startd = hook.caller() == HookCaller::Startd;
     let whole = match &patient.log {
         Some(log) if startd => absolute_hook_path(log, path),
@@ -167,7 +168,7 @@ fn absolute_hook_path(directory: &Path, path: &BString) -> BString {
     }
 }
 
-/// The keywords that slots have.
+/// Returns the keywords of the slots.
 fn slot_keywords(patient: &DoctorInput<'_>) -> Vec<String> {
     let slots = patient.settings.slots.iter();
     let all = slots.flat_map(|slot| {
@@ -180,7 +181,7 @@ fn slot_keywords(patient: &DoctorInput<'_>) -> Vec<String> {
     keywords
 }
 
-/// The starter and the programs of cron jobs, of which the daemon makes no tests.
+/// Checks the starter and the programs of cron jobs, which the daemon itself does not check.
 pub(super) fn check_cron_jobs(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let starter = &patient.starter.path;
     let mut checks = vec![match check_executable(starter, None) {
@@ -197,7 +198,7 @@ pub(super) fn check_cron_jobs(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     checks
 }
 
-/// The client of backfill, whose job a starter takes from the configuration.
+/// Checks the backfill client, whose job a starter reads from the configuration.
 pub(super) fn check_backfill(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
     let view = patient.config.view(patient.world);
     let is_wanted = match patient.settings.backfill {

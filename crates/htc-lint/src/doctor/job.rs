@@ -1,4 +1,5 @@
-//! A job of `/bin/true`, rehearsed as a starter would run it with this configuration: what keeps it from starting keeps all jobs.
+//! Rehearsal of a job `/bin/true`, as a starter would run it with this configuration: a failure would affect
+//! all jobs.
 
 use bstr::BString;
 
@@ -14,8 +15,8 @@ use htc_runner::starter::{RehearsalScript, RunRequest, plan, rehearse};
 use htc_starter::JobOverrides;
 use htc_starter::unsupported::AccessPointRole;
 
-/// Whether a job would start. `account` is that of HTCondor's daemons, where there is one beside the caller's: as root an account
-/// is needed that is not root.
+/// Whether a job would start. `account` is that of HTCondor's daemons, where there is one beside the
+/// caller's: as root an account is needed that is not root.
 pub fn rehearse_job(
     choice: &ConfigSelection,
     world: &dyn World,

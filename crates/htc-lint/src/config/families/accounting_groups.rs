@@ -1,5 +1,5 @@
-//! Accounting groups: `GROUP_<WHAT>_<group>` for each group of GROUP_NAMES (`GroupEntry.cpp`, `hgq_construct_tree`;
-//! `Accountant.cpp`, `getGroupPriorityFactor`).
+//! Accounting groups: `GROUP_<SETTING>_<group>` for each group of GROUP_NAMES (`GroupEntry.cpp`,
+//! `hgq_construct_tree`; `Accountant.cpp`, `getGroupPriorityFactor`).
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -8,21 +8,22 @@ use crate::config::parameter_names::list_items;
 use htc_base::text::{caseless, similar_names};
 use htc_config::ConfigView;
 
-/// What is asked of each group.
+/// Settings of a group.
 const GROUP_SETTINGS: [&str; 5] = ["QUOTA_DYNAMIC", "QUOTA", "ACCEPT_SURPLUS", "AUTOREGROUP", "PRIO_FACTOR"];
 
-/// What is asked of all groups together, and begins as what is asked of one.
+/// Settings of all groups together, which begin like those of one group.
 const COMMON_SETTINGS: [&str; 2] = ["QUOTA_MAX_ALLOCATION_ROUNDS", "QUOTA_ROUND_ROBIN_RATE"];
 
-/// The list of groups.
+/// Parameter that lists the groups.
 pub(in crate::config) const GROUP_LIST: &str = "GROUP_NAMES";
 
-/// The groups that the configuration lists.
+/// Returns the groups that the configuration lists.
 pub(in crate::config) fn listed_groups(view: &ConfigView<'_>) -> Vec<BString> {
     list_items(view, GROUP_LIST)
 }
 
-/// What a name is among `groups`. A group's name may have dots (`physics.lab`), so this is asked of whole names.
+/// Returns the status of a name according to the listed groups. A group's name may contain dots
+/// (`physics.lab`), so the whole name is passed.
 pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) -> Option<NameStatus> {
     let rest = caseless::strip_prefix(name, b"GROUP_")?;
     if GROUP_SETTINGS.iter().chain(&COMMON_SETTINGS).any(|known| caseless::eq(known.as_bytes(), rest)) {
@@ -34,7 +35,7 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
     let listed = |group: &[u8]| groups.iter().any(|known| caseless::eq(known, group));
     let readings: Vec<(&str, &[u8])> =
         GROUP_SETTINGS.iter().filter_map(|&known| Some((known, of(known)?))).collect();
-    // QUOTA_DYNAMIC_x is QUOTA of a group DYNAMIC_x, too: one reading that is right is enough.
+    // QUOTA_DYNAMIC_x may also mean QUOTA of a group DYNAMIC_x: one valid interpretation is enough.
     if readings.iter().any(|(_, group)| listed(group)) {
         return Some(NameStatus::Read);
     }
@@ -52,13 +53,13 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
     classify_misspelt_setting(rest, groups)
 }
 
-/// A slip in what is asked of a group.
+/// Detects a misspelled setting of a group.
 fn classify_misspelt_setting(rest: &[u8], groups: &[BString]) -> Option<NameStatus> {
     let ends_in = |group: &&BString| {
         let what = rest.len().checked_sub(group.len() + 1).map(|end| &rest[..end])?;
         (rest[what.len()] == b'_' && caseless::ends_with(rest, group)).then_some(what)
     };
-    // The longest group is meant where one ends as another.
+    // If one group's name ends like another's, the longer one is meant.
     let (group, what) = groups
         .iter()
         .filter_map(|group| Some((group, ends_in(&group)?)))
@@ -73,7 +74,8 @@ fn classify_misspelt_setting(rest: &[u8], groups: &[BString]) -> Option<NameStat
     )
 }
 
-/// Why a listed group does not get what its lister expects: no quota, or a parent that is not listed.
+/// Returns the reason why a listed group does not work as expected: it has no quota, or its parent is not
+/// listed.
 pub(in crate::config) fn check_listed_group(
     group: &BStr,
     groups: &[BString],

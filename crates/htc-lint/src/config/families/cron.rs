@@ -7,11 +7,12 @@ use crate::config::parameter_names::list_items;
 use htc_base::text::{caseless, similar_names};
 use htc_config::ConfigView;
 
-/// What is asked of a manager of cron jobs (`cron_job_mgr.cpp`, `DoConfig`; `cron_job.cpp`; `startd_cron_job_mgr.cpp`).
+/// Settings of a manager of cron jobs (`cron_job_mgr.cpp`, `DoConfig`; `cron_job.cpp`;
+/// `startd_cron_job_mgr.cpp`).
 const MANAGER_SETTINGS: [&str; 6] =
     ["JOBLIST", "CONFIG_VAL", "MAX_JOB_LOAD", "LOG_NON_ZERO_EXIT", "AUTOPUBLISH", "NAME"];
 
-/// What is asked of each job (`cron_job_params.cpp`, `Initialize`; `classad_cron_job.cpp`;
+/// Settings of a job (`cron_job_params.cpp`, `Initialize`; `classad_cron_job.cpp`;
 /// `startd_cron_job_params.cpp`).
 const JOB_SETTINGS: [&str; 15] = [
     "PREFIX",
@@ -31,13 +32,13 @@ const JOB_SETTINGS: [&str; 15] = [
     "METRICS",
 ];
 
-/// The jobs of one manager.
+/// Jobs of one manager.
 pub(super) struct CronJobNames {
     base: &'static str,
     names: Vec<BString>,
 }
 
-/// The jobs that the configuration lists.
+/// Returns the jobs that the configuration lists.
 pub(super) fn listed_jobs(view: &ConfigView<'_>) -> Vec<CronJobNames> {
     ["STARTD_CRON", "SCHEDD_CRON", "BENCHMARKS"]
         .into_iter()
@@ -45,7 +46,7 @@ pub(super) fn listed_jobs(view: &ConfigView<'_>) -> Vec<CronJobNames> {
         .collect()
 }
 
-/// What a name is among those of cron jobs; `is_set` says whether the configuration sets a name.
+/// Returns the status of a cron job's name; `is_set` returns true for names that the configuration sets.
 pub(super) fn classify_cron_name(
     name: &[u8],
     all: &[CronJobNames],
@@ -70,7 +71,7 @@ fn classify_manager_setting(
         (!job.is_empty() && rest[job.len()] == b'_' && caseless::ends_with(rest, known.as_bytes()))
             .then_some(job)
     };
-    // RECONFIG_RERUN ends as a job RECONFIG's own RERUN would: one reading that is right is enough.
+    // RECONFIG_RERUN may also mean RERUN of a job RECONFIG: one valid interpretation is enough.
     let parts: Vec<&[u8]> = JOB_SETTINGS.iter().filter_map(|known| job_of(known)).collect();
     if is_of_manager || parts.iter().any(|job| listed(job)) {
         return Some(NameStatus::Read);
@@ -80,7 +81,7 @@ fn classify_manager_setting(
         return UnreadReason::unread_status(why, format!("did you mean {base}_{}?", BStr::new(near)));
     }
     if let Some(job) = parts.first() {
-        // A whole job that no list names is told once, at its executable.
+        // A job that no list names is reported once, at its executable.
         if is_set(&format!("{base}_{}_EXECUTABLE", job.to_str_lossy())) {
             return Some(NameStatus::Read);
         }
@@ -99,7 +100,7 @@ fn classify_manager_setting(
     classify_misspelt_setting(jobs, rest)
 }
 
-/// What was meant by a name that is none of a job's.
+/// Suggests the setting that was meant by an unknown setting of a job.
 fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameStatus> {
     let base = jobs.base;
     let known = || JOB_SETTINGS.iter().map(|known| known.as_bytes());

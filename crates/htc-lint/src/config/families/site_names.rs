@@ -1,4 +1,4 @@
-//! The names that a configuration chooses itself.
+//! Names that a configuration chooses itself.
 
 use bstr::{BStr, BString, ByteSlice};
 use rustc_hash::FxHashSet;
@@ -9,18 +9,18 @@ use crate::config::parameter_names::{DAEMON_NAMES, is_attribute_list, is_clause_
 use htc_base::text::{caseless, similar_names};
 use htc_config::{Config, ConfigView};
 
-/// All of them.
+/// Names that a configuration chooses itself.
 pub(in crate::config) struct SiteNames {
-    /// Daemons, those of DAEMON_LIST too, and local names.
+    /// Daemons, including those of DAEMON_LIST, and local names.
     pub(in crate::config) daemons: Vec<BString>,
     is_daemon: FxHashSet<Vec<u8>>,
-    /// Attributes that are advertised, and clauses of requirements.
+    /// Advertised attributes, and clauses of requirements.
     pub(in crate::config) attributes: Vec<BString>,
-    /// What slots are called before their number.
+    /// Prefixes of slot names before their number.
     pub(super) slot_prefixes: Vec<BString>,
-    /// The last slot type that is looked at.
+    /// Largest slot type number that is read.
     pub(super) last_slot_type: u64,
-    /// Cron jobs: those listed and those that have an executable.
+    /// Cron jobs: those that are listed, and those with an executable.
     pub(super) cron_jobs: Vec<cron::CronJobNames>,
     /// Accounting groups.
     pub(in crate::config) groups: Vec<BString>,
@@ -28,11 +28,11 @@ pub(in crate::config) struct SiteNames {
 }
 
 impl SiteNames {
-    /// Collects them.
+    /// Collects the names.
     pub(in crate::config) fn new(config: &Config, view: &ConfigView<'_>) -> SiteNames {
         let mut daemons: Vec<BString> = DAEMON_NAMES.iter().map(|&name| name.into()).collect();
         for knob in ["DAEMON_LIST", "DC_DAEMON_LIST"] {
-            // A word that means nothing makes no daemon of what begins with it.
+            // A word without a parameter of that name is not a daemon.
             let listed = list_items(view, knob)
                 .into_iter()
                 .map(|name| BString::from(name.trim_start_with(|c| c == '+')));
@@ -75,7 +75,7 @@ impl SiteNames {
         self.is_daemon.contains(&name.to_ascii_lowercase())
     }
 
-    /// Returns true if a name is that of an advertised attribute, by itself or behind a prefix and `_`
+    /// Returns true if a name is that of an advertised attribute, alone or after a prefix and `_`
     /// (`condor_config.cpp`, `config_fill_ad`).
     pub(in crate::config) fn is_attribute_parameter(&self, name: &[u8]) -> bool {
         self.attributes.iter().any(|attribute| {
@@ -94,13 +94,13 @@ impl SiteNames {
         self.set_parameters.contains(&name.as_bytes().to_ascii_lowercase())
     }
 
-    /// Whether the part before a dot is a slip of a daemon's name. What is near to none may be a local name that is
-    /// given on a command line somewhere.
+    /// Detects a misspelled daemon name before a dot. A prefix that is not similar to a daemon may be a local
+    /// name that is given on a command line somewhere.
     pub(in crate::config) fn check_misspelt_prefix(&self, prefix: &[u8]) -> Option<UnreadReason> {
         if self.is_daemon(prefix) || prefix.len() < 5 {
             return None;
         }
-        // SCHEDD2 is another SCHEDD, not a slip of it.
+        // SCHEDD2 is a second schedd, not a misspelling.
         let ends_in_digit = prefix.last().is_some_and(u8::is_ascii_digit);
         let near = similar_names::nearest(prefix, self.daemons.iter().map(|name| &name[..]))?;
         (!ends_in_digit).then(|| UnreadReason {
@@ -110,7 +110,7 @@ impl SiteNames {
     }
 }
 
-/// The words behind `-local-name` in the arguments of a daemon.
+/// Returns the words after `-local-name` in the arguments of a daemon.
 fn parse_local_names(arguments: &[u8]) -> Vec<BString> {
     let words: Vec<&[u8]> = arguments.fields().collect();
     let pairs = words.windows(2).filter(|pair| pair[0].ends_with(b"-local-name") || pair[0] == b"-l");

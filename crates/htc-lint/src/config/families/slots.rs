@@ -1,4 +1,4 @@
-//! `SLOT_TYPE_<n>_X`, `SLOT<n>_X`, `NUM_SLOTS_TYPE_<n>`, and what is often written in their place.
+//! `SLOT_TYPE_<n>_X`, `SLOT<n>_X`, `NUM_SLOTS_TYPE_<n>`, and names that are often confused with them.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -7,10 +7,10 @@ use crate::config::name_status::{NameStatus, UnreadReason};
 use crate::config::parameter_names::is_parameter;
 use htc_base::text::{caseless, similar_names};
 
-/// What is asked for slot types alone (`slot_builder.cpp`, `Resource.cpp`, constructor).
+/// Settings that are read only for slot types (`slot_builder.cpp`, `Resource.cpp`, constructor).
 const TYPE_ONLY_SETTINGS: [&str; 4] = ["PARTITIONABLE", "BACKFILL", "NAME_PREFIX", "HIDDEN"];
 
-/// Parameters that are looked up for a slot's type before the plain ones: `Resource.cpp`,
+/// Parameters that are looked up for a slot's type before the general ones: `Resource.cpp`,
 /// `publish_slot_config_overrides`, `publish_static` and the callers of `Resource::param`; `Reqexp.cpp`,
 /// `reqexp_config`.
 const TYPE_OVERRIDES: [&str; 44] = [
@@ -60,8 +60,8 @@ const TYPE_OVERRIDES: [&str; 44] = [
     "STARTD_DIRECT_ATTACH_SCHEDD_NAME",
 ];
 
-/// What is asked for a slot by its own name (`slot_builder.cpp`, `paramExecuteDir`; `Resource.cpp`, `publish_static`,
-/// `getHookKeyword`; `os_proc.cpp`; `job_info_communicator.cpp`, `initUserPriv`).
+/// Settings that are read for a slot by its own name (`slot_builder.cpp`, `paramExecuteDir`; `Resource.cpp`,
+/// `publish_static`, `getHookKeyword`; `os_proc.cpp`; `job_info_communicator.cpp`, `initUserPriv`).
 const SLOT_ONLY_SETTINGS: [&str; 6] =
     ["EXECUTE", "USER", "JOB_HOOK_KEYWORD", "CPU_AFFINITY", "STARTD_ATTRS", "STARTD_EXPRS"];
 
@@ -89,8 +89,8 @@ fn nearest_setting<'n>(name: &[u8], lists: &[&[&'n str]], site: &'n SiteNames) -
     similar_names::nearest(name, all).map(BStr::new)
 }
 
-/// `SLOT_TYPE_<n>` and `NUM_SLOTS_TYPE_<n>` (`slot_builder.cpp`, `initTypes`, `countTypes`; `Resource.cpp`,
-/// `SlotType::insert_param`).
+/// Classifies `SLOT_TYPE_<n>` and `NUM_SLOTS_TYPE_<n>` (`slot_builder.cpp`, `initTypes`, `countTypes`;
+/// `Resource.cpp`, `SlotType::insert_param`).
 fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let (what, rest) = match caseless::strip_prefix(name, b"SLOT_TYPE_") {
         Some(rest) => ("SLOT_TYPE_", rest),
@@ -147,7 +147,7 @@ fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     )
 }
 
-/// `SLOT<n>_X`, and `SLOT<n>_<m>_X` for a dynamic slot.
+/// Classifies `SLOT<n>_X`, and `SLOT<n>_<m>_X` for a dynamic slot.
 fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let (prefix, id, rest) = site.slot_prefixes.iter().find_map(|prefix| {
         let rest = caseless::strip_prefix(name, prefix)?;
@@ -204,7 +204,7 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     )
 }
 
-/// `START_SLOT2`, `START_SLOT_TYPE_2`: the parts in the wrong order.
+/// Detects `START_SLOT2` and `START_SLOT_TYPE_2`: the parts are in the wrong order.
 fn classify_misordered_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let at = name.to_ascii_uppercase().rfind("_SLOT")?;
     let (knob, slot) = (&name[..at], &name[at + 1..]);
@@ -229,7 +229,8 @@ fn classify_misordered_name(name: &[u8], site: &SiteNames) -> Option<NameStatus>
 
 const NO_LEADING_ZEROS: &str = "numbers in names are looked for without zeros in front";
 
-/// A name without the zeros in front of the number that begins there, if it has any (the daemons make the name with `%d`).
+/// Removes leading zeros of the number that starts at `at`; returns `None` if there are none (the daemons
+/// create the name with `%d`).
 fn strip_leading_zeros(name: &[u8], at: usize) -> Option<BString> {
     let (before, number) = name.split_at_checked(at)?;
     let digits = number.iter().take_while(|b| b.is_ascii_digit()).count();
@@ -237,7 +238,7 @@ fn strip_leading_zeros(name: &[u8], at: usize) -> Option<BString> {
     (zeros > 0).then(|| [before, &number[zeros..]].concat().into())
 }
 
-/// A leading number and what follows it.
+/// Splits a leading number from the rest of a text.
 fn split_leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
     let number = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
