@@ -200,6 +200,29 @@ fn that_a_job_is_held_or_removed_and_why_is_said() {
 }
 
 #[test]
+fn a_job_that_its_policy_held_or_removed_counts_as_vacated_by_its_claims_end() {
+    for policy in ["PeriodicRemove", "PeriodicHold"] {
+        let ran = run(&queue(), &format!("{SLEEPS}\n{policy} = {RUNS}"));
+        let vacated = "NumVacatesByReason = [ ClaimDeactivated = 1 ]";
+        assert_has(&ran, &["NumVacates = 1", vacated, "VacateReason = \"Claim deactivated\""]);
+        assert!(ran.ad.contains("\nLastVacateTime = "), "{policy}: {}", ran.ad);
+    }
+}
+
+#[test]
+fn the_queue_never_gets_the_disk_usage_of_a_job_whose_post_script_failed() {
+    let place = queue().knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = true");
+    let transfers =
+        "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false";
+    let post = "PostCmd = \"/bin/false\"\nSuccessPostExitCode = 3\nOut = \"out\"\nErr = \"err\"";
+    let ran = place.run(&format!("JobUniverse = 5\n{}\n{transfers}\n{post}", shell("exit 0")));
+    assert_has(&ran, &["HoldReasonCode = 44", "PostExitCode = 1"]);
+    for name in ["ScratchDirFileCount", "StdoutMtime", "StderrMtime", "ExecuteDirWasEncrypted"] {
+        assert!(!ran.ad.contains(&format!("\n{name} = ")), "{name}: {}", ran.ad);
+    }
+}
+
+#[test]
 fn ids_of_daemons_that_are_none_are_refused() {
     for (ids, text) in [
         ("abc", "CONDOR_IDS is 'abc'"),

@@ -473,10 +473,10 @@ impl Starter<'_> {
     }
 
     /// Sends the update after a script that did not exit as required; it reports the script's exit code as the job's, too.
+    /// It has no disk usage, which only the shadow's communicator publishes (`Starter::publishUpdateAd`).
     fn update_after_script(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<StarterAction>) {
         let mut update = ClassAd::new();
         self.scripts.publish(&mut update);
-        self.publish_disk_usage(&mut update);
         if let Exit::Code(code) = exit {
             update.set("ExitCode", i64::from(code));
         }

@@ -415,6 +415,9 @@ pub fn run_case(
         if let Some(program) = awaited.take() {
             wait_for_program(&mut child, stage, program, begun_before)?;
         }
+        if *at < AT_START && case.awaited.is_none() {
+            wait_for_handler(&mut child, name)?;
+        }
         if let Some(words) = name.strip_prefix("ask ") {
             ask(stage, words)?;
         } else if name == "kill the job" {
@@ -435,6 +438,29 @@ pub fn run_case(
         exit: if end.starts_with("killed") { case_killed(limit) } else { end },
         log: String::new(),
     })
+}
+
+/// A signal sent this soon came while the starter began, in seconds.
+const AT_START: f64 = 0.1;
+
+/// Waits until the starter handles this signal and has started its first process, as the recorded one had.
+fn wait_for_handler(child: &mut Child, name: &str) -> Result<()> {
+    let Ok(number) = name.parse::<Signal>() else { return Ok(()) };
+    let until = Instant::now() + Duration::from_secs(5);
+    let ready = |pid: u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        caught & (1 << (number as i32 - 1)) != 0 && !children.trim().is_empty()
+    };
+    while Instant::now() < until && !ready(child.id()) {
+        if child.try_wait().map_err(|error| error.to_string())?.is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// Asks the starter that listens at control/socket, through the program that it is itself.

@@ -170,8 +170,7 @@ pub fn layout(text: &str) -> Vec<LayoutEntry> {
         let mode = fields.next().map_or(0o755, mode_of);
         let mut number = || fields.next().and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
         let (_links, uid, gid, size) = (number(), number(), number(), number());
-        let rest: Vec<&str> = fields.collect();
-        let rest = rest.join(" ");
+        let rest = name_in(line).to_owned();
         let (name, link) = match rest.split_once(" -> ") {
             Some((name, link)) => (name.to_owned(), Some(link.to_owned())),
             None => (rest, None),
@@ -180,6 +179,16 @@ pub fn layout(text: &str) -> Vec<LayoutEntry> {
         entries.push(LayoutEntry { path, kind, mode, uid: uid as u32, gid: gid as u32, size, link });
     }
     entries
+}
+
+/// The name in a line of `ls -lAn` without times, blanks at its ends included: two blanks come before it.
+fn name_in(line: &str) -> &str {
+    const COLUMNS: usize = 5;
+    let mut rest = line;
+    for _ in 0..COLUMNS {
+        rest = rest.trim_start_matches(' ').trim_start_matches(|c: char| !c.is_whitespace());
+    }
+    rest.strip_prefix("  ").unwrap_or(rest.trim_start())
 }
 
 fn mode_of(text: &str) -> u32 {
@@ -431,5 +440,11 @@ mod tests {
         let entries = layout("hook.d:\n-rwxrwsr-t 1 64 65 23  a b\nlrwxrwxrwx 1 0 0 5  l -> to\n");
         assert_eq!((entries[0].path.as_str(), entries[0].mode, entries[0].gid), ("hook.d/a b", 0o3775, 65));
         assert_eq!(entries[1].link.as_deref(), Some("to"));
+    }
+
+    #[test]
+    fn names_that_are_blanks_keep_them() {
+        let entries = layout("-rw-r--r-- 1 1501 1501   10  \t\n-rw-r--r-- 1 1501 1501   69   \n");
+        assert_eq!([entries[0].path.as_str(), entries[1].path.as_str()], ["\t", " "]);
     }
 }

@@ -17,13 +17,16 @@ use super::case::{Case, Family};
 const CONDOR: u32 = 64;
 const ALICE: u32 = 1501;
 
-/// The program of jobs with a relative Cmd, which no recording keeps.
-const PROG: &[u8] = b"#!/bin/sh\necho prog in $(pwd)\n";
+/// The programs of jobs with a relative Cmd, which no recording keeps; each is as long as listed.
+const PROGS: [&[u8]; 2] = [b"#!/bin/sh\necho prog in $(pwd)\n", b"#!/bin/sh\necho $0 $(pwd)\n"];
 
 /// A fixture that is laid out.
 pub struct Fixture {
     pub stage: Stage,
 }
+
+/// Cases whose EXECUTE others may search and not list, as their own listings show.
+const SEARCHED_EXECUTE: [(&str, &str); 1] = [("c41n-scratch", "003-b")];
 
 /// What stood in the files of pools before, which no recording keeps: of a few jobs print them, of others the length counts.
 fn was_there(path: &str, size: u64, holder: &Case) -> Vec<u8> {
@@ -88,6 +91,9 @@ impl Fixture {
         fixture.prepare_runtime(case)?;
         if !case.in_iwd {
             fixture.prepare_execute(&case.name)?;
+            if SEARCHED_EXECUTE.contains(&(family.name.as_str(), case.name.as_str())) {
+                stage::mode(&fixture.stage.local.join("execute"), 0o711)?;
+            }
         }
         Ok(fixture)
     }
@@ -121,8 +127,9 @@ impl Fixture {
                 if content.is_empty() && holder.in_iwd {
                     content = was_there(&entry.path, entry.size, holder);
                 }
-                if content.is_empty() && entry.path == "iwd/prog" && entry.size == PROG.len() as u64 {
-                    content.extend_from_slice(PROG);
+                let prog = PROGS.iter().find(|prog| prog.len() as u64 == entry.size);
+                if let Some(prog) = prog.filter(|_| content.is_empty() && entry.path.ends_with("/prog")) {
+                    content.extend_from_slice(prog);
                 }
                 stage::write(&path, &self.stage.fill_in(&content))?;
             }

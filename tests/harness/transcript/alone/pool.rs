@@ -174,6 +174,10 @@ pub fn read(directory: &Path) -> Result<Family> {
             let bytes = fs::read(place.join(file)).ok()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         };
+        // What condor_submit refused is no job.
+        if text("submit.out").is_some_and(|said| said.contains("ERROR: ")) {
+            continue;
+        }
         let mut end: BTreeMap<String, String> = match (&first, text("final.ad"), text("final.ad.diff")) {
             (_, Some(whole), _) => attributes(&whole),
             (Some(first), None, Some(_)) => BTreeMap::clone(first),

@@ -11,6 +11,9 @@ use super::recording::States;
 /// How long after it was asked to end the daemon does so, in seconds.
 const ASKED: f64 = 8.0;
 
+/// Source of the lines on ends of the starter of a backfill client.
+const CLIENT: &str = "starter boinc";
+
 /// One line of `timeline.txt` or `events.jsonl` that matters.
 #[derive(Clone, Debug)]
 pub struct Line {
@@ -34,6 +37,8 @@ pub struct Log {
     begins: Option<f64>,
     /// When the backfill clients of slots were told to end.
     killing: BTreeMap<String, f64>,
+    /// When the starters of the backfill client ended.
+    client_ends: Vec<f64>,
     /// Dynamic slots that were killed while busy.
     killed: Vec<(String, f64)>,
     /// Dynamic slots that were made and are not yet claimed.
@@ -42,7 +47,9 @@ pub struct Log {
 
 /// Reads the daemon's log with what was done to it, and the lines on claims.
 pub fn read(timeline: &[Line], claims: &[Line]) -> Log {
-    let mut log = Log { cancelled: f64::NEG_INFINITY, fetched: f64::NEG_INFINITY, ..Log::default() };
+    let client_ends = timeline.iter().filter(|line| line.source == CLIENT).map(|line| line.at).collect();
+    let mut log =
+        Log { cancelled: f64::NEG_INFINITY, fetched: f64::NEG_INFINITY, client_ends, ..Log::default() };
     for (number, line) in timeline.iter().enumerate() {
         match (line.source, &line.slot) {
             ("harness", _) => log.done(line),
@@ -58,6 +65,12 @@ pub fn read(timeline: &[Line], claims: &[Line]) -> Log {
 impl Log {
     fn add(&mut self, at: f64, what: What) {
         self.happenings.push(Happening { at, what, after: Changes::new() });
+    }
+
+    /// True if the starter of the backfill client ended after it was told to, or the recording has no such lines.
+    fn client_ended_since(&self, told: Option<f64>) -> bool {
+        let told = told.unwrap_or(f64::NEG_INFINITY);
+        self.client_ends.is_empty() || self.client_ends.iter().any(|at| (told..told + ASKED).contains(at))
     }
 
     fn done(&mut self, line: &Line) {
@@ -117,7 +130,9 @@ impl Log {
             self.killing.insert(slot.to_owned(), at);
         }
         let after_kill = text.starts_with("Changing state and activity: Backfill/Killing");
-        if text.starts_with("State change: Backfill starter exited") || after_kill {
+        // Slots share one client, which runs on while another of them needs it.
+        let shared = after_kill && !self.client_ended_since(self.killing.get(slot).copied());
+        if text.starts_with("State change: Backfill starter exited") || after_kill && !shared {
             self.add(at, What::ClientExited { slot: slot.to_owned() });
         }
         if text == "Changing state and activity: Claimed/Busy -> Preempting/Killing" && is_dynamic(slot) {
@@ -170,6 +185,10 @@ impl Log {
             "State change: received RELEASE_CLAIM command from preempting claim" => {
                 What::Release { slot, waiting: true }
             }
+            // Those lines of `ResState::starterExited` are about the backfill client.
+            text if text.starts_with("State change: starter exited") && text.contains("ResState.cpp") => {
+                return;
+            }
             text if text.starts_with("State change: starter exited") => What::StarterExited { slot },
             _ => return,
         };
@@ -200,6 +219,10 @@ fn of_slot(slot: &str, text: &str) -> Option<What> {
     if text.starts_with("Changing activity") && text.ends_with("-> Cleaning") {
         return Some(What::FinalUpdate { slot });
     }
+    // An activation that the slot refused, for its job's Requirements or its own.
+    if text.starts_with("Machine Requirements check") && text.ends_with("failed!") {
+        return Some(What::Activate { slot, job: (0, 0) });
+    }
     Some(match text.strip_prefix("State change: ")? {
         "received VACATE_CLAIM command" => What::Vacate { slot: Some(slot), fast: false },
         "received VACATE_CLAIM_FAST command" => What::Vacate { slot: Some(slot), fast: true },
@@ -223,7 +246,8 @@ fn harness(text: &str) -> Option<What> {
     if text.starts_with("run condor_reconfig") {
         return Some(What::Reconfigure);
     }
-    if text.starts_with("the console device is touched") {
+    // `the console device`, or `k2` of several.
+    if text.ends_with(" is touched") || text.starts_with("the console device is touched") {
         return Some(What::Touched);
     }
     text.strip_prefix("condor_status -long  -> ads/").map(|name| What::Status(name.trim().to_owned()))
@@ -263,6 +287,11 @@ pub fn timeline(text: &str) -> Vec<Line> {
         let (source, rest) = match rest.split_once(' ') {
             Some(("harness", rest)) => ("harness", rest),
             Some(("startd", rest)) => ("startd", rest),
+            Some(("starter", rest))
+                if rest.starts_with("boinc") && rest.contains(" EXITING WITH STATUS ") =>
+            {
+                (CLIENT, rest)
+            }
             _ => continue,
         };
         let rest = rest.trim();

@@ -148,13 +148,16 @@ impl Recording {
                 Some((line.at, line.slot.clone()?, rest.split(' ').next()?.parse().ok()?))
             })
             .collect();
+        let mut requested: BTreeMap<String, (i64, i64)> = BTreeMap::new();
         let submits: Vec<(f64, i64)> = self.submits.iter().map(|(id, submit)| (submit.at, *id)).collect();
         for happening in &mut self.happenings {
             let at = happening.at;
             match &mut happening.what {
                 What::Activate { slot, job } => {
                     let named = remote.iter().rev().find(|(t, s, _)| s == slot && *t <= at + 0.001);
-                    *job = named.map_or((0, 0), |(_, _, id)| *id);
+                    // No line names the job of an activation that was refused.
+                    let requested = requested.get(slot).copied().unwrap_or((0, 0));
+                    *job = named.map_or(requested, |(_, _, id)| *id);
                 }
                 What::Request { claimed, job, lease, .. } => {
                     let next = remote.iter().find(|(t, s, _)| s == claimed && *t >= at - 0.001);
@@ -164,6 +167,7 @@ impl Recording {
                         .map(|(_, _, id)| *id)
                         .filter(|(cluster, _)| submits.iter().any(|(t, id)| id == cluster && *t <= at));
                     *job = there.or(latest);
+                    requested.insert(claimed.clone(), job.unwrap_or((0, 0)));
                     if let Some((_, _, seconds)) =
                         leases.iter().find(|(t, s, _)| s == claimed && *t >= at - 0.001)
                     {
