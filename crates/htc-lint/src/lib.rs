@@ -1,8 +1,10 @@
-//! What is wrong in a configuration, in transforms and on a machine, and what the daemons pass over in silence.
+//! Finds mistakes in a configuration, in transforms and on a machine, in particular those that the daemons
+//! ignore without a message.
 //!
-//! [`config`] are the rules of the language itself, [`daemons`] those of hooks, slots and routes, which need the crates that read
-//! these values; [`transforms`] are those of transforms. [`doctor`] looks at the machine, [`value_explanation`] tells where a value comes from,
-//! [`route_migration`] writes routes of the old syntax anew.
+//! [`config`] has the rules of the configuration language itself, [`daemons`] the rules of hooks, slots and
+//! routes, which need the crates that read these values, and [`transforms`] the rules of transforms.
+//! [`doctor`] checks the machine, [`value_explanation`] shows where a value comes from, and
+//! [`route_migration`] rewrites routes of the old syntax.
 
 pub mod config;
 pub mod daemons;

@@ -1,4 +1,5 @@
-//! Routes of the old syntax written as `JOB_ROUTER_ROUTE_<name>`, ready for a configuration, with what is lost or to be looked at.
+//! Rewrites routes of the old syntax as `JOB_ROUTER_ROUTE_<name>`, ready for a configuration, and lists what
+//! is lost or needs a check.
 
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -15,47 +16,47 @@ use htc_router::old_routes::OldRoute;
 use htc_router::route::{Route, RouteLoadContext};
 use htc_router::table_note::{NoteSubject, RouteError};
 
-/// What became of a route.
+/// Result of migrating one route.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MigratedRouteRecord {
-    /// The parameter that the old route stands in.
+    /// Parameter that contains the old route.
     pub source: String,
-    /// Its place there.
+    /// Index of the route in that parameter.
     pub number: usize,
-    /// What the new route is called; without it there is none.
+    /// Name of the new route, or `None` if there is none.
     pub name: Option<String>,
-    /// The value of `JOB_ROUTER_ROUTE_<name>`.
+    /// Value of `JOB_ROUTER_ROUTE_<name>`.
     pub route: Option<String>,
-    /// What is lost or to be looked at.
+    /// Losses and warnings.
     pub problems: Vec<String>,
 }
 
-/// The new configuration while it is written.
+/// Writer of the new configuration.
 pub struct RouteMigration<'a> {
     view: &'a ConfigView<'a>,
     world: &'a dyn World,
-    /// Its text so far.
+    /// Configuration text written so far.
     pub text: Vec<u8>,
-    /// What became of each route.
+    /// Results, one per route.
     pub routes: Vec<MigratedRouteRecord>,
-    /// How often something was lost.
+    /// Number of losses.
     pub failed: usize,
     entries: Vec<MigratedRoute>,
 }
 
-/// A route of the new configuration.
+/// Route of the new configuration.
 struct MigratedRoute {
-    /// The name of the old route; one of the same name replaces it.
+    /// Name of the old route; a later route with the same name replaces it.
     old_name: BString,
-    /// The name in the parameter.
+    /// Name used in the parameter `JOB_ROUTER_ROUTE_<name>`.
     name: String,
-    /// Its statement, with the comments before it.
+    /// Its statement, preceded by its comments.
     text: Vec<u8>,
-    /// Its number among the rows.
+    /// Index in [`RouteMigration::routes`].
     row: usize,
 }
 
-/// A name that can stand in a parameter's.
+/// Turns a route's name into one that is valid in a parameter name.
 fn parameter_name(name: &[u8], number: usize) -> String {
     let kept: String = name
         .iter()
@@ -66,19 +67,19 @@ fn parameter_name(name: &[u8], number: usize) -> String {
 }
 
 impl<'a> RouteMigration<'a> {
-    /// Nothing has been written.
+    /// Creates a writer with no routes.
     pub fn new(view: &'a ConfigView<'a>, world: &'a dyn World) -> Self {
         RouteMigration { view, world, text: Vec::new(), routes: Vec::new(), failed: 0, entries: Vec::new() }
     }
 
-    /// Writes a route that routers load, or says why there is none.
+    /// Adds a route that routers load, or records why there is none.
     pub fn add_route(&mut self, route: &OldRoute) {
         let (source, number) = (route.source.to_string(), route.number);
         self.routes.push(MigratedRouteRecord { source, number, ..MigratedRouteRecord::default() });
         self.write_route(route);
     }
 
-    /// Writes the routes in their order, and the list of their names; nothing where there is none.
+    /// Writes the routes in their order and the list of their names; writes nothing if there are no routes.
     pub fn finish(&mut self) {
         if self.entries.is_empty() {
             return;
@@ -88,13 +89,13 @@ impl<'a> RouteMigration<'a> {
         self.text.extend(format!("JOB_ROUTER_ROUTE_NAMES = {}\n", names.join(" ")).into_bytes());
     }
 
-    /// Something is lost.
+    /// Records that something is lost, for the current route.
     fn record_loss(&mut self, text: &str) {
         self.failed += 1;
         self.record_warning(text);
     }
 
-    /// Something about the present route is to be looked at.
+    /// Records a warning about the current route.
     fn record_warning(&mut self, text: &str) {
         if let Some(row) = self.routes.last_mut() {
             row.problems.push(text.to_owned());
@@ -166,7 +167,7 @@ impl<'a> RouteMigration<'a> {
         }
     }
 
-    /// A name for the parameter of an old route that no other has.
+    /// Returns a parameter name for an old route that no other route uses.
     fn unused_name(&mut self, place: &str, old: &[u8]) -> String {
         let number = self.entries.len() + 1;
         let name = parameter_name(old, number);
@@ -180,7 +181,7 @@ impl<'a> RouteMigration<'a> {
         free
     }
 
-    /// Puts a route in the place of the former one of its name, as routers did.
+    /// Replaces an earlier route of the same name, as routers did.
     fn replace_route(&mut self, at: usize, entry: MigratedRoute, place: &str, is_unsaid: bool) {
         let name = entry.name.clone();
         let former = std::mem::replace(&mut self.entries[at], entry);
@@ -196,11 +197,11 @@ impl<'a> RouteMigration<'a> {
     }
 }
 
-/// The statement of a route with the comments before it.
+/// The statement of a route, preceded by its comments.
 fn route_statement(place: &str, route: &OldRoute, name: &str, statement: &[BString]) -> Vec<u8> {
     let mut text = format!("# from {place}\n").into_bytes();
     for comment in &route.comments {
-        // A backslash at the end would draw the next line into the comment.
+        // A backslash at the end would continue the comment on the next line.
         let comment = comment.trim_end_with(|character| character == '\\').trim_end();
         text.extend([b"# ", comment, b"\n"].concat());
     }
@@ -210,7 +211,7 @@ fn route_statement(place: &str, route: &OldRoute, name: &str, statement: &[BStri
     text
 }
 
-/// The lines of a converted route without its name, which the parameter's says.
+/// The lines of a converted route without its NAME, which the parameter's name already contains.
 fn route_lines(text: &[u8]) -> impl Iterator<Item = BString> + '_ {
     text.lines()
         .map(ByteSlice::trim)

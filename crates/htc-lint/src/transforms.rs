@@ -1,4 +1,5 @@
-//! Finding mistakes in a transform without running it: what 25.14 would do in silence.
+//! Finds mistakes in a transform without running it, in particular those that 25.14 ignores without a
+//! message.
 
 mod commands;
 mod conditions;
@@ -27,8 +28,8 @@ pub(crate) use htc_transform::scope_reference::find_scope;
 use htc_transform::{BuiltInMacros, MacroScope, MacroTable};
 use htc_transform::{ConfigDirective, MacroAssignment, TransformStatement, statement};
 
-/// Looks only for statements that cannot do anything: those that make a transform fail, and as warnings those with an
-/// expression, a pattern or a new name that is none.
+/// Finds only statements without effect: errors that make a transform fail, and warnings about an invalid
+/// expression, pattern or new name.
 pub fn find_ineffective_statements(
     transform: &Transform,
     runner: TransformRunner,
@@ -49,7 +50,7 @@ pub fn find_ineffective_statements(
     lint.findings
 }
 
-/// Looks through a transform.
+/// Finds all mistakes in a transform.
 pub fn lint(
     transform: &Transform,
     runner: TransformRunner,
@@ -72,7 +73,7 @@ pub fn lint(
     lint.findings
 }
 
-/// Macros of a route that are expressions.
+/// Macros of a route whose values are expressions.
 const ROUTE_EXPRESSIONS: [&str; 6] = [
     "JobFailureTest",
     "JobShouldBeSandboxed",
@@ -185,7 +186,8 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// Why a text without macros is no condition, and what to do; operators have a rule of their own.
+    /// Returns the reason why a text without macros is not a valid condition, and a hint; operators are
+    /// reported by another rule.
     fn explain_invalid_condition(&self, condition: &[u8]) -> Option<(String, String)> {
         if condition.contains(&b'$') {
             return None;
@@ -245,7 +247,8 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// An expression that the router evaluates in the source job alone (`JobRoute::EvalSharedX509UserProxy` and its like).
+    /// Checks an expression that the router evaluates against the source job alone (for example
+    /// `JobRoute::EvalSharedX509UserProxy`).
     fn lint_route_expression(&mut self, line: &RuleLine, assignment: &MacroAssignment) {
         let (name, text, at) = (&assignment.name, &assignment.value, assignment.value_at);
         if let Some(offset) = find_scope(text, "target") {

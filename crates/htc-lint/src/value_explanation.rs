@@ -1,4 +1,4 @@
-//! The story of one value, from every place that set it to every step of its expansion and to who reads it.
+//! Explains one value: every place that sets it, each step of its expansion, and what reads it.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -10,96 +10,96 @@ use htc_config::expand::{self, ExpansionStep};
 use htc_config::macro_set::{DefinitionPlace, FoundMacro};
 use htc_config::{Config, ConfigView, SourceId, defaults, descriptions};
 
-/// One definition.
+/// A definition of the parameter.
 #[derive(Clone, Debug)]
 pub struct DefinitionRecord {
-    /// Where it stands, as the tool says it.
+    /// File and line of the definition, as the tool prints them.
     pub place: BString,
     /// The value as written.
     pub raw: BString,
-    /// The files that included its file, and the lines they did it on, innermost first.
+    /// The files that include its file, each with the line of the include, innermost first.
     pub included_from: Vec<(BString, u32)>,
 }
 
-/// A definition that a condition left out.
+/// A definition inside a false `if`.
 #[derive(Clone, Debug)]
 pub struct DisabledDefinition {
-    /// Where it stands.
+    /// File and line of the definition.
     pub place: BString,
     /// The value as written.
     pub raw: BString,
-    /// The condition that does not hold, and its line.
+    /// The false condition, and its line.
     pub condition: (BString, u32),
 }
 
-/// One name that is tried before the plain one.
+/// A name under which the parameter is looked up; prefixed names come before the plain one.
 #[derive(Clone, Debug)]
 pub struct ParameterLookup {
     /// The name with its prefix.
     pub name: BString,
-    /// What the prefix is: `local name`, `subsystem`; nothing for the plain name.
+    /// Kind of prefix: `local name` or `subsystem`; empty for the plain name.
     pub kind: &'static str,
-    /// What was found.
+    /// Result of the lookup.
     pub verdict: &'static str,
 }
 
-/// Where the value that counts comes from.
+/// Origin of the effective value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
-    /// A source set it.
+    /// The configuration sets it.
     Set,
     /// It is detected.
     Detected(BString),
-    /// The table's default; the subsystem whose own it is.
+    /// The default of the table, with the subsystem if the default is specific to one.
     Default(Option<BString>),
-    /// Nowhere.
+    /// It has no value.
     Nowhere,
 }
 
-/// The table's entry.
+/// Entry of the parameter table.
 #[derive(Clone, Debug)]
 pub struct TableEntry {
     /// The default, before expansion.
     pub default: BString,
     /// The type.
     pub kind: &'static str,
-    /// The least and greatest value, where there are such.
+    /// Minimum and maximum, if the parameter has a range.
     pub range: Option<(BString, BString)>,
 }
 
-/// One step of the expansion.
+/// A step of the expansion.
 #[derive(Clone, Debug)]
 pub struct ExpansionRecord {
-    /// How deep in references of references.
+    /// Nesting depth of the reference.
     pub depth: usize,
     /// The reference.
     pub reference: BString,
-    /// What it becomes.
+    /// The text that replaces it.
     pub value: BString,
-    /// Where that stands; empty for functions.
+    /// File and line of the macro's definition; empty for functions.
     pub origin: String,
 }
 
-/// Everything there is to tell.
+/// Everything known about one parameter's value.
 #[derive(Clone, Debug)]
 pub struct ValueExplanation {
-    /// The name as asked.
+    /// The name as requested.
     pub name: BString,
-    /// The names that are tried, up to the one that counts.
+    /// The names that are tried, up to the effective one.
     pub looked_up: Vec<ParameterLookup>,
-    /// Where the value comes from.
+    /// Origin of the value.
     pub value_origin: ValueOrigin,
-    /// Every definition, the last one counts.
+    /// All definitions; the last one is effective.
     pub definitions: Vec<DefinitionRecord>,
     /// Definitions of a name that is always detected.
     pub ineffective_definitions: Vec<DefinitionRecord>,
-    /// Definitions that conditions left out.
+    /// Definitions inside a false `if`.
     pub disabled_definitions: Vec<DisabledDefinition>,
-    /// Who reads it.
+    /// What reads the parameter.
     pub usage: name_usage::NameUsage,
-    /// What the parameter is for.
+    /// Purpose of the parameter.
     pub description: Option<&'static str>,
-    /// What the table says.
+    /// Its entry in the parameter table.
     pub table_entry: Option<TableEntry>,
     /// The value before expansion.
     pub raw: Option<BString>,
@@ -107,14 +107,14 @@ pub struct ValueExplanation {
     pub steps: Vec<ExpansionRecord>,
     /// Messages of functions that failed.
     pub messages: Vec<BString>,
-    /// The value in the end, or why there is none; `None` where nothing sets it.
+    /// The final value, or the reason why there is none; `None` if nothing sets the parameter.
     pub value: Option<Result<BString, String>>,
-    /// What may have been meant by a name without a value.
+    /// Similar names, if the name has no value.
     pub hints: Vec<String>,
 }
 
 impl ValueExplanation {
-    /// Collects it.
+    /// Collects the explanation of a parameter.
     pub fn explain(name: &BStr, subject: &LintSubject<'_>) -> ValueExplanation {
         let (config, view, world) = (subject.config, &subject.view, subject.world);
         let found = config.set.find(name, &config.context, world);
@@ -201,7 +201,7 @@ impl ValueExplanation {
         self.raw = Some(raw);
     }
 
-    /// Returns true if there is a value that readers see.
+    /// Returns true if the value is set and not empty.
     pub fn has_value(&self) -> bool {
         matches!(&self.value, Some(Ok(value)) if !value.is_empty())
     }
@@ -216,7 +216,7 @@ fn find_table_entry(name: &BStr) -> Option<TableEntry> {
     })
 }
 
-/// The verdict on a transform or route if it has the old syntax, an ad in brackets.
+/// Verdict on a transform or route that has the old syntax (an ad in brackets).
 fn old_syntax_verdict(name: &[u8]) -> Option<&'static str> {
     let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
     if is("JOB_TRANSFORM_") {
@@ -225,7 +225,7 @@ fn old_syntax_verdict(name: &[u8]) -> Option<&'static str> {
     is("JOB_ROUTER_ROUTE_").then_some("is set, but it has the old syntax: the job router refuses it")
 }
 
-/// The names that are tried and which one there is.
+/// Looks up the name with all its prefixes and reports the effective definition.
 fn look_up_names(name: &BStr, config: &Config, world: &dyn World, is_used: bool) -> Vec<ParameterLookup> {
     let who = &config.context;
     let is_ad = |found: FoundMacro<'_>| found.raw().trim_ascii_start().starts_with(b"[");
@@ -256,7 +256,7 @@ fn look_up_names(name: &BStr, config: &Config, world: &dyn World, is_used: bool)
     all
 }
 
-/// Which files included a source, innermost first.
+/// Files that include a source, innermost first.
 fn including_files(config: &Config, source: SourceId) -> Vec<(BString, u32)> {
     let mut chain = Vec::new();
     let mut at = config.set.source(source).included_from;
@@ -268,7 +268,7 @@ fn including_files(config: &Config, source: SourceId) -> Vec<(BString, u32)> {
     chain
 }
 
-/// Where the value of a plain reference stands.
+/// Place of the definition that a plain reference refers to.
 fn origin_of_reference(
     reference: &[u8],
     config: &Config,
@@ -286,8 +286,8 @@ fn origin_of_reference(
     }
 }
 
-/// Settings of the name for other daemons or local names than the one that the configuration was read for: that it is set and
-/// where, and the prefix.
+/// Definitions of the name for daemons or local names other than the ones for which the configuration was
+/// read: a text that names the place, and the prefix.
 fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<Item = (String, &'a BStr)> {
     let own = [&config.context.subsystem, &config.context.local_name];
     config.set.entries().filter_map(move |entry| {
@@ -300,7 +300,7 @@ fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<
     })
 }
 
-/// What may have been meant by a name that nobody knows.
+/// Suggests what an unknown name may have been meant to be.
 pub fn suggest_names(name: &BStr, config: &Config) -> Vec<String> {
     if name.contains(&b'=') {
         let name = BStr::new(name.trim_ascii());

@@ -15,8 +15,10 @@ use htc_runner::starter::{RehearsalScript, RunRequest, plan, rehearse};
 use htc_starter::JobOverrides;
 use htc_starter::unsupported::AccessPointRole;
 
-/// Whether a job would start. `account` is that of HTCondor's daemons, where there is one beside the
-/// caller's: as root an account is needed that is not root.
+/// Checks that a job would start, by a rehearsal of the start.
+///
+/// `account` is the account of HTCondor's daemons, if it differs from the caller's: for root the check needs
+/// an account that is not root.
 pub fn rehearse_job(
     choice: &ConfigSelection,
     world: &dyn World,
@@ -68,7 +70,8 @@ pub fn rehearse_job(
     })
 }
 
-/// It brings the image that SINGULARITY_JOB may want of it, so that only the configuration is to blame.
+/// Job ad for the rehearsal. It names an image, which SINGULARITY_JOB may require, so that a failure is
+/// caused by the configuration alone.
 fn rehearsal_job_ad(owner: &str) -> ClassAd {
     let mut ad = ClassAd::new();
     for (name, value) in [

@@ -1,4 +1,4 @@
-//! Slots, and what the kernel and container runtimes of the machine can do.
+//! Checks of the slots, and of the machine's kernel and container runtimes.
 
 use bstr::ByteSlice;
 
@@ -11,7 +11,7 @@ use htc_os::{cgroup, mounts};
 use htc_runner::slot::InputDevices;
 use htc_starter::CgroupParameters;
 
-/// Whether there are slots that can be used, and what brings them work.
+/// Checks that there are usable slots, and that some hook fetches work for them.
 pub(super) fn check_slots(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let slots = &patient.settings.slots;
     let mut checks = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn check_slots(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     checks
 }
 
-/// Control groups, namespaces, devices, containers.
+/// Checks control groups, namespaces, GPUs and container runtimes.
 pub(super) fn check_machine(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let mut checks = vec![check_cgroups(patient)];
     checks.extend(check_namespaces(patient));
@@ -50,7 +50,7 @@ pub(super) fn check_machine(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     checks
 }
 
-/// Makes a group as a starter would, and removes it.
+/// Creates a control group as a starter would, and removes it.
 fn check_cgroups(patient: &DoctorInput<'_>) -> DoctorCheck {
     let knobs = match CgroupParameters::read(&patient.config.view(patient.world)) {
         Ok(knobs) => knobs,
@@ -83,7 +83,7 @@ fn check_cgroups(patient: &DoctorInput<'_>) -> DoctorCheck {
         ),
         Ok((mut group, set)) => {
             let refused = set.iter().find_map(|one| one.actual.as_ref().err().cloned());
-            // What stays is empty and told by the kernel's own name.
+            // A group that cannot be removed is empty; the message below names it.
             let removed = group.remove();
             match (refused, removed) {
                 (Some(why), _) => DoctorCheck::noted(
@@ -126,7 +126,8 @@ fn check_namespaces(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     checks
 }
 
-/// Devices of the console at which nobody is ever seen, where the configuration names them itself.
+/// Reports configured console devices that can never show user activity. The default of CONSOLE_DEVICES is
+/// not checked.
 pub(super) fn check_console_devices(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let view = patient.config.view(patient.world);
     let origin = view.list("CONSOLE_DEVICES").ok().flatten().map(|list| list.origin);
@@ -146,7 +147,8 @@ fn path_exists(path: &str) -> bool {
 
 fn check_gpus(patient: &DoctorInput<'_>) -> DoctorCheck {
     let ad = patient.settings.slots.first().map(|slot| &slot.statics);
-    // A number in old output of the discovery program, else the ids (`MachAttributes::init_machine_resources`).
+    // Old versions of the discovery program print a number, newer ones the ids
+    // (`MachAttributes::init_machine_resources`).
     let count = |value: Value| match value {
         Value::Int(count) => Some(count),
         Value::Str(ids) => i64::try_from(list::split(&ids).count()).ok(),
@@ -173,7 +175,7 @@ fn check_gpus(patient: &DoctorInput<'_>) -> DoctorCheck {
     }
 }
 
-/// What the starter found out about the runtimes.
+/// Reports what the starter detected about the container runtimes.
 fn check_containers(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let ad = &patient.surroundings.container_runtimes;
     let mut checks = Vec::new();

@@ -1,5 +1,7 @@
-//! Will this configuration work here? Each thing that a run needs is looked at with what the run itself uses to look at it; nothing
-//! is changed, and nothing is run but what a run would ask at its start.
+//! Checks whether a configuration will work on this machine.
+//!
+//! Each check uses the same code as a run. Nothing is changed, and the only programs that are executed are
+//! those that a run would execute at its start.
 
 mod check;
 mod directories;

@@ -1,10 +1,10 @@
-//! Everything is looked at, in the order in which a run needs it.
+//! Runs all checks, in the order in which a run needs their subjects.
 
 use super::check::DoctorCheck;
 use super::doctor_input::DoctorInput;
 use super::{directories, disk, hooks, machine};
 
-/// Looks at everything.
+/// Runs all checks.
 pub fn run_all_checks(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let mut checks = machine::check_slots(patient);
     checks.extend(hooks::check_accounts(patient));

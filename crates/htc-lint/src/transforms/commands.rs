@@ -1,4 +1,4 @@
-//! Mistakes in commands: SET, COPY and the others.
+//! Mistakes in commands such as SET and COPY.
 
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -13,7 +13,7 @@ use htc_transform::{
     AttributePattern, CommandAttribute, CommandKeyword, CommandSyntaxError, TransformCommand, command_hint,
 };
 
-/// What has to stand behind a command.
+/// Hint that describes the arguments of a command.
 fn expected_arguments(keyword: CommandKeyword) -> &'static str {
     match keyword {
         CommandKeyword::Copy | CommandKeyword::Rename => "give an attribute or /regex/ and a new name",
@@ -95,7 +95,7 @@ impl TransformLinter<'_> {
         self.lint_expression(line, command);
     }
 
-    /// References of a new name to groups that the pattern does not have.
+    /// Reports references in a new name to groups that the pattern does not have.
     fn lint_group_references(&mut self, line: &RuleLine, command: &TransformCommand, groups: usize) {
         for (at, pair) in command.value.windows(2).enumerate() {
             let number = usize::from(pair[1].wrapping_sub(b'0'));
@@ -160,7 +160,7 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// A SET whose attribute is set again before anything could have looked at it.
+    /// Reports a SET whose attribute is set again before anything could have read it.
     fn lint_overwritten_set(
         &mut self,
         (line, at): (&RuleLine, (usize, usize)),
@@ -205,7 +205,7 @@ impl TransformLinter<'_> {
     fn lint_expression(&mut self, line: &RuleLine, command: &TransformCommand) {
         let constant = !command.value.contains(&b'$');
         let (old, new) = (Dialect::of_world(self.world).old(), Dialect::of_world(self.world));
-        // How far it is read, and how.
+        // Length of the part that is parsed, and its syntax.
         let parsed = match command.keyword {
             CommandKeyword::Set | CommandKeyword::Default if constant => {
                 Expr::parse_with(&command.value, old).map(|_| (command.value.len(), old))
@@ -257,8 +257,8 @@ impl TransformLinter<'_> {
         self.report(LintRule::Expression, (line, at), message, fix);
     }
 
-    /// What an expression says that is rarely meant: `'a'` for a string, functions that do not exist. It stands at an
-    /// offset of the line.
+    /// Reports parts of an expression that are rarely intended: `'a'` for a string, functions that do not
+    /// exist. `offset` is the position of the expression in the line.
     pub(super) fn lint_expression_traps(
         &mut self,
         line: &RuleLine,
@@ -272,7 +272,7 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// A name in single quotes in place of a text.
+    /// Reports a text in single quotes, which is an attribute name and not a string.
     fn lint_single_quotes(&mut self, line: &RuleLine, command: &TransformCommand) {
         let value = &command.value;
         if value.len() > 1 && value.starts_with(b"'") && value.ends_with(b"'") {
@@ -283,14 +283,15 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// A quotation mark that is missing from a value which cannot be read, or not yet; whether one is.
+    /// Reports a missing quotation mark in a value that is invalid or contains macros; returns true if one is
+    /// missing.
     fn lint_missing_quote(&mut self, line: &RuleLine, command: &TransformCommand) -> bool {
         use CommandKeyword::{Default, EvalMacro, EvalSet, Set};
         if !matches!(command.keyword, Set | Default | EvalSet | EvalMacro) {
             return false;
         }
         self.lint_single_quotes(line, command);
-        // In the old syntax a backslash escapes nothing but a quotation mark.
+        // In the old syntax a backslash escapes only a quotation mark.
         let escapes = matches!(command.keyword, EvalSet | EvalMacro);
         let (mut open, mut at) = (false, 0);
         while let Some(byte) = command.value.get(at) {
@@ -311,12 +312,12 @@ impl TransformLinter<'_> {
     }
 }
 
-/// Returns true if the new name of COPY or RENAME can be one.
+/// Returns true if the new name of COPY or RENAME can be a valid attribute name.
 fn can_be_attribute_name(command: &TransformCommand) -> bool {
     if !matches!(command.attribute, Some(CommandAttribute::Pattern(_))) {
         return attribute_pattern::is_attribute_name(&command.value);
     }
-    // Groups stand for a part of a name.
+    // Each group reference stands for a part of a name.
     let (mut name, mut at) = (Vec::new(), 0);
     while let Some(&byte) = command.value.get(at) {
         let is_group = byte == b'\\' && command.value.get(at + 1).is_some_and(u8::is_ascii_digit);
@@ -326,7 +327,7 @@ fn can_be_attribute_name(command: &TransformCommand) -> bool {
     attribute_pattern::is_attribute_name(&name)
 }
 
-/// What to write in place of a text that is no expression.
+/// Hint for a text that is not a valid expression.
 fn suggest_expression(value: &BString) -> String {
     if !value.contains(&b'"') && value.len() < 80 {
         return format!("correct the expression; a text stands in quotes: \"{value}\"");

@@ -1,9 +1,9 @@
-//! The `if` lines of a transform, as far as they can be followed without an ad.
+//! Follows the `if` lines of a transform, as far as this is possible without an ad.
 
 use htc_base::text::space::trim;
 use htc_transform::RuleLine;
 
-/// The `if` lines of a text, as far as they are constant.
+/// The open `if` lines at a point of the text.
 #[derive(Default)]
 pub(super) struct ConstantConditions {
     open: Vec<OpenIf>,
@@ -11,9 +11,9 @@ pub(super) struct ConstantConditions {
 
 struct OpenIf {
     line: RuleLine,
-    /// What is known of the branch we are in.
+    /// Value of the current branch's condition, if it is constant.
     branch_value: Option<bool>,
-    /// True if some branch before was certainly taken.
+    /// True if an earlier branch was certainly taken.
     earlier_branch_taken: bool,
     /// True if there was an else.
     has_else: bool,
@@ -32,7 +32,7 @@ impl ConstantConditions {
         self.open.first().map(|open| open.line.clone())
     }
 
-    /// Follows one line; a message when it stands where it may not.
+    /// Processes one line; returns a message if the line is not allowed here.
     pub(super) fn follow_line(&mut self, line: &RuleLine) -> Option<&'static str> {
         let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
         let word_end = text.iter().position(|&b| htc_base::text::space::is_space(b)).unwrap_or(text.len());
@@ -79,7 +79,7 @@ impl ConstantConditions {
     }
 }
 
-/// The value of a condition that is a plain word or number.
+/// Value of a condition that is a plain word or number.
 fn evaluate_constant(condition: &[u8]) -> Option<bool> {
     match condition.to_ascii_lowercase().as_slice() {
         b"true" | b"yes" | b"t" | b"1" => Some(true),

@@ -1,4 +1,4 @@
-//! What is found in a look through a transform.
+//! Findings of the transform linter.
 
 use htc_config::lint_rule::{LintRule, LintSeverity};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use htc_base::world::World;
 use htc_transform::RuleLine;
 
-/// Who will run the transform.
+/// Program that will run the transform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransformRunner {
     /// `condor_transform_ads` and `htc-router-translate transform --rules`.
@@ -14,41 +14,41 @@ pub enum TransformRunner {
     Tool,
     /// The access point, from `JOB_TRANSFORM_x`.
     Schedd,
-    /// The job router, from `JOB_ROUTER_ROUTE_x` and its like.
+    /// The job router, from `JOB_ROUTER_ROUTE_x` and similar parameters.
     Router,
 }
 
-/// One mistake.
+/// A mistake in a transform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransformFinding {
-    /// Rule that found it; the severity is the rule's.
+    /// The rule that found it; it determines the severity.
     pub rule: LintRule,
     /// The line.
     pub line: RuleLine,
-    /// The place within the line.
+    /// Start and end of the place within the line.
     pub at: (usize, usize),
-    /// What is wrong.
+    /// Description of the mistake.
     pub message: String,
-    /// What to do.
+    /// How to fix it.
     pub fix: String,
-    /// True if it stands inside an `if`, so that it may never be reached.
+    /// True if the line is inside an `if`, so that it may never be reached.
     pub inside_if: bool,
 }
 
 impl TransformFinding {
-    /// Returns true if the transform fails here for every ad.
+    /// Returns true if this mistake makes the transform fail for every ad.
     pub fn is_fatal(&self) -> bool {
         self.rule.severity() == LintSeverity::Error && !self.inside_if
     }
 }
 
-/// The state of one look through a transform.
+/// State while one transform is checked.
 pub(super) struct TransformLinter<'a> {
     pub(super) runner: TransformRunner,
     pub(super) world: &'a dyn World,
     pub(super) findings: Vec<TransformFinding>,
     pub(super) inside_if: bool,
-    /// Attributes set so far and not looked at since: name in lower case, where.
+    /// Attributes set and not yet read: name in lower case, and the place where it was set.
     pub(super) unread_sets: BTreeMap<Vec<u8>, (RuleLine, (usize, usize), usize)>,
 }
 

@@ -1,4 +1,5 @@
-//! Mistakes with macros: read but never defined, defined but never read, and texts that only look like references.
+//! Mistakes with macros: read but never defined, defined but never read, and texts that only look like
+//! references.
 
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -16,21 +17,21 @@ use htc_transform::Transform;
 use htc_transform::{AssignmentOperator, ConfigDirective, TransformStatement, statement};
 use htc_transform::{CommandAttribute, CommandKeyword};
 
-/// A name and where it stands.
+/// A use or definition of a macro, with its position.
 struct MacroOccurrence {
     name: BString,
     line: RuleLine,
     at: (usize, usize),
-    /// Number of the statement, for what comes before what.
+    /// Number of the statement; it gives the order of definitions and uses.
     order: usize,
     has_default: bool,
     plain: bool,
-    /// A definition that is certainly executed and takes no account of an earlier one.
+    /// True for a definition that is certainly executed and does not use an earlier definition.
     replaces: bool,
 }
 
 impl MacroOccurrence {
-    /// A warning that points at it.
+    /// Creates a warning about this place.
     fn warning_here(&self, rule: LintRule, message: String, fix: String) -> TransformFinding {
         warning(rule, (&self.line, self.at), message, fix)
     }
@@ -49,19 +50,19 @@ fn warning(
 /// All macros of a transform.
 #[derive(Default)]
 pub(super) struct MacroUses {
-    /// How expressions are read.
+    /// Syntax of expressions.
     dialect: Dialect,
     defined: Vec<MacroOccurrence>,
     read: Vec<MacroOccurrence>,
     doubtful_references: Vec<TransformFinding>,
-    /// Names that an `if defined` asks for.
+    /// Names tested by an `if defined`.
     defined_tests: FxHashSet<AttrName>,
-    /// Attributes that were set to expressions which are no literals, and where.
+    /// Attributes that are set to expressions other than literals, and the line that sets each.
     expressions: FxHashMap<AttrName, u32>,
     includes: bool,
 }
 
-/// How many doubtful references are told of one transform.
+/// Maximum number of doubtful references reported for one transform.
 const MAX_DOUBTFUL_REFERENCES: usize = 100;
 
 impl MacroUses {
@@ -126,7 +127,8 @@ impl MacroUses {
         uses
     }
 
-    /// What an attribute is set to, where that is known.
+    /// Records whether an attribute is set to an expression that is not a literal, if the keyword determines
+    /// this.
     fn record_expression(&mut self, keyword: CommandKeyword, name: &[u8], value: &[u8], line: u32) {
         let literal = match keyword {
             CommandKeyword::Set if !value.contains(&b'$') => {
@@ -165,7 +167,7 @@ impl MacroUses {
         });
     }
 
-    /// Variables of TRANSFORM count as defined before everything.
+    /// Records the variables of TRANSFORM, which count as defined before all statements.
     fn record_iteration_variables(&mut self, line: &RuleLine, arguments: &[u8]) {
         if let Ok(parsed) = htc_transform::iterate::parse_arguments(arguments, |_| Some(1)) {
             for name in parsed.variables {
@@ -196,11 +198,12 @@ impl MacroUses {
         self.scan_range(line, (from, line.text.len()), order);
     }
 
-    /// Finds the references of a text. `order` is the line's if they are looked up when it is reached, not when a macro is used.
+    /// Finds the references in a text. `order` is the number of the line if its references are expanded when
+    /// the line is reached; `None` if they are expanded when the macro is used.
     fn scan_range(&mut self, line: &RuleLine, (from, to): (usize, usize), order: Option<usize>) {
         let text = &line.text[..to];
         let mut at = from;
-        // The first of equal references stands for all: a line may hold a million.
+        // Of equal references only the first is recorded: a line may contain a million of them.
         let mut seen: FxHashSet<(AttrName, bool)> = FxHashSet::default();
         while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
             let place = (found.dollar, found.end);
@@ -238,7 +241,7 @@ impl MacroUses {
         self.check_invalid_references(line, from, to);
     }
 
-    /// `$(` that is no reference, although it looks like one.
+    /// Reports each `$(` that looks like a reference but is not one.
     fn check_invalid_references(&mut self, line: &RuleLine, from: usize, to: usize) {
         let text = &line.text[..to];
         let mut at = from;
@@ -295,7 +298,8 @@ impl MacroUses {
             && caseless::starts_with(body.trim(), b"MY.")
         {
             let name = body.split(|b| b",:".contains(b)).next().unwrap_or_default().trim().as_bstr();
-            // What an ad brings along is mostly a plain number or text.
+            // Attributes that the ad already has are mostly plain numbers or strings, so only the ones set
+            // here are checked.
             if let Some(set) = self.expressions.get(&AttrName::from(&name[3..])) {
                 let message = format!("line {set} sets {name} to an expression, which is not evaluated here");
                 let fix = format!("use $EVAL({name}), or EVALMACRO before");
@@ -314,7 +318,7 @@ impl MacroUses {
         self.doubtful_references.push(warning(rule, place, message.to_owned(), fix));
     }
 
-    /// What is wrong.
+    /// Returns all findings.
     pub(super) fn findings(mut self, knobs: Option<&dyn MacroSource>) -> Vec<TransformFinding> {
         let mut findings = std::mem::take(&mut self.doubtful_references);
         let mut by_name: FxHashMap<AttrName, Vec<&MacroOccurrence>> = FxHashMap::default();
@@ -322,7 +326,7 @@ impl MacroUses {
             by_name.entry(defined.name[..].into()).or_default().push(defined);
         }
         findings.extend(self.find_undefined(&by_name, knobs));
-        // A name that is put together is read by nobody knows whom.
+        // If a name is computed or another file is included, any macro may be read.
         let indirect =
             self.includes || self.read.iter().any(|read| read.name.contains(&b'$') || read.name.is_empty());
         if !indirect {
@@ -336,7 +340,7 @@ impl MacroUses {
         self.defined_tests.contains(&AttrName::from(name))
     }
 
-    /// Names that are read before they have a value.
+    /// Finds names that are read before they have a value.
     fn find_undefined(
         &self,
         by_name: &FxHashMap<AttrName, Vec<&MacroOccurrence>>,
@@ -382,13 +386,14 @@ impl MacroUses {
         findings
     }
 
-    /// Assignments whose value is replaced before anybody reads it.
+    /// Finds assignments whose value is replaced before anything reads it.
     fn find_overwritten(
         &self,
         by_name: &FxHashMap<AttrName, Vec<&MacroOccurrence>>,
     ) -> Vec<TransformFinding> {
         let mut findings = Vec::new();
-        // When each name is read, in order; what a macro's text reads is read nobody knows when.
+        // The statements that read each name, in order; a reference in a macro's text may be read at any
+        // time.
         let mut orders: FxHashMap<AttrName, Vec<usize>> = FxHashMap::default();
         for read in &self.read {
             orders.entry(strip_xform_prefix(&read.name)).or_default().push(read.order);
@@ -420,7 +425,7 @@ impl MacroUses {
         findings
     }
 
-    /// Names that nobody reads.
+    /// Finds names that nothing reads.
     fn find_unused(&self) -> Vec<TransformFinding> {
         let read: FxHashSet<AttrName> = self.read.iter().map(|read| strip_xform_prefix(&read.name)).collect();
         let is_meant = |name: &[u8]| {
@@ -445,12 +450,12 @@ impl MacroUses {
     }
 }
 
-/// A name without the prefix that a transform may put before its own.
+/// Returns a name without its optional `XFORM.` prefix.
 fn strip_xform_prefix(name: &[u8]) -> AttrName {
     AttrName::from(if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name })
 }
 
-/// Names that need no definition.
+/// Returns true for names that need no definition.
 fn is_predefined(name: &[u8]) -> bool {
     let built_in = ["IsLinux", "IsWindows", "Iterating", "IsClusterAd", "LateMaterialization"];
     let turning = ["Step", "Row", "ItemIndex", "XFormId", "RulesFile", "DOLLAR"];
@@ -458,7 +463,7 @@ fn is_predefined(name: &[u8]) -> bool {
     is(&built_in) || is(&turning) || is(&PLATFORM_NAMES) || caseless::starts_with(name, b"MY.")
 }
 
-/// Macros that the job router reads from a route itself.
+/// Returns true for macros that the job router itself reads from a route.
 fn is_route_macro(name: &[u8]) -> bool {
     const ROUTE_MACROS: [&str; 16] = [
         "GridResource",

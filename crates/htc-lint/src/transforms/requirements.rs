@@ -1,4 +1,4 @@
-//! Mistakes in REQUIREMENTS: conditions that can never be true, names that are not there, lines that do not count.
+//! Mistakes in REQUIREMENTS: conditions that can never be true, unknown names, and superseded lines.
 
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -45,7 +45,8 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// `Universe is vanilla`: two names that no job has, which is true where both are missing.
+    /// Reports `Universe is vanilla`: it compares two attributes that no job has, and is true if both are
+    /// missing.
     fn lint_universe_comparison(&mut self, line: &RuleLine, expr: &Expr, (start, end): (usize, usize)) {
         let names = references::mentioned_attributes(expr);
         let words = names.iter().filter(|name| Universe::from_name(name.as_bytes()).is_some());
@@ -66,7 +67,8 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// NAME, REQUIREMENTS and UNIVERSE may stand anywhere and more than once; the last of each counts.
+    /// Reports superseded lines: NAME, REQUIREMENTS and UNIVERSE may appear anywhere and more than once, and
+    /// the last of each counts.
     fn lint_superseded(&mut self, transform: &Transform) {
         let lines = &transform.envelope.lines;
         for (at, (keyword, line)) in lines.iter().enumerate() {
@@ -80,7 +82,7 @@ impl TransformLinter<'_> {
     }
 }
 
-/// Where a word stands in a text, whatever its case.
+/// Position of a word in a text, compared without regard to case.
 fn find_word(text: &[u8], word: &[u8]) -> Option<usize> {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     (0..text.len().saturating_sub(word.len() - 1)).find(|&at| {
@@ -99,7 +101,7 @@ fn may_be_true(expr: &Expr, world: &dyn World) -> bool {
     }
 }
 
-/// Why a condition can never be true, as far as that can be seen from comparisons with constants.
+/// Explains why a condition can never be true, as far as comparisons with constants show it.
 fn explain_never_true(expr: &Expr, world: &dyn World) -> Option<String> {
     let ways = explain::disjuncts(expr);
     if ways.len() > 1 {
@@ -132,7 +134,7 @@ struct ConstantComparison {
     text: BString,
 }
 
-/// The comparisons as they print, with the one that says the same with its sides exchanged.
+/// The comparison operators as they are printed, each with its equivalent for exchanged sides.
 const MIRRORED_OPERATORS: [(&str, &str); 8] = [
     (" == ", " == "),
     (" != ", " != "),
@@ -169,7 +171,7 @@ impl ConstantComparison {
         Some(ConstantComparison { name, sign: sign.trim(), value, text })
     }
 
-    /// Returns true if it is false or undefined wherever the other is true.
+    /// Returns true if this comparison is false or undefined whenever the other one is true.
     fn excludes(&self, other: &ConstantComparison) -> bool {
         if !caseless::eq(&self.name, &other.name) {
             return false;
@@ -209,7 +211,7 @@ impl ConstantComparison {
         self.sign == "=?=" && self.value == Value::Undefined
     }
 
-    /// `=?=` with a value, or `=!= undefined`.
+    /// Returns true for `=?=` with a value, and for `=!= undefined`.
     fn requires_other_value(&self) -> bool {
         match self.sign {
             "=?=" => self.value != Value::Undefined,
@@ -218,7 +220,7 @@ impl ConstantComparison {
         }
     }
 
-    /// Where the attribute's value lies.
+    /// The range in which the attribute's value must be.
     fn value_bounds(&self, value: f64) -> (f64, f64) {
         match self.sign {
             "<" | "<=" => (f64::NEG_INFINITY, value),
