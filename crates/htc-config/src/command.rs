@@ -1,4 +1,4 @@
-//! Sources that are the output of a command, and the commands that transforms take items from
+//! Sources that are the output of a command, and the commands that print the items of a transform
 //! (`config.cpp`, `fixup_pipe_source`, `Open_macro_source`, `Copy_macro_source_into`).
 
 use std::io;
@@ -10,17 +10,17 @@ use htc_base::process::Exit;
 use htc_base::text::arguments;
 use htc_base::world::{ExternalCommand, World};
 
-/// Whether and how commands named by a configuration are run.
+/// Treatment of commands that a configuration names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommandPolicy {
-    /// They are not: reading a configuration of unknown origin runs nothing.
+    /// Commands are an error, so that reading a configuration of unknown origin runs nothing.
     #[default]
     Refused,
-    /// They are not, and count as if they had written nothing.
+    /// Commands are not run and count as if they had printed nothing.
     Skipped,
-    /// They are, within bounds.
+    /// Commands run within limits.
     Allowed {
-        /// When a command is killed.
+        /// Time after which a command is killed.
         timeout: Duration,
         /// Maximum number of bytes of output.
         output_limit: usize,
@@ -28,22 +28,23 @@ pub enum CommandPolicy {
 }
 
 impl CommandPolicy {
-    /// Commands run for at most two minutes and write at most 64 MiB; the reference has no bounds.
+    /// Commands run for at most two minutes and write at most 64 MiB; the reference has no limits.
     pub const BOUNDED_RUN: CommandPolicy =
         CommandPolicy::Allowed { timeout: Duration::from_secs(120), output_limit: 64 << 20 };
 }
 
-/// A source as it is written, told apart from files.
+/// A source name, parsed into a file or a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceTarget {
-    /// The name under which the source is listed; a command ends in `|`.
+    /// Name under which the source is listed; the name of a command ends in `|`.
     pub shown: BString,
-    /// The command line, where it is a command.
+    /// The command line, or `None` for a file.
     pub command: Option<BString>,
 }
 
 impl SourceTarget {
-    /// A bar anywhere in the text makes a command of it, as the word `command` does.
+    /// Parses a source name. It is a command if the text contains a bar or the statement has the word
+    /// `command`.
     pub fn new(text: &[u8], is_command: bool) -> SourceTarget {
         if memchr::memchr(b'|', text).is_some() {
             let end = text.iter().rposition(|b| !matches!(b, b'|' | b' ')).unwrap_or(0);
@@ -58,35 +59,35 @@ impl SourceTarget {
     }
 }
 
-/// Why the output of a command could not be had.
+/// Reason why there is no output of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// [`CommandPolicy::Refused`].
     #[error("commands are not run here unless this is allowed (-exec)")]
     Refused,
-    /// Its quoting is wrong.
+    /// The quoting of the command line is invalid.
     #[error("Can't append args, {0}")]
     Arguments(String),
-    /// It could not be started.
+    /// The command could not be started.
     #[error("not a valid command, errno={errno} : {text}")]
     NotStarted {
         /// The error number.
         errno: i32,
-        /// The system's words for it.
+        /// The system's text for the error.
         text: String,
     },
-    /// It ran for too long and was killed.
+    /// The command ran for too long and was killed.
     #[error("the command was killed after {} seconds", .0.as_secs())]
     TimedOut(Duration),
-    /// The world had no more time for it, and killed it.
+    /// The [`World`] had no time left for the command and killed it.
     #[error("the command was killed: {0}")]
     KilledByWorld(String),
-    /// It wrote too much and was killed.
+    /// The command wrote too much and was killed.
     #[error("the command was killed, it wrote more than {0} bytes")]
     OutputTooLarge(usize),
 }
 
-/// The system's words for an error, without the number.
+/// The system's text for an error, without the number.
 pub fn error_text(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
@@ -95,8 +96,8 @@ pub fn error_text(error: &io::Error) -> String {
     }
 }
 
-/// Runs a command line, split in V1 or double-quoted V2 fashion and without a shell, and returns what it wrote to its
-/// stdout and how it ended; its stderr passes through.
+/// Runs a command line without a shell, split by the V1 rules or the double-quoted V2 rules. Returns its
+/// stdout and its exit; its stderr is passed through.
 ///
 /// # Errors
 /// See [`CommandError`].
@@ -129,7 +130,7 @@ pub fn run_command(
     }
 }
 
-/// Returns true if the text is one that the reference runs: a command needs its bar at the very end.
+/// Returns true if the reference runs the text as a command: only if it ends in a bar.
 pub(crate) fn ends_in_pipe(text: &BStr) -> bool {
     text.last() == Some(&b'|')
 }

@@ -1,4 +1,4 @@
-//! Which effective values two configurations give to which daemons, and where these come from.
+//! Compares the effective values of two configurations, for each daemon, with their origins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,71 +10,72 @@ use crate::redact;
 use crate::{Config, ConfigError, LoadOptions, LookupContext, SourceId, SourceKind};
 use htc_base::world::World;
 
-/// The daemons that a configuration is read for, where none is named.
+/// The daemons for which a configuration is read if none is named.
 pub const DEFAULT_DAEMONS: [&str; 8] =
     ["MASTER", "COLLECTOR", "NEGOTIATOR", "SCHEDD", "SHADOW", "STARTD", "STARTER", "JOB_ROUTER"];
 
-/// What `$RANDOM_INTEGER` and the like begin with, each time: the same text draws the same in both and for all daemons.
+/// Seed for `$RANDOM_INTEGER` and the like, set before each evaluation so that equal texts give equal values
+/// in both configurations and for all daemons.
 const RANDOM_SEED: u64 = 0;
 
-/// The two configurations of a comparison, and the daemons for which they are read.
+/// Two configurations to compare, and the daemons for which they are read.
 #[derive(Clone, Debug)]
 pub struct ConfigComparison<'a> {
-    /// Before and after.
+    /// The old and the new configuration.
     pub files: [&'a Path; 2],
-    /// Options for reading both; their files are those above.
+    /// Options for reading both; `files` replaces the file in them.
     pub options: LoadOptions,
-    /// One daemon alone, or all.
+    /// The only daemon to compare for, or `None` for all.
     pub subsystem: Option<&'a str>,
     /// The local name of the daemons.
     pub local_name: BString,
-    /// True if secrets are masked in what is told.
+    /// True if secrets are masked in the result.
     pub redact: bool,
 }
 
-/// A value as one of them gives it.
+/// A parameter's value in one of the two configurations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ComparedValue {
-    /// Expanded; missing where it is not defined or empty.
+    /// The expanded value, or `None` if the parameter is undefined or empty.
     pub value: Option<String>,
-    /// File and line, or what else gives it; empty where nothing does.
+    /// File and line, or another origin; empty if nothing sets the value.
     pub origin: String,
-    /// The template behind it.
+    /// The template that sets the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
 }
 
-/// A parameter that differs.
+/// A parameter whose value differs.
 #[derive(Clone, Debug, Serialize)]
 pub struct ParameterDifference {
     /// The parameter.
     pub name: String,
-    /// Daemons for which it is so.
+    /// Daemons for which it differs in this way.
     pub daemons: Vec<&'static str>,
-    /// Value in the first one.
+    /// Value in the first configuration.
     pub before: ComparedValue,
-    /// Value in the other one.
+    /// Value in the second configuration.
     pub after: ComparedValue,
 }
 
-/// Everything that differs.
+/// All differences.
 #[derive(Clone, Debug)]
 pub struct ConfigDifferences {
-    /// By name.
+    /// The differing parameters, by name.
     pub changed: Vec<ParameterDifference>,
-    /// Number of parameters that only one of them sets and that have the same value in both.
+    /// Number of parameters that only one configuration sets and that have the same value in both.
     pub unchanged_count: usize,
 }
 
-/// A configuration that cannot be read: which, and why.
+/// Path of a configuration that cannot be read, and the reason.
 #[derive(Debug)]
 pub struct UnreadableConfig(pub PathBuf, pub ConfigError);
 
 impl ConfigComparison<'_> {
-    /// Compares the two.
+    /// Compares the two configurations.
     ///
     /// # Errors
-    /// The first that cannot be read.
+    /// The first configuration that cannot be read.
     pub fn compare(&self, world: &dyn World) -> Result<ConfigDifferences, UnreadableConfig> {
         let mut found: BTreeMap<(String, ComparedValue, ComparedValue), Vec<&'static str>> = BTreeMap::new();
         let mut same: BTreeSet<Vec<u8>> = BTreeSet::new();
@@ -86,12 +87,12 @@ impl ConfigComparison<'_> {
                 let [before, after] =
                     [&both[0], &both[1]].map(|config| evaluate_parameter(config, &name, world));
                 if before.value == after.value {
-                    // What nobody sets was only detected.
+                    // If no source sets the name, it was only detected.
                     is_set.then(|| same.insert(lower));
                     continue;
                 }
                 differing.insert(lower);
-                // Only what is told is masked: two secrets may well differ.
+                // Only the result is masked, since two secrets may differ.
                 let told = |seen: ComparedValue| if self.redact { seen.mask_secret(&name) } else { seen };
                 let [before, after] = [before, after].map(told);
                 found.entry((name.to_string(), before, after)).or_default().push(daemon);
@@ -102,7 +103,7 @@ impl ConfigComparison<'_> {
         Ok(ConfigDifferences { changed: all, unchanged_count: same.difference(&differing).count() })
     }
 
-    /// Those for whom both are read; somebody who is no daemon is told as a tool.
+    /// The daemons to compare for. A subsystem that is not a daemon is reported as TOOL.
     fn daemons_to_compare(&self) -> Vec<&'static str> {
         let wanted = |daemon: &&&str| self.subsystem.is_none_or(|only| only.eq_ignore_ascii_case(daemon));
         let daemons: Vec<&'static str> = DEFAULT_DAEMONS.iter().filter(wanted).copied().collect();
@@ -119,14 +120,15 @@ impl ConfigComparison<'_> {
     }
 }
 
-/// The names that either has, without the daemon that they are for, by their small letters; and whether somebody set them.
+/// All names set in either configuration, without their prefixes and by their lower-case spelling; the flag
+/// is true if a source sets the name.
 fn parameter_names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, bool)> {
     let mut names: BTreeMap<Vec<u8>, (BString, bool)> = BTreeMap::new();
     let entries = both.iter().flat_map(|config| config.set.entries().map(move |entry| (config, entry)));
     for (config, entry) in entries {
         let source = entry.current.place.source;
         let from = config.set.sources().get(source.number() as usize);
-        // What AUTO_USE_* brings by default nobody has set.
+        // Settings by the default AUTO_USE_* templates do not count as set.
         let is_named = from.is_some_and(|from| from.kind != SourceKind::Special);
         let is_set = is_named || [SourceId::ENVIRONMENT, SourceId::OVERLAY].contains(&source);
         let bare = entry.name.rsplit_str(".").next().unwrap_or_default();
@@ -137,7 +139,7 @@ fn parameter_names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, bool)> {
 }
 
 impl ComparedValue {
-    /// The same with a secret left out.
+    /// Masks the value if it is a secret.
     fn mask_secret(mut self, name: &BString) -> ComparedValue {
         let masked =
             |value: String| redact::mask_value(name.as_bytes(), value.as_bytes()).to_str_lossy().into_owned();
@@ -157,7 +159,7 @@ fn evaluate_parameter(config: &Config, name: &BString, world: &dyn World) -> Com
             ComparedValue { value: Some(value), origin: setting.origin.to_string(), template }
         }
         Ok(None) => {
-            // Set to nothing is not the same as not set, though it is worth as much.
+            // An empty setting has no value, but it does have an origin.
             let raw = view.raw(&name);
             let origin = raw.map_or_else(String::new, |setting| setting.origin.to_string());
             ComparedValue { value: None, origin, template: None }

@@ -11,10 +11,10 @@ use htc_base::text::number::real_prefix;
 use htc_base::text::space::{is_space, trim_end, trim_start};
 use htc_base::world::World;
 
-/// Maximum number of `if`s that may be open at once.
+/// Maximum number of open `if`s.
 const MAX_OPEN_IFS: usize = 63;
 
-/// Why a condition is none, in the reference's words.
+/// Reason why a condition is not valid. The messages are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// `version` without a version of two numbers.
@@ -23,19 +23,19 @@ pub enum ConditionError {
     /// `defined use` with a blank in its argument.
     #[error("defined use meta argument with internal spaces will never match")]
     BlankInUse,
-    /// `defined` with something that is neither name, truth value nor number.
+    /// `defined` with an argument that is neither a name nor a boolean nor a number.
     #[error("defined argument must be param name, boolean, or number")]
     BadDefined,
-    /// Operators, parentheses, strings and so on.
+    /// Operators, parentheses, strings and the like.
     #[error("complex conditionals are not supported")]
     Complex,
-    /// A word that is no truth value.
+    /// A word that is neither true nor false.
     #[error("expression is not a conditional")]
     NotBoolean,
-    /// In an ad: the expression gives false, or no truth value.
+    /// In an ad: the expression is false, or neither true nor false.
     #[error("")]
     FalseInAd,
-    /// Its references could not be expanded.
+    /// References that could not be expanded.
     #[error("{0}")]
     Expansion(ExpandError),
 }
@@ -46,52 +46,52 @@ impl ConditionError {
     }
 }
 
-/// A line of the `if` family that is wrong, in the reference's words.
+/// An invalid line of the `if` family. The messages are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IfError {
-    /// The condition of an `if` or `elif`.
+    /// The condition of an `if` or `elif` is not valid.
     #[error("{condition} is not a valid {keyword} condition{}", reason.because_clause())]
     Condition {
         /// `if` or `elif`.
         keyword: &'static str,
         /// The condition as written.
         condition: BString,
-        /// The fault.
+        /// The reason.
         reason: ConditionError,
     },
-    /// More than `MAX_OPEN_IFS` open at once.
+    /// More than `MAX_OPEN_IFS` are open.
     #[error("if nesting too deep!")]
     TooDeep,
     /// `else`, `elif` or `endif` without an `if`.
     #[error("{0} without matching if")]
     Unmatched(&'static str),
-    /// `else` or `elif` behind an `else`.
+    /// `else` or `elif` after an `else`.
     #[error("{0} is not allowed after else")]
     AfterElse(&'static str),
 }
 
-/// One open `if`.
+/// An open `if`.
 #[derive(Clone, Copy, Debug)]
 struct OpenIf {
-    /// True if the present branch is taken.
+    /// True if the current branch is taken.
     taken: bool,
-    /// True if any branch so far was.
+    /// True if any branch so far was taken.
     any_taken: bool,
-    /// True if `else` was seen.
+    /// True if the current branch is the `else`.
     in_else: bool,
 }
 
-/// A line of the `if` family, looked at once where it is run many times: for each ad of a stream.
+/// A line of the `if` family, parsed once and evaluated for each ad of a stream.
 #[derive(Clone, Debug)]
 pub struct IfLine {
     keyword: &'static str,
     condition: BString,
-    /// Whether it is negated, and the name, where the condition is `defined NAME` and nothing else.
+    /// The name in a condition that is just `defined NAME`, and true if it is negated.
     defined_name: Option<(bool, BString)>,
 }
 
 impl IfLine {
-    /// Looks at a line; `None` where it is not one of the four keywords.
+    /// Parses a line, or returns `None` if it has none of the four keywords.
     pub fn new(line: &[u8]) -> Option<Self> {
         let (keyword, condition) = split_if_keyword(line)?;
         let asked = parse_defined_condition(condition).map(|(negated, name)| (negated, name.into()));
@@ -99,19 +99,19 @@ impl IfLine {
     }
 }
 
-/// The `if`s that are open at a line. Each file and each template has its own.
+/// The open `if`s at a line. Each file and each template has its own stack.
 #[derive(Clone, Debug, Default)]
 pub struct IfStack {
     levels: Vec<OpenIf>,
 }
 
 impl IfStack {
-    /// No `if` open.
+    /// Creates a stack with no open `if`.
     pub fn new() -> Self {
         IfStack::default()
     }
 
-    /// Returns true if statements at this place count.
+    /// Returns true if statements at this place are executed.
     pub fn is_enabled(&self) -> bool {
         self.levels.iter().all(|level| level.taken)
     }
@@ -121,12 +121,12 @@ impl IfStack {
         self.levels.is_empty()
     }
 
-    /// Opens an `if` whose condition cannot be told, as if it held.
+    /// Opens an `if` whose condition could not be evaluated, as if it were true.
     pub(crate) fn push_assumed_true(&mut self) {
         self.levels.push(OpenIf { taken: true, any_taken: true, in_else: false });
     }
 
-    /// Deals with a line if it is one of the four keywords; `None` if it is not.
+    /// Processes a line that has one of the four keywords; returns `None` for other lines.
     pub fn process_line(
         &mut self,
         line: &[u8],
@@ -171,7 +171,7 @@ impl IfStack {
     }
 
     fn begin_if(&mut self, holds: &mut ConditionTest<'_>) -> Result<(), IfError> {
-        // The condition of a disabled `if` is not looked at.
+        // The condition of a disabled `if` is not evaluated.
         let taken = self.is_enabled() && holds()?;
         if self.levels.len() >= MAX_OPEN_IFS {
             return Err(IfError::TooDeep);
@@ -183,7 +183,7 @@ impl IfStack {
     fn begin_elif(&mut self, holds: &mut ConditionTest<'_>) -> Result<(), IfError> {
         let outer = self.levels.len().saturating_sub(1);
         let surroundings = self.levels[..outer].iter().all(|level| level.taken);
-        // A stray `elif` evaluates its condition before it is found to be one.
+        // The reference evaluates the condition of an `elif` before it checks whether an `if` is open.
         let open = self.levels.last().is_none_or(|level| !level.any_taken);
         let taken = open && surroundings && holds()?;
         let level = self.levels.last_mut().ok_or(IfError::Unmatched("elif"))?;
@@ -206,7 +206,7 @@ impl IfStack {
     }
 }
 
-/// The keyword of a line of the `if` family and what follows it.
+/// Returns the keyword of a line of the `if` family and the text after it.
 pub fn split_if_keyword(line: &[u8]) -> Option<(&'static str, &[u8])> {
     ["if", "else", "elif", "endif"].into_iter().find_map(|keyword| {
         let follows = line.get(keyword.len()).is_none_or(|&b| is_space(b));
@@ -215,14 +215,14 @@ pub fn split_if_keyword(line: &[u8]) -> Option<(&'static str, &[u8])> {
     })
 }
 
-/// Whether the condition of a line holds; asked only where that counts.
+/// Evaluates the condition of a line; called only if its value is needed.
 type ConditionTest<'a> = dyn FnMut() -> Result<bool, IfError> + 'a;
 
 fn condition_error(keyword: &'static str, condition: &[u8], reason: ConditionError) -> IfError {
     IfError::Condition { keyword, condition: condition.into(), reason }
 }
 
-/// The name that a condition asks for, and whether with a `!`, where it is `defined NAME` and nothing else.
+/// Parses a condition that is just `defined NAME`: true if it is negated, and the name.
 fn parse_defined_condition(condition: &[u8]) -> Option<(bool, &[u8])> {
     if memchr::memchr(b'$', condition).is_some() {
         return None;
@@ -239,10 +239,10 @@ fn parse_defined_condition(condition: &[u8]) -> Option<(bool, &[u8])> {
     (classify_condition(name, false) == ConditionKind::Identifier).then_some((negated, name))
 }
 
-/// Returns true if a condition holds.
+/// Returns true if a condition is true.
 ///
 /// # Errors
-/// A condition of a kind that the language does not have.
+/// The condition is not of a kind that the language supports.
 pub fn test_condition(
     condition: &[u8],
     source: &dyn MacroSource,
@@ -292,7 +292,7 @@ const HAS_OTHER: u32 = 0x400;
 const HAS_FLOAT: u32 = 0x1000;
 const HAS_MACRO: u32 = 0x2000;
 
-/// The kinds of characters of a text.
+/// The classes of characters that occur in a text, as a bit set.
 fn character_classes(text: &[u8]) -> u32 {
     let mut set = 0;
     for (at, &byte) in text.iter().enumerate() {
@@ -359,7 +359,7 @@ fn classify_condition(text: &[u8], keywords: bool) -> ConditionKind {
     }
 }
 
-/// Letters with digits, `_`, `/` and dots in certain mixtures.
+/// Returns true for letters with digits, `_`, `/` and dots in certain combinations.
 fn is_identifier(set: u32) -> bool {
     [
         0,
@@ -413,7 +413,8 @@ fn evaluate_condition(
         }
         ConditionKind::Defined => is_defined(trim_start(&text[b"defined".len()..]), source),
         ConditionKind::Complex => match source.ad() {
-            // The reference takes a true expression for a condition that holds and a false one for no condition.
+            // In the reference, a true expression is a true condition, and a false one is an invalid
+            // condition.
             Some(ad) => match evaluate::evaluate_leading_truth(text, ad, world) {
                 Some(true) => Ok(true),
                 Some(false) => Err(ConditionError::FalseInAd),
@@ -425,7 +426,7 @@ fn evaluate_condition(
     }
 }
 
-/// C's `atof` is not zero.
+/// Returns true if C's `atof` returns a number other than zero.
 fn is_not_zero(text: &[u8]) -> bool {
     real_prefix(text).is_some_and(|(value, _)| value != 0.0 && !value.is_nan())
 }
@@ -463,7 +464,7 @@ fn is_defined(what: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionEr
 }
 
 impl ConditionError {
-    /// A hint for the slips that the reference's words do not explain.
+    /// A hint for mistakes that the reference's messages do not explain.
     pub fn correction_hint(&self, condition: &[u8]) -> Option<String> {
         let word = BStr::new(trim_end(condition));
         let version =

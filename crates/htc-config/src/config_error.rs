@@ -19,29 +19,29 @@ pub struct ErrorLocation {
     pub line: u32,
     /// The text of that line.
     pub text: BString,
-    /// The place within it.
+    /// The place within that line.
     pub span: Span,
-    /// The files that included it and the lines they did it on, innermost first.
+    /// The files that include the source, each with the line of the include, innermost first.
     pub included_from: Vec<(BString, u32)>,
 }
 
-/// A configuration that could not be read.
+/// The reason why a configuration could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Everything the reference would have written to stderr, in its words, warnings before the error included.
+    /// All lines that the reference would write to stderr, including warnings before the error.
     pub lines: Vec<BString>,
     /// Number of warnings at the beginning of `lines`.
     pub warnings: usize,
-    /// Its place, if it is in a source.
+    /// Place of the error, if it is in a source.
     pub place: Option<Box<ErrorLocation>>,
-    /// Advice on how to correct it.
+    /// Hint on how to correct it.
     pub hint: Option<String>,
-    /// The reference's exit status, 1 mostly.
+    /// The reference's exit status, usually 1.
     pub status: u8,
 }
 
 impl ConfigError {
-    /// The reference's text on stderr, warnings included.
+    /// The reference's output on stderr, including warnings.
     pub fn reference_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for line in &self.lines {
@@ -51,8 +51,8 @@ impl ConfigError {
         text
     }
 
-    /// The line in question with a caret under it, the files that included it, and the hint; empty if there is
-    /// nothing to show.
+    /// The line in question with a caret below it, the files that included it, and the hint; empty if there
+    /// is nothing to show.
     pub fn explanation(&self) -> String {
         let mut text = String::new();
         if let Some(place) = &self.place {
@@ -76,7 +76,7 @@ impl ConfigError {
     }
 }
 
-/// The reference's words, then the place and the hint.
+/// Prints the reference's message, then the place and the hint.
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;

@@ -1,5 +1,5 @@
-//! Typed values of parameters as one subsystem or slot sees them, with where they come from
-//! (`condor_config.cpp`, `param`, `param_integer`, `param_boolean`, `param_double`).
+//! Typed values of parameters, with their origin, as one subsystem or slot sees them (`condor_config.cpp`,
+//! `param`, `param_integer`, `param_boolean`, `param_double`).
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -32,7 +32,7 @@ impl MacroSource for ConfigView<'_> {
 }
 
 impl<'a> ConfigView<'a> {
-    /// A view of a set of definitions.
+    /// Creates a view of a set of definitions.
     pub fn new(set: &'a MacroSet, who: LookupContext, world: &'a dyn World) -> Self {
         ConfigView { set, context: who, world, slot_type: None, messages: RefCell::new(Vec::new()) }
     }
@@ -42,13 +42,14 @@ impl<'a> ConfigView<'a> {
         self.world
     }
 
-    /// Returns the world outside, in the mode of the configuration.
+    /// Returns the world outside the process, in the evaluation mode of the configuration.
     fn world_in_mode(&self) -> FixedModeWorld<'a> {
         FixedModeWorld { world: self.world, strict: self.set.strict }
     }
 
-    /// The view of a slot of that type: `SLOT_TYPE_<n>_NAME` goes before `NAME`, even if it is empty
-    /// (`Resource.cpp`, `SlotType::param`). Slots of no type give `None`; dynamic slots the type of their parent.
+    /// Returns the view of a slot of that type: `SLOT_TYPE_<n>_NAME` takes precedence over `NAME`, even if it
+    /// is empty (`Resource.cpp`, `SlotType::param`). Slots without a type pass `None`, dynamic slots the type
+    /// of their parent.
     #[must_use]
     pub fn for_slot(mut self, slot_type: Option<u32>) -> Self {
         self.slot_type = slot_type;
@@ -60,7 +61,7 @@ impl<'a> ConfigView<'a> {
         self.set
     }
 
-    /// The messages of functions that failed since the last call, in the reference's words.
+    /// Takes the messages of functions that failed since the last call. The texts are the reference's.
     pub fn take_messages(&self) -> Vec<FunctionFailure> {
         self.messages.take()
     }
@@ -75,14 +76,14 @@ impl<'a> ConfigView<'a> {
         self.set.find(name, &self.context, self.world).map(|found| (found, name.into()))
     }
 
-    /// The text before expansion. An empty one is defined, but reads as undefined.
+    /// The text before expansion. An empty text is defined, but reads as undefined.
     pub fn raw(&self, name: &str) -> Option<Setting<BString>> {
         let (found, _) = self.look_up(name.as_bytes())?;
         let raw = BString::from(found.raw().into_owned());
         Some(Setting { value: raw.clone(), origin: self.origin(&found), raw })
     }
 
-    /// The bytes before expansion; `None` if the name is undefined.
+    /// The bytes before expansion, or `None` if the name is undefined.
     pub fn raw_bytes(&self, name: &[u8]) -> Option<Vec<u8>> {
         self.look_up(name).map(|(found, _)| found.raw().into_owned())
     }
@@ -90,7 +91,7 @@ impl<'a> ConfigView<'a> {
     /// Expands a raw value of that name.
     ///
     /// # Errors
-    /// An expansion without end.
+    /// The expansion does not end.
     pub fn expand_raw(&self, name: &[u8], raw: &[u8]) -> Result<BString, ExpandError> {
         let mut report = |message| self.messages.borrow_mut().push(message);
         expand::Expander::new(self, &self.world_in_mode(), &mut report)
@@ -98,7 +99,7 @@ impl<'a> ConfigView<'a> {
             .expand_file_mode(raw)
     }
 
-    /// The truth value of a text, as boolean parameters are read; `None` if it has none.
+    /// Evaluates a text as a boolean parameter; `None` if it is neither true nor false.
     pub fn parse_truth(&self, text: &[u8]) -> Option<bool> {
         evaluate::to_boolean(text, &self.world_in_mode())
     }
@@ -137,32 +138,32 @@ impl<'a> ConfigView<'a> {
     /// Expands a text as if it were a value.
     ///
     /// # Errors
-    /// An expansion without end.
+    /// The expansion does not end.
     pub fn expand(&self, text: &[u8]) -> Result<BString, ExpandError> {
         expand::expand(text, self, &self.world_in_mode(), &mut |message| {
             self.messages.borrow_mut().push(message)
         })
     }
 
-    /// The expanded value, where there is one that can be had.
+    /// The expanded value, or `None` if it is undefined, empty or cannot be expanded.
     pub fn text(&self, name: &str) -> Option<BString> {
         self.string(name).ok().flatten().map(|setting| setting.value)
     }
 
-    /// The number, or `usual` where there is none.
+    /// The integer value, or `usual` if the parameter is undefined or invalid.
     pub fn number(&self, name: &str, usual: i64) -> i64 {
         self.int(name).ok().flatten().map_or(usual, |setting| setting.value)
     }
 
-    /// The truth value, or `usual` where there is none.
+    /// The boolean value, or `usual` if the parameter is undefined or invalid.
     pub fn flag(&self, name: &str, usual: bool) -> bool {
         self.boolean(name).ok().flatten().map_or(usual, |setting| setting.value)
     }
 
-    /// The expanded value; `None` if it is undefined or empty.
+    /// The expanded value, or `None` if it is undefined or empty.
     ///
     /// # Errors
-    /// An expansion without end.
+    /// The expansion does not end.
     pub fn string(&self, name: &str) -> Result<Option<Setting<BString>>, ValueError> {
         let _reading = self.set.set_lookup_purpose(LookupPurpose::Parameter);
         let Some((found, looked_up)) = self.look_up(name.as_bytes()) else {
@@ -179,24 +180,26 @@ impl<'a> ConfigView<'a> {
         }
     }
 
-    /// The items of a list: commas and blanks part them. `None` if the value is undefined.
+    /// The items of a list, separated by commas and blanks, or `None` if the value is undefined.
     ///
     /// # Errors
-    /// An expansion without end.
+    /// The expansion does not end.
     pub fn list(&self, name: &str) -> Result<Option<Setting<Vec<BString>>>, ValueError> {
         let setting = self.string(name)?;
         Ok(setting.map(|setting| setting.map_value(|text| list::split(&text).map(BString::from).collect())))
     }
 
-    /// An integer of 64 bits (of 32 where the table says so), within the table's range; digits or an expression.
+    /// A 64-bit integer (32-bit if the table says so) within the table's range, written as digits or as an
+    /// expression.
     ///
     /// # Errors
-    /// No integer, or out of range. The error knows what the reference's tools would use instead.
+    /// The value is not an integer, or is out of range. The error contains the value that the reference's
+    /// tools would use instead.
     pub fn int(&self, name: &str) -> Result<Option<Setting<i64>>, ValueError> {
         self.int_in(name, None)
     }
 
-    /// As [`ConfigView::int`] with a range in place of the table's.
+    /// As [`ConfigView::int`], with a range that replaces the table's range.
     ///
     /// # Errors
     /// As for [`ConfigView::int`].
@@ -239,18 +242,18 @@ impl<'a> ConfigView<'a> {
         Ok(Some(setting.map_value(|_| value)))
     }
 
-    /// A real: a number or an expression. The reference's reader ignores the table's range.
+    /// A real, written as a number or an expression. As in the reference, the table's range is ignored.
     ///
     /// # Errors
-    /// No number.
+    /// The value is not a number.
     pub fn real(&self, name: &str) -> Result<Option<Setting<f64>>, ValueError> {
         self.real_in(name, None)
     }
 
-    /// As [`ConfigView::real`] with a range.
+    /// As [`ConfigView::real`], with a range.
     ///
     /// # Errors
-    /// No number, or out of range.
+    /// The value is not a number, or is out of range.
     pub fn real_in(&self, name: &str, range: Option<(f64, f64)>) -> Result<Option<Setting<f64>>, ValueError> {
         let Some(setting) = self.string(name)? else {
             return Ok(None);
@@ -281,10 +284,10 @@ impl<'a> ConfigView<'a> {
         Err(failure.into())
     }
 
-    /// A truth value: `true`, `false`, `1`, `0`, or an expression that gives a truth value or a number.
+    /// A boolean: `true`, `false`, `1`, `0`, or an expression whose value is a boolean or a number.
     ///
     /// # Errors
-    /// Anything else, `yes` and `t` included.
+    /// Any other value, including `yes` and `t`.
     pub fn boolean(&self, name: &str) -> Result<Option<Setting<bool>>, ValueError> {
         let Some(setting) = self.string(name)? else {
             return Ok(None);
@@ -300,7 +303,8 @@ impl<'a> ConfigView<'a> {
 }
 
 impl ConfigView<'_> {
-    /// A truth value of which the first letter counts, as in `tRUE` and in `frobnicate` (`param_boolean_crufty`).
+    /// A boolean of which only the first letter counts, such as `tRUE` or `frobnicate`
+    /// (`param_boolean_crufty`).
     ///
     /// # Errors
     /// As for [`ConfigView::boolean`].
@@ -314,7 +318,7 @@ impl ConfigView<'_> {
     }
 }
 
-/// Smallest and largest value of an integer parameter.
+/// Minimum and maximum of an integer parameter.
 fn int_range(parameter: Option<Parameter>) -> (i64, i64) {
     let limits = match parameter.map(Parameter::parameter_type) {
         Some(ParameterType::Long) => (i64::MIN, i64::MAX),
@@ -328,19 +332,19 @@ fn int_range(parameter: Option<Parameter>) -> (i64, i64) {
     }
 }
 
-/// The default that the table holds as a number: that of integers and truth values, 0 for an expression; `None` for
-/// other types and without a default (`param_info.cpp`, `param_default_long`).
+/// The default of an integer or boolean parameter as a number, 0 if it is an expression; `None` for other
+/// types and for parameters without a default (`param_info.cpp`, `param_default_long`).
 pub fn table_default_number(parameter: Parameter, world: &dyn World) -> Option<i64> {
     let default = parameter.explicit_default()?;
     match parameter.parameter_type() {
-        // The table of the reference takes only that spelling for true.
+        // The reference's table accepts only this spelling of true.
         ParameterType::Bool => Some(i64::from(default == &b"true"[..])),
         ParameterType::Int | ParameterType::Long => Some(evaluate::to_integer(&default, world).unwrap_or(0)),
         _ => None,
     }
 }
 
-/// The default of a numeric parameter; 0 for one that is an expression.
+/// The default of a numeric parameter, 0 if it is an expression.
 fn default_number(parameter: Option<Parameter>, world: &dyn World) -> i64 {
     parameter.and_then(|parameter| evaluate::to_integer(&parameter.default(), world)).unwrap_or(0)
 }

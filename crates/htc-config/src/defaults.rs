@@ -1,7 +1,8 @@
 //! The parameters that are compiled into HTCondor: type, default value, range.
 //!
-//! The table is never copied into a macro set; a parameter that no file sets is looked up here (`param_default_lookup`, param_info.cpp).
-//! Some defaults hold for one subsystem only and are stronger than a plain setting.
+//! The table is never copied into a macro set; a parameter that no file sets is looked up here
+//! (`param_default_lookup`, param_info.cpp). Some defaults apply to one subsystem only and take precedence
+//! over a plain setting.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +15,7 @@ use htc_base::text::{caseless, words};
 static TABLE_TEXT: &[u8] = include_bytes!("data/defaults.tsv");
 static ROW_STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
     line_starts(include_bytes!("data/defaults.tsv"));
-/// Ends of the names, which a dump reads all.
+/// Ends of the names; a dump reads all names.
 static NAME_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 0);
 static TYPE_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 1);
 static DEFAULT_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 2);
@@ -23,7 +24,7 @@ static SUBSYSTEM_STARTS: [u32; count_lines(include_bytes!("data/subsystem-defaul
     line_starts(include_bytes!("data/subsystem-defaults.tsv"));
 
 words! {
-    /// The kinds of parameter that the table knows.
+    /// Types of parameters in the table.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum ParameterType.name {
         /// Any text.
@@ -32,7 +33,7 @@ words! {
         Int => "INT",
         /// A 64-bit integer.
         Long => "LONG",
-        /// A truth value.
+        /// A boolean.
         Bool => "BOOL",
         /// A floating-point number.
         Double => "DOUBLE",
@@ -43,7 +44,7 @@ words! {
 
 impl ParameterType {}
 
-/// One entry of the table of defaults.
+/// An entry of the table of defaults.
 #[derive(Clone, Copy)]
 pub struct Parameter {
     row: TableRow,
@@ -51,7 +52,6 @@ pub struct Parameter {
     subsystem: bool,
 }
 
-/// Its name.
 impl fmt::Debug for Parameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Parameter({})", bstr::BStr::new(self.name()))
@@ -59,7 +59,7 @@ impl fmt::Debug for Parameter {
 }
 
 impl Parameter {
-    /// Its name in the table's spelling, without a subsystem.
+    /// The name in the table's spelling, without a subsystem.
     pub fn name(self) -> &'static [u8] {
         if !self.subsystem {
             return &TABLE_TEXT[ROW_STARTS[self.index()] as usize..NAME_ENDS[self.index()] as usize];
@@ -68,7 +68,7 @@ impl Parameter {
         memchr::memchr(b'.', key).map_or(key, |dot| &key[dot + 1..])
     }
 
-    /// The subsystem for which the entry holds, in upper case.
+    /// The subsystem to which the entry applies, in upper case.
     pub fn subsystem(self) -> Option<&'static [u8]> {
         if !self.subsystem {
             return None;
@@ -77,12 +77,12 @@ impl Parameter {
         memchr::memchr(b'.', key).map(|dot| &key[..dot])
     }
 
-    /// The place of the entry in its table; entries of a subsystem have their own table.
+    /// Index of the entry in its table; entries of a subsystem have their own table.
     pub fn index(self) -> usize {
         self.index as usize
     }
 
-    /// The type of its value.
+    /// The type of the value.
     pub fn parameter_type(self) -> ParameterType {
         match self.row.field(1) {
             b"int" => ParameterType::Int,
@@ -94,7 +94,7 @@ impl Parameter {
         }
     }
 
-    /// The raw text of the default; empty when there is none.
+    /// The raw text of the default, empty if there is none.
     pub fn default(self) -> Cow<'static, [u8]> {
         if self.subsystem {
             return unescape(self.row.field(2));
@@ -104,35 +104,37 @@ impl Parameter {
         unescape(TABLE_TEXT.get(place).unwrap_or_default())
     }
 
-    /// Smallest and largest value as the table writes them.
+    /// Minimum and maximum as the table writes them.
     pub fn range(self) -> Option<(&'static [u8], &'static [u8])> {
         let range = self.row.field(3);
         let comma = memchr::memchr(b',', range)?;
         Some((&range[..comma], &range[comma + 1..]))
     }
 
-    /// The raw text of the default; `None` where there is none, which is not the same to output as an empty one.
+    /// The raw text of the default, or `None` if there is none; the output distinguishes this from an empty
+    /// default.
     pub fn explicit_default(self) -> Option<Cow<'static, [u8]>> {
         Some(self.default()).filter(|default| !default.is_empty() || self.has_flag("empty"))
     }
 
-    /// Returns true if the table gives the entry `flag`: `const`, `never`, `restart`, `expr`, `expert` and so on.
+    /// Returns true if the entry has `flag` in the table: `const`, `never`, `restart`, `expr`, `expert` and
+    /// so on.
     pub fn has_flag(self, flag: &str) -> bool {
         self.row.field(4).split(|&byte| byte == b',').any(|word| word == flag.as_bytes())
     }
 
-    /// The parts of HTCondor that read it, as the table lists them.
+    /// The parts of HTCondor that read the parameter, as the table lists them.
     pub fn readers(self) -> &'static [u8] {
         self.row.field(5)
     }
 }
 
-/// The general entry at a place of the table.
+/// The general entry at an index of the table.
 fn by_index(index: usize) -> Parameter {
     Parameter { row: table_row(TABLE_TEXT, &ROW_STARTS, index), index: index as u32, subsystem: false }
 }
 
-/// All parameters in order of their names, entries of single subsystems left out.
+/// All parameters in order of their names, without the entries of single subsystems.
 pub fn all() -> impl DoubleEndedIterator<Item = Parameter> + ExactSizeIterator {
     (0..ROW_STARTS.len()).map(by_index)
 }
@@ -150,7 +152,7 @@ pub fn find(name: &[u8]) -> Option<Parameter> {
     ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok().map(by_index)
 }
 
-/// The table's entry for a name as asked for, else as found, its prefix left away if need be.
+/// The table's entry for the requested name, else for the name that was found, with or without its prefix.
 pub(crate) fn find_requested_or_found(found: &[u8], asked: &[u8]) -> Option<Parameter> {
     find(asked).or_else(|| find(found)).or_else(|| {
         let dot = memchr::memchr(b'.', found)?;
@@ -158,7 +160,7 @@ pub(crate) fn find_requested_or_found(found: &[u8], asked: &[u8]) -> Option<Para
     })
 }
 
-/// The entries of one subsystem, found once for those who ask for many names.
+/// The entries of one subsystem, searched once for look-ups of many names.
 #[derive(Clone, Debug)]
 pub struct SubsystemDefaults(std::ops::Range<usize>);
 
@@ -189,13 +191,14 @@ impl SubsystemDefaults {
     }
 }
 
-/// The entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first dot counts.
+/// The entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first dot
+/// counts.
 pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
     SubsystemDefaults::for_subsystem(subsystem).find(name)
 }
 
-/// The entry that holds for `name` without any context: `P.Y` is Y of subsystem P where there is such an entry, else
-/// the general entry (`find_macro_def_item`, config.cpp).
+/// The entry for `name` without any context: `P.Y` is Y of subsystem P if there is such an entry, else the
+/// general entry (`find_macro_def_item`, config.cpp).
 pub fn find_qualified(name: &[u8]) -> Option<Parameter> {
     let of_subsystem = memchr::memchr(b'.', name)
         .and_then(|dot| find_in_subsystem(&name[..dot], name.get(dot + 1..).unwrap_or_default()));

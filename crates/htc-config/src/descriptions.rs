@@ -1,6 +1,6 @@
 //! Purposes of the parameters of hooks, slots, cron jobs and the router, in one sentence each.
 //!
-//! The texts are ours. HTCondor's own table has texts for some parameters, which are not repeated here.
+//! The texts are our own. HTCondor's table has texts for some parameters, which are not repeated here.
 
 use htc_base::text::table::{compare_key, count_lines, line_starts, matches_family_pattern, table_row};
 
@@ -17,8 +17,8 @@ pub struct Description {
     pub in_table: bool,
 }
 
-/// The description of a name: its own, else that of the longest pattern that it matches (`*_HOOK_FETCH_WORK`). What
-/// stands before a first dot does not count.
+/// Returns the description of a name, or else that of the longest pattern that matches it
+/// (`*_HOOK_FETCH_WORK`). A prefix up to the first dot is ignored.
 pub fn find_description(name: &[u8]) -> Option<Description> {
     let name = memchr::memchr(b'.', name).map_or(name, |dot| &name[dot + 1..]);
     let found =

@@ -1,8 +1,9 @@
-//! Facts of the machine and the process that stand in the table as if a file had set them (`fill_attributes`, `reinsert_specials`, condor_config.cpp).
+//! Properties of the machine and the process that appear in the table as if a file had set them
+//! (`fill_attributes`, `reinsert_specials`, condor_config.cpp).
 //!
-//! Measuring them takes longer than reading a configuration, so each group is measured when one of its names is first
-//! looked up. Where the reference puts them over what files say, the loader takes the files' definitions out of the
-//! table; where files may override them, the table simply goes first.
+//! Detecting them takes longer than reading a configuration, so each group is detected when one of its names
+//! is first looked up. If the reference lets them override the files, the loader removes the files'
+//! definitions from the table; if files may override them, the table takes precedence.
 
 use core::net::IpAddr;
 use std::sync::OnceLock;
@@ -20,10 +21,10 @@ mod system_file;
 use self::system_file::read_or_empty;
 pub(crate) use address::{AddressSettings, HostAddresses, NetworkInterface, has_unreachable_family};
 
-/// Names that are measured together.
+/// Names that are detected together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DetectedGroup {
-    /// The kernel's names.
+    /// Names from the kernel.
     Kernel,
     /// Name and version of the distribution.
     Distribution,
@@ -31,7 +32,7 @@ enum DetectedGroup {
     Memory,
     /// Processors.
     Processors,
-    /// The home of the account `condor`.
+    /// The home directory of the account `condor`.
     CondorHome,
     /// Names of the host.
     Host,
@@ -81,7 +82,7 @@ const DETECTED_NAMES: [(&str, DetectedGroup); 34] = [
     ("UTSNAME_VERSION", DetectedGroup::Kernel),
 ];
 
-/// Returns true if a name is one of these.
+/// Returns true if a name is detected.
 pub fn is_detected(name: &[u8]) -> bool {
     let others: [&[u8]; 3] = [b"SUBSYSTEM", b"LOCALNAME", b"CONFIG_ROOT"];
     DETECTED_NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).is_ok()
@@ -94,37 +95,37 @@ pub(crate) fn spelling(name: &[u8]) -> Option<&'static str> {
     Some(DETECTED_NAMES[at].0)
 }
 
-/// The settings that the host's names are made from.
+/// The settings that determine the host's names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostSettings {
-    /// NETWORK_HOSTNAME, which takes the place of the host's own name.
+    /// NETWORK_HOSTNAME, which replaces the host's own name.
     pub(crate) network_hostname: BString,
-    /// DEFAULT_DOMAIN_NAME, which follows a name without a dot.
+    /// DEFAULT_DOMAIN_NAME, which is appended to a name without a dot.
     pub(crate) default_domain: BString,
-    /// NO_DNS: the name is made from the address that these settings give.
+    /// With NO_DNS, the settings that determine the address from which the name is made.
     pub(crate) no_dns_address: Option<AddressSettings>,
 }
 
 type NamedValues = Vec<(&'static str, BString)>;
 
-/// The detected values, measured when asked for.
+/// The detected values, determined on demand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DetectedValues {
     groups: [OnceLock<NamedValues>; GROUP_COUNT],
-    /// True if HOSTNAME and FULL_HOSTNAME are there yet.
+    /// True if HOSTNAME and FULL_HOSTNAME are already available.
     pub(crate) has_host_names: bool,
-    /// True if names of process and addresses are there yet.
+    /// True if the names of the process and the addresses are already available.
     pub(crate) has_process_values: bool,
-    /// Settings from which the names of the host are made.
+    /// Settings that determine the names of the host.
     host: HostSettings,
     /// COUNT_HYPERTHREAD_CPUS.
     only_physical: bool,
-    /// The settings that the addresses were chosen by, in order.
+    /// The settings by which the addresses were chosen, in order.
     addresses: Vec<AddressSettings>,
 }
 
 impl DetectedValues {
-    /// The value of a name, if it is one of these and there is one at this stage of reading.
+    /// The value of a detected name, if it is available at this stage of reading.
     pub(crate) fn find(&self, name: &[u8], world: &dyn World) -> Option<(&'static str, &BStr)> {
         let at = DETECTED_NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).ok()?;
         let group = DETECTED_NAMES[at].1;
@@ -144,7 +145,7 @@ impl DetectedValues {
         DETECTED_NAMES.iter().filter_map(|(name, _)| self.find(name.as_bytes(), world))
     }
 
-    /// Sets what the host's name is made from and forgets the one that was found.
+    /// Sets what determines the host's name, and discards the detected name.
     pub(crate) fn set_host(&mut self, host: HostSettings) {
         if host != self.host {
             self.groups[DetectedGroup::Host as usize] = OnceLock::new();
@@ -153,7 +154,7 @@ impl DetectedValues {
         self.has_host_names = true;
     }
 
-    /// Sets what the addresses are chosen by from here on.
+    /// Sets the settings by which the addresses are chosen from now on.
     pub(crate) fn set_addresses(&mut self, settings: AddressSettings) {
         if self.addresses.last() != Some(&settings) {
             self.groups[DetectedGroup::Address as usize] = OnceLock::new();
@@ -181,7 +182,7 @@ impl DetectedValues {
             DetectedGroup::Host => self.host_values(world),
             DetectedGroup::Process => process_values(world),
             DetectedGroup::Address => {
-                // A later choice that leaves a family without an address does not take back the earlier one.
+                // If a later choice has no address of a family, the earlier address stays.
                 let (mut chosen, mut values) = (HostAddresses::default(), NamedValues::new());
                 for settings in &self.addresses {
                     chosen.choose(settings, world);
@@ -298,7 +299,7 @@ fn distribution_name(text: &[u8]) -> Option<&'static str> {
     known.iter().find(|(words, _)| has(words)).map(|&(_, name)| name)
 }
 
-/// The first line of a file of `/etc` that names a distribution (`sysapi_get_linux_info`).
+/// The first line of a file in `/etc` that names a distribution (`sysapi_get_linux_info`).
 fn distribution_long_name(world: &dyn World) -> BString {
     for path in ["/etc/issue", "/etc/redhat-release", "/etc/system-release", "/etc/issue.net"] {
         let text = read_or_empty(world, path);
@@ -341,7 +342,7 @@ fn distribution_values(world: &dyn World) -> NamedValues {
     values
 }
 
-/// MiB of memory, no more than the cgroup's limit (`phys_mem.cpp`).
+/// Memory in MiB, at most the cgroup's limit (`phys_mem.cpp`).
 fn memory_mib(world: &dyn World) -> i64 {
     let meminfo = read_or_empty(world, "/proc/meminfo");
     let total = meminfo.lines().find_map(|line| line.strip_prefix(b"MemTotal:"));
@@ -374,8 +375,8 @@ fn cgroup_memory_limit(world: &dyn World) -> i64 {
     0
 }
 
-/// Physical cores and all processors (`ncpus.cpp`): cores are told apart by physical and core id where a processor
-/// has the flag `ht`.
+/// Number of physical cores and of all processors (`ncpus.cpp`). Cores are distinguished by physical id and
+/// core id if a processor has the flag `ht`.
 fn count_processors(cpuinfo: &[u8]) -> (usize, usize) {
     let mut all = 0;
     let mut hyperthreads = false;
@@ -421,7 +422,7 @@ fn process_values(world: &dyn World) -> NamedValues {
     values
 }
 
-/// The values that the host's addresses give (`condor_config.cpp`, `reinsert_specials`).
+/// The values that the host's addresses determine (`condor_config.cpp`, `reinsert_specials`).
 fn address_values(found: &HostAddresses) -> NamedValues {
     let HostAddresses { families: [v4, v6], best } = *found;
     let of_family = |own: Option<IpAddr>| own.or(best);

@@ -1,5 +1,5 @@
-//! Values of parameters as numbers, truth values and strings: literals first, then ClassAd expressions
-//! (`param_functions.cpp`, `string_is_long_param` and its sisters).
+//! Values of parameters as numbers, booleans and strings: literals first, then ClassAd expressions
+//! (`param_functions.cpp`, `string_is_long_param` and similar functions).
 
 use bstr::BString;
 
@@ -9,18 +9,18 @@ use htc_base::text::space::{trim, trim_end};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 
-/// A whole number: digits with white space around them, else an expression that gives an integer, a real (cut) or a
-/// truth value.
+/// An integer: digits with optional white space around them, or an expression whose value is an integer, a
+/// real (truncated) or a boolean.
 pub fn to_integer(text: &[u8], world: &dyn World) -> Option<i64> {
     parse_integer(text, world).into_value()
 }
 
-/// A real: what C's `strtod` reads, else an expression that gives a number or a truth value.
+/// A real: a text that C's `strtod` parses, or an expression whose value is a number or a boolean.
 pub fn to_real(text: &[u8], world: &dyn World) -> Option<f64> {
     parse_real(text, world).into_value()
 }
 
-/// A truth value: `true`, `false`, `1` or `0`, else an expression that gives a truth value or a number.
+/// A boolean: `true`, `false`, `1` or `0`, or an expression whose value is a boolean or a number.
 pub(crate) fn to_boolean(text: &[u8], world: &dyn World) -> Option<bool> {
     match &trim_end(text).to_ascii_lowercase()[..] {
         b"true" | b"1" => Some(true),
@@ -29,21 +29,21 @@ pub(crate) fn to_boolean(text: &[u8], world: &dyn World) -> Option<bool> {
     }
 }
 
-/// What a text that is no truth value still counts as, where the reference goes on with it: the one that it begins with
-/// (`string_is_boolean_param`, which has its result by then).
+/// Value of a text that is not a valid boolean but that the reference uses anyway: the boolean at its
+/// beginning (`string_is_boolean_param`, which has stored its result by then).
 pub(crate) fn boolean_prefix(text: &[u8]) -> Option<bool> {
     let words: [(&[u8], bool); 4] = [(b"true", true), (b"1", true), (b"false", false), (b"0", false)];
     words.into_iter().find(|(word, _)| caseless::starts_with(text, word)).map(|(_, value)| value)
 }
 
-/// Numeric reading of a text.
+/// Result of reading a text as a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NumberResult<T> {
-    /// This number.
+    /// The number.
     Value(T),
     /// Neither a number nor an expression.
     Unparsable,
-    /// An expression that gives no number.
+    /// An expression whose value is not a number.
     NotNumber,
 }
 
@@ -56,12 +56,12 @@ impl<T> NumberResult<T> {
     }
 }
 
-/// As [`to_integer`], and tells what is wrong.
+/// As [`to_integer`], but distinguishes the kinds of errors.
 pub(crate) fn parse_integer(text: &[u8], world: &dyn World) -> NumberResult<i64> {
     parse_integer_in(text, &Context::new(world).my(&ClassAd::new()), world)
 }
 
-/// The same of an expression that knows ads.
+/// As [`parse_integer`], for an expression that is evaluated in a context of ads.
 pub fn parse_integer_in(text: &[u8], context: &Context<'_>, world: &dyn World) -> NumberResult<i64> {
     if let Some((value, end)) = integer_prefix(text)
         && trim(&text[end..]).is_empty()
@@ -74,7 +74,7 @@ pub fn parse_integer_in(text: &[u8], context: &Context<'_>, world: &dyn World) -
     context.eval(&expression).as_int().map_or(NumberResult::NotNumber, NumberResult::Value)
 }
 
-/// As [`to_real`], and tells what is wrong.
+/// As [`to_real`], but distinguishes the kinds of errors.
 pub(crate) fn parse_real(text: &[u8], world: &dyn World) -> NumberResult<f64> {
     match real_prefix(text) {
         Some((value, end)) if trim(&text[end..]).is_empty() => NumberResult::Value(value),
@@ -98,7 +98,7 @@ fn evaluate_number<T>(
     }
 }
 
-/// The value of an expression in an ad, an empty one if none is given; `None` if it does not parse.
+/// The value of an expression in an ad (by default an empty one), or `None` if it does not parse.
 fn evaluate_text(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> Option<Value> {
     Some(evaluate_expr(&Expr::parse_with(text, Dialect::of_world(world).old()).ok()?, ad, world))
 }
@@ -115,18 +115,18 @@ fn evaluate_expr(expr: &Expr, ad: Option<&ClassAd>, world: &dyn World) -> Value 
     Context::new(world).my(ad).eval(expr)
 }
 
-/// The string that an expression gives; `None` if it is no expression or gives something else.
+/// The string value of an expression, or `None` if it does not parse or its value is not a string.
 pub(crate) fn to_string(text: &[u8], world: &dyn World) -> Option<BString> {
     evaluate_text(text, None, world)?.as_str().map(BString::from)
 }
 
-/// The text of what an expression gives, strings without quotes; `None` if it is no expression.
+/// The value of an expression as text, strings without quotes, or `None` if it does not parse.
 pub(crate) fn to_text(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> Option<BString> {
     let value = evaluate_text(text, ad, world)?;
     Some(value.as_str().map_or_else(|| value.unparse(), BString::from))
 }
 
-/// The truth value of the expression that a text begins with, in an ad; `None` if it gives none.
+/// The boolean value, in an ad, of the expression at the beginning of a text, or `None` if it has none.
 pub(crate) fn evaluate_leading_truth(text: &[u8], ad: &ClassAd, world: &dyn World) -> Option<bool> {
     let (expr, _) = Expr::parse_prefix(text, Dialect::of_world(world).old()).ok()?;
     evaluate_expr(&expr, Some(ad), world).truth()

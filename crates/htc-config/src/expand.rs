@@ -1,11 +1,13 @@
-//! Expansion of references (`expand_macro`, config.cpp): the expander behind ordinary values, and the one behind
-//! `condor_config_val -macro`.
+//! Expansion of references (`expand_macro`, config.cpp): the expander for ordinary values, and the expander
+//! of `condor_config_val -macro`.
 //!
-//! The reference rescans its whole text after each replacement and has no bound of any kind. Here the rescan begins at
-//! the first dollar that could still matter, which gives the same result, and expansion always ends: a name that comes
-//! up inside its own value, too many replacements or too long a result are errors that name the chain.
+//! The reference scans its whole text again after each replacement and has no limits. Here the next scan
+//! begins at the first dollar that could still matter, which gives the same result, and expansion always
+//! ends: a name that occurs inside its own value, too many replacements and too long a result are errors that
+//! list the names involved.
 //!
-//! This file and `functions` call one another: a function expands its arguments, and an expansion calls functions.
+//! This file and `macro_functions` call one another: a function expands its arguments, and an expansion calls
+//! functions.
 
 mod regions;
 
@@ -21,64 +23,66 @@ use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::ClassAd;
 
-/// Where `$(NAME)` comes from. Configuration, transforms and routes each bring one.
+/// The macros that `$(NAME)` refers to. Configuration, transforms and routes have one implementation each.
 pub trait MacroSource {
-    /// The raw value of a name. `None`: undefined; an empty value: defined but empty. All lookup steps of the owner.
+    /// The raw value of a name after all lookup steps: `None` if it is undefined, empty if it is defined but
+    /// empty.
     fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>>;
 
-    /// What `$EVAL()` and complex `if` conditions are evaluated in.
+    /// The ad in which `$EVAL()` and complex `if` conditions are evaluated.
     fn ad(&self) -> Option<&ClassAd> {
         None
     }
 
-    /// What is left of `name` behind the source's own subsystem or local name and a dot: a definition of `SUB.X` also
-    /// counts `$(X)` as a reference to itself.
+    /// The part of `name` after the source's own subsystem or local name and a dot. In a definition of
+    /// `SUB.X`, `$(X)` also counts as a reference to itself.
     fn without_own_prefix<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
         let _ = name;
         None
     }
 
-    /// The directory that `$Ff()` puts before relative paths; reading of configuration has none.
+    /// The directory that `$Ff()` puts before relative paths; `None` while a configuration is read.
     fn directory(&self) -> Option<&[u8]> {
         None
     }
 }
 
-/// A function of a text that could not do its work. The expansion goes on with what the reference takes instead.
+/// A macro function that failed. The expansion continues with the value that the reference uses instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionFailure {
-    /// The reference's words.
+    /// The reference's message.
     pub text: BString,
-    /// The line of its own source that the reference names in the message.
+    /// The line number in the reference's source that the message contains.
     pub reference_line: u32,
 }
 
-/// The text of a message as the reference prints it.
+/// Prints the message as the reference does.
 impl fmt::Display for FunctionFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ERROR \"{}\" at line {} in file config.cpp", self.text, self.reference_line)
     }
 }
 
-/// Why an expansion was given up.
+/// Reason why an expansion was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpandErrorKind {
-    /// A name comes up inside its own value.
+    /// A name occurs inside its own value.
     Cycle,
-    /// Functions look up values whose functions look up values, too many levels deep.
+    /// Functions whose values contain functions are nested too deeply.
     TooDeep,
-    /// The result grew beyond [`MAX_LENGTH`].
+    /// The result is longer than [`MAX_LENGTH`].
     TooLong,
     /// More than `MAX_REPLACEMENTS` references were replaced.
     TooMany,
 }
 
-/// An expansion that would not end, or not within reason.
+/// An expansion that would not end, or would exceed a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpandError {
-    /// The fault.
+    /// The reason.
     pub kind: ExpandErrorKind,
-    /// The names that lead to the place, outermost first; for a cycle the last is one of the others.
+    /// The names that lead to the place, outermost first; for a cycle the last name repeats one of the
+    /// others.
     pub chain: Vec<BString>,
 }
 
@@ -114,27 +118,27 @@ impl fmt::Display for ExpandError {
 
 impl std::error::Error for ExpandError {}
 
-/// The longest text an expansion may come to, in bytes.
+/// Maximum length of an expanded text, in bytes.
 pub const MAX_LENGTH: usize = 16 * 1024 * 1024;
 /// Maximum number of references that one expansion replaces.
 const MAX_REPLACEMENTS: u32 = 500_000;
-/// Maximum depth of functions that look up values with functions.
+/// Maximum nesting depth of functions whose values contain functions.
 pub const MAX_DEPTH: usize = 64;
 /// Maximum number of bytes that one expansion scans.
 const MAX_SCANNED_BYTES: u64 = 4 << 30;
 
-/// One replacement, for those who want to tell the story.
+/// One replacement of an expansion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpansionStep {
-    /// The reference as it stood in the text.
+    /// The reference as it appeared in the text.
     pub reference: BString,
     /// Text that replaced it.
     pub value: BString,
-    /// Number of names that led here.
+    /// Number of names that led to the reference.
     pub depth: usize,
 }
 
-/// Which of the two expanders is wanted.
+/// The reference's two expanders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpansionMode {
     /// Ordinary values, conditions, includes (`config.cpp`, `expand_macro(const char *)`).
@@ -143,7 +147,7 @@ pub(crate) enum ExpansionMode {
     Text,
 }
 
-/// The state of one expansion with everything it looks up on the way.
+/// State of an expansion, including all nested look-ups.
 pub struct Expander<'a> {
     pub(crate) source: &'a dyn MacroSource,
     pub(crate) world: &'a dyn World,
@@ -152,14 +156,15 @@ pub struct Expander<'a> {
     chain: Vec<BString>,
     replacement_count: u32,
     scanned_bytes: u64,
-    /// True if the last plain reference gave its default: what that holds is no value of the name.
+    /// True if the last plain reference was replaced by its default, which is not a value of the name.
     pub(crate) took_default: bool,
 }
 
-/// Expands every reference of `text` as ordinary values are expanded. Failing functions report and go on.
+/// Expands every reference of `text` as in ordinary values. A failing function is reported, and expansion
+/// continues.
 ///
 /// # Errors
-/// An expansion that would not end, or not within [`MAX_LENGTH`] and `MAX_REPLACEMENTS`.
+/// The expansion would not end, or would exceed [`MAX_LENGTH`] or `MAX_REPLACEMENTS`.
 pub fn expand(
     text: &[u8],
     source: &dyn MacroSource,
@@ -174,7 +179,7 @@ pub fn expand(
 pub struct TextExpansion {
     /// The text.
     pub text: BString,
-    /// Bit i is set if the i-th reference of the text itself gave something.
+    /// Bit i is set if the i-th reference of the text itself had a value that is not empty.
     pub non_empty: u32,
 }
 
@@ -193,7 +198,7 @@ pub fn expand_text(
 }
 
 impl<'a> Expander<'a> {
-    /// One that takes what references stand for from `source`, and tells `report` what is odd.
+    /// Creates an expander that looks names up in `source` and reports failing functions to `report`.
     pub fn new(
         source: &'a dyn MacroSource,
         world: &'a dyn World,
@@ -211,21 +216,22 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// For text that is the value of `name`: a reference to that name is a cycle.
+    /// Declares that the text is the value of `name`: a reference to that name is a cycle.
     pub fn for_value_of(mut self, name: &[u8]) -> Self {
         self.chain.push(name.into());
         self
     }
 
-    /// Tells each replacement.
+    /// Records each replacement.
     pub fn recording_steps(self, steps: &'a mut Vec<ExpansionStep>) -> Self {
         Expander { steps: Some(steps), ..self }
     }
 
-    /// Replaces only the references of `text` to the name that it is to be the value of (`expand_self_macro`, config.cpp).
+    /// Replaces only the references of `text` to the name that is being defined (`expand_self_macro`,
+    /// config.cpp).
     ///
     /// # Errors
-    /// A text that still refers to itself after very many replacements, or grows too long.
+    /// The text still refers to itself after very many replacements, or becomes too long.
     pub fn expand_self_references<'t>(
         mut self,
         name: &[u8],
@@ -266,7 +272,7 @@ impl<'a> Expander<'a> {
         (self.report)(FunctionFailure { text: text.into(), reference_line });
     }
 
-    /// The value of `name` for a function: looked up, then expanded. `None` if it is undefined.
+    /// The expanded value of `name` for a function, or `None` if it is undefined.
     pub(crate) fn expanded_value_of(
         &mut self,
         name: &[u8],
@@ -275,7 +281,7 @@ impl<'a> Expander<'a> {
         Ok(self.expanded_value_and_dollar(name, mode)?.map(|(value, _)| value))
     }
 
-    /// As [`Expander::expanded_value_of`], and whether the raw value held a dollar.
+    /// As [`Expander::expanded_value_of`]; also true if the raw value contained a dollar.
     pub(crate) fn expanded_value_and_dollar(
         &mut self,
         name: &[u8],
@@ -333,7 +339,7 @@ impl<'a> Expander<'a> {
         self.chain.iter().chain(inside.names()).cloned().collect()
     }
 
-    /// Refuses a name that comes up inside its own value.
+    /// Returns an error if a name occurs inside its own value.
     fn check_cycle(&self, name: &[u8], inside: &ExpandedRegions) -> Result<(), ExpandError> {
         let is_name = |outer: &BString| caseless::eq(outer, name);
         if !inside.has_name(name) && !self.chain.iter().any(is_name) {
@@ -345,8 +351,8 @@ impl<'a> Expander<'a> {
         Err(ExpandError { kind: ExpandErrorKind::Cycle, chain })
     }
 
-    /// Goes into a reference: the name that is looked up, if it is a plain one. What functions look up is inside of everything
-    /// that surrounds them.
+    /// Checks a reference before its expansion, and returns the name of a plain one. Values that functions
+    /// look up are nested in everything that surrounds the function.
     fn enter_reference(
         &mut self,
         found: &MacroReference,
@@ -365,7 +371,7 @@ impl<'a> Expander<'a> {
         Ok(None)
     }
 
-    /// Expands as ordinary values are: always the leftmost reference of the whole text.
+    /// Expands a text as an ordinary value, always replacing the leftmost reference of the whole text.
     pub fn expand_file_mode(&mut self, text: &[u8]) -> Result<BString, ExpandError> {
         if memchr::memchr(b'$', text).is_none() {
             return Ok(text.into());
@@ -387,7 +393,7 @@ impl<'a> Expander<'a> {
                 break;
             };
             self.count_scan(found.end)?;
-            // Nothing before the first dollar that was looked at can become part of a reference.
+            // Text before the first dollar found cannot become part of a reference.
             let keep = first.unwrap_or(found.dollar).min(found.dollar);
             done.extend_from_slice(&rest.text()[..keep]);
             rest.skip(keep);
@@ -429,7 +435,8 @@ impl<'a> Expander<'a> {
         Ok(done.into())
     }
 
-    /// Expands as `-macro` does: on from the last replacement, `$(DOLLAR)` stays. A function that fails ends it.
+    /// Expands a text as `-macro` does: scanning continues from the last replacement, and `$(DOLLAR)` is
+    /// kept. A failing function ends the expansion.
     fn expand_text_mode(&mut self, text: &[u8]) -> Result<(BString, u32), ExpandError> {
         let mut text = text.to_vec();
         let mut regions = ExpandedRegions::default();
@@ -450,7 +457,8 @@ impl<'a> Expander<'a> {
             let value = match value {
                 Ok(value) => value.into_owned(),
                 Err(message) => {
-                    // Every failure in a text is told from one line (`config.cpp`, `expand_macro(std::string &)`).
+                    // The reference reports every failure in a text with the same line number (`config.cpp`,
+                    // `expand_macro(std::string &)`).
                     self.report_failure(4816, message);
                     break;
                 }
@@ -468,12 +476,13 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// Replaces each `$(DOLLAR)` by a dollar. One that follows directly on another is hidden by `$$(` (`expand_macro`, config.cpp).
+/// Replaces each `$(DOLLAR)` by a dollar. A `$(DOLLAR)` directly after another is hidden by the resulting
+/// `$$(` (`expand_macro`, config.cpp).
 fn replace_dollars(text: &mut Vec<u8>) {
     let mut done: Vec<u8> = Vec::with_capacity(text.len());
     let mut rest = FrontBuffer::new(text);
     while let Some(found) = next_reference(rest.text(), 0, &mut None, is_dollar_reference) {
-        // A dollar just made is scanned again together with the dollars before it and the text behind it.
+        // The new dollar is scanned again, together with the dollars before it and the text after it.
         let run = rest.text()[..found.dollar].iter().rev().take_while(|&&byte| byte == b'$').count();
         let keep = found.dollar - run;
         done.extend_from_slice(&rest.text()[..keep]);
@@ -484,7 +493,7 @@ fn replace_dollars(text: &mut Vec<u8>) {
     *text = done;
 }
 
-/// A text that is replaced at its front without moving its tail.
+/// A text whose front can be replaced without moving its tail.
 struct FrontBuffer {
     bytes: Vec<u8>,
     start: usize,
@@ -503,7 +512,7 @@ impl FrontBuffer {
         self.start += bytes;
     }
 
-    /// Puts `value` in the place of `from..to`.
+    /// Replaces `from..to` by `value`.
     fn replace(&mut self, from: usize, to: usize, value: &[u8]) {
         let room = self.start + to;
         let needed = from + value.len();
@@ -522,7 +531,8 @@ impl FrontBuffer {
     }
 }
 
-/// Which references of the text itself gave something (`config.cpp`, `expand_macro(std::string &)`).
+/// Records which references of the text itself had a value that is not empty (`config.cpp`,
+/// `expand_macro(std::string &)`).
 #[derive(Default)]
 struct TopLevelReferences {
     mask: u32,

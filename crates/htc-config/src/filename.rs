@@ -1,8 +1,8 @@
-//! `$F<flags>()`, `$BASENAME()` and `$DIRNAME()`: parts of a path (`config.cpp`,
-//! `evaluate_macro_func`, `strdup_path_quoted`).
+//! `$F<flags>()`, `$BASENAME()` and `$DIRNAME()`: parts of a path (`config.cpp`, `evaluate_macro_func`,
+//! `strdup_path_quoted`).
 //!
-//! The reference cuts its answer out of one buffer and puts quotes back over what stands there, which is why lone
-//! quotes come out of some flags; the buffer is kept here for the same answers.
+//! The reference cuts its result out of one buffer and overwrites bytes of it with quotes, which is why some
+//! flags produce unpaired quotes. The same buffer is used here for the same results.
 
 use htc_base::text::caseless;
 
@@ -30,8 +30,8 @@ pub(crate) fn dirname(path: &[u8]) -> Vec<u8> {
     cut_path(path, FilenameFlags { path: true, ..FilenameFlags::default() }, None, None)
 }
 
-/// `$F<flags>(path)`; `call` is the name of the function with its flags. `directory` goes before a relative path
-/// under flag `f`.
+/// `$F<flags>(path)`; `call` is the name of the function with its flags. With flag `f`, a relative path is
+/// appended to `directory`.
 pub(crate) fn apply_filename_flags(path: &[u8], call: &[u8], directory: Option<&[u8]>) -> Vec<u8> {
     let mut parts = FilenameFlags::default();
     let (mut quoted, mut for_arguments) = (false, false);
@@ -54,7 +54,7 @@ pub(crate) fn apply_filename_flags(path: &[u8], call: &[u8], directory: Option<&
     cut_path(path, parts, None, directory)
 }
 
-/// The text without one pair of equal quotes around it.
+/// Removes one pair of equal quotes around the text.
 fn strip_quotes(text: &[u8]) -> &[u8] {
     match text {
         [first, inner @ .., last] if first == last && matches!(first, b'"' | b'\'') => inner,
@@ -62,7 +62,7 @@ fn strip_quotes(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Copies a text, losing a quote at either end, putting `quote` around it (`strcpy_quoted`).
+/// Copies a text, removing a quote at either end and adding `quote` around it (`strcpy_quoted`).
 fn copy_quoted(text: &[u8], quote: Option<u8>) -> Vec<u8> {
     let mut text = text;
     if let Some((&first, rest)) = text.split_first()
@@ -77,7 +77,7 @@ fn copy_quoted(text: &[u8], quote: Option<u8>) -> Vec<u8> {
     copy
 }
 
-/// The whole path in the buffer from which the answer is cut.
+/// The buffer with the whole path, out of which the result is cut.
 fn full_path_buffer(path: &[u8], parts: FilenameFlags, directory: Option<&[u8]>) -> Vec<u8> {
     let turned = |mut text: Vec<u8>| {
         if let Some(separator) = parts.separator {
@@ -106,8 +106,8 @@ fn full_path_buffer(path: &[u8], parts: FilenameFlags, directory: Option<&[u8]>)
     }
 }
 
-/// Where the name begins behind so many directories from the end; `None` if there are not so many
-/// (`condor_basename_plus_dirs`, which reads stray memory then).
+/// Offset of the name including its last `directories` directories, or `None` if there are fewer
+/// (`condor_basename_plus_dirs`, which reads beyond its array in that case).
 fn name_start_with_directories(buffer: &[u8], directories: usize) -> Option<usize> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -120,7 +120,7 @@ fn name_start_with_directories(buffer: &[u8], directories: usize) -> Option<usiz
     Some(kept.checked_sub(1).map_or(0, |last| starts[last]))
 }
 
-/// The offset of the extension's dot within a file name; its length if it has none.
+/// The offset of the extension's dot within a file name, or its length if it has none.
 fn extension_offset(name: &[u8]) -> usize {
     memchr::memrchr(b'.', name).filter(|&dot| dot > 0).unwrap_or(name.len())
 }
@@ -173,9 +173,9 @@ fn cut_path(
     requote(buffer, (start, end), parts.quote)
 }
 
-/// A part of the buffer with the quotes put back.
+/// Returns a part of the buffer with the quotes restored.
 fn requote(mut buffer: Vec<u8>, (mut start, mut end): (usize, usize), quote: Option<u8>) -> Vec<u8> {
-    // Room for the quotes, as zero bytes at which the answer would end.
+    // Space for the quotes, as zero bytes that would end the result.
     buffer.resize(buffer.len().max(end) + 3, 0);
     if let Some(quote) = quote {
         if buffer[start] != quote && start > 0 {

@@ -1,4 +1,4 @@
-//! Findings of rules, and their order.
+//! Findings of lint rules, and their order.
 
 use crate::lint_rule::LintRule;
 use bstr::BString;
@@ -6,25 +6,25 @@ use bstr::BString;
 use crate::macro_set::Definition;
 use crate::source_location::SourceLocation;
 
-/// One thing that is wrong.
+/// A finding of a lint rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Rule that found it.
+    /// The rule that found it.
     pub rule: LintRule,
     /// Its place, or `None` if it is not in a file.
     pub spot: Option<SourceLocation>,
-    /// The parameter it is about.
+    /// The parameter concerned.
     pub name: BString,
     /// Raw value of the parameter; empty if the finding is not about a value.
     pub value: BString,
-    /// The fault, in lower case without a full stop.
+    /// The message, in lower case without a full stop.
     pub message: String,
-    /// Advice.
+    /// How to fix it.
     pub fix: Option<String>,
 }
 
 impl Finding {
-    /// One about a definition; `spot` is the place of what is wrong with it.
+    /// Creates a finding about a definition; `spot` is the place of the fault.
     pub fn new(
         rule: LintRule,
         (definition, spot): (&Definition, Option<SourceLocation>),
@@ -42,7 +42,7 @@ impl Finding {
     }
 }
 
-/// A message that people can read, whatever names and values it holds.
+/// Shortens a message that contains a very long name or value.
 fn shorten(message: String) -> String {
     const MAX_MESSAGE_BYTES: usize = 2000;
     if message.len() <= MAX_MESSAGE_BYTES {
@@ -56,7 +56,7 @@ fn shorten(message: String) -> String {
     )
 }
 
-/// Findings in the order in which people read: by file as read, line and column.
+/// Sorts findings by file in the order of reading, then by line and column, and removes duplicates.
 pub fn sort_findings(findings: &mut Vec<Finding>) {
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| {

@@ -1,8 +1,9 @@
-//! The macro configuration: statements, conditions, includes, templates, expansion, typed values with their origin.
+//! The macro configuration: statements, conditions, includes, templates, expansion, and typed values with
+//! their origin.
 //!
-//! [`Config::load`] reads all sources in the reference's order; [`Config::view`] answers questions as one subsystem
-//! would ask them. The language itself ([`lines`], [`statement`], [`condition`], [`expand`]) is shared with transforms
-//! and routes, which bring their own [`MacroSource`].
+//! [`Config::load`] reads all sources in the reference's order; [`Config::view`] gives the values as one
+//! subsystem sees them. The language itself ([`lines`], [`statement`], [`condition`], [`expand`]) is shared
+//! with transforms and routes, which have their own [`MacroSource`].
 
 pub mod command;
 pub mod compare;

@@ -1,35 +1,37 @@
-//! From bytes of a file to logical lines: trimming, continuation, comments (`config.cpp`,
+//! Splits the bytes of a file into logical lines: trimming, continuation, comments (`config.cpp`,
 //! `getline_implementation`).
 //!
-//! The corners are inherited on purpose: a comment inside a continuation leaves its last character, the last line of
-//! a file is not trimmed when its newline is missing, and a NUL cuts its line and joins the next.
+//! The reference's odd cases are reproduced on purpose: a comment inside a continuation leaves its last
+//! character, the last line of a file is not trimmed if its newline is missing, and a NUL cuts its line and
+//! joins it with the next one.
 
 use std::borrow::Cow;
 
 use htc_base::text::Span;
 use htc_base::text::space::{is_space, trim_start};
 
-/// One logical line: a statement with its continuations joined.
+/// A statement with its continuation lines joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogicalLine<'a> {
-    /// The text. Borrowed when the line stands in one piece in the file.
+    /// The text, borrowed if the line is contiguous in the file.
     pub text: Cow<'a, [u8]>,
-    /// The number of its first physical line, from 1.
+    /// Number of its first physical line, from 1.
     pub first_line: u32,
-    /// The number the reference gives it: that of its last physical line that ended in a newline.
+    /// The line number that the reference reports: that of its last physical line that ended in a newline.
     pub line: u32,
-    /// Positions of the pieces of `text`: offset in `text`, offset in the file. At least one.
+    /// The pieces of `text`, as pairs of offset in `text` and offset in the file. There is at least one.
     pub pieces: Vec<(u32, u32)>,
 }
 
 impl LogicalLine<'_> {
-    /// The place in the file of a range of the text. The range is cut at the end of its first piece.
+    /// Place in the file of a range of the text. The range is cut at the end of its first piece.
     pub fn locate(&self, start: usize, end: usize) -> Span {
         locate(&self.pieces, self.text.len(), (start, end))
     }
 }
 
-/// The place in a source of a range of a text of that length, whose `pieces` stand there: offset in the text, offset in the source.
+/// Place in a source of a range of a text of the given length. `pieces` are pairs of offset in the text and
+/// offset in the source.
 pub fn locate(pieces: &[(u32, u32)], length: usize, (start, end): (usize, usize)) -> Span {
     let piece = pieces.partition_point(|&(at, _)| at as usize <= start).saturating_sub(1);
     let (at, in_source) = pieces.get(piece).copied().unwrap_or_default();
@@ -47,7 +49,7 @@ pub enum CommentMode {
     Old,
 }
 
-/// The logical lines of one text.
+/// Iterator over the logical lines of a text.
 #[derive(Clone, Debug)]
 pub struct LogicalLines<'a> {
     source: &'a [u8],
@@ -67,23 +69,24 @@ impl<'a> LogicalLines<'a> {
         self.line
     }
 
-    /// How many bytes have been read.
+    /// Number of bytes read.
     pub fn bytes_read(&self) -> usize {
         self.at
     }
 
-    /// Changes how comments are read from the next line on.
+    /// Changes the treatment of comments from the next line on.
     pub fn set_comment_mode(&mut self, mode: CommentMode) {
         self.mode = mode;
     }
 
-    /// The next logical line, comments and blank lines included.
+    /// The next logical line, including comments and blank lines.
     pub fn next_line(&mut self) -> Option<LogicalLine<'a>> {
         if self.at >= self.source.len() {
             return None;
         }
         let rest = &self.source[self.at..];
-        // A null byte joins its line with the next; one without a newline is not trimmed.
+        // Lines with a NUL, which joins them with the next line, and a last line without a newline, which is
+        // not trimmed, are read by the general function.
         let Some(newline) = memchr::memchr2(b'\n', 0, rest).filter(|&at| rest[at] == b'\n') else {
             return self.read_joined_line();
         };
@@ -111,7 +114,8 @@ impl<'a> LogicalLines<'a> {
         let first_line = self.line + 1;
         let mut text: Vec<u8> = Vec::new();
         let mut pieces: Vec<(u32, u32)> = Vec::new();
-        // Start of the physical line within `text`; parts of it may come from several lines when NULs cut them.
+        // Start of the physical line within `text`; with NULs, its parts may come from several lines of the
+        // file.
         let mut line_start = 0;
         loop {
             if self.at >= self.source.len() {
@@ -132,8 +136,8 @@ impl<'a> LogicalLines<'a> {
             pieces.push((to_offset(text.len()), to_offset(start)));
             text.extend_from_slice(part);
             if nul.is_some() || newline.is_none() {
-                // `fgets` gave a string without a newline at its end: the reference reads on as if the buffer
-                // had been too small, and neither trims nor counts the line.
+                // `fgets` returned a string without a newline at its end: the reference reads on as if the
+                // buffer had been too small, and neither trims nor counts the line.
                 continue;
             }
             self.line += 1;
@@ -160,7 +164,7 @@ impl<'a> LogicalLines<'a> {
     }
 }
 
-/// Removes `lead` bytes at `start` from the text and moves the pieces behind them.
+/// Removes `lead` bytes at `start` from the text and moves the pieces after them.
 fn remove_leading_bytes(text: &mut Vec<u8>, pieces: &mut [(u32, u32)], start: usize, lead: usize) {
     if lead == 0 {
         return;
@@ -181,7 +185,7 @@ fn remove_leading_bytes(text: &mut Vec<u8>, pieces: &mut [(u32, u32)], start: us
     }
 }
 
-/// Offsets are 32 bits wide: a source of more than 4 GiB is refused before it is read.
+/// Offsets have 32 bits; larger sources are rejected before they are split into lines.
 fn to_offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

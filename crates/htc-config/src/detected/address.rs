@@ -1,4 +1,4 @@
-//! Which addresses of the host are its own to the outside (`my_hostname.cpp`, `network_interface_to_sockaddr`).
+//! The addresses by which other machines know the host (`my_hostname.cpp`, `network_interface_to_sockaddr`).
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -8,7 +8,8 @@ use super::system_file::read_or_empty;
 use htc_base::text::list;
 use htc_base::world::{InterfaceAddress, World};
 
-/// How much the reference wants an address: public ones most, then private ones, loopback and link-local ones least.
+/// The reference's rank of an address: public addresses are best, then private ones; loopback and link-local
+/// addresses are worst.
 fn desirability(address: &IpAddr) -> u8 {
     let (is_link_local, is_private) = match address {
         IpAddr::V4(address) => (address.is_link_local(), address.is_private()),
@@ -23,11 +24,12 @@ fn desirability(address: &IpAddr) -> u8 {
     }
 }
 
-/// The least desirability of an address that others can reach.
+/// Minimum rank of an address that other machines can reach.
 const MIN_REACHABLE_DESIRABILITY: u8 = 4;
 
-/// The best address of the kernel's table of IPv6 addresses (`/proc/net/if_inet6`): 32 hexadecimal digits and the
-/// number of the interface, also hexadecimal. Interfaces with lower numbers go first.
+/// The best address in the kernel's table of IPv6 addresses (`/proc/net/if_inet6`), whose lines contain 32
+/// hexadecimal digits and the number of the interface, also hexadecimal. Interfaces with lower numbers come
+/// first.
 fn best_ipv6(table: &[u8]) -> Option<IpAddr> {
     let mut found: Vec<(u32, IpAddr)> = table
         .lines()
@@ -42,39 +44,39 @@ fn best_ipv6(table: &[u8]) -> Option<IpAddr> {
     found.first().map(|(_, address)| *address)
 }
 
-/// What NETWORK_INTERFACE names.
+/// Value of NETWORK_INTERFACE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NetworkInterface {
     /// All interfaces.
     #[default]
     Any,
-    /// Those whose names or addresses match one of the patterns.
+    /// Interfaces whose names or addresses match one of the patterns.
     Patterns(BString),
-    /// An address, whether the host has it or not.
+    /// An address; the host need not have it.
     Address(IpAddr),
 }
 
-/// The settings that choose the host's addresses.
+/// The settings that determine the host's addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AddressSettings {
     /// NETWORK_INTERFACE.
     pub(crate) interface: NetworkInterface,
-    /// ENABLE_IPV4 and ENABLE_IPV6 where they are truth values.
+    /// ENABLE_IPV4 and ENABLE_IPV6, if they are booleans.
     pub(crate) enabled_families: [Option<bool>; 2],
 }
 
-/// The addresses that the host goes by.
+/// The chosen addresses of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostAddresses {
     /// IPv4 and IPv6.
     pub(crate) families: [Option<IpAddr>; 2],
-    /// The one that is wanted most.
+    /// The address with the highest rank.
     pub(crate) best: Option<IpAddr>,
 }
 
 impl HostAddresses {
-    /// Chooses anew (`ipv6_hostname.cpp`, `init_local_hostname_impl`): where NETWORK_INTERFACE is an address, that of the
-    /// other family stays as it was.
+    /// Chooses again (`ipv6_hostname.cpp`, `init_local_hostname_impl`). If NETWORK_INTERFACE is an address,
+    /// the address of the other family is unchanged.
     pub(super) fn choose(&mut self, settings: &AddressSettings, world: &dyn World) {
         match &settings.interface {
             NetworkInterface::Address(address) => {
@@ -85,7 +87,7 @@ impl HostAddresses {
         }
     }
 
-    /// The addresses that the settings alone give.
+    /// Returns the addresses that the settings alone determine.
     pub(crate) fn from_settings(settings: &AddressSettings, world: &dyn World) -> Self {
         let wanted = settings.enabled_families;
         match &settings.interface {
@@ -107,7 +109,8 @@ impl HostAddresses {
         }
     }
 
-    /// Where only one family can be reached by others, the other is left out unless it is asked for.
+    /// Chooses from one address of each family. If others can reach only one family, the other is omitted
+    /// unless it is enabled explicitly.
     fn from_candidates(found: [Option<IpAddr>; 2], wanted: [Option<bool>; 2]) -> Self {
         let mut families = found;
         if let Some(reachable) = reachable_families(found) {
@@ -117,7 +120,7 @@ impl HostAddresses {
                 }
             }
         }
-        // The first of those that are equally good.
+        // The first of equally ranked addresses.
         let best = families.into_iter().flatten().rev().max_by_key(desirability);
         HostAddresses { families, best }
     }
@@ -126,7 +129,7 @@ impl HostAddresses {
 /// The kernel's table of IPv6 addresses.
 const IPV6_TABLE_PATH: &str = "/proc/net/if_inet6";
 
-/// The best address of each family that is not refused, of those that match.
+/// The best matching address of each family that is not disabled.
 fn best_matching(
     patterns: &[u8],
     interfaces: &[InterfaceAddress],
@@ -149,7 +152,7 @@ fn best_matching(
     })
 }
 
-/// Returns true if the settings give addresses of both families of which others can reach one only.
+/// Returns true if the settings select addresses of both families and others can reach only one of them.
 pub(crate) fn has_unreachable_family(settings: &AddressSettings, world: &dyn World) -> bool {
     let found = match &settings.interface {
         NetworkInterface::Any => {
@@ -164,7 +167,7 @@ pub(crate) fn has_unreachable_family(settings: &AddressSettings, world: &dyn Wor
     reachable_families(found).is_some_and(|[v4, v6]| v4 != v6)
 }
 
-/// The best address of each family that is not refused.
+/// The best address of each family that is not disabled.
 fn best_of_each_family(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [Option<IpAddr>; 2] {
     let own: Option<IpAddr> = ours.parse().ok();
     let mut found = [own.filter(IpAddr::is_ipv4), best_ipv6(table).or(own.filter(IpAddr::is_ipv6))];
@@ -176,7 +179,7 @@ fn best_of_each_family(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [
     found
 }
 
-/// Which of two addresses can be reached by others.
+/// True for each of the two addresses that others can reach.
 fn reachable_families(found: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
     match found {
         [Some(v4), Some(v6)] => {
@@ -186,8 +189,8 @@ fn reachable_families(found: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
     }
 }
 
-/// The name of a host without a name service: its best address with `-` for dots and colons, and the domain; nothing
-/// without a domain (`ipv6_hostname.cpp`, `convert_ipaddr_to_fake_hostname`).
+/// The host's name without a name service: its best address with `-` in place of dots and colons, followed by
+/// the domain; empty if there is no domain (`ipv6_hostname.cpp`, `convert_ipaddr_to_fake_hostname`).
 pub(super) fn hostname_from_address(best: Option<IpAddr>, domain: &[u8]) -> BString {
     let Some(best) = best.filter(|_| !domain.is_empty()) else {
         return BString::default();

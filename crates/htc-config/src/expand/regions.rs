@@ -1,40 +1,42 @@
-//! The parts of a text under expansion that came from names, each within the one before it.
+//! The regions of a text under expansion that are values of names, each nested in the one before it.
 
 use bstr::BString;
 use rustc_hash::FxHashSet;
 
-/// A part of the text that came from one name.
+/// A region of the text that is the value of a name.
 struct ExpandedRegion {
     name: BString,
-    /// Its first byte, counted from the start of the whole text.
+    /// Offset of its first byte in the whole text.
     start: usize,
     /// Number of bytes after it.
     tail: usize,
 }
 
-/// Parts within one another, the outermost first. A long chain of names makes as many, so that none is looked for one by one.
+/// Nested regions, outermost first. A long chain of names has as many regions, so the names are also kept in
+/// a set.
 #[derive(Default)]
 pub(super) struct ExpandedRegions {
     nested: Vec<ExpandedRegion>,
-    /// The names, in small letters.
+    /// The names, in lower case.
     names: FxHashSet<Vec<u8>>,
 }
 
 impl ExpandedRegions {
-    /// Leaves those that hold a reference with so many bytes before and behind it.
+    /// Removes all regions that do not contain a reference with `start` bytes before it and `tail` bytes
+    /// after it.
     pub(super) fn keep_enclosing(&mut self, start: usize, tail: usize) {
         while let Some(last) = self.nested.pop_if(|last| last.start > start || last.tail > tail) {
             self.names.remove(&last.name.to_ascii_lowercase());
         }
     }
 
-    /// The place of a name is one of its own, within all that are left.
+    /// Adds a region for the value of a name, nested in all remaining regions.
     pub(super) fn push(&mut self, name: BString, start: usize, tail: usize) {
         self.names.insert(name.to_ascii_lowercase());
         self.nested.push(ExpandedRegion { name, start, tail });
     }
 
-    /// Returns true if a name has such a part.
+    /// Returns true if a name has a region.
     pub(super) fn has_name(&self, name: &[u8]) -> bool {
         !self.names.is_empty() && self.names.contains(&name.to_ascii_lowercase())
     }
@@ -44,7 +46,7 @@ impl ExpandedRegions {
         self.nested.len()
     }
 
-    /// The names, the outermost first.
+    /// The names, outermost first.
     pub(super) fn names(&self) -> impl Iterator<Item = &BString> {
         self.nested.iter().map(|region| &region.name)
     }
