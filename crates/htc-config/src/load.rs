@@ -1,4 +1,4 @@
-//! Reading a whole configuration, and the result.
+//! Reads a whole configuration.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,10 +12,10 @@ use crate::loader::{Loader, SkippedDefinition, UnreadSource};
 use crate::macro_set::{LookupContext, MacroSet};
 use htc_base::world::World;
 
-/// Something that was said while a configuration was read and did not stop it.
+/// A warning from reading a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadWarning {
-    /// The reference's words where it has any.
+    /// The reference's message, if it has one.
     pub text: BString,
 }
 
@@ -30,39 +30,40 @@ impl fmt::Display for LoadWarning {
 pub struct Config {
     /// All definitions.
     pub set: MacroSet,
-    /// For whom it was read; statements may depend on it.
+    /// The daemon for which the configuration was read; statements may depend on it.
     pub context: LookupContext,
     /// The root file, if there was one.
     pub root: Option<BString>,
-    /// The other files and commands in the order in which `-config` lists them.
+    /// The other files and commands, in the order in which `-config` lists them.
     pub local_sources: Vec<BString>,
-    /// Definitions that conditions left out, if texts are kept.
+    /// Definitions inside a false `if`, if texts are kept.
     pub skipped: Vec<SkippedDefinition>,
-    /// Sources that it names and that were not read, if reading goes on behind them.
+    /// Sources that are named but were not read, if reading continues after errors.
     pub unread_sources: Vec<UnreadSource>,
 }
 
-/// What came of an attempt: as much of the configuration as could be read, all that was said, and why it stopped.
+/// Result of reading a configuration: everything that could be read, all messages, and the error that stopped
+/// it.
 #[derive(Debug)]
 pub struct LoadAttempt {
-    /// The configuration as far as it came.
+    /// The configuration up to the error, if there is one.
     pub config: Config,
     /// Warnings, in order.
     pub warnings: Vec<LoadWarning>,
-    /// Errors that would have stopped it if it had not continued after errors.
+    /// Errors after which reading continued.
     pub skipped_errors: Vec<ConfigError>,
     /// The error that stopped it.
     pub error: Option<ConfigError>,
 }
 
 impl Config {
-    /// Reads all sources in the reference's order (`real_config`, condor_config.cpp). [`Config::is_strict`] says in which mode
-    /// ClassAds are to be read and evaluated with it. What the reference says several times, since it looks several times, is
-    /// one warning.
+    /// Reads all sources in the reference's order (`real_config`, condor_config.cpp). [`Config::is_strict`]
+    /// says in which mode ClassAds must be read and evaluated with this configuration. A warning that the
+    /// reference prints several times, since it checks several times, is returned once.
     ///
     /// # Errors
-    /// A source that cannot be read, or a statement that is wrong: the error carries the reference's words, the place
-    /// and a hint.
+    /// A source cannot be read, or a statement is invalid. The error contains the reference's message, the
+    /// place and a hint.
     pub fn load(
         world: &dyn World,
         who: &LookupContext,
@@ -79,7 +80,7 @@ impl Config {
         }
     }
 
-    /// As [`Config::load`], for those who want what was read before an error, too.
+    /// As [`Config::load`], but also returns the part of the configuration that was read before an error.
     pub fn load_partially(world: &dyn World, who: &LookupContext, options: &LoadOptions) -> LoadAttempt {
         let mut loader = Loader::new(world, who, options);
         let result = loader.read_all_sources();
@@ -108,20 +109,21 @@ impl Config {
         LoadAttempt { config, warnings, skipped_errors: stops, error }
     }
 
-    /// Whether ClassAds are read and evaluated in strict mode with it (STRICT_CLASSAD_EVALUATION). Its own values are, whatever the
-    /// mode of the world in which they are looked at.
+    /// Returns true if ClassAds are read and evaluated in strict mode with this configuration
+    /// (STRICT_CLASSAD_EVALUATION). The configuration's own values always are evaluated in its own mode,
+    /// whatever the mode of the world.
     pub fn is_strict(&self) -> bool {
         self.set.strict
     }
 
-    /// The values as the subsystem for which it was read sees them. What expansion asks of the outside (time, chance,
-    /// environment, facts of the machine) comes from `world`.
+    /// The values as the subsystem for which the configuration was read sees them. The time, random numbers,
+    /// the environment and properties of the machine come from `world`.
     pub fn view<'a>(&'a self, world: &'a dyn World) -> ConfigView<'a> {
         ConfigView::new(&self.set, self.context.clone(), world)
     }
 
-    /// The values as a slot sees them: settings of the slot (`SLOT1_NAME`) go before those of its type
-    /// (`SLOT_TYPE_1_NAME`), these before the plain ones.
+    /// The values as a slot sees them: settings of the slot (`SLOT1_NAME`) take precedence over those of its
+    /// type (`SLOT_TYPE_1_NAME`), and these over plain ones.
     pub fn view_for_slot<'a>(&'a self, slot_type: Option<u32>, world: &'a dyn World) -> ConfigView<'a> {
         self.view(world).for_slot(slot_type)
     }

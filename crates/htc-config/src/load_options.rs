@@ -10,38 +10,39 @@ use crate::command::CommandPolicy;
 /// Options for reading a configuration.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// The root file; else `CONDOR_CONFIG` and the usual places. `ONLY_ENV` means no files.
+    /// The root file [default: `CONDOR_CONFIG`, else the usual places]. `ONLY_ENV` means no files.
     pub file: Option<PathBuf>,
-    /// Text that is read in place of the root file.
+    /// Text that is used instead of the root file's contents.
     pub root_text: Option<Arc<[u8]>>,
-    /// True if CONFIG_ROOT is absolute though `file` is relative. Daemons change their directory, and hooks below
-    /// `$(CONFIG_ROOT)` are to be found then; the tool's `-root-config` takes the file as it is,
-    /// a directory, too, which is an error here.
+    /// True if CONFIG_ROOT is made absolute even though `file` is relative. Daemons change their directory,
+    /// so hooks below `$(CONFIG_ROOT)` would not be found otherwise. The tool's `-root-config` uses the path
+    /// as it is and accepts a directory, which is an error with this option.
     pub absolute_root: bool,
-    /// True if `_CONDOR_...` variables count.
+    /// True if `_CONDOR_...` variables are read.
     pub environment: bool,
-    /// Settings that go over everything else: name and raw value.
+    /// Settings that override all sources, as pairs of name and raw value.
     pub overlay: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Whether commands that the configuration names are run.
+    /// Treatment of commands that the configuration names.
     pub commands: CommandPolicy,
-    /// True if the texts of sources and the definitions left out by conditions are kept, for carets and stories.
+    /// True if the texts of sources and the definitions inside a false `if` are kept, for messages and
+    /// explanations.
     pub keep_texts: bool,
     /// True if settings equal to their defaults are kept (`-summary`, `-writeconfig`).
     pub keep_defaults: bool,
-    /// True if each replacement of a value is recorded in its order (`-trace`).
+    /// True if each replacement of a value is recorded, in order (`-trace`).
     pub record_replacements: bool,
     /// True if look-ups are counted (`-verbose:use`, `-used`, `-stats`).
     pub count_uses: bool,
-    /// A source that is read as if it stood at the end of LOCAL_CONFIG_FILE.
+    /// A source that is read as if it were the last of LOCAL_CONFIG_FILE.
     pub extra_local_file: Option<BString>,
-    /// Files that are read behind the root file, in order.
+    /// Files that are read after the root file, in order.
     pub more_files: Vec<PathBuf>,
-    /// True if the files that LOCAL_CONFIG_DIR and LOCAL_CONFIG_FILE name are read.
+    /// True if the files named by LOCAL_CONFIG_DIR and LOCAL_CONFIG_FILE are read.
     pub local_files: bool,
     /// True if the user's own file (`~/.condor/user_config`) is read.
     pub user_file: bool,
-    /// True if reading goes on behind what stops daemons, for those who want to know all that is wrong:
-    /// `Attempt::stops` and `Config::not_read` of [`crate`] tell.
+    /// True if reading continues after errors that stop daemons, so that all errors are found. See
+    /// [`LoadAttempt::skipped_errors`](crate::LoadAttempt) and [`Config::unread_sources`](crate::Config).
     pub continue_after_errors: bool,
 }
 

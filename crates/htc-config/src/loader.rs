@@ -1,4 +1,4 @@
-//! A configuration while it is read: what all statements and sources have to do with.
+//! State while a configuration is read, and operations that all statements and sources share.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ pub struct UnreadSource {
     pub kind: UnreadSourceKind,
     /// Its name, or the command line.
     pub name: BString,
-    /// The source that names it in an `include`, and the line.
+    /// The source that includes it, and the line of the include.
     pub from: Option<(SourceId, u32)>,
-    /// Why it could not be read.
+    /// The reason.
     pub reason: String,
 }
 
@@ -34,33 +34,33 @@ pub struct UnreadSource {
 pub enum UnreadSourceKind {
     /// A command, which was not run.
     Command,
-    /// A file that has to be there.
+    /// A file that must exist.
     File,
-    /// A directory of LOCAL_CONFIG_DIR, which need not be there.
+    /// A directory of LOCAL_CONFIG_DIR, which need not exist.
     Directory,
 }
 
-/// A definition that a condition left out, for those who ask why a value is not what they wrote.
+/// A definition inside a false `if`. It explains why a value differs from the one in a file.
 #[derive(Clone, Debug)]
 pub struct SkippedDefinition {
     /// The name as written.
     pub name: BString,
-    /// The text behind the operator.
+    /// The text after the operator.
     pub value: BString,
     /// Its place in the source.
     pub place: DefinitionPlace,
-    /// The line of the `if`, `elif` or `else` that left it out, and its number.
+    /// The `if`, `elif` or `else` line that disables it, and its number.
     pub condition: (BString, u32),
 }
 
-/// Why a template could not be applied.
+/// Reason why a template could not be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateFailure {
-    /// A statement of its body is none, with the arguments that were given.
+    /// A statement of its body is not valid with the given arguments.
     Invalid,
-    /// Templates that use templates.
+    /// Templates are nested too deeply.
     TooDeep,
-    /// It was said already.
+    /// The error has been reported already.
     AlreadyReported,
 }
 
@@ -84,7 +84,7 @@ impl MacroSource for MacroSetLookup<'_> {
     }
 }
 
-/// What a statement or source that stops the reading leaves to say; the lines before are in [`Loader::messages`].
+/// The last part of an error that stops reading; the lines before it are in [`Loader::messages`].
 #[derive(Clone, Debug)]
 pub(crate) struct LoadFailure {
     /// The line at which reading stopped.
@@ -93,7 +93,7 @@ pub(crate) struct LoadFailure {
     pub(crate) reason: BString,
     /// Its place in the source.
     pub(crate) place: Option<Box<ErrorLocation>>,
-    /// Advice on how to correct it.
+    /// Hint on how to correct it.
     pub(crate) hint: Option<String>,
     /// The reference's exit status.
     pub(crate) status: u8,
@@ -136,17 +136,17 @@ pub(crate) struct LoadMessage {
     pub(crate) is_error: bool,
 }
 
-/// A configuration while it is read.
+/// State while a configuration is read.
 pub(crate) struct Loader<'a> {
     pub(crate) set: MacroSet,
     pub(crate) context: LookupContext,
     pub(crate) world: &'a dyn World,
     pub(crate) options: &'a LoadOptions,
     pub(crate) messages: Vec<LoadMessage>,
-    /// The line reached in the source that is being read.
+    /// The current line in the source that is being read.
     pub(crate) last_line: u32,
-    /// Why a source could not be opened that did not have to be: the reference tells it with the next failure that has
-    /// no reason of its own.
+    /// Reason why an optional source could not be opened. The reference prints it with the next failure that
+    /// has no reason of its own.
     pub(crate) stale_reason: BString,
     pub(crate) root: Option<BString>,
     pub(crate) local_sources: Vec<BString>,
@@ -155,11 +155,11 @@ pub(crate) struct Loader<'a> {
     pub(crate) skipped_errors: Vec<ConfigError>,
 }
 
-/// After so many errors a text is none of this language.
+/// Number of errors after which reading stops, because the text is probably not a configuration.
 const MAX_SKIPPED_ERRORS: usize = 100;
 
 impl<'a> Loader<'a> {
-    /// Returns the world outside, in the mode that has been read so far.
+    /// Returns the world outside the process, in the mode that has been read so far.
     pub(crate) fn world_in_mode(&self) -> FixedModeWorld<'a> {
         FixedModeWorld { world: self.world, strict: self.set.strict }
     }
@@ -187,10 +187,10 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Whether the reading goes on behind an error: then it is noted, with the error lines said since `before`.
+    /// Records an error and the error lines since message `before`, if reading continues after errors.
     ///
     /// # Errors
-    /// The error itself, where it does not.
+    /// The error itself, if reading does not continue.
     pub(crate) fn skip_error(&mut self, before: usize, stop: LoadFailure) -> Result<(), LoadFailure> {
         if !self.options.continue_after_errors || self.skipped_errors.len() >= MAX_SKIPPED_ERRORS {
             return Err(stop);
@@ -211,17 +211,17 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Something to say that does not stop the reading.
+    /// Adds a warning.
     pub(crate) fn warn(&mut self, text: impl Into<BString>) {
         self.messages.push(LoadMessage { text: text.into(), is_error: false });
     }
 
-    /// A line of what will stop the reading.
+    /// Adds a line of an error that will stop reading.
     pub(crate) fn push_error_line(&mut self, text: impl Into<BString>) {
         self.messages.push(LoadMessage { text: text.into(), is_error: true });
     }
 
-    /// Keeps a source's text if wanted.
+    /// Keeps a source's text if the options ask for it.
     pub(crate) fn keep_text(&mut self, source: SourceId, text: &[u8]) {
         if self.options.keep_texts {
             self.set.set_text(source, Arc::from(text));
@@ -250,7 +250,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The value with what `+=` puts before it.
+    /// Returns the value, preceded by the current value if the operator is `+=`.
     pub(super) fn appended_value<'v>(
         &self,
         name: &[u8],
@@ -268,7 +268,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Puts self references in and stores the value.
+    /// Expands self references and stores the value.
     pub(crate) fn define(
         &mut self,
         name: &[u8],
@@ -292,8 +292,8 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Puts plain text behind the value of a name for `NAME = $(NAME)text`, in place once the older values are no longer kept:
-    /// a list that is made of very many such lines would otherwise be copied by each of them.
+    /// Appends plain text to the value of a name, for `NAME = $(NAME)text`. This happens in place once older
+    /// values are no longer kept; otherwise each of very many such lines would copy the whole list.
     fn append(&mut self, name: &[u8], value: &[u8], place: DefinitionPlace) -> bool {
         let more = value.strip_prefix(b"$(").filter(|rest| caseless::starts_with(rest, name));
         let more = more.and_then(|rest| rest[name.len()..].strip_prefix(b")"));

@@ -1,5 +1,5 @@
-//! The `$FUNC()` calls of the macro language (`config.cpp`, `evaluate_macro_func`, which exists twice
-//! with rules of its own for ordinary values and for `-macro`).
+//! The `$FUNC()` calls of the macro language (`config.cpp`, `evaluate_macro_func`, which exists twice, with
+//! different rules for ordinary values and for `-macro`).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -85,7 +85,7 @@ fn environment_value(expander: &Expander<'_>, name: &[u8]) -> Option<Vec<u8>> {
     expander.world.env(OsStr::from_bytes(name)).map(|value| value.as_bytes().to_vec())
 }
 
-/// The expanded value of a name, or the text itself, expanded where it holds a dollar.
+/// The expanded value of a name, or else the text itself, expanded if it contains a dollar.
 fn value_or_text<'t>(
     expander: &mut Expander<'_>,
     text: &'t [u8],
@@ -100,7 +100,7 @@ fn value_or_text<'t>(
     }
 }
 
-/// As [`value_or_text`], and whether there was anything to expand.
+/// As [`value_or_text`]; also true if there was anything to expand.
 fn expand_value_or_text<'t>(
     expander: &mut Expander<'_>,
     text: &'t [u8],
@@ -115,7 +115,7 @@ fn expand_value_or_text<'t>(
 }
 
 fn random_index(expander: &Expander<'_>, count: usize) -> usize {
-    // The reference takes a signed 31-bit number modulo the count.
+    // The reference uses a signed 31-bit number modulo the count.
     ((expander.world.random() >> 33) % count.max(1) as u64) as usize
 }
 
@@ -136,7 +136,7 @@ fn evaluate_random_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Ex
     Ok(Cow::Borrowed(b""))
 }
 
-/// The items of a comma list, trimmed, empty ones dropped.
+/// The items of a comma-separated list, trimmed, without empty ones.
 fn split_comma_list(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&b| b == b',').map(trim).filter(|item| !item.is_empty())
 }
@@ -180,13 +180,13 @@ fn random_in_range(expander: &Expander<'_>, min: i64, max: i64, step: i64) -> i6
     i64::try_from(i128::from(min) + random * i128::from(step)).unwrap_or(max)
 }
 
-/// The item of a list at `index`, white space at its ends cut on request; empty items count.
+/// The item of a list at `index`, trimmed on request; empty items count.
 fn nth_item(list: &[u8], index: usize, trimmed: bool) -> Option<&[u8]> {
     let item = list.split(|&b| b == b',').nth(index)?;
     Some(if trimmed { trim(item) } else { item })
 }
 
-/// An argument that is a name or an expression, as its text.
+/// The text of an argument that is a name or an expression.
 fn look_up_argument(
     expander: &mut Expander<'_>,
     body: &[u8],
@@ -201,7 +201,7 @@ fn look_up_argument(
     }
 }
 
-/// An argument as a non-negative index of 31 bits.
+/// An argument as a non-negative 31-bit index.
 fn parse_index(expander: &Expander<'_>, text: &[u8]) -> Option<usize> {
     let value = evaluate::to_integer(text, expander.world)?;
     (0..i64::from(i32::MAX)).contains(&value).then_some(value as usize)
@@ -237,13 +237,14 @@ fn evaluate_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expansion
     }))
 }
 
-/// An integer argument of `$SUBSTR`; the reference's bounds differ by one for start and length.
+/// An integer argument of `$SUBSTR`; the reference's limits for start and length differ by one.
 fn parse_offset(expander: &Expander<'_>, text: &[u8], largest: i64) -> Option<i64> {
     let value = evaluate::to_integer(text, expander.world)?;
     (i64::from(i32::MIN)..=largest).contains(&value).then_some(value)
 }
 
-/// The part of a text that `$SUBSTR` gives: offsets below 0 count from the end, all are clamped.
+/// Cuts the part of a text that `$SUBSTR` selects. Negative offsets count from the end; all offsets are
+/// clamped.
 fn cut_substring(text: &[u8], start: i64, length: i64) -> &[u8] {
     let total = text.len() as i64;
     let start = if start < 0 { (total + start).max(0) } else { start.min(total) };
@@ -281,7 +282,7 @@ fn evaluate_substr<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expansion
     Ok(Cow::Owned(cut_substring(&value, from, length).to_vec()))
 }
 
-/// The first argument and, where there is one, the format behind the first comma.
+/// Splits off the optional format after the first comma.
 fn split_off_format(body: &[u8]) -> (&[u8], Option<&[u8]>) {
     match memchr::memchr(b',', body) {
         Some(comma) => (&body[..comma], Some(&body[comma + 1..])),
@@ -319,7 +320,8 @@ fn number_function(function: MacroFunction) -> (&'static str, PrintfConversion) 
     }
 }
 
-/// The number that a text evaluates to, in its format; before a missing `.0` is added at most `width` bytes are kept.
+/// Formats the number that a text evaluates to. At most `width` bytes are kept before a missing `.0` is
+/// added.
 fn format_evaluated_number(
     function: MacroFunction,
     text: &[u8],
@@ -347,7 +349,7 @@ fn format_evaluated_number(
     Some(shown)
 }
 
-/// A format taken apart, if one is given; `None` for a text that is no format of that kind.
+/// Parses an optional format; the outer `None` means that the text is not a valid format of that kind.
 fn parse_optional_format(text: Option<&[u8]>, conversion: PrintfConversion) -> Option<Option<PrintfFormat>> {
     text.map_or(Some(None), |text| PrintfFormat::parse(text, conversion).map(Some))
 }
@@ -381,15 +383,16 @@ fn format_string_value<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expan
     })
 }
 
-/// Returns the text that replaces a reference in the text of `-macro`; the inner error is the message of a function that
-/// failed, which ends the expansion.
+/// Returns the text that replaces a reference in the text of `-macro`. The inner error is the message of a
+/// function that failed, which ends the expansion.
 pub(crate) fn evaluate_in_text_mode<'t>(
     expander: &mut Expander<'_>,
     text: &'t [u8],
     found: &MacroReference,
 ) -> Result<Result<Cow<'t, [u8]>, BString>, ExpandError> {
     let whole = found.body(text);
-    // The reference ends the name at the default that it saw last, even one of an earlier candidate.
+    // The reference ends the name at the default that it found last, even if that belongs to an earlier
+    // candidate.
     let name_length = found.default.map_or(whole.len(), |default| default - 1 - found.body);
     let body = &whole[..name_length.min(whole.len())];
     let default = found.default.filter(|&at| at < found.end).map(|at| &text[at..found.end - 1]);
@@ -426,7 +429,8 @@ pub(crate) fn evaluate_in_text_mode<'t>(
             let flags = &text[found.dollar + 1..found.body - 1];
             let value =
                 expander.expanded_value_of(body, ExpansionMode::Text)?.filter(|value| !value.is_empty());
-            // The reference takes the colon of an earlier candidate for one of its own; behind the end it is an error.
+            // The reference uses the colon of an earlier candidate; if it is after the end of this reference,
+            // that is an error.
             if value.is_none() && found.default.is_some_and(|at| at >= found.end) {
                 return Ok(Err(BString::default()));
             }
@@ -442,7 +446,7 @@ pub(crate) fn evaluate_in_text_mode<'t>(
 
 type TextFunctionResult<'t> = Result<Result<Cow<'t, [u8]>, BString>, ExpandError>;
 
-/// A message as the inner error.
+/// Returns a message as the inner error.
 fn function_failure<'t>(message: impl Into<BString>) -> TextFunctionResult<'t> {
     Ok(Err(message.into()))
 }
@@ -455,7 +459,7 @@ fn text_random_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFu
     } else {
         Cow::Owned(look_up_argument(expander, body, 0)?.unwrap_or_default().into())
     };
-    // A leading comma counts twice in the reference, which then may choose an item that is not there.
+    // The reference counts a leading comma twice, and may then choose an item that does not exist.
     let count = items.split(|&b| b == b',').count() + usize::from(items.first() == Some(&b','));
     let chosen = nth_item(&items, random_index(expander, count), true).unwrap_or_default();
     Ok(Ok(Cow::Owned(chosen.to_vec())))

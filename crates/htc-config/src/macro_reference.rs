@@ -1,5 +1,4 @@
-//! Finding `$(NAME:default)`, `$ENV(...)` and `$FUNC(...)` in a text (`config.cpp`,
-//! `next_config_macro`).
+//! Finds `$(NAME:default)`, `$ENV(...)` and `$FUNC(...)` in a text (`config.cpp`, `next_config_macro`).
 
 use crate::statement::is_name_byte;
 
@@ -34,7 +33,7 @@ pub enum MacroFunction {
     Filename,
 }
 
-/// Functions by name; they are upper case only.
+/// Functions by name; the names are upper case only.
 const FUNCTIONS: [(&[u8], MacroFunction); 11] = [
     (b"ENV", MacroFunction::Env),
     (b"RANDOM_CHOICE", MacroFunction::RandomChoice),
@@ -49,7 +48,7 @@ const FUNCTIONS: [(&[u8], MacroFunction); 11] = [
     (b"DIRNAME", MacroFunction::Dirname),
 ];
 
-/// The function called `name`, without its dollar; `None` for a name that is no function.
+/// The function called `name`, without its dollar, or `None` if there is no such function.
 pub fn find_function(name: &[u8]) -> Option<MacroFunction> {
     match name.split_first() {
         None => Some(MacroFunction::Plain),
@@ -60,19 +59,19 @@ pub fn find_function(name: &[u8]) -> Option<MacroFunction> {
     }
 }
 
-/// One reference within a text; all fields are offsets into it.
+/// A reference within a text; all fields are offsets in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacroReference {
     /// The called function.
     pub function: MacroFunction,
     /// The dollar.
     pub dollar: usize,
-    /// The first byte behind the opening parenthesis.
+    /// The first byte after the opening parenthesis.
     pub body: usize,
-    /// The first byte behind the colon that introduces a default.
+    /// The first byte after the colon that introduces a default.
     ///
-    /// For functions other than `$(` and `$ENV(` this is left over from the candidate before, as in the reference,
-    /// whose text mode looks at it.
+    /// For functions other than `$(` and `$ENV(` this is left over from the candidate before, as in the
+    /// reference, whose text mode uses it.
     pub default: Option<usize>,
     /// One past the closing parenthesis.
     pub end: usize,
@@ -94,13 +93,13 @@ impl MacroReference {
     }
 }
 
-/// Characters that a default may hold beside those of names.
+/// Characters that a default may contain in addition to those of names.
 const DEFAULT_VALUE_BYTES: &[u8] = b"$ ,\\:";
 
-/// The first reference at or behind `from` that `wanted` accepts by function and body.
+/// The first reference at or after `from` that `wanted` accepts by function and body.
 ///
-/// `first_dollar` is set to the offset of the first `$` that was looked at: a later change of the text behind it may
-/// make a reference of it.
+/// `first_dollar` is set to the offset of the first `$` found: a later change of the text after it may turn
+/// it into a reference.
 pub fn next_reference(
     text: &[u8],
     from: usize,
@@ -147,12 +146,13 @@ pub fn next_reference(
     }
 }
 
-/// One `$$(NAME:default)` or `$$([expression])` within a text, which the slot that a job is matched with replaces; offsets into it.
+/// A `$$(NAME:default)` or `$$([expression])` within a text, which is replaced by values of the slot with
+/// which a job is matched; the fields are offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DollarDollarReference {
     /// The first dollar.
     pub dollar: usize,
-    /// The first byte behind the opening parenthesis.
+    /// The first byte after the opening parenthesis.
     pub body: usize,
     /// One past the closing parenthesis.
     pub end: usize,
@@ -165,7 +165,7 @@ impl DollarDollarReference {
     }
 }
 
-/// The first of them at or behind `from` (`next_dollardollar_macro`).
+/// The first such reference at or after `from` (`next_dollardollar_macro`).
 pub fn next_dollar_dollar(text: &[u8], from: usize) -> Option<DollarDollarReference> {
     let mut at = from;
     loop {
@@ -188,7 +188,8 @@ pub fn next_dollar_dollar(text: &[u8], from: usize) -> Option<DollarDollarRefere
     }
 }
 
-/// The offset of the parenthesis that closes a body of name and default; `None` when a character disqualifies it.
+/// The offset of the parenthesis that closes a body of name and default, or `None` if a character is not
+/// allowed there.
 fn body_end(text: &[u8], body: usize, after_colon: &mut usize) -> Option<usize> {
     let mut at = body;
     loop {
@@ -217,7 +218,7 @@ fn body_end(text: &[u8], body: usize, after_colon: &mut usize) -> Option<usize> 
     }
 }
 
-/// Returns true if a body is that of `$(DOLLAR)`.
+/// Returns true for `$(DOLLAR)`.
 pub(crate) fn is_dollar_reference(function: MacroFunction, body: &[u8]) -> bool {
     function == MacroFunction::Plain && body.eq_ignore_ascii_case(b"DOLLAR")
 }

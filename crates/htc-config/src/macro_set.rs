@@ -1,4 +1,5 @@
-//! Macros that the sources have set: names, raw values, the place of each definition and the values it replaced.
+//! Macros that the sources have set: names, raw values, the place of each definition and the values that it
+//! replaced.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,18 +20,18 @@ use htc_base::world::World;
 pub struct SourceId(pub(crate) u32);
 
 impl SourceId {
-    /// Its place in the order in which sources were opened.
+    /// Index in the order in which sources were opened.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// Measured from machine and process.
+    /// Values detected from machine and process.
     pub const DETECTED: SourceId = SourceId(0);
-    /// Compiled in.
+    /// Values compiled into HTCondor.
     pub const DEFAULT: SourceId = SourceId(1);
     /// `_CONDOR_...` variables.
     pub const ENVIRONMENT: SourceId = SourceId(2);
-    /// Given on the command line (`--set-knob`).
+    /// Values from the command line (`--set-knob`).
     pub const OVERLAY: SourceId = SourceId(3);
 }
 
@@ -45,25 +46,25 @@ pub enum SourceKind {
     Command,
 }
 
-/// One opened source.
+/// An opened source.
 #[derive(Clone, Debug)]
 pub struct ConfigSource {
-    /// Its name as it was opened; a command ends in ` |`.
+    /// The name under which it was opened; the name of a command ends in ` |`.
     pub name: BString,
     /// Its kind.
     pub kind: SourceKind,
-    /// Which source included it, and on which line.
+    /// The source that includes it, and the line of the include.
     pub included_from: Option<(SourceId, u32)>,
-    /// Its text, kept on request for carets.
+    /// Its text, if texts are kept for messages.
     pub text: Option<Arc<[u8]>>,
 }
 
 /// Place of a definition within a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemplateLine {
-    /// The template's place in the table.
+    /// The template's index in the table.
     pub index: u32,
-    /// The line within its body from 0, blank lines not counted.
+    /// The line within its body, from 0, without blank lines.
     pub line: i32,
 }
 
@@ -72,9 +73,9 @@ pub struct TemplateLine {
 pub struct DefinitionPlace {
     /// The source.
     pub source: SourceId,
-    /// The line as the reference counts; `None` in sources without lines.
+    /// The line as the reference counts, or `None` in sources without lines.
     pub line: Option<u32>,
-    /// The template that a `use` on that line put in.
+    /// The template that a `use` on that line inserted.
     pub template: Option<TemplateLine>,
     /// Offset of the logical line in the source's text.
     pub offset: u32,
@@ -89,38 +90,39 @@ impl DefinitionPlace {
 /// One definition of a name.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// The name as spelled there.
+    /// The name as spelled in this definition.
     pub name: BString,
-    /// The value, self references put in.
+    /// The value, with self references expanded.
     pub raw: BString,
     /// Its place in the source.
     pub place: DefinitionPlace,
-    /// True if the raw value is that of the table of defaults.
+    /// True if the raw value equals the default of the table.
     pub matches_default: bool,
 }
 
 impl Definition {
-    /// Returns true if the site's own files say it, in a line of theirs or through a template that they use.
+    /// Returns true if the site's own files contain the definition, directly or through a template.
     pub fn is_from_site(&self) -> bool {
         self.place.source.number() > SourceId::DEFAULT.number()
     }
 
-    /// Returns true if a person wrote it at its place: in a file, a command's output or an overlay, not by a template.
+    /// Returns true if a person wrote the definition in a file, a command's output or an overlay, rather than
+    /// a template.
     pub fn is_user_written(&self) -> bool {
         self.is_from_site() && self.place.template.is_none()
     }
 }
 
-/// A name with everything that was said about it.
+/// A name with all its definitions.
 #[derive(Clone, Debug)]
 pub struct MacroEntry {
-    /// The spelling that output shows: that of the first definition.
+    /// The spelling in output, which is that of the first definition.
     pub name: BString,
-    /// The definition that counts.
+    /// The definition in effect.
     pub current: Definition,
     /// The definitions it replaced, oldest first.
     pub replaced: Vec<Definition>,
-    /// The general parameter that the name, without its prefix, stands for.
+    /// The general parameter for the name without its prefix.
     pub parameter: Option<Parameter>,
 }
 
@@ -134,7 +136,7 @@ impl MacroEntry {
 /// The subsystem and local name for which values are looked up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LookupContext {
-    /// Such as `STARTD`; empty for none.
+    /// A subsystem such as `STARTD`; empty for none.
     pub subsystem: BString,
     /// The name after `-local-name`; empty for none.
     pub local_name: BString,
@@ -145,7 +147,7 @@ pub struct LookupContext {
 pub enum FoundMacro<'a> {
     /// A definition of a source.
     Set(&'a MacroEntry),
-    /// A fact of the machine or the process.
+    /// A property of the machine or the process.
     Detected {
         /// Its name.
         name: &'a BStr,
@@ -166,8 +168,8 @@ impl<'a> FoundMacro<'a> {
         }
     }
 
-    /// The raw value as references and functions see it: nothing for a parameter that the table knows but gives no
-    /// default, so that functions take the name itself (`config.cpp`, `lookup_macro`).
+    /// The raw value as references and functions see it: `None` for a parameter that has no default in the
+    /// table, so that functions use the name itself (`config.cpp`, `lookup_macro`).
     pub fn value(&self) -> Option<Cow<'a, [u8]>> {
         match self {
             FoundMacro::Default(parameter) if parameter.subsystem().is_none() => parameter.explicit_default(),
@@ -175,7 +177,7 @@ impl<'a> FoundMacro<'a> {
         }
     }
 
-    /// Returns the counter of the look-up.
+    /// Returns the counter for this result.
     fn count_key(&self) -> Option<CountKey> {
         match self {
             FoundMacro::Set(entry) => Some(CountKey::for_name(&entry.name)),
@@ -205,7 +207,8 @@ impl<'a> FoundMacro<'a> {
 /// Maximum number of bytes of replaced values that are kept.
 const MAX_HISTORY_BYTES: usize = 32 * 1024 * 1024;
 
-/// Another value for that of a name: gets the name, the raw value, and whether a template set it.
+/// Returns a new value for a definition. Its arguments are the name, the raw value, and true if a template
+/// set it.
 type ValueRewriter<'a> = dyn Fn(&[u8], &[u8], bool) -> BString + 'a;
 
 /// All names that sources set.
@@ -214,40 +217,41 @@ pub struct MacroSet {
     entries: Vec<MacroEntry>,
     displaced: Vec<u32>,
     index: FxHashMap<BString, u32>,
-    /// True if any name has a dot; only then the name with a prefix has to be looked for.
+    /// True if any name contains a dot; otherwise names with a prefix need not be looked up.
     has_dotted: bool,
     sources: Vec<ConfigSource>,
     history: usize,
-    /// Facts of the machine; a definition in the table goes before them.
+    /// Properties of the machine; definitions in the table take precedence over them.
     pub(crate) detected: DetectedValues,
-    /// STRICT_CLASSAD_EVALUATION, once it has been read: how expressions in values are read and evaluated.
+    /// STRICT_CLASSAD_EVALUATION, once it has been read: the mode in which expressions in values are parsed
+    /// and evaluated.
     pub(crate) strict: bool,
     /// True if values equal to their defaults are stored (`-summary`, `-writeconfig`).
     pub(crate) keep_defaults: bool,
     /// True if the texts of sources are kept.
     pub(crate) keep_texts: bool,
-    /// Values that others took the place of; kept on request.
+    /// Values that were replaced, if `record_replacements` is set.
     pub(crate) replacements: Vec<ValueReplacement>,
     /// True if `replacements` is kept.
     pub(crate) record_replacements: bool,
-    /// Number of look-ups of each name, if they are counted.
+    /// Numbers of look-ups of each name, if they are counted.
     pub(crate) use_counts: Option<Box<UseCounts>>,
     /// The texts that the reference copies, if they are counted.
     pub(crate) string_pool: Option<Box<StringPool>>,
 }
 
-/// One replacement of a value by another, in the order in which they happened.
+/// Replacement of one value by another, in the order in which they happened.
 #[derive(Clone, Debug)]
 pub struct ValueReplacement {
     /// The name in its new spelling.
     pub name: BString,
     /// The raw value before.
     pub old_raw: BString,
-    /// Place of that value.
+    /// Place of the old value.
     pub place: DefinitionPlace,
 }
 
-/// A name in lower case, on the stack where it is short.
+/// Calls `then` with a name in lower case, which is on the stack if it is short.
 fn with_lowercase_key<T>(prefix: &[u8], name: &[u8], then: impl FnOnce(&BStr) -> T) -> T {
     let length = name.len() + if prefix.is_empty() { 0 } else { prefix.len() + 1 };
     let mut short = [0u8; 120];
@@ -291,7 +295,7 @@ impl MacroSet {
         id
     }
 
-    /// Forgets the last source, from which nothing came.
+    /// Removes the last source, which defined nothing.
     pub(crate) fn remove_last_source(&mut self) {
         self.sources.pop();
         if let Some(pool) = &mut self.string_pool {
@@ -315,7 +319,7 @@ impl MacroSet {
         &self.replacements
     }
 
-    /// One source.
+    /// Returns a source.
     pub fn source(&self, id: SourceId) -> &ConfigSource {
         &self.sources[(id.0 as usize).min(self.sources.len() - 1)]
     }
@@ -326,24 +330,24 @@ impl MacroSet {
         self.entries.iter().enumerate().filter(move |&(at, _)| !displaced(at)).map(|(_, entry)| entry)
     }
 
-    /// The facts of machine and process that were detected, in the order of their names. Some stand in the table, too:
-    /// those that a file changed.
+    /// All detected values, in the order of their names. Those that a file changed are in the table too.
     pub fn detected<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'a BStr, &'a BStr)> {
         self.detected.all(world).map(|(name, value)| (self.display_spelling(name), value))
     }
 
-    /// Returns the spelling of a detected name in output: that of the first source that set it before it was detected.
+    /// Returns the spelling of a detected name in output: that of the first source that set it before it was
+    /// detected.
     pub(crate) fn display_spelling<'a>(&'a self, known: &'static str) -> &'a BStr {
         let first = self.displaced_entries().find(|entry| caseless::eq(&entry.name, known.as_bytes()));
         first.map_or(BStr::new(known), |entry| entry.name.as_ref())
     }
 
-    /// The entry of exactly that name, without defaults or prefixes.
+    /// The entry with exactly that name, without defaults or prefixes.
     pub fn find_exact(&self, name: &[u8]) -> Option<&MacroEntry> {
         self.find_with_prefix(b"", name)
     }
 
-    /// The entry `prefix.name`; an empty prefix is none.
+    /// The entry `prefix.name`, or `name` if the prefix is empty.
     pub fn find_with_prefix(&self, prefix: &[u8], name: &[u8]) -> Option<&MacroEntry> {
         if !prefix.is_empty() && !self.has_dotted {
             return None;
@@ -352,8 +356,8 @@ impl MacroSet {
         self.entries.get(at as usize)
     }
 
-    /// Sets a name (`config.cpp`, `insert_macro`; self references are put in before). The first spelling stays; a new
-    /// plain name that has its default's value is not stored.
+    /// Sets a name (`config.cpp`, `insert_macro`); self references must have been expanded. The first
+    /// spelling is kept; a new plain name whose value equals its default is not stored.
     pub(crate) fn insert(&mut self, name: &[u8], raw: BString, place: DefinitionPlace) {
         self.insert_as(name, name, raw, place);
     }
@@ -402,7 +406,8 @@ impl MacroSet {
         });
     }
 
-    /// Adds to the value of a name, where neither the old value nor that it was read is kept; says whether it did.
+    /// Appends to the value of a name in place; returns false if this is not possible, because the old value
+    /// or the number of reads must be kept.
     pub(crate) fn append(&mut self, name: &[u8], more: &[u8], place: DefinitionPlace) -> bool {
         let is_watched = self.use_counts.is_some() || self.string_pool.is_some() || self.record_replacements;
         let Some(at) = with_lowercase_key(b"", name, |key| self.index.get(key).copied()) else {
@@ -420,7 +425,7 @@ impl MacroSet {
         true
     }
 
-    /// Puts another value in the place of each, of those that count no more, too.
+    /// Replaces all raw values, including those that are no longer in effect.
     pub(crate) fn rewrite_values(&mut self, value: &ValueRewriter<'_>) {
         for entry in &mut self.entries {
             for definition in entry.replaced.iter_mut().chain([&mut entry.current]) {
@@ -433,7 +438,7 @@ impl MacroSet {
         }
     }
 
-    /// Puts other names and kept texts in the places of those of all sources.
+    /// Replaces the names and the kept texts of all sources.
     pub(crate) fn rewrite_sources(
         &mut self,
         name: &dyn Fn(&[u8]) -> BString,
@@ -445,19 +450,20 @@ impl MacroSet {
         }
     }
 
-    /// Takes a name out of the table, since a detected value is put in its place.
+    /// Removes a name from the table, because a detected value replaces it.
     pub(crate) fn displace(&mut self, name: &str) {
         if let Some(at) = with_lowercase_key(b"", name.as_bytes(), |key| self.index.remove(key)) {
             self.displaced.push(at);
         }
     }
 
-    /// Definitions of names that are always detected and so had no effect.
+    /// Definitions of names that are always detected, so that the definitions had no effect.
     pub fn displaced_entries(&self) -> impl Iterator<Item = &MacroEntry> {
         self.displaced.iter().filter_map(|&at| self.entries.get(at as usize))
     }
 
-    /// Looks `name` up (`lookup_macro`): local name, its defaults, subsystem, its defaults, plain name, defaults.
+    /// Looks up `name` (`lookup_macro`): local name, its defaults, subsystem, its defaults, plain name,
+    /// defaults.
     pub fn find(&self, name: &[u8], context: &LookupContext, world: &dyn World) -> Option<FoundMacro<'_>> {
         let found = self.find_uncounted(name, context, world);
         if let Some(counts) = &self.use_counts
@@ -468,7 +474,7 @@ impl MacroSet {
         found
     }
 
-    /// As [`MacroSet::find`], for those who only look: it does not count as a use.
+    /// As [`MacroSet::find`], without counting the look-up as a use.
     pub fn find_uncounted(
         &self,
         name: &[u8],
@@ -500,7 +506,7 @@ impl MacroSet {
         self.use_counts.as_ref().map(|counts| counts.uses_of(found.count_key())).unwrap_or_default()
     }
 
-    /// Sets the count of an entry back.
+    /// Restores the count of an entry.
     pub fn restore_use_count(&self, found: &FoundMacro<'_>, uses: EntryUses) {
         if let Some(counts) = &self.use_counts {
             counts.restore(found.count_key(), uses);
@@ -522,8 +528,8 @@ impl MacroSet {
         self.string_pool.as_deref()
     }
 
-    /// The entry that displays of `name` are made from: as [`MacroSet::find`], without the defaults of the local name
-    /// (`param_get_info`, condor_config.cpp).
+    /// Returns the entry that is displayed for `name`: as [`MacroSet::find`], without the defaults of the
+    /// local name (`param_get_info`, condor_config.cpp).
     pub fn find_for_display(
         &self,
         name: &[u8],
@@ -537,8 +543,8 @@ impl MacroSet {
         self.find_uncounted(name, &without, world)
     }
 
-    /// As [`MacroSet::find_for_display`] for a name that is known not to be set plainly: only prefixes are looked at.
-    /// `defaults` are those of the context's subsystem.
+    /// As [`MacroSet::find_for_display`] for a name that is not set without a prefix, so that only prefixed
+    /// names are looked up. `defaults` are those of the context's subsystem.
     pub fn find_prefixed(
         &self,
         name: &[u8],
@@ -557,7 +563,7 @@ impl MacroSet {
         local.and_then(|local| self.find_with_prefix(local, name)).map(FoundMacro::Set)
     }
 
-    /// Returns a place as output names it: `FILE, line N, use CATEGORY:NAME+K`.
+    /// Returns a place as output shows it: `FILE, line N, use CATEGORY:NAME+K`.
     pub fn describe_place(&self, place: &DefinitionPlace) -> BString {
         let mut text = self.source(place.source).name.clone();
         if let Some(line) = place.line {
@@ -570,7 +576,7 @@ impl MacroSet {
         text
     }
 
-    /// The template behind a place: `CATEGORY:NAME+K`.
+    /// The template at a place: `CATEGORY:NAME+K`.
     pub fn template_place(&self, place: &DefinitionPlace) -> Option<BString> {
         let at = place.template?;
         let mut text = template_name(template::by_index(at.index)?);
@@ -584,7 +590,7 @@ fn template_name(template: Template) -> Vec<u8> {
     [template.category(), b":", template.name()].concat()
 }
 
-/// The parameter that a name stands for: that of the name itself, or of what follows its first dot
+/// The parameter of a name: that of the name itself, or of the part after its first dot
 /// (`param_default_get_id`).
 fn find_parameter(name: &[u8]) -> Option<Parameter> {
     defaults::find(name).or_else(|| {
@@ -593,7 +599,7 @@ fn find_parameter(name: &[u8]) -> Option<Parameter> {
     })
 }
 
-/// Returns true if a value is its default: the same bytes, or the same truth value in another case.
+/// Returns true if a value equals its default: the same bytes, or the same boolean in another case.
 fn is_same_value(default: &[u8], value: &[u8]) -> bool {
     !default.is_empty() && default == value
         || caseless::eq(default, value) && (caseless::eq(value, b"true") || caseless::eq(value, b"false"))

@@ -1,4 +1,4 @@
-//! All names of a configuration in one order: what sources set, what was detected, and the table of defaults.
+//! All names of a configuration in one order: set by sources, detected, and from the table of defaults.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,21 +11,21 @@ use crate::macro_set::{MacroEntry, MacroSet};
 use htc_base::text::caseless;
 use htc_base::world::World;
 
-/// Kind of a row of the list.
+/// Kind of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum RowKind<'a> {
     /// Set by a source.
     Set(&'a MacroEntry),
-    /// A fact of the machine.
+    /// A property of the machine.
     Detected,
     /// Compiled in.
     Default(Parameter),
 }
 
-/// One row of the list.
+/// A row of the list.
 #[derive(Clone, Debug)]
 pub struct ParameterRow<'a> {
-    /// Its name in the spelling of its source.
+    /// The name in the spelling of its source.
     pub name: Cow<'a, BStr>,
     /// Its raw value.
     pub raw: Cow<'a, [u8]>,
@@ -34,7 +34,7 @@ pub struct ParameterRow<'a> {
 }
 
 impl ParameterRow<'_> {
-    /// Returns true if a source set it, in contrast to what was detected or compiled in.
+    /// Returns true if a source set the value, in contrast to detected values and defaults.
     pub fn is_set(&self) -> bool {
         matches!(self.kind, RowKind::Set(entry) if entry.current.place.source != SourceId::DETECTED)
     }
@@ -81,7 +81,8 @@ pub fn set_and_detected_rows<'a>(set: &'a MacroSet, world: &'a dyn World) -> Vec
     rows.into_values().collect()
 }
 
-/// The table with the defaults that it does not hide between, or with all defaults, hidden ones after what hides them.
+/// Merges the set and detected values with the defaults. Defaults that are hidden by them are omitted, or
+/// with `hidden_too` placed after the value that hides them.
 pub fn rows_with_defaults<'a>(
     set: &'a MacroSet,
     world: &'a dyn World,

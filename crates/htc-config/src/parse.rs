@@ -1,5 +1,5 @@
-//! Reading one source: statements in order, into the macro set (`config.cpp`, `Parse_macros`,
-//! `Parse_config_string`).
+//! Reads one source: executes its statements in order and updates the macro set (`config.cpp`,
+//! `Parse_macros`, `Parse_config_string`).
 
 mod frame;
 mod includes;
@@ -18,21 +18,21 @@ use crate::statement::{self, LineWithoutOperator, SplitLine, StatementKeyword, S
 use htc_base::text::space::is_space;
 use htc_base::text::{Span, caseless};
 
-/// An `@=` block that is open.
+/// An open `@=` block.
 struct OpenBlock {
     name: BString,
     tag: BString,
     text: Vec<u8>,
     offset: u32,
-    /// Whether a line was added; an empty first line would not count as one.
+    /// Place of the line that opened it.
     opened_at: Span,
-    /// True if what it would define cannot be defined: its lines are no statements all the same.
+    /// True if its definition is invalid; its lines are skipped all the same.
     is_void: bool,
 }
 
 impl Loader<'_> {
-    /// Reads one text. On an error the reference's lines are in `self.errors`, and what follows the trailer in the
-    /// result.
+    /// Reads one text. On an error, the reference's lines are in `self.messages`, and the text after the
+    /// trailer is in the result.
     pub(crate) fn parse_source(
         &mut self,
         source: SourceId,
@@ -110,7 +110,7 @@ impl Loader<'_> {
         if frame.ifs.is_empty() {
             return stop;
         }
-        // The reference looks for open conditions behind a block without end as well.
+        // The reference checks for open conditions after an unterminated block as well.
         self.push_error_line(format!("Config source Error \"{name}\", Line {last}: "));
         let unended = stop.unwrap_or_else(|| {
             let stop = LoadFailure::new(last);
@@ -124,7 +124,7 @@ impl Loader<'_> {
         Some(unended.with_reason("endif(s) not found before end-of-file"))
     }
 
-    /// Goes on behind a statement that is wrong: what it opens is open all the same.
+    /// Continues after an invalid statement. A block or `if` that it opens is open all the same.
     fn skip_bad_statement<'t>(
         &self,
         frame: &mut SourceFrame<'t>,
@@ -151,7 +151,7 @@ impl Loader<'_> {
         }
     }
 
-    /// One statement outside of blocks.
+    /// Executes a statement outside of blocks.
     fn process_statement<'t>(
         &mut self,
         frame: &mut SourceFrame<'t>,
@@ -216,7 +216,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Deals with `if`, `elif`, `else` and `endif`.
+    /// Processes `if`, `elif`, `else` and `endif`.
     fn process_if_line(
         &mut self,
         frame: &mut SourceFrame<'_>,
@@ -258,7 +258,7 @@ impl Loader<'_> {
         Ok(true)
     }
 
-    /// Notes a definition in a branch that is not taken.
+    /// Records a definition in a branch that is not taken.
     fn record_skipped(&mut self, frame: &SourceFrame<'_>, line: &LogicalLine<'_>, text: &[u8]) {
         if !self.options.keep_texts {
             return;
@@ -278,7 +278,7 @@ impl Loader<'_> {
         }
     }
 
-    /// `NAME : value`, which is `NAME = value` with a warning or, on request, an error.
+    /// `NAME : value`, which is `NAME = value` with a warning or, with `#opt:strict`, an error.
     fn process_colon_assignment(
         &mut self,
         frame: &mut SourceFrame<'_>,
@@ -288,7 +288,7 @@ impl Loader<'_> {
         let mut is_error = frame.strict;
         let mut warns = true;
         if caseless::eq(split.name, b"RunBenchmarks") {
-            // The old default configuration was written like this.
+            // The old default configuration contains this line.
             warns = frame.strict;
             if !frame.strict {
                 frame.warn_colon = false;
@@ -354,7 +354,7 @@ impl Loader<'_> {
     }
 }
 
-/// Returns advice about a line without operator.
+/// Returns a hint about a line without operator.
 fn missing_operator_hint(text: &[u8]) -> String {
     let word = text.split(|&b| is_space(b)).next().unwrap_or_default();
     let is = |known: &str| caseless::eq(word, known.as_bytes());
@@ -373,7 +373,7 @@ fn missing_operator_hint(text: &[u8]) -> String {
     "expected '=', '+=' or '@=' after the name".into()
 }
 
-/// Returns advice about an invalid name.
+/// Returns a hint about an invalid name.
 fn bad_name_hint(name: &[u8]) -> &'static str {
     match name {
         [.., b'+'] => "a blank must stand before '+='",

@@ -14,7 +14,7 @@ pub(crate) enum PrintfConversion {
     String,
 }
 
-/// A format taken apart.
+/// A parsed format.
 #[derive(Clone, Debug)]
 pub(crate) struct PrintfFormat {
     text_before: Vec<u8>,
@@ -24,7 +24,7 @@ pub(crate) struct PrintfFormat {
     text_after: Vec<u8>,
 }
 
-/// The length modifier of an integer: how many of its bits are shown.
+/// Length modifier of an integer, which determines the number of bits shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LengthModifier {
     Char,
@@ -34,7 +34,7 @@ enum LengthModifier {
 }
 
 impl PrintfFormat {
-    /// Takes `text` apart; `None` if it is no format for that kind of value.
+    /// Parses `text`; `None` if it is not a valid format for that kind of value.
     pub(crate) fn parse(text: &[u8], wanted: PrintfConversion) -> Option<PrintfFormat> {
         let (before, conversion) = literal_until_conversion(text)?;
         let (spec, mut at) = ConversionSpec::parse(conversion);
@@ -50,7 +50,7 @@ impl PrintfFormat {
             _ => false,
         };
         let after = &conversion[at + 1..];
-        // A second conversion, of any known kind, makes the whole unsafe.
+        // A second conversion of any known kind makes the whole format unsafe.
         let mut rest = after;
         while let Some((_, next)) = literal_until_conversion(rest) {
             let (_, mut at) = ConversionSpec::parse(next);
@@ -71,7 +71,7 @@ impl PrintfFormat {
         shown
     }
 
-    /// An integer, cut to the bits that the length modifier leaves.
+    /// Formats an integer, truncated to the bits of the length modifier.
     pub(crate) fn format_integer(&self, value: i64) -> Vec<u8> {
         let (signed, unsigned) = match self.length {
             LengthModifier::Char => (i64::from(value as i8), u64::from(value as u8)),
@@ -91,18 +91,18 @@ impl PrintfFormat {
         }
     }
 
-    /// A real.
+    /// Formats a real.
     pub(crate) fn format_real(&self, value: f64) -> Vec<u8> {
         self.surround(&self.spec.format_real(value, self.letter))
     }
 
-    /// A string.
+    /// Formats a string.
     pub(crate) fn format_string(&self, value: &[u8]) -> Vec<u8> {
         self.surround(&self.spec.format_string(value))
     }
 }
 
-/// The text before the first conversion, `%%` resolved, and what follows the percent sign.
+/// Returns the text before the first conversion, with `%%` resolved, and the text after the percent sign.
 fn literal_until_conversion(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut before = Vec::new();
     let mut at = 0;

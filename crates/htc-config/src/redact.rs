@@ -1,4 +1,4 @@
-//! Values that are secrets, and masks in their place.
+//! Recognizes secrets in values, and masks them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,7 +20,7 @@ const MASK: &[u8] = b"********";
 const SECRET_WORDS: [&str; 9] =
     ["PASSWORD", "PASSWD", "SECRET", "PASSPHRASE", "PRIVATE_KEY", "API_KEY", "ACCESS_KEY", "BEARER", "TOKEN"];
 
-/// Ends of names whose value only tells where or how, whatever else they say.
+/// Endings of names whose value is a location or an option and not a secret, whatever the rest of the name.
 const HARMLESS_ENDINGS: [&str; 22] = [
     "_FILE",
     "_FILES",
@@ -46,11 +46,11 @@ const HARMLESS_ENDINGS: [&str; 22] = [
     "_CACHE",
 ];
 
-/// Returns true if a parameter of that name holds a secret rather than a place where one is kept.
+/// Returns true if a parameter of that name contains a secret, rather than the location of one.
 pub fn is_secret_name(name: &[u8]) -> bool {
     let name = name.to_ascii_uppercase();
     let has = |word: &&str| name.windows(word.len()).any(|part| part == word.as_bytes());
-    // As parts of other words these are too short to tell anything; PWD by itself is the shell's working directory.
+    // Inside other words these are too short to be significant; PWD alone is the shell's working directory.
     let is_word = |word: &[u8]| [&b"PASS"[..], b"PWD", b"APIKEY"].contains(&word);
     let has_word = name != b"PWD" && name.split(|&b| b == b'_' || b == b'.').any(is_word);
     (has_word || SECRET_WORDS.iter().any(has))
@@ -62,8 +62,8 @@ pub fn is_masked(value: &[u8]) -> bool {
     value.contains_str(MASK)
 }
 
-/// Returns true if a value of that name is a secret: not a switch, and not one that the table of parameters knows as a number,
-/// a truth value or a path.
+/// Returns true if a value of that name is a secret: not a switch, and not a parameter that is a number, a
+/// boolean or a path in the table.
 fn is_secret_value(name: &[u8], value: &[u8]) -> bool {
     let is_switch = ["true", "false", ""].iter().any(|word| caseless::eq(word.as_bytes(), value));
     let plain = unqualified_name(name);
@@ -72,8 +72,8 @@ fn is_secret_value(name: &[u8], value: &[u8]) -> bool {
     !is_switch && !is_harmless && is_secret_name(name)
 }
 
-/// The value with secrets masked: all of it if the name says so, passwords in addresses, `password=` words and
-/// secrets of the environment in any.
+/// Masks the secrets in a value: the whole value if the name says so, otherwise passwords in URLs,
+/// `password=` words and secrets from the environment.
 pub fn mask_value<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
     if is_secret_value(name, value) {
         return Cow::Borrowed(MASK);
@@ -85,7 +85,8 @@ pub fn mask_value<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
     text
 }
 
-/// The parts of any text that are secrets by what stands before them, in order and apart from each other.
+/// Ranges of secrets in any text, recognized by the text before them. The ranges are in order and do not
+/// overlap.
 fn secret_ranges(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let until = |start: usize, ends: &[u8]| {
@@ -138,7 +139,7 @@ fn secret_ranges(text: &[u8]) -> Vec<Range<usize>> {
 pub struct KnownSecrets(Vec<BString>);
 
 impl KnownSecrets {
-    /// Shorter values stand in too many words to be looked for.
+    /// Minimum length of a secret that is searched for; shorter ones occur in too many words.
     const MIN_SECRET_LENGTH: usize = 3;
 
     /// Adds the secrets of a configuration: raw and expanded, whole and by lines.
@@ -188,7 +189,7 @@ impl KnownSecrets {
         self.0.sort_by_key(|known| std::cmp::Reverse(known.len()));
     }
 
-    /// A text without them.
+    /// Returns a text without the secrets.
     pub fn remove_secrets(&self, text: &[u8]) -> BString {
         let mut text = mask_value(b"", text).into_owned();
         for secret in self.0.iter().filter(|secret| !MASK.contains_str(secret)) {
@@ -203,7 +204,7 @@ impl KnownSecrets {
         *text = self.remove_secrets(text.as_bytes()).to_str_lossy().into_owned();
     }
 
-    /// A finding without them; `text` is what its source holds.
+    /// Removes the secrets from a finding; `text` is the contents of its source.
     pub fn redact_finding(&self, finding: &mut Finding, text: Option<&[u8]>) {
         if is_secret_name(&finding.name) {
             finding.message =
@@ -221,14 +222,15 @@ impl KnownSecrets {
             };
             spot.text = text.split(|&b| b == b'\n').nth(line).unwrap_or_default().into();
             for secret in self.0.iter().filter(|secret| !MASK.contains_str(secret)) {
-                // As long as before, so that places stay.
+                // The length is kept, so that places stay valid.
                 spot.text = spot.text.replace(secret, "*".repeat(secret.len())).into();
             }
         }
     }
 }
 
-/// Masks every secret that an attempt left: nothing that is asked of it afterwards knows any.
+/// Masks every secret in the result of reading a configuration, so that nothing derived from it can contain
+/// one.
 pub fn redact_attempt(attempt: &mut LoadAttempt, world: &dyn World) {
     let mut secrets = KnownSecrets::default();
     secrets.learn_from_config(&attempt.config, world);
@@ -251,7 +253,7 @@ pub fn redact_attempt(attempt: &mut LoadAttempt, world: &dyn World) {
     }
     let config = &mut attempt.config;
     config.set.rewrite_values(&|name, raw, is_template| match is_template {
-        // Arguments of templates were expanded when they were put in.
+        // Arguments of templates were expanded when they were inserted.
         true => secrets.remove_secrets(&mask_value(name, raw)),
         false => mask_value(name, raw).into_owned().into(),
     });
@@ -264,7 +266,8 @@ pub fn redact_attempt(attempt: &mut LoadAttempt, world: &dyn World) {
     }
 }
 
-/// The text of a source, or one line of it, with a star for each character of a secret, so that places stay.
+/// The text of a source, or one line of it, with a star for each character of a secret, so that places stay
+/// valid.
 fn redact_source_text(text: &[u8]) -> Vec<u8> {
     let mut out = text.to_vec();
     for range in secret_ranges(text) {

@@ -1,4 +1,4 @@
-//! Settings omitted from a dump so that it reloads identically.
+//! Selects the settings of a dump so that reading it back gives the same configuration.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,14 +12,15 @@ use crate::{CommandPolicy, Config, LoadOptions, LookupContext, defaults, stateme
 use htc_base::text::caseless;
 use htc_base::world::World;
 
-/// Returns true if a row sets what holds anyway. Reading would not keep it, as no source does that says so at once; it is here
-/// since something else was said before.
+/// Returns true if a row sets a value equal to its default. Reading the dump would not store the setting,
+/// since no such setting is stored unless an earlier one has another value.
 pub fn is_redundant_default(row: &ParameterRow<'_>) -> bool {
     matches!(row.kind, RowKind::Set(entry) if entry.current.matches_default && defaults::find(&row.name).is_some())
 }
 
-/// Returns true if a parameter names sources or templates that are read after the source that sets it. Settings of the program's
-/// own (`TOOL.LOCAL_CONFIG_FILE`) do as well; a template that is said not to be used brings nothing in.
+/// Returns true if a parameter names sources or templates that are read after the source that sets it.
+/// Settings with the program's own prefix (`TOOL.LOCAL_CONFIG_FILE`) count too; a disabled AUTO_USE template
+/// does not.
 fn is_source_parameter(row: &ParameterRow<'_>, who: &LookupContext) -> bool {
     let is_own =
         |prefix: &[u8]| [&who.subsystem, &who.local_name].iter().any(|own| caseless::eq(own, prefix));
@@ -41,25 +42,26 @@ fn has_user_file(config: &Config, world: &dyn World) -> bool {
     file.is_some_and(|file| config.local_sources.contains(&file))
 }
 
-/// A line of a configuration that is written whole.
+/// A line of a dump.
 #[derive(Clone, Copy, Debug)]
 pub enum DumpLine<'r, 'c> {
     /// The statement of a row.
     Statement(&'r ParameterRow<'c>),
-    /// A remark that what this row would bring in stands here already: read again it would add to it.
+    /// A comment that the sources or templates of this row are already included; reading them again would
+    /// change values.
     AlreadyIncluded(&'r ParameterRow<'c>),
 }
 
-/// A whole configuration that reads back.
+/// A dump that reads back as the same configuration.
 #[derive(Clone, Debug)]
 pub struct RoundTripDump<'r, 'c> {
     /// Its lines.
     pub lines: Vec<DumpLine<'r, 'c>>,
-    /// True if USER_CONFIG_FILE has to be emptied at the end, since what it brings in stands here already.
+    /// True if USER_CONFIG_FILE has to be set to empty at the end, since the user's file is already included.
     pub disables_user_file: bool,
 }
 
-/// What is to be written of all rows that are set, so that reading it gives them again.
+/// Builds a dump of all rows that are set, so that reading it gives the same values.
 pub fn build_dump<'r, 'c>(
     config: &Config,
     rows: &[&'r ParameterRow<'c>],
@@ -78,8 +80,9 @@ pub fn build_dump<'r, 'c>(
     }
 }
 
-/// Returns true if the statements of all rows, read as the root file, give those rows again. The sources that they name are read
-/// once more then, and may add to values that are complete here, or go over what came behind them.
+/// Returns true if the statements of all rows, read as the root file, give the same rows. The sources that
+/// they name are then read once more, and may add to values that are already complete, or override settings
+/// that came after them.
 fn reads_back_same(
     config: &Config,
     rows: &[&ParameterRow<'_>],
@@ -88,7 +91,7 @@ fn reads_back_same(
     world: &dyn World,
 ) -> bool {
     let rows = || rows.iter().filter(|row| !is_redundant_default(row));
-    // The user's own file is read last, whoever wrote the root file.
+    // The user's own file is read last, whatever file is the root.
     let has_sources =
         || !config.local_sources.is_empty() || rows().any(|row| is_source_parameter(row, &config.context));
     if config.root.is_none() || !has_sources() {

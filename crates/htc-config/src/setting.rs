@@ -1,19 +1,19 @@
-//! A value with where it comes from.
+//! A value with its origin.
 
 use std::fmt;
 
 use bstr::BString;
 
-/// Place of a value.
+/// Place that sets a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingOrigin {
-    /// The parameter's name as it was found, prefix included (`STARTD.START`, `SLOT_TYPE_1_START`).
+    /// The parameter's name as it was found, with its prefix (`STARTD.START`, `SLOT_TYPE_1_START`).
     pub name: BString,
-    /// The file, command or `<Default>`, `<Detected>`, `<Environment>`, `<Over>`.
+    /// The file or command, or `<Default>`, `<Detected>`, `<Environment>`, `<Over>`.
     pub source: BString,
     /// The line as the reference counts.
     pub line: Option<u32>,
-    /// The template behind it: `CATEGORY:NAME+K`.
+    /// The template that sets it: `CATEGORY:NAME+K`.
     pub template: Option<BString>,
 }
 
@@ -23,13 +23,13 @@ impl SettingOrigin {
         self.source == "<Default>"
     }
 
-    /// The place for whoever is to look there; what options of a program set came by its command line.
+    /// Describes the place for users: `<Over>` is the command line.
     pub fn describe(&self) -> String {
         self.to_string().replace("<Over>", "command line")
     }
 }
 
-/// `FILE, line N, use CATEGORY:NAME+K`, as the reference writes it.
+/// Prints `FILE, line N, use CATEGORY:NAME+K`, as the reference does.
 impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.source)?;
@@ -43,7 +43,7 @@ impl fmt::Display for SettingOrigin {
     }
 }
 
-/// A value with its story.
+/// A value with its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting<T> {
     /// The value.
@@ -55,7 +55,7 @@ pub struct Setting<T> {
 }
 
 impl<T> Setting<T> {
-    /// The same setting with another value.
+    /// Returns the same setting with another value.
     pub fn map_value<U>(self, then: impl FnOnce(T) -> U) -> Setting<U> {
         Setting { value: then(self.value), origin: self.origin, raw: self.raw }
     }

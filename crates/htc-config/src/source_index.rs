@@ -7,12 +7,12 @@ use crate::lines::LogicalLines;
 #[derive(Clone, Debug)]
 pub struct SourceIndex {
     newlines: Vec<u32>,
-    /// Offsets of lines with `if` or `endif`, with the number of `if`s that are open after each.
+    /// Offsets of `if` and `endif` lines, each with the number of open `if`s after it.
     conditions: Vec<(u32, u32)>,
 }
 
 impl SourceIndex {
-    /// Reads a text once.
+    /// Indexes a text.
     pub fn new(text: &[u8]) -> Self {
         let mut conditions = Vec::new();
         let mut open = 0u32;
@@ -32,12 +32,12 @@ impl SourceIndex {
         SourceIndex { newlines: memchr::memchr_iter(b'\n', text).map(|at| at as u32).collect(), conditions }
     }
 
-    /// The number of the line that holds an offset, from 1.
+    /// The number of the line at an offset, from 1.
     pub(super) fn line_number(&self, offset: usize) -> u32 {
         self.newlines.partition_point(|&newline| (newline as usize) < offset) as u32 + 1
     }
 
-    /// Returns the number of `if`s that are open at the beginning of the line at an offset.
+    /// Returns the number of open `if`s at the beginning of the line at an offset.
     pub fn if_depth(&self, offset: u32) -> u32 {
         let before = self.conditions.partition_point(|&(start, _)| start < offset);
         before.checked_sub(1).map_or(0, |at| self.conditions[at].1)

@@ -1,4 +1,4 @@
-//! From a part of a raw value back to the line and column of the file it was written in.
+//! Maps a part of a raw value back to the line and column of the file.
 
 use bstr::{BString, ByteSlice};
 
@@ -8,7 +8,7 @@ use crate::macro_set::{ConfigSource, Definition, SourceId};
 use crate::statement::{self, StatementOperator};
 use htc_base::text::Span;
 
-/// A place in a source as people read it.
+/// A place in a source, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
     /// The source.
@@ -19,12 +19,12 @@ pub struct SourceLocation {
     pub line: u32,
     /// Its text.
     pub text: BString,
-    /// The place within it.
+    /// The place within that line.
     pub span: Span,
 }
 
-/// The place of a part of a definition's raw value; of the statement where the part cannot be found in it (templates,
-/// values that took in an older one). `None` for definitions that stand in no file.
+/// The place of a part of a definition's raw value, or of the statement if the part does not appear in it
+/// (templates, values that include an older one). `None` for definitions that are not in a file.
 pub fn locate_definition(
     source: &ConfigSource,
     index: &SourceIndex,
@@ -49,7 +49,7 @@ pub fn locate_definition(
     })
 }
 
-/// The range within the text that begins with the definition's statement.
+/// The range within a text that begins with the definition's statement.
 fn find_span(text: &[u8], definition: &Definition, part: Option<(usize, usize)>) -> Span {
     let mut lines = LogicalLines::new(text);
     let Some(first) = lines.next_line() else {
@@ -79,7 +79,7 @@ fn find_span(text: &[u8], definition: &Definition, part: Option<(usize, usize)>)
         }
         return name;
     }
-    // With `+=` the value stands at the end of the raw text; with references to itself perhaps nowhere.
+    // With `+=` the value is at the end of the raw text; with references to itself it may not appear at all.
     let raw = &definition.raw;
     let Some(before) = raw.len().checked_sub(split.value.len()).filter(|_| raw.ends_with(split.value)) else {
         let wanted = raw.get(from..to).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One source while it is read, and places in it.
+//! State while one source is read, and places in it.
 
 use bstr::BString;
 
@@ -10,13 +10,13 @@ use crate::loader::{LoadFailure, Loader};
 use crate::macro_set::{DefinitionPlace, SourceId};
 use htc_base::text::Span;
 
-/// One source while it is read.
+/// State while one source is read.
 pub(super) struct SourceFrame<'t> {
     pub(super) source: SourceId,
     pub(super) text: &'t [u8],
     pub(super) depth: u32,
     pub(super) ifs: IfStack,
-    /// The `if` lines that are open, kept for the story.
+    /// The open `if` lines, for messages.
     pub(super) conditions: Vec<(BString, u32)>,
     pub(super) strict: bool,
     pub(super) warn_colon: bool,
@@ -29,7 +29,7 @@ impl SourceFrame<'_> {
 }
 
 impl Loader<'_> {
-    /// Expands a piece of a statement; an expansion without end stops reading.
+    /// Expands a part of a statement; an expansion that does not end stops reading.
     pub(super) fn expand_in_frame(
         &mut self,
         frame: &SourceFrame<'_>,

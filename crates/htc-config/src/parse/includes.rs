@@ -1,4 +1,4 @@
-//! `include`: a source, or what a command prints, read in place of the statement.
+//! `include`: a file, or the output of a command, is read in place of the statement.
 
 use bstr::{BStr, BString};
 
@@ -8,16 +8,16 @@ use crate::parse::frame::SourceFrame;
 use crate::statement::{self, IncludeOptions, SplitLine};
 use htc_base::text::space::trim_end;
 
-/// Maximum number of sources of one configuration. The reference bounds only the depth, so that a dozen files that
-/// include each other many times keep it busy for ever.
+/// Maximum number of sources of one configuration. The reference limits only the depth, so a dozen files that
+/// include each other many times keep it busy forever.
 const MAX_SOURCES: usize = 20_000;
 
-/// An `include` whose words are read.
+/// A parsed `include` statement.
 struct IncludeStatement<'a> {
     options: IncludeOptions<'a>,
     /// Expanded name of the source.
     target: BString,
-    /// The file that a command's output goes to first, expanded.
+    /// Expanded name of the file in which a command's output is stored first.
     into: Option<BString>,
 }
 
@@ -66,7 +66,7 @@ impl Loader<'_> {
         })
     }
 
-    /// A line of the log about the statement itself.
+    /// Adds an error line about the statement itself.
     fn report_include_error(&mut self, frame: &SourceFrame<'_>, line: &LogicalLine<'_>, what: &str) {
         let name = self.source_name(frame.source);
         self.push_error_line(format!("Config source Error \"{name}\", Line {}{what}", line.line));
@@ -103,7 +103,8 @@ impl Loader<'_> {
         Ok(IncludeStatement { options, target, into })
     }
 
-    /// Reads the source that is included, if it can be had. `inner_line` is the line that its reading got to.
+    /// Reads the included source, if it can be opened. `inner_line` is set to the last line that was read
+    /// from it.
     fn read_included_source(
         &mut self,
         include: &IncludeStatement<'_>,
@@ -141,7 +142,7 @@ impl Loader<'_> {
     }
 }
 
-/// Returns true if the last character is the one that makes a command of a source.
+/// Returns true if the last character makes the source a command.
 fn ends_in_pipe(name: &[u8]) -> bool {
     trim_end(name).last() == Some(&b'|')
 }

@@ -1,4 +1,4 @@
-//! `use CATEGORY : NAME`: the statements of templates (`config.cpp`, `read_meta_config`).
+//! `use CATEGORY : NAME`: executes the statements of templates (`config.cpp`, `read_meta_config`).
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub(crate) struct TemplateUse {
     pub depth: u32,
 }
 
-/// A value of several lines whose end has not come yet.
+/// A value of several lines whose end has not been read yet.
 struct TemplateBlock<'t> {
     name: &'t [u8],
     tag: &'t [u8],
@@ -39,7 +39,7 @@ impl Loader<'_> {
     ) -> Result<(), LoadFailure> {
         let after = trim_start(&text[split.name.len()..]);
         let between = &text[split.name.len()..split.operator_at];
-        // Without a blank before the colon the reference's category runs to the end of the line.
+        // If there is no blank before the colon, the reference's category extends to the end of the line.
         let category = match () {
             () if split.words.is_empty() => &b""[..],
             () if between.last().is_some_and(|&b| is_space(b)) => split.words,
@@ -68,7 +68,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The templates of one `use` (`config.cpp`, `read_meta_config`).
+    /// Applies the templates of one `use` (`config.cpp`, `read_meta_config`).
     fn apply_templates(
         &mut self,
         category: &BStr,
@@ -92,7 +92,7 @@ impl Loader<'_> {
                     rest = after;
                     found
                 }
-                // Only commas and blanks are left: the reference applies the name before once more.
+                // Only commas and blanks are left: the reference applies the previous template again.
                 None => match last.take() {
                     Some(found) if rest.contains(&b',') => {
                         rest = b"";
@@ -155,7 +155,7 @@ impl Loader<'_> {
         })
     }
 
-    /// The statements of a template (`config.cpp`, `Parse_config_string`).
+    /// Executes the statements of a template (`config.cpp`, `Parse_config_string`).
     pub(crate) fn process_template(
         &mut self,
         template: Template,
@@ -188,7 +188,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Returns true if a line is a statement that is carried out: no condition, nor in one that is false.
+    /// Returns true if a line is a statement to execute: not an `if` line, and not inside a false `if`.
     fn is_active_statement(&mut self, line: &[u8], ifs: &mut IfStack) -> Result<bool, TemplateFailure> {
         let mut messages = Vec::new();
         let source = MacroSetLookup { set: &self.set, context: &self.context, world: self.world };
@@ -201,7 +201,7 @@ impl Loader<'_> {
         }
     }
 
-    /// One statement; the block that it begins.
+    /// Executes one statement; returns the block that it begins.
     fn process_template_statement<'t>(
         &mut self,
         line: &'t [u8],
@@ -216,7 +216,7 @@ impl Loader<'_> {
             return Err(TemplateFailure::AlreadyReported);
         }
         if operator == Some(StatementOperator::Colon) && caseless::eq(name, b"warning") {
-            // The statement is carried out, too.
+            // The statement is executed, too.
             let shown = self.expand(text).unwrap_or_else(|_| text.into());
             self.warn(format!(" Warning : {shown}"));
         }
@@ -252,7 +252,7 @@ impl Loader<'_> {
     }
 }
 
-/// The template of a category that is nearest to a name.
+/// The template of a category whose name is most similar.
 fn nearest_template(category: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let names = template::all().filter(|template| template.category() == category).map(Template::name);
     htc_base::text::similar_names::nearest(name, names).map(<[u8]>::to_vec)
