@@ -42,7 +42,7 @@ pub struct LoadOptions {
     /// True if the user's own file (`~/.condor/user_config`) is read.
     pub user_file: bool,
     /// True if reading continues after errors that stop daemons, so that all errors are found. See
-    /// [`LoadAttempt::skipped_errors`](crate::LoadAttempt) and [`Config::unread_sources`](crate::Config).
+    /// [`LoadAttempt::skipped_errors`](crate::load::LoadAttempt) and [`Config::unread_sources`](crate::Config).
     pub continue_after_errors: bool,
 }
 

@@ -21,10 +21,10 @@ use htc_classad::regex::{Regex, RegexOptions};
 mod finalize;
 mod special_values;
 
-/// The largest source that is read; offsets are 32 bits wide, and nobody wrote more by hand.
+/// Maximum size of a source; offsets have 32 bits.
 const MAX_SOURCE_BYTES: u64 = 1 << 30;
 
-/// A source that was opened: its number and text, and how it ended where it is a command.
+/// An opened source: its number and text, and the exit of a command.
 pub(crate) struct OpenedSource {
     source: SourceId,
     text: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct OpenedSource {
 }
 
 impl Loader<'_> {
-    /// Reads everything.
+    /// Reads all sources.
     pub(crate) fn read_all_sources(&mut self) -> Result<(), LoadFailure> {
         let options = self.options;
         let root = self.find_root()?;
@@ -83,7 +83,7 @@ impl Loader<'_> {
         self.read_tool_settings()
     }
 
-    /// The files that LOCAL_CONFIG_DIR and LOCAL_CONFIG_FILE name.
+    /// Reads the files named by LOCAL_CONFIG_DIR and LOCAL_CONFIG_FILE.
     fn read_local_sources(&mut self, only_env: bool) -> Result<(), LoadFailure> {
         let directories = self.expanded_value("LOCAL_CONFIG_DIR")?;
         if let Some(directories) = directories.as_ref().filter(|_| !only_env) {
@@ -97,7 +97,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// An expanded value, as `param()` reads it; nothing if it is empty.
+    /// An expanded value, as `param()` reads it, or `None` if it is empty.
     pub(crate) fn expanded_value(&mut self, name: &str) -> Result<Option<BString>, LoadFailure> {
         let source = self.macro_source();
         let reading = self.set.set_lookup_purpose(LookupPurpose::Parameter);
@@ -120,8 +120,8 @@ impl Loader<'_> {
         }
     }
 
-    /// The directory of the root file, absolute where that is asked for. CONDOR_CONFIG is taken as it is, as the
-    /// reference does.
+    /// The directory of the root file, made absolute if the options ask for it. CONDOR_CONFIG is used as it
+    /// is, as in the reference.
     fn absolute_root_directory(&self, directory: &[u8]) -> BString {
         if !self.options.absolute_root || self.options.file.is_none() || directory.starts_with(b"/") {
             return directory.into();
@@ -132,8 +132,7 @@ impl Loader<'_> {
         joined.strip_suffix(b"/").unwrap_or(&joined).into()
     }
 
-    /// The root file (`find_file`): the option, else CONDOR_CONFIG, else the usual places.
-    /// Why a name in CONDOR_CONFIG is that of no root, in the reference's words.
+    /// Explains why CONDOR_CONFIG does not name a root file: the kind of source, and the reference's message.
     fn explain_invalid_root(&self, file: &BString) -> Option<(&'static str, String)> {
         match self.world.stat(bytes_to_path(file)) {
             Ok(status) if status.kind == FileKind::Directory => {
@@ -150,6 +149,7 @@ impl Loader<'_> {
         }
     }
 
+    /// Returns the root file (`find_file`): the option, else CONDOR_CONFIG, else the usual places.
     fn find_root(&mut self) -> Result<Option<BString>, LoadFailure> {
         if let Some(file) = &self.options.file {
             self.refuse_directory(file)?;
@@ -190,8 +190,8 @@ impl Loader<'_> {
         Err(LoadFailure::new(0))
     }
 
-    /// A directory that was named in the place of a file, in the words about CONDOR_CONFIG. The tool's `-root-config`
-    /// reads it as nothing.
+    /// Refuses a directory in place of a file, with the reference's message about CONDOR_CONFIG. The tool's
+    /// `-root-config` accepts a directory as an empty file.
     fn refuse_directory(&mut self, file: &Path) -> Result<(), LoadFailure> {
         let is_directory = self.world.stat(file).is_ok_and(|status| status.kind == FileKind::Directory);
         if self.options.absolute_root && is_directory {
@@ -202,7 +202,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The first letter decides, else a truth value (`param_boolean_crufty`).
+    /// Returns REQUIRE_LOCAL_CONFIG_FILE: the first letter decides, else the boolean value
+    /// (`param_boolean_crufty`).
     fn requires_local_files(&mut self) -> Result<bool, LoadFailure> {
         let name = "REQUIRE_LOCAL_CONFIG_FILE";
         Ok(match self.expanded_value(name)?.and_then(|value| value.first().copied()) {
@@ -212,7 +213,7 @@ impl Loader<'_> {
         })
     }
 
-    /// One source on its own (`process_config_source`).
+    /// Reads one source (`process_config_source`).
     fn read_config_source(
         &mut self,
         name: &BStr,
@@ -223,7 +224,7 @@ impl Loader<'_> {
         let opened = self.open_file_or_command(name, false, None);
         if opened.is_err() && SourceTarget::new(name, false).command.is_none() {
             let why = std::mem::take(&mut self.stale_reason);
-            // The reference looks whether it can be read before it counts as a source.
+            // The reference checks whether a file can be read before it counts as a source.
             self.set.remove_last_source();
             if !required {
                 return Ok(());
@@ -274,7 +275,7 @@ impl Loader<'_> {
         })
     }
 
-    /// Reads a file; a directory reads as nothing.
+    /// Reads a file; a directory counts as an empty file.
     fn read_text(&self, name: &BStr) -> Result<Vec<u8>, String> {
         let is_root = self.root.as_ref().is_some_and(|root| root == name);
         if let Some(text) = self.options.root_text.as_ref().filter(|_| is_root) {
@@ -332,7 +333,7 @@ impl Loader<'_> {
         Ok(OpenedSource { source, text, exit })
     }
 
-    /// Notes a command that is passed over.
+    /// Records a command that is skipped.
     fn record_skipped_command(&mut self, line: &BString, from: Option<(SourceId, u32)>) {
         if self.options.commands == CommandPolicy::Skipped {
             let (name, reason) = (line.clone(), "commands are not run".to_owned());
@@ -351,7 +352,8 @@ impl Loader<'_> {
             .map(|opened| (opened.source, opened.text))
     }
 
-    /// Opens the file of `include command into FILE`, made from the command's output if it cannot be opened.
+    /// Opens the file of `include command into FILE`, or creates it from the command's output if it cannot be
+    /// opened.
     pub(crate) fn open_command_output_file(
         &mut self,
         target: &BString,
@@ -369,7 +371,7 @@ impl Loader<'_> {
             Some(_) if !ends_in_pipe(from.shown.as_ref()) => {
                 return Err("not a valid command, | must be at the end\n".into());
             }
-            // Nothing came of it that could be kept in the file.
+            // A skipped command has no output to store in the file.
             Some(line) if self.options.commands == CommandPolicy::Skipped => {
                 self.record_skipped_command(line, included_from);
                 let source = self.set.add_source(ConfigSource {
@@ -394,7 +396,7 @@ impl Loader<'_> {
         };
         let written = self.world.write_file(bytes_to_path(into), &text);
         written.map_err(|_| BString::from(format!("can't open '{into}' for write")))?;
-        // The file that was just written counts as a source, though it is told of as the one behind it.
+        // The file that was just written counts as a source, although messages name the command.
         let cache = ConfigSource { name: into.clone(), kind: SourceKind::File, included_from, text: None };
         self.set.add_source(cache);
         let source =
@@ -403,7 +405,7 @@ impl Loader<'_> {
         Ok((source, text))
     }
 
-    /// All files of the directories of a list (`process_directory`).
+    /// Reads all files of the directories of a list (`process_directory`).
     fn read_config_directories(&mut self, directories: &BStr) -> Result<(), LoadFailure> {
         let required = self.requires_local_files()?;
         for directory in list::split(directories) {
@@ -415,7 +417,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The files of a directory that are configuration, in the order in which they are read.
+    /// The configuration files of a directory, in the order in which they are read.
     fn config_files_in(&mut self, directory: &BStr) -> Result<Vec<BString>, LoadFailure> {
         let name = "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP";
         let exclude = match self.expanded_value(name)? {
@@ -453,7 +455,7 @@ impl Loader<'_> {
         Ok(files)
     }
 
-    /// The sources of LOCAL_CONFIG_FILE (`process_locals`), which may change it.
+    /// Reads the sources of LOCAL_CONFIG_FILE (`process_locals`), which may change the list.
     fn read_local_files(&mut self) -> Result<(), LoadFailure> {
         let required = self.requires_local_files()?;
         let Some(mut value) = self.expanded_value("LOCAL_CONFIG_FILE")? else {
@@ -485,7 +487,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The user's own file; daemons that can switch users have none.
+    /// Reads the user's own file; daemons that can switch users have none.
     fn read_user_file(&mut self) -> Result<(), LoadFailure> {
         let Some(name) = self.expanded_value("USER_CONFIG_FILE")? else {
             return Ok(());
@@ -501,7 +503,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// `_CONDOR_NAME` variables. Names are not checked; the value's `$(NAME)` is the value so far.
+    /// Reads `_CONDOR_NAME` variables. Names are not checked; `$(NAME)` in a value is the value so far.
     fn read_environment(&mut self) {
         for (name, value) in self.world.environment() {
             let (name, value) = (name.into_vec(), value.into_vec());
@@ -515,7 +517,8 @@ impl Loader<'_> {
                 continue;
             }
             let value = htc_base::text::space::trim_start(&value);
-            // Self references are put in only where there is something to put in; without end they stay, too.
+            // Self references are expanded only if the name already has a value; if the expansion does not
+            // end, they are kept.
             let is_new =
                 self.set.find_exact(name).is_none() && self.set.detected.find(name, self.world).is_none();
             if is_new
@@ -526,7 +529,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Settings made by `condor_config_val -set` (`process_persistent_configs`).
+    /// Reads settings made by `condor_config_val -set` (`process_persistent_configs`).
     fn read_persistent_settings(&mut self) -> Result<(), LoadFailure> {
         self.read_flag("ENABLE_RUNTIME_CONFIG", false);
         if !self.read_flag("ENABLE_PERSISTENT_CONFIG", false) {
@@ -555,7 +558,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// One file of persistent settings; it must be the user's own. The reference dies of any failure without a word.
+    /// Reads one file of persistent settings, which must belong to the user. The reference exits on any
+    /// failure without a message.
     fn read_persistent_file(&mut self, name: &BStr) -> Result<(), LoadFailure> {
         let silent =
             |why: String| LoadFailure::new(0).with_hint(format!("the persistent configuration {name} {why}"));
@@ -571,7 +575,7 @@ impl Loader<'_> {
     }
 }
 
-/// Bytes as a path.
+/// Converts bytes to a path.
 pub(crate) fn bytes_to_path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }

@@ -1,11 +1,11 @@
-//! One logical line taken apart: name, operator, value (`config.cpp`, `Parse_macros`).
+//! Splits one logical line into name, operator and value (`config.cpp`, `Parse_macros`).
 
 use htc_base::text::caseless;
 use htc_base::text::space::{is_space, trim, trim_end, trim_start};
 
 pub use crate::lines::{CommentMode, LogicalLine, LogicalLines};
 
-/// The operators between a name and its value.
+/// Operators between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementOperator {
     /// `=`
@@ -16,10 +16,10 @@ pub enum StatementOperator {
     Append {
         /// The character between `+` and `=`, one of `,;|&*`.
         separator: Option<u8>,
-        /// True if it stood there twice.
+        /// True if the character is doubled.
         doubled: bool,
     },
-    /// `@=`: the value follows on lines of its own.
+    /// `@=`: the value is on the following lines.
     Here,
 }
 
@@ -32,22 +32,22 @@ pub struct SplitLine<'a> {
     pub words: &'a [u8],
     /// The operator.
     pub operator: StatementOperator,
-    /// Everything behind it without leading white space.
+    /// The text after the operator, without leading white space.
     pub value: &'a [u8],
     /// Offset of the operator's first character in the line.
     pub operator_at: usize,
 }
 
-/// A line without one.
+/// A line without an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineWithoutOperator {
     /// `[section]`, which is ignored.
     Section,
-    /// An error. The offset is where an operator was expected.
+    /// An error, with the offset where an operator was expected.
     Missing(usize),
 }
 
-/// Takes a line apart. Blank lines, comments and the `if` family are no business of this function.
+/// Splits a line that is not blank, not a comment and not of the `if` family.
 pub fn split_line(line: &[u8]) -> Result<SplitLine<'_>, LineWithoutOperator> {
     let name_end = line.iter().position(|&b| is_space(b) || b == b'=' || b == b':');
     let Some(name_end) = name_end else {
@@ -59,7 +59,7 @@ pub fn split_line(line: &[u8]) -> Result<SplitLine<'_>, LineWithoutOperator> {
     let name = &line[..name_end];
     let mut at = name_end;
     if is_space(line[at]) {
-        // Whatever stands before the first of `= : @ +` is dropped without a word.
+        // Text before the first of `= : @ +` is dropped without a message.
         at = match line[at..].iter().position(|&b| matches!(b, b'=' | b':' | b'@' | b'+')) {
             Some(more) => at + more,
             None => return Err(LineWithoutOperator::Missing(trim_end(line).len())),
@@ -71,7 +71,7 @@ pub fn split_line(line: &[u8]) -> Result<SplitLine<'_>, LineWithoutOperator> {
     Ok(SplitLine { name, words, operator, value: trim_start(&line[at + length..]), operator_at })
 }
 
-/// The operator at the start of `text` and its length.
+/// The operator at the start of `text`, and its length.
 fn read_operator(text: &[u8]) -> Option<(StatementOperator, usize)> {
     match text.first()? {
         b'=' => Some((StatementOperator::Equal, 1)),
@@ -88,8 +88,8 @@ fn read_operator(text: &[u8]) -> Option<(StatementOperator, usize)> {
     }
 }
 
-/// Takes a line of a template apart (`config.cpp`, `Parse_config_string`): unlike in files the value may follow on the
-/// name without any operator, which is told as `None`. A line without value and operator is none.
+/// Splits a line of a template (`config.cpp`, `Parse_config_string`). Unlike in files, the value may follow
+/// the name without an operator, which is then `None`. A line with neither value nor operator is not valid.
 pub(crate) fn split_template_line(line: &[u8]) -> Option<(&[u8], Option<StatementOperator>, &[u8])> {
     let is_operator = |b: u8| matches!(b, b'=' | b':');
     let name_end = line.iter().position(|&b| is_space(b) || is_operator(b)).unwrap_or(line.len());
@@ -131,7 +131,7 @@ pub(crate) fn split_template_line(line: &[u8]) -> Option<(&[u8], Option<Statemen
     is_statement.then_some((name, found, value))
 }
 
-/// The words that a colon makes statements of.
+/// The words that form a statement with a colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementKeyword {
     /// `include : FILE`
@@ -144,8 +144,8 @@ pub enum StatementKeyword {
     Warning,
 }
 
-/// The keyword of a line whose operator is a colon. A leading `@` makes no difference; it hid the line from very old
-/// versions.
+/// The keyword of a line whose operator is a colon. A leading `@` makes no difference; it hid the line from
+/// very old versions.
 pub fn statement_keyword(split: &SplitLine<'_>) -> Option<StatementKeyword> {
     if split.operator != StatementOperator::Colon {
         return None;
@@ -167,11 +167,11 @@ pub struct IncludeOptions<'a> {
     pub if_exists: bool,
     /// `command` or `output`: the target is a command.
     pub command: bool,
-    /// `into FILE`: where the output is kept.
+    /// `into FILE`: the file in which the output is stored.
     pub into: Option<&'a [u8]>,
 }
 
-/// Reads the words after `include` (`parse_include_options`). The error says what more was expected, or nothing.
+/// Parses the words after `include` (`parse_include_options`). The error says what is missing, or is empty.
 pub fn parse_include_options(words: &[u8]) -> Result<IncludeOptions<'_>, &'static str> {
     let mut words = words.split(|&b| b == b' ' || b == b'\t').filter(|word| !word.is_empty());
     let mut options = IncludeOptions::default();
@@ -195,12 +195,12 @@ pub fn parse_include_options(words: &[u8]) -> Result<IncludeOptions<'_>, &'stati
     Ok(options)
 }
 
-/// Returns true if every character of a name is allowed and there is one (`is_valid_param_name`).
+/// Returns true if a name is not empty and all its characters are allowed (`is_valid_param_name`).
 pub fn is_valid_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|&byte| is_name_byte(byte))
 }
 
-/// Letters, digits, `_`, `.` and `/`.
+/// Returns true for letters, digits, `_`, `.` and `/`.
 pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/')
 }

@@ -1,15 +1,16 @@
-//! Definitions as statements that read back as they were.
+//! Writes definitions as statements that read back as the same values.
 //!
-//! The reference's own `-writeconfig` always ends its blocks with `@end` and puts values down as they are; a value that
-//! ends in a blank or a backslash, or a block with a line `@end`, does not come back.
+//! The reference's own `-writeconfig` always ends its blocks with `@end` and writes values as they are; a
+//! value that ends in a blank or a backslash, or a block with a line `@end`, does not read back correctly.
 
 use bstr::BString;
 
 use crate::statement;
 use htc_base::text::space::{is_space, trim};
 
-/// Appends the statement that gives `name` this raw value, newline included; false if no statement can: the name is none, or
-/// the value was never written in a file (a newline from the environment beside blanks or empty lines).
+/// Appends a statement that sets `name` to this raw value, including a newline. Returns false if there is no
+/// such statement: the name is not valid, or the value cannot be written in a file (it comes from the
+/// environment and has a newline next to blanks or empty lines).
 pub fn push_statement(name: &[u8], raw: &[u8], out: &mut Vec<u8>) -> bool {
     let is_keyword =
         [&b"if"[..], b"elif", b"else", b"endif"].iter().any(|word| name.eq_ignore_ascii_case(word));
@@ -29,8 +30,8 @@ pub fn push_statement(name: &[u8], raw: &[u8], out: &mut Vec<u8>) -> bool {
             return false;
         }
         if lines().any(|line| line.last() == Some(&b'\\')) {
-            // Nothing can stand behind a backslash at the end of a line but the next one. The default of a reference to
-            // the name itself can, which needs the name to be empty.
+            // A backslash at the end of a line continues it. It is written as the default of a reference to
+            // the name itself instead, which requires the name to be empty.
             out.extend_from_slice(name);
             out.extend_from_slice(b" =\n");
         }
@@ -58,11 +59,12 @@ pub fn push_statement(name: &[u8], raw: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// A line of a value. White space at its end is kept by an empty line that continues it.
+/// Appends a line of a value. White space at its end is preserved by continuing the line with an empty one.
 fn push_value_line(out: &mut Vec<u8>, name: &[u8], line: &[u8]) {
     match line.split_last() {
         Some((b'\\', before)) => {
-            // A dollar before the reference would make `$$(...)` of it, which is another thing: it goes within.
+            // A dollar before the reference would turn it into `$$(...)`, which has another meaning, so it
+            // goes inside the default.
             let dollars = before.iter().rev().take_while(|&&b| b == b'$').count();
             let (before, dollars) = before.split_at(before.len() - dollars);
             out.extend_from_slice(&[before, b"$(", name, b":", dollars, b"\\)"].concat());
@@ -73,7 +75,8 @@ fn push_value_line(out: &mut Vec<u8>, name: &[u8], line: &[u8]) {
     out.push(b'\n');
 }
 
-/// As `condor_config_val` shows a value: `@=end`, the lines trimmed and indented, empty ones dropped, `@end`; or `= value`.
+/// Formats a value as `condor_config_val` shows it: `@=end`, the lines trimmed and indented without empty
+/// ones, `@end`; or `= value`.
 pub fn format_assignment(value: &[u8], is_block: bool, indent: &str) -> BString {
     if !is_block {
         return [b"= ", value].concat().into();
@@ -84,7 +87,7 @@ pub fn format_assignment(value: &[u8], is_block: bool, indent: &str) -> BString 
     text
 }
 
-/// Each line behind a newline and an indent.
+/// Trims each line and puts a newline and an indent before it; empty lines are dropped.
 pub fn indent_lines(value: &[u8], indent: &str) -> BString {
     let mut text = BString::default();
     for line in value.split(|&b| b == b'\n') {

@@ -1,29 +1,29 @@
-//! The texts that the reference copies for its table, in order: what `-stats` tells the size of (`condor_config.cpp`,
-//! `_allocation_pool`; `config.cpp`, `insert_macro`).
+//! The texts that the reference copies for its table, in order. `-stats` reports their size
+//! (`condor_config.cpp`, `_allocation_pool`; `config.cpp`, `insert_macro`).
 
 use bstr::{BStr, BString};
 
 use crate::defaults;
 
-/// The texts. Each takes its length and a zero; empty ones are not copied.
+/// The copied texts. Each needs its length plus a zero byte; empty ones are not copied.
 #[derive(Clone, Debug, Default)]
 pub struct StringPool(Vec<BString>);
 
 impl StringPool {
-    /// A text that is copied.
+    /// Adds a copied text.
     pub(crate) fn push(&mut self, text: &[u8]) {
         if !text.is_empty() {
             self.0.push(text.into());
         }
     }
 
-    /// Gives the last text back.
+    /// Removes the last text.
     pub(crate) fn pop(&mut self) {
         self.0.pop();
     }
 
-    /// A new entry of the table: its name is copied unless it is spelled as in the table of defaults, its value unless
-    /// that is the default.
+    /// Adds the texts of a new entry of the table: its name is copied unless it is spelled as in the table of
+    /// defaults, its value unless it is the default.
     pub(crate) fn push_entry(&mut self, name: &[u8], value: &[u8], matches_default: bool) {
         let known = match memchr::memchr(b'.', name) {
             Some(_) => None,
@@ -37,7 +37,7 @@ impl StringPool {
         }
     }
 
-    /// The size of all.
+    /// Size of all texts, in bytes.
     pub fn total_bytes(&self) -> usize {
         self.0.iter().map(|text| text.len() + 1).sum()
     }

@@ -1,9 +1,9 @@
 //! Level of support of the reference's parameters and job attributes: one row for each name or family.
 //!
-//! Every parameter of the reference's table, every name that its daemons read beside it, and every attribute that startd,
-//! starter, shadow and router read of a job has a row; `tests/honoured.rs` holds the rows against what the code reads.
-//! A row is `NAME<tab>standing<tab>of<tab>pool<tab>idle`, sorted by
-//! name without case; in names `*` stands for any text and `#` for a number.
+//! There is a row for every parameter of the reference's table, for every other name that its daemons read,
+//! and for every job attribute that startd, starter, shadow and router read. `tests/honoured.rs` compares the
+//! rows with what the code reads. A row is `NAME<tab>standing<tab>of<tab>pool<tab>idle`; the rows are sorted
+//! by name without case. In names `*` stands for any text and `#` for a number.
 
 use htc_base::text::table::{
     compare_key, count_families, count_lines, family_line_numbers, line_starts, matches_family_pattern,
@@ -22,7 +22,7 @@ static ATTRIBUTE_STARTS: [u32; count_lines(include_bytes!("supported/attributes.
 static ATTRIBUTE_FAMILIES: [u32; count_families(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS)] =
     family_line_numbers(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS);
 
-/// A table: its text, where its lines begin, and which of them are of families.
+/// A table: its text, the offsets of its lines, and the indexes of lines that are families.
 type SupportTable = (&'static [u8], &'static [u32], &'static [u32]);
 static PARAMETER_TABLE: SupportTable = (PARAMETER_TEXT, &PARAMETER_STARTS, &PARAMETER_FAMILIES);
 static ATTRIBUTE_TABLE: SupportTable = (ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, &ATTRIBUTE_FAMILIES);
@@ -30,13 +30,13 @@ static ATTRIBUTE_TABLE: SupportTable = (ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, &ATTR
 /// Level of support of a parameter or attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SupportLevel {
-    /// It does what it does in a pool.
+    /// It has the same effect as in a pool.
     Supported,
-    /// It is for something that is not here: another daemon, the network, logs.
+    /// It has no effect here, since it is for another daemon, the network or logs.
     OutOfScope,
-    /// It is not done, of which a warning tells once; jobs run.
+    /// It is unsupported; jobs run, and one warning is printed.
     IgnoredWithWarning,
-    /// It is not done, and a job that it would change does not start.
+    /// It is unsupported, and a job that it would affect does not start.
     RefusesJob,
 }
 
@@ -51,18 +51,19 @@ impl SupportLevel {
     }
 }
 
-/// One row.
+/// A row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SupportEntry {
     /// The name, or the pattern of a family.
     pub name: &'static str,
     /// Level of support.
     pub level: SupportLevel,
-    /// Who reads it in a pool, parted by commas; of what is honoured `$()` where it is but expanded.
+    /// The daemons that read it in a pool, separated by commas; for a supported name, `$()` if it is only
+    /// expanded.
     pub readers: &'static str,
     /// Behaviour in a pool, worded to follow "would".
     pub pool_behavior: &'static str,
-    /// The value that asks for nothing.
+    /// The value that requests nothing.
     pub neutral_value: &'static str,
 }
 
@@ -72,7 +73,8 @@ impl SupportEntry {
         self.readers.split(',').any(|of| daemons.contains(&of))
     }
 
-    /// The row in words, for a parameter or attribute called `name`, or several parted by commas.
+    /// Describes the row for a parameter or attribute called `name`, or for several names separated by
+    /// commas.
     pub fn describe(&self, name: &str) -> String {
         let of = self.readers.split(',').next().unwrap_or_default();
         let then = match self.level {
@@ -84,8 +86,8 @@ impl SupportEntry {
     }
 }
 
-/// The row of a parameter: its own, else that of the longest pattern that it matches. What stands before a last dot does
-/// not count, nor the slot or slot type that the setting is for, unless such settings have a row of their own.
+/// The row of a parameter, or else of the longest pattern that matches it. A prefix up to the last dot is
+/// ignored, and so is the slot or slot type of the setting, unless such settings have a row of their own.
 pub fn find_parameter(name: &[u8]) -> Option<SupportEntry> {
     let name = unqualified_name(name);
     let find = |name: &[u8]| find_entry(PARAMETER_TABLE, name);
@@ -101,7 +103,7 @@ pub fn find_parameter(name: &[u8]) -> Option<SupportEntry> {
     })
 }
 
-/// The row of an attribute of jobs.
+/// The row of a job attribute.
 pub fn find_attribute(name: &[u8]) -> Option<SupportEntry> {
     find_entry(ATTRIBUTE_TABLE, name)
 }
@@ -111,12 +113,12 @@ pub fn parameter_entries() -> impl Iterator<Item = SupportEntry> {
     (0..PARAMETER_STARTS.len()).map(|index| parse_entry(PARAMETER_TEXT, &PARAMETER_STARTS, index))
 }
 
-/// The rows of attributes of jobs, by name.
+/// The rows of job attributes, by name.
 pub fn attribute_entries() -> impl Iterator<Item = SupportEntry> {
     (0..ATTRIBUTE_STARTS.len()).map(|index| parse_entry(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, index))
 }
 
-/// Those of them of which this becomes; each starter asks.
+/// The rows of job attributes with that level. Each starter calls this.
 pub fn attributes_with_level(standing: SupportLevel) -> impl Iterator<Item = SupportEntry> {
     let is = move |index: &usize| {
         table_row(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, *index).field(1) == standing.table_word()
@@ -124,7 +126,7 @@ pub fn attributes_with_level(standing: SupportLevel) -> impl Iterator<Item = Sup
     (0..ATTRIBUTE_STARTS.len()).filter(is).map(|index| parse_entry(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, index))
 }
 
-/// No name of a family is longer, whatever a site calls its slots, jobs and daemons.
+/// Maximum length of a name; a longer one is not looked up.
 const MAX_NAME_LENGTH: usize = 1024;
 
 fn find_entry((text, starts, families): SupportTable, name: &[u8]) -> Option<SupportEntry> {

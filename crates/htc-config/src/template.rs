@@ -1,4 +1,4 @@
-//! The templates behind `use CATEGORY : NAME(arguments)` (`param_meta_value`, param_info.cpp).
+//! The templates of `use CATEGORY : NAME(arguments)` (`param_meta_value`, param_info.cpp).
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ static TABLE_TEXT: &[u8] = include_bytes!("data/templates.tsv");
 static ROW_STARTS: [u32; count_lines(include_bytes!("data/templates.tsv"))] =
     line_starts(include_bytes!("data/templates.tsv"));
 
-/// One template of the table.
+/// A template of the table.
 #[derive(Clone, Copy)]
 pub struct Template {
     row: TableRow,
@@ -20,22 +20,22 @@ pub struct Template {
 }
 
 impl Template {
-    /// Its category in the table's spelling, such as `FEATURE`.
+    /// The category in the table's spelling, such as `FEATURE`.
     pub fn category(self) -> &'static [u8] {
         self.row.key()
     }
 
-    /// Its name in the table's spelling.
+    /// The name in the table's spelling.
     pub fn name(self) -> &'static [u8] {
         self.row.field(1)
     }
 
-    /// Its lines, arguments not yet put in.
+    /// The statements, with arguments not yet inserted.
     pub fn body(self) -> Cow<'static, [u8]> {
         unescape(self.row.field(2))
     }
 
-    /// Its place in the table.
+    /// Index in the table.
     pub fn index(self) -> u32 {
         self.index
     }
@@ -46,7 +46,7 @@ pub fn all() -> impl Iterator<Item = Template> {
     (0..ROW_STARTS.len()).filter_map(|index| by_index(index as u32))
 }
 
-/// The template at a place of the table.
+/// The template at an index of the table.
 pub fn by_index(index: u32) -> Option<Template> {
     ((index as usize) < ROW_STARTS.len())
         .then(|| Template { row: table_row(TABLE_TEXT, &ROW_STARTS, index as usize), index })
@@ -62,19 +62,19 @@ pub fn find(category: &[u8], name: &[u8]) -> Option<Template> {
     all().find(|template| caseless::eq(template.category(), category) && caseless::eq(template.name(), name))
 }
 
-/// One name of the right side of a `use` statement with its arguments.
+/// One template in a `use` statement, with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsedTemplate<'a> {
     /// The template's name as written.
     pub name: &'a [u8],
-    /// The text between the parentheses; empty without them.
+    /// The text between the parentheses; empty if there are none.
     pub arguments: &'a [u8],
-    /// True if a parenthesis was opened and never closed.
+    /// True if a parenthesis is not closed.
     pub unbalanced: bool,
 }
 
-/// Reads the next template name off the right side of a `use` statement and returns what is left
-/// (`config.cpp`, `MetaKnobAndArgs::init_from_string`). `None` when only blanks and commas are left.
+/// Parses the next template name on the right side of a `use` statement, and returns the rest of the text
+/// (`config.cpp`, `MetaKnobAndArgs::init_from_string`). `None` if only blanks and commas are left.
 pub fn next_used_template(text: &[u8]) -> Option<(UsedTemplate<'_>, &[u8])> {
     let is_blank = |byte: &u8| is_space(*byte);
     let start = text.iter().position(|byte| !is_blank(byte) && *byte != b',')?;
@@ -83,7 +83,7 @@ pub fn next_used_template(text: &[u8]) -> Option<(UsedTemplate<'_>, &[u8])> {
     let (name, rest) = text.split_at(end);
     let rest = trim_start(rest);
     if rest.first() != Some(&b'(') {
-        // A name that begins with a parenthesis is empty and would stop the reference's loop.
+        // An empty name ends the reference's loop, as before a parenthesis.
         return (!name.is_empty())
             .then_some((UsedTemplate { name, arguments: b"", unbalanced: false }, rest));
     }
@@ -95,12 +95,14 @@ pub fn next_used_template(text: &[u8]) -> Option<(UsedTemplate<'_>, &[u8])> {
             let found = UsedTemplate { name, arguments: &rest[1..close], unbalanced: false };
             Some((found, trim_start(&rest[close + 1..])))
         }
-        // The reference skips the parenthesis alone and reads on; arguments would come from beyond the text.
+        // The reference skips only the parenthesis and continues; it would read the arguments from beyond the
+        // text.
         _ => Some((UsedTemplate { name, arguments: b"", unbalanced: true }, trim_start(&rest[1..]))),
     }
 }
 
-/// Offset of the brace that closes the one at the start of `text`; parentheses and brackets nest, `depth` deep.
+/// Offset of the brace that closes the one at the start of `text`; parentheses and brackets are nested up to
+/// `depth` deep.
 fn closing_brace(text: &[u8], depth: u32) -> Option<usize> {
     let open = *text.first()?;
     let close = match open {
@@ -121,14 +123,15 @@ fn closing_brace(text: &[u8], depth: u32) -> Option<usize> {
     }
 }
 
-/// Maximum size of a body while arguments are inserted, in bytes; the reference has no limit (`T(2,$(2))` never ends).
+/// Maximum size of a body while arguments are inserted, in bytes; the reference has no limit (`T(2,$(2))`
+/// never ends).
 const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// The arguments of a template grew it beyond all bounds, or refer to themselves.
+/// The arguments of a template refer to themselves, or make the body too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndlessArguments;
 
-/// The body with every `$(n)` replaced (`config.cpp`, `expand_meta_args`).
+/// Replaces every `$(n)` in a body (`config.cpp`, `expand_meta_args`).
 pub fn insert_arguments(body: &[u8], arguments: &[u8]) -> Result<BString, EndlessArguments> {
     let mut text = body.to_vec();
     let mut replaced = 0u32;
@@ -143,12 +146,12 @@ pub fn insert_arguments(body: &[u8], arguments: &[u8]) -> Result<BString, Endles
     Ok(text.into())
 }
 
-/// Returns true if a body refers to arguments at all.
+/// Returns true if a body refers to arguments.
 pub fn has_arguments(body: &[u8]) -> bool {
     body.windows(3).any(|w| w.starts_with(b"$(") && w[2].is_ascii_digit())
 }
 
-/// One `$(n...)` found in a body.
+/// A `$(n...)` in a body.
 struct ArgumentReference {
     dollar: usize,
     end: usize,
@@ -157,7 +160,7 @@ struct ArgumentReference {
     asks_empty: bool,
     /// `#` or `+`
     includes_following: bool,
-    /// The default text's range.
+    /// Range of the default text.
     default: Option<(usize, usize)>,
 }
 
@@ -206,7 +209,8 @@ fn next_argument(text: &[u8]) -> Option<ArgumentReference> {
     }
 }
 
-/// The offset of the parenthesis that ends the reference whose body begins at `at`; `None` if it is none.
+/// Offset of the parenthesis that ends the reference whose body begins at `at`, or `None` if it is not a
+/// reference.
 fn argument_end(text: &[u8], mut at: usize) -> Option<usize> {
     let mut after_colon = false;
     loop {
@@ -229,7 +233,7 @@ fn argument_end(text: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the text that replaces one reference.
+/// Returns the text that replaces a reference.
 fn argument_value(text: &[u8], found: &ArgumentReference, arguments: &[u8]) -> Vec<u8> {
     let default = || found.default.map(|(start, end)| &text[start..end]);
     let number = usize::try_from(found.number).unwrap_or(usize::MAX);
@@ -262,7 +266,7 @@ fn argument_value(text: &[u8], found: &ArgumentReference, arguments: &[u8]) -> V
     }
 }
 
-/// The next non-empty item of a comma list, trimmed, and the text after it, its comma included.
+/// The next non-empty item of a comma-separated list, trimmed, and the text after it, including its comma.
 fn next_item(list: &[u8]) -> Option<(&[u8], &[u8])> {
     let start = list.iter().position(|&b| b != b',' && !is_space(b))?;
     let list = &list[start..];
@@ -270,7 +274,7 @@ fn next_item(list: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((trim(&list[..end]), &list[end..]))
 }
 
-/// The non-empty items of a comma list, trimmed.
+/// The non-empty items of a comma-separated list, trimmed.
 fn list_items(mut list: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (item, rest) = next_item(list)?;

@@ -1,7 +1,7 @@
-//! Unsupported settings of a configuration, by the table of [`supported`].
+//! Unsupported settings of a configuration, according to the table of [`supported`].
 //!
-//! Only what people wrote themselves or have through a template counts, and only where it asks for something else than the defaults
-//! do.
+//! Only settings that people wrote themselves or get through a template count, and only if they differ from
+//! the defaults.
 
 use bstr::{BString, ByteSlice};
 
@@ -10,26 +10,26 @@ use crate::supported::{self, SupportEntry, SupportLevel};
 use crate::{ConfigView, MacroEntry};
 use htc_base::text::{caseless, unqualified_name};
 
-/// A parameter that is set and not done here.
+/// An unsupported parameter that is set.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsupportedSetting<'a> {
     /// The entry.
     pub entry: &'a MacroEntry,
-    /// Its row.
+    /// Its row in the table.
     pub row: SupportEntry,
 }
 
 /// Unsupported settings of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct UnsupportedSettings<'a> {
-    /// Settings that a pool follows and these programs do not.
+    /// Settings that a pool supports and these programs do not.
     pub unsupported: Vec<UnsupportedSetting<'a>>,
     /// Settings of daemons that these programs do not replace.
     pub out_of_scope: Vec<UnsupportedSetting<'a>>,
 }
 
 impl<'a> UnsupportedSettings<'a> {
-    /// Looks through the settings of a configuration.
+    /// Collects the unsupported settings of a configuration.
     pub fn collect(view: &ConfigView<'a>) -> Self {
         let mut found = UnsupportedSettings::default();
         for entry in view.macro_set().entries().filter(|entry| entry.current.is_from_site()) {
@@ -37,7 +37,7 @@ impl<'a> UnsupportedSettings<'a> {
             let setting = UnsupportedSetting { entry, row };
             match row.level {
                 SupportLevel::Supported => {}
-                // A template says much that nobody asked for.
+                // Templates set many parameters that the user did not ask for.
                 SupportLevel::OutOfScope if entry.current.is_user_written() => {
                     found.out_of_scope.push(setting)
                 }
@@ -53,8 +53,8 @@ impl<'a> UnsupportedSettings<'a> {
         found
     }
 
-    /// What a run in the place of `daemons` says when it begins: a line for each setting or family of settings that they
-    /// would heed, and how many there are of others.
+    /// Returns the warnings of a run in place of `daemons`: a line for each unsupported setting or family of
+    /// settings that these daemons read, and a summary of settings that are out of scope.
     pub fn warning_lines(&self, view: &ConfigView<'_>, daemons: &[&str]) -> Vec<String> {
         let mut families: Vec<(SupportEntry, Vec<&UnsupportedSetting<'_>>)> = Vec::new();
         for setting in self.unsupported.iter().filter(|setting| setting.row.is_read_by(daemons)) {
@@ -83,7 +83,7 @@ impl<'a> UnsupportedSettings<'a> {
     }
 }
 
-/// So many settings are named that are for what is not here.
+/// Maximum number of out-of-scope settings named in a warning.
 const MAX_NAMED_SETTINGS: usize = 5;
 
 /// Describes the settings of daemons that these programs do not replace.
@@ -106,7 +106,7 @@ fn report_out_of_scope(settings: &[&UnsupportedSetting<'_>]) -> Option<String> {
     }
 }
 
-/// A place as people call it who have not read the reference's tables.
+/// Describes a place in the user's terms.
 fn describe_place(place: BString) -> BString {
     match place.as_slice() {
         b"<Over>" => "command line".into(),
@@ -115,7 +115,7 @@ fn describe_place(place: BString) -> BString {
     }
 }
 
-/// Returns true if a setting asks for something else than its default.
+/// Returns true if a setting has another effect than its default.
 fn differs_from_default(view: &ConfigView<'_>, entry: &MacroEntry) -> bool {
     let name = unqualified_name(&entry.name);
     let Ok(value) = view.expand_raw(&entry.name, entry.raw()) else { return true };
@@ -124,7 +124,7 @@ fn differs_from_default(view: &ConfigView<'_>, entry: &MacroEntry) -> bool {
     let default = default.unwrap_or_default();
     let (value, default) = (value.trim(), default.trim());
     let truth = |text: &[u8]| if text.is_empty() { Some(false) } else { view.parse_truth(text) };
-    // 60 and 6 are both true, and not the same.
+    // 60 and 6 are both true, but differ as numbers.
     let is_number = parameter.is_some_and(|parameter| {
         matches!(parameter.parameter_type(), ParameterType::Int | ParameterType::Long | ParameterType::Double)
     });

@@ -1,8 +1,9 @@
 //! Counts of look-ups (`config.cpp`, `lookup_macro`), printed by `-verbose:use`, `-used` and `-stats`.
 //!
-//! Each look-up counts for the entry that answered it: one that reads a parameter, and every reference that is expanded
-//! on the way, as a use and a reference; one made while sources are read, or for `-macro` and `-check-if`, as a reference
-//! only. Names that nothing answers count nowhere. A macro set counts only on request.
+//! Each look-up counts for the entry that it finds. A look-up that reads a parameter, and every reference
+//! expanded in its value, counts as a use and a reference; a look-up while sources are read, or for `-macro`
+//! and `-check-if`, counts as a reference only. Look-ups that find nothing are not counted. A macro set
+//! counts only on request.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,19 +12,19 @@ use rustc_hash::FxHashMap;
 
 use crate::defaults::{self, Parameter};
 
-/// Purpose of a look-up, which decides how it is counted.
+/// Purpose of a look-up, which determines how it is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LookupPurpose {
-    /// A look at the table, for output; counts as nothing.
+    /// A look-up for output, which is not counted.
     Uncounted,
     /// Reading of sources.
     #[default]
     Source,
-    /// A parameter that a program asks for.
+    /// A parameter that a program reads.
     Parameter,
 }
 
-/// The counts of one entry. They are 16 bits wide as in the reference, and wrap.
+/// The counts of one entry. They have 16 bits as in the reference, and wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryUses {
     /// Number of times it was read for a parameter.
@@ -46,7 +47,7 @@ impl EntryUses {
     }
 }
 
-/// `uses / references`, or the first alone where the second is nothing.
+/// Prints `uses / references`, or only the uses if there are no references.
 impl std::fmt::Display for EntryUses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.all_reads {
@@ -59,9 +60,9 @@ impl std::fmt::Display for EntryUses {
 #[derive(Clone, Debug, Default)]
 struct UseCountTables {
     reading: LookupPurpose,
-    /// Uses of parameters that sources set and of detected ones, by name in lower case.
+    /// Counts of parameters that sources set and of detected ones, by name in lower case.
     table: FxHashMap<BString, EntryUses>,
-    /// Uses of the table of defaults, by position; the default of a subsystem counts for the general one.
+    /// Counts of the table of defaults, by index; the default of a subsystem counts for the general one.
     defaults: FxHashMap<usize, EntryUses>,
 }
 
@@ -75,21 +76,21 @@ impl Clone for UseCounts {
     }
 }
 
-/// Counter of a look-up.
+/// Key of a counter.
 pub(crate) enum CountKey {
-    /// At the name that sources set, or that was detected, in lower case.
+    /// A name that sources set or that was detected, in lower case.
     Name(BString),
-    /// At the place of the general parameter in the table of defaults.
+    /// Index of the general parameter in the table of defaults.
     Default(usize),
 }
 
 impl CountKey {
-    /// The place of a name.
+    /// The key of a name.
     pub(crate) fn for_name(name: &[u8]) -> Self {
         CountKey::Name(name.to_ascii_lowercase().into())
     }
 
-    /// The place of the general parameter behind a parameter of the table.
+    /// The key of a parameter of the table: that of its general entry.
     pub(crate) fn for_parameter(parameter: Parameter) -> Option<Self> {
         let general = match parameter.subsystem() {
             None => Some(parameter),
@@ -104,7 +105,7 @@ impl UseCounts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts an answer.
+    /// Counts a look-up.
     pub(crate) fn count(&self, at: Option<CountKey>) {
         let mut counts = self.lock();
         let reading = counts.reading;
@@ -129,7 +130,7 @@ impl UseCounts {
         uses.copied().unwrap_or_default()
     }
 
-    /// Sets the counts of an entry back.
+    /// Restores the counts of an entry.
     pub(crate) fn restore(&self, at: Option<CountKey>, uses: EntryUses) {
         let mut counts = self.lock();
         match at {
@@ -146,14 +147,14 @@ impl UseCounts {
         (all().filter(|one| one.parameter_reads != 0).count(), all().filter(|one| one.all_reads != 0).count())
     }
 
-    /// Takes what follows as `reading`, until the guard is dropped.
+    /// Counts look-ups as `reading` until the guard is dropped.
     pub(crate) fn set_purpose(&self, reading: LookupPurpose) -> LookupPurposeGuard<'_> {
         let before = std::mem::replace(&mut self.lock().reading, reading);
         LookupPurposeGuard { counts: self, before }
     }
 }
 
-/// Puts back what look-ups counted as before.
+/// Restores the previous purpose of look-ups when dropped.
 #[must_use = "look-ups count so only while it lives"]
 pub struct LookupPurposeGuard<'a> {
     counts: &'a UseCounts,

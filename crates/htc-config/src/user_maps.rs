@@ -1,4 +1,4 @@
-//! The maps that `userMap()` asks, as a configuration names them (classad_usermap.cpp, `reconfig_user_maps`).
+//! The maps of `userMap()` that a configuration names (classad_usermap.cpp, `reconfig_user_maps`).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use htc_base::world::{FileKind, World};
 use htc_classad::regex::{Regex, RegexOptions};
 use htc_classad::{UserMap, UserMaps};
 
-/// More than any map of users should have, in bytes.
+/// Maximum size of a map, in bytes.
 const MAX_MAP_BYTES: u64 = 64 << 20;
 
 impl Config {
-    /// The maps of the subsystem that the configuration was read for: `<SUBSYS>_CLASSAD_USER_MAP_NAMES` names them,
-    /// `CLASSAD_USER_MAPFILE_x` or `CLASSAD_USER_MAPDATA_x` says what is in them. What is wrong with them is told by
-    /// [`UserMaps::problems`].
+    /// Reads the maps of the subsystem for which the configuration was read:
+    /// `<SUBSYS>_CLASSAD_USER_MAP_NAMES` names them, and `CLASSAD_USER_MAPFILE_x` or `CLASSAD_USER_MAPDATA_x`
+    /// has their contents. [`UserMaps::problems`] reports errors in them.
     pub fn user_maps(&self, world: &dyn World) -> UserMaps {
         let view = self.view(world);
         let setting = format!("{}_CLASSAD_USER_MAP_NAMES", self.context.subsystem);
@@ -31,7 +31,7 @@ impl Config {
     }
 }
 
-/// The map of that name.
+/// Reads the map of that name.
 fn read_map(name: &BStr, view: &ConfigView<'_>, world: &dyn World) -> Result<UserMap, String> {
     let beginnings = view.flag(&format!("CLASSAD_USER_MAP_PREFIX_{name}"), false);
     let file = view.text(&format!("CLASSAD_USER_MAPFILE_{name}"));
@@ -53,7 +53,7 @@ fn read_map(name: &BStr, view: &ConfigView<'_>, world: &dyn World) -> Result<Use
     Ok(map)
 }
 
-/// The text of a file, which has to be a regular one of bearable size: a daemon would wait for a pipe for ever.
+/// Reads a file, which must be a regular file of limited size: a daemon would wait forever for a pipe.
 fn read_map_file(path: &[u8], world: &dyn World) -> Result<Vec<u8>, String> {
     let shown = BStr::new(path);
     let path = path.to_path_lossy();
@@ -69,7 +69,7 @@ fn read_map_file(path: &[u8], world: &dyn World) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The texts that an `@include` stands for: a file, or the files of a directory in the order of their names.
+/// Reads the files of an `@include`: a file, or the files of a directory in the order of their names.
 fn read_included_maps(
     path: &Path,
     view: &ConfigView<'_>,
@@ -81,7 +81,7 @@ fn read_included_maps(
     paths.into_iter().map(|path| Ok((path.display().to_string(), text(&path)?))).collect()
 }
 
-/// The files of a directory but those that LOCAL_CONFIG_DIR_EXCLUDE_REGEXP leaves out.
+/// The files of a directory that LOCAL_CONFIG_DIR_EXCLUDE_REGEXP does not exclude.
 fn map_files_in(directory: &Path, view: &ConfigView<'_>, world: &dyn World) -> Result<Vec<PathBuf>, String> {
     let pattern = view.text("LOCAL_CONFIG_DIR_EXCLUDE_REGEXP").unwrap_or_default();
     let exclude = Regex::compile(&pattern, RegexOptions::NONE).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Values that are not what was asked for: what is wrong, what is taken instead, and the reference's words for it
+//! Invalid values: the problem, the value that is used instead, and the reference's message
 //! (`condor_config.cpp`, `param_integer`, `param_boolean`, `param_double`).
 
 use std::fmt;
@@ -10,26 +10,26 @@ use crate::evaluate;
 use crate::expand::ExpandError;
 use crate::setting::{Setting, SettingOrigin};
 
-/// Why a value is not what was asked for.
+/// Reason why a value is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueProblem {
     /// It cannot be expanded.
     Expansion(ExpandError),
-    /// No truth value; the default in words.
+    /// It is not a boolean.
     NotBoolean,
-    /// It does not parse as a number or expression; the kind of number.
+    /// It does not parse as a number or expression; contains the kind of number.
     NotExpression(&'static str),
-    /// It parses but gives no number.
+    /// It parses, but its value is not a number.
     NotNumber(&'static str),
-    /// Below its smallest value.
+    /// It is less than the minimum.
     TooLow(&'static str),
-    /// Above its largest value.
+    /// It is greater than the maximum.
     TooHigh(&'static str),
-    /// Beyond 32 bits.
+    /// It exceeds 32 bits.
     OutOfBounds,
 }
 
-/// A value that is not what was asked for. Tools take its `fallback` in its place; daemons stop.
+/// An invalid value. Tools use `fallback` instead; daemons stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError(Box<ValueErrorDetails>);
 
@@ -41,27 +41,27 @@ impl std::ops::Deref for ValueError {
     }
 }
 
-/// Problem that a [`ValueError`] reports.
+/// Details of a [`ValueError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueErrorDetails {
     /// The parameter.
     pub name: BString,
     /// Its expanded value.
     pub value: BString,
-    /// The fault.
+    /// The problem.
     pub problem: ValueProblem,
-    /// The range in words: smallest, largest.
+    /// Minimum and maximum as text.
     pub range: (String, String),
     /// Value that the reference's tools use instead.
     pub fallback: BString,
-    /// The default in words.
+    /// The default as text.
     pub default: String,
     /// Origin of the value.
     pub origin: Option<SettingOrigin>,
 }
 
 impl ValueErrorDetails {
-    /// One whose range, fallback and default are still to be told.
+    /// Creates an error without range, fallback and default.
     pub fn new(name: &[u8], value: BString, problem: ValueProblem, origin: Option<SettingOrigin>) -> Self {
         Self {
             name: name.into(),
@@ -82,7 +82,8 @@ impl From<ValueErrorDetails> for ValueError {
 }
 
 impl ValueError {
-    /// A text that gives no truth value; who goes on all the same takes the one that it begins with.
+    /// Creates an error for a text that is not a boolean. Its fallback is the boolean at the beginning of the
+    /// text, or else the default.
     pub fn not_boolean(name: &[u8], text: Setting<BString>, default: bool) -> Self {
         let taken = evaluate::boolean_prefix(&text.value).unwrap_or(default);
         let mut failure =
@@ -92,14 +93,14 @@ impl ValueError {
         failure.into()
     }
 
-    /// The same with a range that the caller brings.
+    /// Returns the same error with a range from the caller.
     #[must_use]
     pub fn with_range(mut self, least: &str, most: &str) -> Self {
         self.0.range = (least.to_owned(), most.to_owned());
         self
     }
 
-    /// The error where who asks brings a default of its own, which counts where the table has none.
+    /// Returns the error with the caller's default, which counts if the table has none.
     #[must_use]
     pub fn with_default(mut self, default: &str) -> Self {
         let found = self.0.origin.as_ref().map_or(&b""[..], |origin| origin.name.as_slice());
@@ -122,7 +123,7 @@ impl ValueError {
         self
     }
 
-    /// Returns the message for users: the reference's words and the place of the value.
+    /// Returns the message for users: the reference's message and the place of the value.
     pub fn user_message(&self) -> String {
         match &self.origin {
             Some(origin) => format!("{self} ({})", origin.describe()),
@@ -130,7 +131,7 @@ impl ValueError {
         }
     }
 
-    /// The line that the reference logs, with the place in its own source; without a line end.
+    /// The line that the reference logs, with the place in its own source, without a newline.
     pub fn reference_line(&self) -> String {
         let line = match self.problem {
             ValueProblem::NotBoolean => 2659,
@@ -142,7 +143,7 @@ impl ValueError {
     }
 }
 
-/// The reference's words, but for the line of its own source.
+/// Prints the reference's message, without the line number of its source.
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ValueErrorDetails { name, value, problem, range: (min, max), default, .. } = &**self;

@@ -1,18 +1,19 @@
-//! The version of HTCondor whose configuration this is, and `if version` (`Test_config_if_expression`, config.cpp).
+//! The version of HTCondor that these programs reproduce, and `if version` (`Test_config_if_expression`,
+//! config.cpp).
 
 use htc_base::text::space::trim_start;
 
-/// The version that the language claims to be.
+/// The version that `if version` compares with.
 pub const VERSION: (u32, u32, u32) = (25, 14, 0);
 
-/// The text of `$CondorVersion` as `-version` and `-summary` give it.
+/// The text of `$CondorVersion` in `-version` and `-summary`.
 pub const VERSION_LINE: &str = "$CondorVersion: 25.14.0 2026-11-20 PRE-RELEASE-UWCS $";
 
-/// The text of `$CondorPlatform` as `-version` gives it.
+/// The text of `$CondorPlatform` in `-version`.
 pub const PLATFORM_LINE: &str = "$CondorPlatform: x86_64_Debian12 $";
 
-/// Returns true if `OP VERSION` holds for [`VERSION`]; `None` for a version of fewer than two numbers or before 6
-/// (`config.cpp`, `Evaluate_config_if`).
+/// Returns true if `OP VERSION` is true for [`VERSION`]; `None` for a version of fewer than two numbers or
+/// before 6 (`config.cpp`, `Evaluate_config_if`).
 pub(crate) fn is_satisfied(text: &[u8]) -> Option<bool> {
     let mut rest = trim_start(text);
     let negated = rest.first() == Some(&b'!');
@@ -44,8 +45,8 @@ pub(crate) fn is_satisfied(text: &[u8]) -> Option<bool> {
     Some(holds != negated)
 }
 
-/// A number to compare versions by; one with a part beyond 99 counts as no version at all
-/// (`condor_version.cpp`, `CondorVersionInfo`).
+/// A number that represents a version in comparisons; 0 if a part is greater than 99 (`condor_version.cpp`,
+/// `CondorVersionInfo`).
 fn comparable_number(major: i64, minor: i64, sub: i64) -> i64 {
     match (0..=99).contains(&minor) && (0..=99).contains(&sub) {
         true => major * 1_000_000 + minor * 1_000 + sub,

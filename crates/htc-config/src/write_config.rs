@@ -1,4 +1,5 @@
-//! A configuration written anew, as `condor_config_val -writeconfig` and `-summary` do (`config_val.cpp`, `do_write_config`).
+//! Writes a configuration as `condor_config_val -writeconfig` and `-summary` do (`config_val.cpp`,
+//! `do_write_config`).
 
 use bstr::{BString, ByteSlice};
 
@@ -10,23 +11,23 @@ use crate::version::VERSION_LINE;
 use htc_base::text::caseless;
 use htc_base::world::World;
 
-/// Which entries `-writeconfig` and `-summary` show and how.
+/// Selection and format of the entries that `-writeconfig` and `-summary` show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct RowFilter {
-    /// Only the kinds named.
+    /// Show only the kinds selected below.
     pub only: bool,
-    /// Compiled-in defaults and detected values.
+    /// Show compiled-in defaults and detected values.
     pub defaults: bool,
-    /// Settings equal to their defaults.
+    /// Show settings equal to their defaults.
     pub matches_default: bool,
-    /// Detected values.
+    /// Show detected values.
     pub detected: bool,
-    /// Variables of the environment.
+    /// Show variables of the environment.
     pub environment: bool,
-    /// Defaults hidden by settings, too.
+    /// Show defaults hidden by settings, too.
     pub duplicates: bool,
-    /// The location after each.
+    /// Show the location after each setting.
     pub source: bool,
     /// Comment out defaults.
     pub comment_defaults: bool,
@@ -36,11 +37,11 @@ pub struct RowFilter {
     pub comment_detected: bool,
     /// Comment out variables of the environment.
     pub comment_environment: bool,
-    /// A first line with the version.
+    /// Print a first line with the version.
     pub version: bool,
-    /// One list by name.
+    /// Print one list, sorted by name.
     pub sort: bool,
-    /// Drop what upgrades made obsolete.
+    /// Omit settings that upgrades made obsolete.
     pub upgrade: bool,
 }
 
@@ -50,7 +51,7 @@ impl RowFilter {
         RowFilter { version: true, upgrade: true, ..RowFilter::default() }
     }
 
-    /// Returns true if any kind but files is named.
+    /// Returns true if any kind other than files is selected.
     pub fn has_kind_filter(&self) -> bool {
         self.defaults || self.matches_default || self.detected || self.environment || self.duplicates
     }
@@ -88,13 +89,14 @@ impl ObsoleteSettings {
     }
 }
 
-/// Which rows are wanted.
+/// Decides which rows are shown.
 struct RowSelection {
     filter: RowFilter,
     obsolete: Option<ObsoleteSettings>,
 }
 
-/// Rows of a kind that is asked for, marked where they are only to be shown.
+/// The mark of a row of a kind that is selected, or `None` if the kind is not selected; empty if the row is
+/// not commented out.
 fn mark_if(asked: bool, commented: bool, mark: &'static str) -> Option<&'static str> {
     asked.then_some(if commented { mark } else { "" })
 }
@@ -128,7 +130,7 @@ impl RowSelection {
         }
     }
 
-    /// All rows that are written, by name.
+    /// All selected rows, by name.
     fn select_rows<'a>(&self, set: &'a MacroSet, world: &'a dyn World) -> Vec<SelectedRow<'a>> {
         let mut chosen: Vec<SelectedRow<'a>> = Vec::new();
         for row in rows_with_defaults(set, world, true) {
@@ -147,7 +149,7 @@ impl RowSelection {
     }
 }
 
-/// A row that is written.
+/// A row to be written.
 struct SelectedRow<'a> {
     row: ParameterRow<'a>,
     mark: &'static str,
@@ -156,7 +158,7 @@ struct SelectedRow<'a> {
 }
 
 impl SelectedRow<'_> {
-    /// The row as an assignment, or as a comment of one.
+    /// The row as an assignment, possibly commented out.
     fn text(&self) -> BString {
         let ParameterRow { name, raw, kind } = &self.row;
         let is_block = raw.contains(&b'\n') && !matches!(kind, RowKind::Default(_));
@@ -180,7 +182,7 @@ impl SelectedRow<'_> {
         place
     }
 
-    /// Its place in the order of sources; those without lines count from the end of 24 bits.
+    /// Key for the order by sources; rows without lines come last in their source.
     fn sort_key(&self) -> (u32, u32) {
         let source = match self.source {
             SourceId::ENVIRONMENT => 0xfffe,
@@ -191,7 +193,7 @@ impl SelectedRow<'_> {
     }
 }
 
-/// The text of the configuration as the filter wants it.
+/// Returns the text of the configuration as the filter selects it.
 pub fn write_text(set: &MacroSet, filter: RowFilter, world: &dyn World) -> Vec<u8> {
     let rows =
         RowSelection { filter, obsolete: filter.upgrade.then(ObsoleteSettings::new) }.select_rows(set, world);
@@ -210,7 +212,7 @@ fn write_by_name(rows: &[SelectedRow<'_>], set: &MacroSet, filter: RowFilter) ->
     out
 }
 
-/// In the order of sources and lines, below the name of each source.
+/// Writes the rows in the order of sources and lines, below the name of each source.
 fn write_by_source(mut rows: Vec<SelectedRow<'_>>, set: &MacroSet, filter: RowFilter) -> Vec<u8> {
     let mut out = Vec::new();
     if filter.version && !rows.is_empty() {

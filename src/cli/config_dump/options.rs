@@ -32,7 +32,7 @@ pub(super) struct ConfigDumpCli {
     pub(super) output: OutputOptions,
 }
 
-/// What is done in place of showing values.
+/// Task other than showing values.
 #[derive(Subcommand, Debug)]
 pub(super) enum ConfigDumpVerb {
     /// Find mistakes that HTCondor passes over in silence (exit status 1 if there are any, 4 if there is none but not

@@ -1,4 +1,5 @@
-//! Steps after all sources have been read: the network and the domains are determined, `AUTO_USE_*` is applied.
+//! Steps after all sources have been read: the network and the domains are determined, and `AUTO_USE_*` is
+//! applied.
 
 use bstr::{BString, ByteSlice};
 
@@ -14,8 +15,7 @@ use crate::template;
 use htc_base::text::caseless;
 
 impl Loader<'_> {
-    /// What the reference finds wrong with the settings of the network (`my_hostname.cpp`,
-    /// `validate_network_interfaces`).
+    /// Checks the network settings as the reference does (`my_hostname.cpp`, `validate_network_interfaces`).
     pub(super) fn check_network(&mut self) -> Result<(), LoadFailure> {
         if !self.counts_uses() && self.has_default_network() {
             return Ok(());
@@ -27,7 +27,8 @@ impl Loader<'_> {
         let (want4, want6) = (truth(&v4), truth(&v6));
         let both_refused = (want4, want6) == (Some(false), Some(false));
         let settings = AddressSettings {
-            // A link-local address alone leads nowhere: the interface has to be known.
+            // A link-local address is not usable without its interface, so it is matched against the
+            // interfaces.
             interface: match special_values::parse_interface(interface.as_ref()) {
                 NetworkInterface::Address(core::net::IpAddr::V6(address))
                     if address.is_unicast_link_local() =>
@@ -77,7 +78,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// FILESYSTEM_DOMAIN and UID_DOMAIN are never undefined.
+    /// Sets FILESYSTEM_DOMAIN and UID_DOMAIN if they are undefined.
     pub(super) fn set_default_domains(&mut self) -> Result<(), LoadFailure> {
         for name in ["FILESYSTEM_DOMAIN", "UID_DOMAIN"] {
             if self.expanded_value(name)?.is_none() {
@@ -89,7 +90,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Parameters called `AUTO_USE_<CATEGORY>_<NAME>` whose value is a true condition apply that template.
+    /// Applies the template of each parameter `AUTO_USE_<CATEGORY>_<NAME>` whose value is a true condition.
     pub(super) fn apply_auto_use(&mut self) -> Result<(), LoadFailure> {
         let set: Vec<BString> = self.set.entries().map(|entry| entry.name.clone()).collect();
         let mut names: Vec<BString> =
@@ -138,7 +139,7 @@ impl Loader<'_> {
             });
             let place = DefinitionPlace { line: Some(0), ..DefinitionPlace::without_line(source) };
             let body = template::insert_arguments(&found.body(), b"").unwrap_or_default();
-            // The reference ignores failures of these.
+            // The reference ignores failures of these templates.
             let _ = self.process_template(found, &body, TemplateUse { place, depth: 1 });
         }
         Ok(())

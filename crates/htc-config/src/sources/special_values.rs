@@ -1,5 +1,5 @@
-//! The special values: facts of the machine and the process, and the few settings that the tool itself reads
-//! (`condor_config.cpp`, `reinsert_specials`).
+//! The special values: properties of the machine and the process, and the few settings that the tool itself
+//! reads (`condor_config.cpp`, `reinsert_specials`).
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use crate::loader::{LoadFailure, Loader};
 use crate::macro_set::{DefinitionPlace, FoundMacro, SourceId, ValueReplacement};
 use htc_base::text::list;
 
-/// Values that files cannot change, in the order in which the reference puts them in. SUBSYSTEM and LOCALNAME, which stand in the table like
-/// settings, follow the first three.
+/// Values that files cannot change, in the order in which the reference inserts them. SUBSYSTEM and
+/// LOCALNAME, which are in the table like settings, follow the first three.
 const HOST_NAMES: [&str; 3] = ["TILDE", "HOSTNAME", "FULL_HOSTNAME"];
-/// The detected values that the reference puts in before it reads any source, in its order; SUBSYSTEM and LOCALNAME stand
-/// between the two lists.
+/// The detected values that the reference inserts before it reads any source, in its order; SUBSYSTEM and
+/// LOCALNAME come between the two lists.
 const MACHINE_NAMES: [&str; 18] = [
     "TILDE",
     "ARCH",
@@ -54,7 +54,7 @@ const PROCESS_NAMES: [&str; 11] = [
     "DETECTED_CPUS_LIMIT",
 ];
 
-/// Parameters that decide the addresses of the host.
+/// Parameters that determine the addresses of the host.
 pub(super) const NETWORK_PARAMETERS: [&str; 3] = ["NETWORK_INTERFACE", "ENABLE_IPV4", "ENABLE_IPV6"];
 
 /// Parses a value of NETWORK_INTERFACE.
@@ -67,7 +67,8 @@ pub(super) fn parse_interface(value: &BStr) -> NetworkInterface {
 }
 
 impl Loader<'_> {
-    /// A truth value with the reference's complaint if it is none; `default` for names without a default in the table.
+    /// Returns a boolean, with the reference's warning if it is invalid; `default` is for names without a
+    /// default in the table.
     pub(super) fn read_flag(&mut self, name: &str, default: bool) -> bool {
         let view = ConfigView::new(&self.set, self.context.clone(), self.world);
         match view.boolean(name) {
@@ -85,8 +86,8 @@ impl Loader<'_> {
         }
     }
 
-    /// What the tool reads for itself when all is read (`ClassAdReconfig` and others). Strict mode is set from it; of the rest
-    /// only complaints about the values come.
+    /// Reads the settings that the tool itself reads after all sources (`ClassAdReconfig` and others). It
+    /// sets strict mode; the other settings only produce warnings about invalid values.
     pub(super) fn read_tool_settings(&mut self) -> Result<(), LoadFailure> {
         let read = [
             ("ABORT_ON_EXCEPTION", false),
@@ -110,7 +111,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The settings of `userMap()` (`classad_usermap.cpp`, `reconfig_user_maps`).
+    /// Reads the settings of `userMap()` (`classad_usermap.cpp`, `reconfig_user_maps`).
     fn read_user_maps(&mut self) -> Result<(), LoadFailure> {
         let names = self
             .expanded_value(&format!("{}_CLASSAD_USER_MAP_NAMES", self.context.subsystem))?
@@ -124,18 +125,18 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Returns true if look-ups are counted: those whose values are of no use here are made, too, then.
+    /// Returns true if look-ups are counted; then look-ups whose values are not needed are made too.
     pub(super) fn counts_uses(&self) -> bool {
         self.set.use_counts.is_some()
     }
 
-    /// Returns true if each step of putting detected values in matters, not only what comes of them.
+    /// Returns true if each step of inserting detected values matters, not only the result.
     fn records_replacements(&self) -> bool {
         self.set.record_replacements || self.set.string_pool.is_some()
     }
 
-    /// Stores a definition. One that takes the place of a detected value keeps that one's spelling, and is recorded as a
-    /// replacement where those are.
+    /// Stores a definition. A definition that replaces a detected value keeps its spelling, and is recorded
+    /// as a replacement if replacements are recorded.
     pub(crate) fn insert(&mut self, name: &[u8], raw: BString, place: DefinitionPlace) {
         let mut shown: Cow<'_, [u8]> = Cow::Borrowed(name);
         let mut pool = None;
@@ -166,8 +167,8 @@ impl Loader<'_> {
         self.set.replacements.push(ValueReplacement { name: name.into(), old_raw: was, place });
     }
 
-    /// What is put in before any source is read (`fill_attributes`): SUBSYSTEM and LOCALNAME, and if the texts are
-    /// counted, those of all that is detected.
+    /// Inserts values before any source is read (`fill_attributes`): SUBSYSTEM and LOCALNAME, and if the
+    /// texts are counted, those of all detected values.
     pub(super) fn insert_initial_values(&mut self) {
         self.record_detected_strings(&MACHINE_NAMES);
         self.insert_identity();
@@ -184,7 +185,7 @@ impl Loader<'_> {
         self.set.string_pool = Some(pool);
     }
 
-    /// SUBSYSTEM and LOCALNAME.
+    /// Inserts SUBSYSTEM and LOCALNAME.
     fn insert_identity(&mut self) {
         let place = DefinitionPlace::without_line(SourceId::DETECTED);
         let local = if self.context.local_name.is_empty() {
@@ -197,7 +198,7 @@ impl Loader<'_> {
         self.set.insert(b"LOCALNAME", local, place);
     }
 
-    /// Puts the host's names in.
+    /// Inserts the host's names.
     pub(super) fn insert_host_names(&mut self) -> Result<(), LoadFailure> {
         let before = self.snapshot_detected();
         let host = self.read_host_settings()?;
@@ -208,10 +209,10 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// What the host's names are made from (`ipv6_hostname.cpp`, `init_local_hostname_impl`).
+    /// The settings that determine the host's names (`ipv6_hostname.cpp`, `init_local_hostname_impl`).
     pub(super) fn read_host_settings(&mut self) -> Result<HostSettings, LoadFailure> {
         let network = self.expanded_value("NETWORK_HOSTNAME").ok().flatten().unwrap_or_default();
-        // Without a name service the host is called after its address.
+        // Without a name service, the host's name is made from its address.
         let by_address = network.is_empty() && self.read_flag("NO_DNS", false);
         let mut is_full = network.contains(&b'.');
         if self.counts_uses() {
@@ -242,7 +243,7 @@ impl Loader<'_> {
         })
     }
 
-    /// Returns true if no source says anything about addresses.
+    /// Returns true if no source sets a parameter about addresses.
     pub(super) fn has_default_network(&self) -> bool {
         NETWORK_PARAMETERS.iter().all(|name| {
             let found = self.set.find_uncounted(name.as_bytes(), &self.context, self.world);
@@ -262,7 +263,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A value without counting the look-up.
+    /// A value, without counting the look-up.
     fn peek_value(&mut self, name: &str) -> Option<BString> {
         let counts = self.set.use_counts.take();
         let value = self.expanded_value(name).ok().flatten();
@@ -279,7 +280,8 @@ impl Loader<'_> {
         }
     }
 
-    /// The settings that choosing an address reads (`my_hostname.cpp`, `network_interface_to_sockaddr`).
+    /// Reads the settings that choosing an address depends on (`my_hostname.cpp`,
+    /// `network_interface_to_sockaddr`).
     pub(super) fn read_families(&mut self, settings: &AddressSettings) -> Result<(), LoadFailure> {
         if matches!(settings.interface, NetworkInterface::Address(_)) {
             return Ok(());
@@ -298,7 +300,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The detected values as they are now, if replacements are recorded.
+    /// The current detected values, if replacements are recorded.
     fn snapshot_detected(&self) -> Vec<(&'static str, BString)> {
         if !self.records_replacements() {
             return Vec::new();
@@ -306,7 +308,7 @@ impl Loader<'_> {
         self.set.detected.all(self.world).map(|(name, value)| (name, value.to_owned())).collect()
     }
 
-    /// Takes what sources said about detected names out of the table, where there is a detected value.
+    /// Removes definitions of detected names from the table if there is a detected value.
     fn displace_by_detected(&mut self, names: &[&'static str], before: &[(&'static str, BString)]) {
         for name in names {
             let steps = self.records_replacements();
@@ -343,7 +345,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Special values go over what sources said. The host's names are asked for anew only the last time.
+    /// Makes detected values override the sources. The host's names are detected again only the last time.
     pub(super) fn force_detected(&mut self, is_last: bool) -> Result<(), LoadFailure> {
         let before = self.snapshot_detected();
         if is_last {
@@ -362,7 +364,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The user's name is asked of a cache, whose time of life is read once (`passwd_cache.unix.cpp`).
+    /// Reads the settings of the reference's cache of user names, once (`passwd_cache.unix.cpp`).
     fn check_user_cache(&mut self) -> Result<(), LoadFailure> {
         if self.set.detected.has_process_values
             || self.set.find_exact(b"PASSWD_CACHE_REFRESH").is_none() && !self.counts_uses()
