@@ -55,7 +55,7 @@ fn main() {
     let read = || -> Vec<ClassAd> {
         let mut ads = Vec::with_capacity(count);
         let mut reader = AdReader::new(text.as_bytes(), None);
-        while let Some(record) = reader.next_ad().unwrap() {
+        while let Some(record) = reader.next_record().unwrap() {
             assert!(record.errors.is_empty());
             ads.push(record.ad);
         }
@@ -65,7 +65,7 @@ fn main() {
     assert_eq!(ads.len(), count);
     table.row("read long form (stream)", count, Some(45_000.0), || {
         let mut reader = AdReader::new(text.as_bytes(), None);
-        while let Some(record) = reader.next_ad().unwrap() {
+        while let Some(record) = reader.next_record().unwrap() {
             black_box(&record.ad);
         }
     });
@@ -88,7 +88,7 @@ fn main() {
     let lines = some_json.join(&b'\n');
     table.row("read JSON (stream)", some_json.len(), Some(28_000.0), || {
         let mut reader = AdReader::new(&lines[..], None);
-        while let Some(record) = reader.next_ad().unwrap() {
+        while let Some(record) = reader.next_record().unwrap() {
             black_box(&record.ad);
         }
     });
@@ -135,7 +135,7 @@ fn main() {
         let mut out = String::new();
         found = 0;
         let mut reader = AdReader::new(text.as_bytes(), None);
-        while let Some(record) = reader.next_ad().unwrap() {
+        while let Some(record) = reader.next_record().unwrap() {
             let context = Context::new(&world).my(&record.ad);
             if context.holds(&filter) {
                 found += 1;

@@ -206,7 +206,7 @@ fn read_all(text: &[u8]) {
     ] {
         let mut reader = AdReader::new(text, form);
         let mut count = 0;
-        while let Ok(Some(_)) = reader.next_ad() {
+        while let Ok(Some(_)) = reader.next_record() {
             count += 1;
             assert!(count <= text.len() + 2, "the reader makes ads out of nothing: {form:?}");
         }

@@ -1,12 +1,11 @@
 //! ClassAds: attributes looked up by name, with an optional chained parent.
 
-use std::fmt;
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
 
 use crate::syntax::expr::{Expr, ExprRepr};
-use crate::syntax::name;
+use crate::syntax::name::{self, NameError};
 use crate::syntax::scalar::{Scalar, TextRange};
 use crate::syntax::tree::{ExprTree, Node, NodeId};
 use crate::text::caseless;
@@ -14,20 +13,27 @@ use crate::text::caseless;
 mod ad_text;
 mod attribute_line;
 mod attribute_moves;
+mod collection_traits;
 mod expr_kind;
+mod expr_references;
+mod list_traits;
 #[cfg(test)]
 mod model;
 mod name_index;
 mod scalar_insert;
 pub mod unparse;
 mod value;
+mod value_conversions;
 
 pub use attribute_line::LineError;
 pub(crate) use attribute_line::{LineParts, check_exact_line, cut_at_nul, shift_error, split_line};
+pub use collection_traits::{Attributes, IntoAttributes};
 pub use expr_kind::ExprKind;
+use expr_references::ExprReferences;
 use name_index::{INDEX_THRESHOLD, NameIndex};
 pub(crate) use value::push_literal;
 pub use value::{List, Value};
+pub use value_conversions::{ListElement, ValueTypeError};
 
 /// An ad: a set of attributes with unevaluated values.
 ///
@@ -55,6 +61,8 @@ pub struct ClassAd {
     /// Number of bytes of the text that no entry uses any more.
     unused_text_len: usize,
     parent: Option<Arc<ClassAd>>,
+    /// Expressions to which an index operation has returned references.
+    references: ExprReferences,
 }
 
 #[derive(Clone, Debug)]
@@ -216,20 +224,94 @@ impl ClassAd {
             || self.parent.as_ref().is_some_and(|parent| parent.contains(name))
     }
 
-    /// Sets an attribute. If the name exists, its value is replaced and its spelling kept.
+    /// Sets an attribute to an expression. If the name exists, its value is replaced and its spelling kept.
+    ///
+    /// # Panics
+    /// Panics if the name is empty or has a NUL byte; [`ClassAd::try_insert`] returns that as an error.
+    #[track_caller]
     pub fn insert(&mut self, name: impl AsRef<[u8]>, value: Expr) {
+        let name = name.as_ref();
+        if let Err(error) = name::check(name) {
+            refuse_name(error);
+        }
+        self.put_expr(name, value);
+    }
+
+    /// Sets an attribute to a value. If the name exists, its value is replaced and its spelling kept.
+    ///
+    /// ```
+    /// # use htc_classad::ClassAd;
+    /// let mut ad = ClassAd::new();
+    /// ad.set("Owner", "ana");
+    /// ad.set("Sizes", vec![1, 2]);
+    /// ad.set("Limit", None::<u32>);
+    /// assert_eq!(ad.to_string(), r#"[ Limit = undefined; Owner = "ana"; Sizes = { 1,2 } ]"#);
+    /// ```
+    ///
+    /// # Panics
+    /// Panics if the name is empty or has a NUL byte, as [`std::env::set_var`] does; [`ClassAd::try_set`] returns that
+    /// as an error and is meant for names that come from outside the program.
+    #[track_caller]
+    pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) {
+        let name = name.as_ref();
+        if let Err(error) = name::check(name) {
+            refuse_name(error);
+        }
+        self.put_literal(name, value.into());
+    }
+
+    /// Sets an attribute to an expression as [`ClassAd::insert`] does.
+    ///
+    /// # Errors
+    /// Fails if the name is empty or has a NUL byte; the ad is then unchanged.
+    ///
+    /// ```
+    /// # use htc_classad::{ClassAd, Expr};
+    /// let mut ad = ClassAd::new();
+    /// ad.try_insert("Memory", Expr::parse("Cpus * 1024")?)?;
+    /// assert!(ad.try_insert("", Expr::parse("1")?).is_err());
+    /// assert_eq!(ad.to_string(), "[ Memory = Cpus * 1024 ]");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_insert(&mut self, name: impl AsRef<[u8]>, value: Expr) -> Result<(), NameError> {
+        name::check(name.as_ref())?;
+        self.put_expr(name.as_ref(), value);
+        Ok(())
+    }
+
+    /// Sets an attribute to a value as [`ClassAd::set`] does.
+    ///
+    /// # Errors
+    /// Fails if the name is empty or has a NUL byte; the ad is then unchanged.
+    ///
+    /// ```
+    /// # use htc_classad::ClassAd;
+    /// let mut ad = ClassAd::new();
+    /// for (name, value) in [("Owner", "ana"), ("", "bob")] {
+    ///     if let Err(error) = ad.try_set(name, value) {
+    ///         assert_eq!(error.to_string(), "an attribute has an empty name");
+    ///     }
+    /// }
+    /// assert_eq!(ad.len(), 1);
+    /// ```
+    pub fn try_set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) -> Result<(), NameError> {
+        name::check(name.as_ref())?;
+        self.put_literal(name.as_ref(), value.into());
+        Ok(())
+    }
+
+    /// Sets an attribute whose name is valid to an expression.
+    pub(crate) fn put_expr(&mut self, name: &[u8], value: Expr) {
         match value.0 {
-            ExprRepr::Scalar(scalar) => self.put_scalar(name.as_ref(), None, scalar.as_borrowed()),
-            ExprRepr::Node(tree, root) => self.put_value(name.as_ref(), StoredValue::Expr(root, tree)),
+            ExprRepr::Scalar(scalar) => self.put_scalar(name, None, scalar.as_borrowed()),
+            ExprRepr::Node(tree, root) => self.put_value(name, StoredValue::Expr(root, tree)),
         }
     }
 
-    /// Sets an attribute to a value.
-    pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) {
-        let value = value.into();
+    fn put_literal(&mut self, name: &[u8], value: Value) {
         match Scalar::from_value(&value) {
-            Some(scalar) => self.put_scalar(name.as_ref(), None, scalar),
-            None => self.insert(name, Expr::literal(value)),
+            Some(scalar) => self.put_scalar(name, None, scalar),
+            None => self.put_expr(name, Expr::literal(value)),
         }
     }
 
@@ -306,6 +388,7 @@ impl ClassAd {
         self.index = None;
         self.unused_text_len = 0;
         self.parent = None;
+        self.references = ExprReferences::default();
     }
 
     /// Returns the number of attributes of the ad itself.
@@ -324,9 +407,8 @@ impl ClassAd {
     }
 
     /// Returns the ad's own attributes, in no particular order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&BStr, Expr)> + '_ {
-        (0..self.entries.len())
-            .map(|at| (self.name_at(at).as_bstr(), self.stored_expr(&self.entries[at].value)))
+    pub fn iter(&self) -> Attributes<'_> {
+        Attributes::new(self)
     }
 
     pub(crate) fn stored_values(&self) -> impl ExactSizeIterator<Item = (&[u8], &StoredValue)> + '_ {
@@ -405,7 +487,7 @@ impl ClassAd {
     pub(crate) fn from_fields(tree: &Arc<ExprTree>, first: u32, count: u32) -> ClassAd {
         let mut ad = ClassAd::new();
         for field in tree.fields(first, count) {
-            ad.insert(tree.name_bytes(field.name), Expr::from_tree(tree, field.node));
+            ad.put_expr(tree.name_bytes(field.name), Expr::from_tree(tree, field.node));
         }
         ad
     }
@@ -419,20 +501,11 @@ impl PartialEq for ClassAd {
     }
 }
 
-impl fmt::Debug for ClassAd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.sorted().iter().map(|(name, expr)| (name, expr))).finish()
-    }
-}
-
-impl<N: AsRef<[u8]>, V: Into<Value>> FromIterator<(N, V)> for ClassAd {
-    fn from_iter<I: IntoIterator<Item = (N, V)>>(attributes: I) -> Self {
-        let mut ad = ClassAd::new();
-        for (name, value) in attributes {
-            ad.set(name, value);
-        }
-        ad
-    }
+/// Reports a name that no attribute can have.
+#[cold]
+#[track_caller]
+fn refuse_name(error: NameError) -> ! {
+    panic!("{error}")
 }
 
 #[cfg(test)]

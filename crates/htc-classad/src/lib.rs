@@ -13,7 +13,7 @@ pub mod syntax;
 pub mod text;
 mod user_map;
 
-pub use ad::{ClassAd, ExprKind, LineError, List, Value, unparse};
+pub use ad::{ClassAd, ExprKind, LineError, List, ListElement, Value, ValueTypeError, unparse};
 pub use ad_io::{format, stream};
 pub use eval::{AdRole, EqualityGuards, LoadedValues, Prefilter, Truth};
 pub use eval::{Context, ExprPart, MatchAd, NameLocation, Observer, explain, flatten, references};
@@ -21,8 +21,8 @@ pub use eval::{Context, ExprPart, MatchAd, NameLocation, Observer, explain, flat
 pub use eval::{FieldError, from_ad, to_ad};
 pub use eval_world::{EvalWorld, LanguageMode, System, Zone};
 pub use syntax::{
-    AbsTime, AttrName, BadToken, Dialect, Expr, ParseError, ParseErrorKind, function_names, hash_of_name,
-    is_private, pitfalls,
+    AbsTime, AttrName, BadToken, Dialect, Expr, NameError, ParseError, ParseErrorKind, function_names,
+    hash_of_name, is_private, pitfalls,
 };
 pub use user_map::{IncludeReader, UserMap, UserMapError, UserMaps};
 

@@ -47,9 +47,9 @@ const MAX_PROBLEMS: usize = 20;
 
 impl UserMap {
     /// Parses a map without includes.
-    pub fn parse(text: &[u8]) -> UserMap {
+    pub fn parse(text: impl AsRef<[u8]>) -> UserMap {
         let mut map = UserMap::default();
-        map.read("map", text, false, Some(&mut |_| Err("not allowed here".to_owned())));
+        map.read("map", text.as_ref(), false, Some(&mut |_| Err("not allowed here".to_owned())));
         map
     }
 
@@ -159,7 +159,8 @@ impl UserMap {
     }
 
     /// Returns the groups of a user by a method (`*` if the caller gives none), or `None` if there is no entry.
-    pub fn groups(&self, method: &[u8], user: &[u8]) -> Option<BString> {
+    pub fn groups(&self, method: impl AsRef<[u8]>, user: impl AsRef<[u8]>) -> Option<BString> {
+        let (method, user) = (method.as_ref(), user.as_ref());
         let (_, entries) = self.methods.iter().find(|(name, _)| name.eq_ignore_ascii_case(method))?;
         entries.iter().find_map(|entry| entry.groups(user))
     }
@@ -352,8 +353,8 @@ impl UserMaps {
     ///
     /// # Errors
     /// Returns the reason why the user has no groups.
-    pub fn look_up(&self, map: &[u8], user: &[u8]) -> Result<BString, UserMapError> {
-        let (map, user) = (cut_at_nul(map), cut_at_nul(user));
+    pub fn look_up(&self, map: impl AsRef<[u8]>, user: impl AsRef<[u8]>) -> Result<BString, UserMapError> {
+        let (map, user) = (cut_at_nul(map.as_ref()), cut_at_nul(user.as_ref()));
         let (name, method) = map.split_once_str(".").unwrap_or((map, b"*"));
         if self.parameter.is_empty() {
             return Err(UserMapError::NoConfiguration);

@@ -45,7 +45,7 @@ fn mode_dependent_results(world: &WorldInMode) -> Vec<String> {
     let context = Context::new(world).my(&left).target(&right);
     let text = b"A = 010\nB = 010 + 0\n\nA = 1\nB = 2\n";
     let mut reader = AdReader::new(&text[..], None).dialect(dialect);
-    let whole = reader.next_ad().expect("memory").expect("an ad");
+    let whole = reader.next_record().expect("memory").expect("an ad");
     let mut screen = Prefilter::new().strict(world.mode().strict);
     let test = screen.add(&Expr::parse(b"B == 2").expect("an expression"));
     vec![

@@ -77,9 +77,9 @@ const CALLS: &[ReadmeCall] = calls! {
     }
     "stream::AdReader" => {
         let mut ads = stream::AdReader::new(&b"A = 1\n\nA = 2\n"[..], None);
-        assert_eq!(ads.next_ad().unwrap().unwrap().ad, new("[ A = 1 ]"));
-        assert_eq!(ads.next_ad().unwrap().unwrap().ad, new("[ A = 2 ]"));
-        assert!(ads.next_ad().unwrap().is_none());
+        assert_eq!(ads.next_record().unwrap().unwrap().ad, new("[ A = 1 ]"));
+        assert_eq!(ads.next_record().unwrap().unwrap().ad, new("[ A = 2 ]"));
+        assert!(ads.next_record().unwrap().is_none());
     }
     "Expr::parse_with(text, Dialect::old_syntax())" => {
         // A backslash is literal in old syntax.

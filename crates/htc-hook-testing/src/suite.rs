@@ -236,7 +236,7 @@ pub fn expand_job_files(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteEr
         let unreadable = |error| SuiteError::Unreadable(path.clone(), error);
         let mut reader = AdReader::new(content, Some(AdForm::Long));
         let mut ads = Vec::new();
-        while let Some(record) = reader.next_ad().map_err(unreadable)? {
+        while let Some(record) = reader.next_record().map_err(unreadable)? {
             // Errors in the file are reported when the case is prepared.
             if !record.errors.is_empty() {
                 ads.clear();

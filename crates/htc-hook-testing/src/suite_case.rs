@@ -184,7 +184,9 @@ pub(super) fn apply_changes(text: &CaseText, subject: &mut ClassAd) -> Result<()
     for (name, value) in text.set.iter().flatten() {
         let read =
             Expectation::parse(value).map_err(|error| CaseError::from_parse_error(value, name, &error))?;
-        subject.insert(name, read.expr);
+        subject
+            .try_insert(name, read.expr)
+            .map_err(|error| CaseError::Expression(format!("set.'{name}': {error}")))?;
     }
     Ok(())
 }

@@ -165,7 +165,7 @@ mod tests {
             let worker = || {
                 let work = |hand: &mut AdReader<io::Empty>| {
                     let mut found = Vec::new();
-                    while let Some(record) = hand.next_ad().unwrap() {
+                    while let Some(record) = hand.next_record().unwrap() {
                         found.push(record.ad.literal("a").and_then(|value| value.as_int()).unwrap());
                     }
                     found

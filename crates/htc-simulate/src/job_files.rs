@@ -81,7 +81,7 @@ impl JobFileReader<'_> {
         let mut left_out = 0u64;
         let mut dice = RandomGenerator::new(&[self.seed, self.index as u64, 0xF11E]);
         while jobs.len() < most {
-            let Some(record) = ads.next_ad().map_err(JobFileError::Io)? else { break };
+            let Some(record) = ads.next_record().map_err(JobFileError::Io)? else { break };
             match self.queue_time(&record) {
                 Ok(Some(queued)) => jobs.push((queued, self.stored_job(kind_of, &record.ad, &mut dice))),
                 Ok(None) => {}

@@ -110,7 +110,8 @@ fn set_terminated(ad: &mut ClassAd, event: &TerminatedEvent) {
     // The resources of an eviction are only in its text, as in the reference.
     for (name, text) in event.resources.iter().flat_map(|table| &table.attributes) {
         if let Ok(expr) = Expr::parse_with(text, Dialect::old_syntax()) {
-            ad.insert(name.as_slice(), expr);
+            // As in the reference, a name that no ad can have is left out.
+            let _ = ad.try_insert(name.as_slice(), expr);
         }
     }
     set_termination(ad, &event.termination);

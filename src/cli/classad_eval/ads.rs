@@ -50,7 +50,8 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
     /// Returns the next ad with at least one attribute, or `None` at the end.
     pub(super) fn next(&mut self) -> anyhow::Result<Option<AdRecord>> {
         loop {
-            let Some(mut record) = self.reader.next_ad().with_context(|| self.errors.read_problem())? else {
+            let Some(mut record) = self.reader.next_record().with_context(|| self.errors.read_problem())?
+            else {
                 self.end()?;
                 return Ok(None);
             };

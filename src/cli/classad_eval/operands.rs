@@ -220,7 +220,7 @@ pub(super) fn read_first_ad(
         .dialect(expr_reader::expression_dialect(cli))
         .exact(cli.input.strict_input);
     let problem = || Problem::cannot_read(&name);
-    let Some(record) = reader.next_ad().with_context(problem)? else {
+    let Some(record) = reader.next_record().with_context(problem)? else {
         return Ok(ClassAd::new());
     };
     for error in &record.errors {
@@ -229,7 +229,7 @@ pub(super) fn read_first_ad(
         }
         session.warn(&error.caret(&name).render(&error.message));
     }
-    if reader.form() != AdForm::Long && !cli.output.quiet && matches!(reader.next_ad(), Ok(Some(_))) {
+    if reader.form() != AdForm::Long && !cli.output.quiet && matches!(reader.next_record(), Ok(Some(_))) {
         session.warn(&format!("{name} has more than one ad; the first is taken"));
     }
     Ok(record.ad)

@@ -344,7 +344,7 @@ impl ConcatenatedFiles {
         }
         let mut ads = AdReader::new(reader, None).dialect(self.session.dialect());
         let mut text = Vec::new();
-        while let Some(record) = ads.next_ad().with_context(problem)? {
+        while let Some(record) = ads.next_record().with_context(problem)? {
             let name = path.display().to_string();
             for error in &record.errors {
                 self.session.report(&super::malformed_ad_problem(error, &name).into());

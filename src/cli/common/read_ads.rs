@@ -73,7 +73,8 @@ impl<'a> AdStream<'a> {
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
         let (record, name) = loop {
             let Some((reader, name)) = &mut self.reader else { return Ok(None) };
-            let record = reader.next_ad().map_err(|error| Problem::cannot_read(&*name).caused_by(error))?;
+            let record =
+                reader.next_record().map_err(|error| Problem::cannot_read(&*name).caused_by(error))?;
             match record {
                 Some(record) => break (record, name.clone()),
                 None => {
@@ -121,7 +122,7 @@ pub(crate) fn read_ads(
 pub(crate) fn refuse_malformed(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<()> {
     let mut reader = AdReader::new(text, None).exact(true).dialect(dialect);
     loop {
-        let record = reader.next_ad().map_err(|error| Problem::cannot_read(name).caused_by(error))?;
+        let record = reader.next_record().map_err(|error| Problem::cannot_read(name).caused_by(error))?;
         match record {
             None => return Ok(()),
             Some(record) => {

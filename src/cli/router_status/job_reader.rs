@@ -64,7 +64,7 @@ fn read_jobs_of_input(
     let mut jobs = Vec::new();
     let (mut errors, mut without_id) = (0, 0u64);
     let mut reader = AdReader::new(input.into_ads(program)?, None);
-    while let Some(record) = reader.next_ad().with_context(problem)? {
+    while let Some(record) = reader.next_record().with_context(problem)? {
         for error in &record.errors {
             errors += 1;
             if errors <= MAX_REPORTED_ERRORS {

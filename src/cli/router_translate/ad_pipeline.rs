@@ -64,7 +64,7 @@ fn for_each_ad_with<R: Read>(
             .exact(inputs.input.strict_input)
             .dialect(Dialect::of_world(world));
         let problem = || Problem::cannot_read(&name);
-        while let Some(record) = reader.next_ad().with_context(problem)? {
+        while let Some(record) = reader.next_record().with_context(problem)? {
             bad += record.errors.len() as u64;
             for error in &record.errors {
                 let problem = malformed_ad_problem(error, &name);

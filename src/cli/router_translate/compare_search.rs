@@ -97,7 +97,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
             let (input, name) = open_input(&path, open_stdio_pipe().0, program)?;
             let problem = || Problem::cannot_read(&name);
             let mut reader = AdReader::new(input, None);
-            while let Some(record) = reader.next_ad().with_context(problem)? {
+            while let Some(record) = reader.next_record().with_context(problem)? {
                 all.given += 1;
                 progress.advance(1);
                 if let Some(found) = difference(&record.ad)? {

@@ -85,14 +85,14 @@ pub(super) fn read_job_ad(
 fn read_only_ad(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<ClassAd> {
     let mut reader = AdReader::new(text, None).dialect(dialect);
     let first = read_first_ad(&mut reader, name, "no job ad")?;
-    match reader.next_ad() {
+    match reader.next_record() {
         Ok(None) => Ok(first),
         _ => Err(Problem::unreadable(format!("{name}: more than one ad; a starter runs one job")).into()),
     }
 }
 
 fn read_first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Result<ClassAd> {
-    let record = reader.next_ad().with_context(|| Problem::cannot_read(name))?;
+    let record = reader.next_record().with_context(|| Problem::cannot_read(name))?;
     let Some(record) = record else {
         return Err(Problem::unreadable(format!("{name}: {none}: there is nothing in it")).into());
     };

@@ -63,7 +63,7 @@ pub(super) fn print_log_events(
         Some(form) => {
             let mut reader = AdReader::new(input, Some(form));
             loop {
-                let Some(record) = reader.next_ad().with_context(unreadable)? else { break Ok(()) };
+                let Some(record) = reader.next_record().with_context(unreadable)? else { break Ok(()) };
                 for error in &record.errors {
                     bad += 1;
                     session.report(&malformed_ad_problem(error, &name).into());

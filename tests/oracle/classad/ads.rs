@@ -126,7 +126,7 @@ fn ads_in_which_names_come_again_are_those_of_the_reference_in_every_form() {
         // Read whole, one after the other, and printed as the module prints.
         let mut reader = AdReader::new(text.as_bytes(), None);
         for (text, theirs) in texts.iter().zip(&theirs) {
-            let record = reader.next_ad().unwrap().expect("an ad");
+            let record = reader.next_record().unwrap().expect("an ad");
             assert_eq!(record.errors, []);
             let ours = ours::printed(&record.ad);
             if ours[..] != theirs[..3] {

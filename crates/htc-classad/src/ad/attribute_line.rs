@@ -1,6 +1,7 @@
 //! Attributes parsed from lines of long ads.
 
 use super::ClassAd;
+use crate::syntax::name;
 use crate::syntax::simple_literals::parse_plain_literal;
 use crate::syntax::{AttrName, Dialect, Expr, ParseError};
 use crate::text::Span;
@@ -101,7 +102,7 @@ pub(crate) fn shift_error(mut error: ParseError, by: usize) -> ParseError {
 
 impl LineError {
     /// Renders the error with the line and a caret, if the error has a position.
-    pub fn render(&self, line: &[u8]) -> String {
+    pub fn render(&self, line: impl AsRef<[u8]>) -> String {
         match self {
             LineError::Value(error) => error.render(line),
             other => other.to_string(),
@@ -115,7 +116,7 @@ impl ClassAd {
     ///
     /// # Errors
     /// Fails if the line has no `=`, no name or no valid value; the ad is then unchanged.
-    pub fn insert_line(&mut self, line: &[u8]) -> Result<AttrName, LineError> {
+    pub fn insert_line(&mut self, line: impl AsRef<[u8]>) -> Result<AttrName, LineError> {
         self.insert_line_with(line, Dialect::old_syntax())
     }
 
@@ -124,9 +125,13 @@ impl ClassAd {
     ///
     /// # Errors
     /// Same as [`ClassAd::insert_line`].
-    pub fn insert_line_with(&mut self, line: &[u8], dialect: Dialect) -> Result<AttrName, LineError> {
-        let LineParts { name, value_at, value } = split_line(line)?;
-        self.insert_old_syntax(name, value, dialect)
+    pub fn insert_line_with(
+        &mut self,
+        line: impl AsRef<[u8]>,
+        dialect: Dialect,
+    ) -> Result<AttrName, LineError> {
+        let LineParts { name, value_at, value } = split_line(line.as_ref())?;
+        self.put_old_syntax(name, value, dialect)
             .map_err(|error| LineError::Value(shift_error(error, value_at)))?;
         Ok(AttrName::from(name))
     }
@@ -135,20 +140,28 @@ impl ClassAd {
     /// true if the value is recognized as a plain literal.
     ///
     /// # Errors
-    /// Fails with the position of the syntax error; the ad is then unchanged.
+    /// Fails with the position of the syntax error, or if the name is empty or has a NUL byte; the ad is then unchanged.
     pub fn insert_old_syntax(
         &mut self,
-        name: &[u8],
-        text: &[u8],
+        name: impl AsRef<[u8]>,
+        text: impl AsRef<[u8]>,
         dialect: Dialect,
     ) -> Result<bool, ParseError> {
+        let name = name.as_ref();
+        if let Err(error) = name::check(name) {
+            return Err(ParseError::of_name(error));
+        }
+        self.put_old_syntax(name, text.as_ref(), dialect)
+    }
+
+    fn put_old_syntax(&mut self, name: &[u8], text: &[u8], dialect: Dialect) -> Result<bool, ParseError> {
         if let Some(plain) = parse_plain_literal(text) {
             let mut buffer = Vec::new();
             self.put_scalar(name, None, plain.map(|quoted| quoted.resolve(&mut buffer)));
             return Ok(true);
         }
         let (expr, _) = Expr::parse_prefix(text, dialect.old())?;
-        self.insert(name, expr);
+        self.put_expr(name, expr);
         Ok(false)
     }
 }

@@ -6,11 +6,16 @@ use crate::syntax::scalar::TextRange;
 
 impl ClassAd {
     /// Gives the attribute `to` the value of `from`, which may come from the chained parent; returns false if `from`
-    /// does not exist. As with [`ClassAd::insert`], an existing attribute keeps its spelling.
-    pub fn copy_within(&mut self, from: &[u8], to: &[u8]) -> bool {
+    /// does not exist or no attribute can be called `to`. As with [`ClassAd::insert`], an existing attribute keeps its spelling.
+    pub fn copy_within(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> bool {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        name::check(to).is_ok() && self.copy_attribute(from, to)
+    }
+
+    fn copy_attribute(&mut self, from: &[u8], to: &[u8]) -> bool {
         let Some(at) = self.find(from, name::hash(from)) else {
             let Some(expr) = self.get(from) else { return false };
-            self.insert(to, expr);
+            self.put_expr(to, expr);
             return true;
         };
         let hash = name::hash(to);
@@ -41,12 +46,17 @@ impl ClassAd {
         true
     }
 
-    /// Moves the value of the attribute `from` to `to`; returns false if `from` does not exist. As with
-    /// [`ClassAd::remove`], an attribute `from` of the chained parent is hidden.
-    pub fn rename(&mut self, from: &[u8], to: &[u8]) -> bool {
+    /// Moves the value of the attribute `from` to `to`; returns false if `from` does not exist or no
+    /// attribute can be called `to`. As with [`ClassAd::remove`], an attribute `from` of the chained parent is hidden.
+    pub fn rename(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> bool {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        name::check(to).is_ok() && self.rename_attribute(from, to)
+    }
+
+    fn rename_attribute(&mut self, from: &[u8], to: &[u8]) -> bool {
         if self.parent.is_some() {
             let Some(expr) = self.remove(from) else { return false };
-            self.insert(to, expr);
+            self.put_expr(to, expr);
             return true;
         }
         let Some(at) = self.find(from, name::hash(from)) else { return false };
@@ -75,7 +85,8 @@ impl ClassAd {
 
     /// Removes an attribute as [`ClassAd::remove`] does, without returning the value; returns false if it does not
     /// exist.
-    pub fn discard(&mut self, name: &[u8]) -> bool {
+    pub fn discard(&mut self, name: impl AsRef<[u8]>) -> bool {
+        let name = name.as_ref();
         if self.parent.is_some() {
             return self.remove(name).is_some();
         }

@@ -526,9 +526,10 @@ impl fmt::Display for Expr {
     }
 }
 
+/// Shows the expression in new syntax.
 impl fmt::Debug for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Expr({})", self.unparse())
+        fmt::Display::fmt(&self.unparse(), f)
     }
 }
 

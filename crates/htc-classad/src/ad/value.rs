@@ -39,7 +39,15 @@ pub enum Value {
 }
 
 /// A list of unevaluated expressions.
-#[derive(Clone, Debug, Default)]
+///
+/// ```
+/// use htc_classad::List;
+/// let list: List = [1, 2, 3].into_iter().collect();
+/// assert_eq!(list.len(), 3);
+/// assert_eq!(list[1].to_string(), "2");
+/// assert_eq!(list.to_string(), "{ 1,2,3 }");
+/// ```
+#[derive(Clone, Default)]
 pub struct List {
     items: Arc<[Expr]>,
     shared: bool,
@@ -61,11 +69,20 @@ impl List {
     pub fn items(&self) -> &[Expr] {
         &self.items
     }
-}
 
-impl<T: Into<Value>> FromIterator<T> for List {
-    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        List::new(items.into_iter().map(|item| Expr::literal(item.into())).collect::<Vec<_>>())
+    /// Returns the number of elements.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Returns true if the list has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Returns the elements one after the other.
+    pub fn iter(&self) -> std::slice::Iter<'_, Expr> {
+        self.items.iter()
     }
 }
 
@@ -259,88 +276,5 @@ impl PartialEq for Value {
             (Value::Ad(a), Value::Ad(b)) => a == b,
             _ => false,
         }
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Value::Bool(value)
-    }
-}
-
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Value::Real(value)
-    }
-}
-
-macro_rules! from_integers {
-    ($($t:ty),*) => { $(
-        impl From<$t> for Value {
-            fn from(value: $t) -> Self {
-                Value::Int(i64::from(value))
-            }
-        }
-    )* };
-}
-from_integers!(i8, i16, i32, i64, u8, u16, u32);
-
-impl From<&str> for Value {
-    fn from(value: &str) -> Self {
-        Value::Str(value.into())
-    }
-}
-
-impl From<String> for Value {
-    fn from(value: String) -> Self {
-        Value::Str(value.into())
-    }
-}
-
-impl From<&[u8]> for Value {
-    fn from(value: &[u8]) -> Self {
-        Value::Str(value.into())
-    }
-}
-
-impl From<&BStr> for Value {
-    fn from(value: &BStr) -> Self {
-        Value::Str(value.to_owned())
-    }
-}
-
-impl From<Vec<u8>> for Value {
-    fn from(value: Vec<u8>) -> Self {
-        Value::Str(value.into())
-    }
-}
-
-impl From<BString> for Value {
-    fn from(value: BString) -> Self {
-        Value::Str(value)
-    }
-}
-
-impl From<AbsTime> for Value {
-    fn from(value: AbsTime) -> Self {
-        Value::AbsTime(value)
-    }
-}
-
-impl From<List> for Value {
-    fn from(value: List) -> Self {
-        Value::List(value)
-    }
-}
-
-impl From<ClassAd> for Value {
-    fn from(value: ClassAd) -> Self {
-        Value::Ad(Arc::new(value))
-    }
-}
-
-impl From<Arc<ClassAd>> for Value {
-    fn from(value: Arc<ClassAd>) -> Self {
-        Value::Ad(value)
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::syntax::lexer::BadToken;
+use crate::syntax::name::NameError;
 use crate::text::Span;
 
 /// Error from parsing an expression.
@@ -60,7 +61,8 @@ impl ParseError {
     }
 
     /// Renders the error for the user: the message, the line of the text, and a caret below the place.
-    pub fn render(&self, source: &[u8]) -> String {
+    pub fn render(&self, source: impl AsRef<[u8]>) -> String {
+        let source = source.as_ref();
         let start = (self.span.start as usize).min(source.len());
         let line_start = memchr::memrchr(b'\n', &source[..start]).map_or(0, |newline| newline + 1);
         let line_end =
@@ -81,6 +83,17 @@ impl ParseError {
             "^".repeat(width),
             self.help().map(|help| format!("\n  {help}")).unwrap_or_default(),
         )
+    }
+}
+
+impl ParseError {
+    /// Creates the error of a name that is passed apart from the text.
+    pub(crate) fn of_name(error: NameError) -> Self {
+        let kind = match error {
+            NameError::Empty => ParseErrorKind::EmptyName,
+            NameError::Nul => ParseErrorKind::BadToken(BadToken::Nul),
+        };
+        ParseError { span: Span::new(0, 0), kind, expected: "the name of an attribute", found: String::new() }
     }
 }
 

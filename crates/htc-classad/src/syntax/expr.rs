@@ -29,7 +29,8 @@ pub(crate) enum ExprRepr {
 
 impl Expr {
     /// Returns the expression if the whole text is a literal of the old syntax that needs no parser, or else `None`.
-    pub fn from_plain_old_text(text: &[u8]) -> Option<Expr> {
+    pub fn from_plain_old_text(text: impl AsRef<[u8]>) -> Option<Expr> {
+        let text = text.as_ref();
         if text.iter().any(|b| matches!(b, b'\n' | 0)) {
             return None;
         }
@@ -44,9 +45,14 @@ impl Expr {
     }
 
     /// Creates a reference to an attribute: `name`.
-    pub fn attribute(name: &[u8]) -> Expr {
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// assert_eq!(Expr::attribute("RequestCpus").to_string(), "RequestCpus");
+    /// ```
+    pub fn attribute(name: impl AsRef<[u8]>) -> Expr {
         let mut builder = TreeBuilder::default();
-        let root = builder.push_name(name);
+        let root = builder.push_name(name.as_ref());
         Expr::from_builder(&builder, root)
     }
 

@@ -22,5 +22,5 @@ pub use expr::Expr;
 pub use function_names::function_names;
 pub use lexer::BadToken;
 pub use name::hash as hash_of_name;
-pub use name::{AttrName, is_private};
+pub use name::{AttrName, NameError, is_private};
 pub use times::AbsTime;

@@ -129,6 +129,52 @@ impl fmt::Debug for AttrName {
     }
 }
 
+/// Reason why an ad cannot have an attribute of a name. The reference refuses the same names.
+///
+/// ```
+/// use htc_classad::{ClassAd, NameError};
+/// let mut ad = ClassAd::new();
+/// assert_eq!(ad.try_set("", 2), Err(NameError::Empty));
+/// assert_eq!(ad.try_set("a\0b", 2), Err(NameError::Nul));
+/// assert!(ad.try_set("any other name", 2).is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// The name is empty.
+    #[error("an attribute has an empty name")]
+    Empty,
+    /// The name has a NUL byte, which no syntax can write.
+    #[error("the name of an attribute has a NUL byte")]
+    Nul,
+}
+
+impl NameError {
+    /// Checks that an ad can have an attribute of this name.
+    ///
+    /// # Errors
+    /// Fails with the reason if it cannot.
+    ///
+    /// ```
+    /// use htc_classad::NameError;
+    /// assert_eq!(NameError::check("Owner"), Ok(()));
+    /// assert_eq!(NameError::check(""), Err(NameError::Empty));
+    /// ```
+    pub fn check(name: impl AsRef<[u8]>) -> Result<(), NameError> {
+        check(name.as_ref())
+    }
+}
+
+/// Checks that an ad can have an attribute of this name.
+#[inline]
+pub(crate) fn check(name: &[u8]) -> Result<(), NameError> {
+    if name.is_empty() {
+        return Err(NameError::Empty);
+    }
+    // Names are too short for a vectorised search to pay off.
+    if name.contains(&0) { Err(NameError::Nul) } else { Ok(()) }
+}
+
 /// Compares names in the order in which the reference keeps and prints the attributes of an ad: by length, then
 /// case-insensitively.
 #[inline]

@@ -20,26 +20,42 @@ const OPERAND: &str = "an operand: a name, a literal, `(`, `{`, `[` or a sign";
 impl Expr {
     /// Parses a whole expression in new syntax without strict mode, as `eval()` and the tools do.
     ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// assert_eq!(Expr::parse("a + 1")?.to_string(), "a + 1");
+    /// assert_eq!(Expr::parse(b"a + 1")?, "a + 1".parse()?);
+    /// # Ok::<(), htc_classad::ParseError>(())
+    /// ```
+    ///
     /// # Errors
     /// Fails with the place where the text stops being an expression and what is expected there.
-    pub fn parse(text: &[u8]) -> Result<Expr, ParseError> {
-        parse_whole_text(text, Dialect::new_syntax())
+    pub fn parse(text: impl AsRef<[u8]>) -> Result<Expr, ParseError> {
+        parse_whole_text(text.as_ref(), Dialect::new_syntax())
     }
 
     /// Parses a whole expression in a given dialect.
     ///
     /// # Errors
     /// Same as [`Expr::parse`].
-    pub fn parse_with(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
-        parse_whole_text(text, dialect)
+    pub fn parse_with(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<Expr, ParseError> {
+        parse_whole_text(text.as_ref(), dialect)
     }
 
     /// Parses the expression that a text begins with and ignores the rest; also returns the number of bytes used.
     ///
     /// # Errors
     /// Same as [`Expr::parse`].
-    pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(Expr, usize), ParseError> {
-        parse_prefix(text, dialect)
+    pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<(Expr, usize), ParseError> {
+        parse_prefix(text.as_ref(), dialect)
+    }
+}
+
+/// Parses a whole expression as [`Expr::parse`] does.
+impl std::str::FromStr for Expr {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Expr::parse(text)
     }
 }
 

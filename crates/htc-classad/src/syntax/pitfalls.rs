@@ -24,7 +24,11 @@ pub struct Pitfall {
 /// assert_eq!(found[0].message, "'ana' is the name of an attribute, not a string");
 /// assert!(pitfalls::find(b"Owner == \"ana\"", Dialect::new_syntax()).is_empty());
 /// ```
-pub fn find(text: &[u8], dialect: Dialect) -> Vec<Pitfall> {
+pub fn find(text: impl AsRef<[u8]>, dialect: Dialect) -> Vec<Pitfall> {
+    find_pitfalls(text.as_ref(), dialect)
+}
+
+fn find_pitfalls(text: &[u8], dialect: Dialect) -> Vec<Pitfall> {
     let mut lexer = Lexer::new(text, dialect);
     let mut tokens = Vec::new();
     while !matches!(lexer.token.kind, TokenKind::End | TokenKind::Bad) {

@@ -15,7 +15,8 @@ impl Expr {
     /// assert_eq!(expr.rescope(b"TARGET", None).unparse(), "Memory > MY.Want && Disk > 5");
     /// ```
     #[must_use]
-    pub fn rescope(&self, from: &[u8], to: Option<&[u8]>) -> Expr {
+    pub fn rescope(&self, from: impl AsRef<[u8]>, to: Option<&[u8]>) -> Expr {
+        let from = from.as_ref();
         let ExprRepr::Node(tree, root) = &self.0 else { return self.clone() };
         let is_from = |node: Node| match node {
             Node::Name { text, .. } => tree.text_bytes(text).eq_ignore_ascii_case(from),

@@ -681,7 +681,7 @@ impl RequestContext<'_> {
 fn parse_single_ad(text: &[u8], dialect: Dialect, name: &str) -> Result<ClassAd, String> {
     let mut reader = AdReader::new(text, None).dialect(dialect);
     let mut ads = Vec::new();
-    while let Some(record) = reader.next_ad().map_err(|error| format!("{name}: {error}"))? {
+    while let Some(record) = reader.next_record().map_err(|error| format!("{name}: {error}"))? {
         if let Some(error) = record.errors.first() {
             return Err(error.caret(name).render(&error.message));
         }

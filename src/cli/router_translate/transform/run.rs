@@ -49,7 +49,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
     ) -> anyhow::Result<()> {
         let problem = Problem::cannot_read(&self.observer.input);
         loop {
-            let record = match reader.next_ad() {
+            let record = match reader.next_record() {
                 Ok(Some(record)) => record,
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(error).context(problem),

@@ -293,15 +293,15 @@ fn name_prefix(name: &[u8]) -> u64 {
 
 /// Parses the lines of one long ad. Blank lines and lines that begin with `#` are skipped; a line that is not a valid
 /// attribute is reported, and the lines after it are still read.
-pub fn parse(text: &[u8]) -> (ClassAd, Vec<LineError>) {
+pub fn parse(text: impl AsRef<[u8]>) -> (ClassAd, Vec<LineError>) {
     parse_with(text, Dialect::old_syntax())
 }
 
 /// Parses like [`parse`], in the mode of a dialect.
-pub fn parse_with(text: &[u8], dialect: Dialect) -> (ClassAd, Vec<LineError>) {
+pub fn parse_with(text: impl AsRef<[u8]>, dialect: Dialect) -> (ClassAd, Vec<LineError>) {
     let mut ad = ClassAd::new();
     let mut errors = Vec::new();
-    for line in text.split(|byte| *byte == b'\n') {
+    for line in text.as_ref().split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match line.iter().find(|byte| !byte.is_ascii_whitespace()) {
             None | Some(b'#') => {}

@@ -11,8 +11,8 @@ use crate::syntax::parser::with_parser;
 ///
 /// # Errors
 /// Fails with the place where the text stops being an ad.
-pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
-    with_parser(text, dialect, |parser| {
+pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
+    with_parser(text.as_ref(), dialect, |parser| {
         if parser.token_kind() != TokenKind::OpenBox {
             return Err(parser.unexpected_token("an ad, which begins with `[`"));
         }
@@ -20,7 +20,7 @@ pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), P
         let tree = parser.finish_tree();
         let mut ad = ClassAd::new();
         for field in &fields {
-            ad.insert(tree.name_bytes(field.name), Expr::from_tree(&tree, field.node));
+            ad.put_expr(tree.name_bytes(field.name), Expr::from_tree(&tree, field.node));
         }
         Ok((ad, parser.ad_end()))
     })
@@ -30,7 +30,7 @@ pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), P
 ///
 /// # Errors
 /// Fails with the text that follows.
-pub fn expect_end(text: &[u8], used: usize, dialect: Dialect) -> Result<(), ParseError> {
+pub(crate) fn expect_end(text: &[u8], used: usize, dialect: Dialect) -> Result<(), ParseError> {
     let rest = &text[used..];
     with_parser(rest, dialect, |parser| match parser.token_kind() {
         TokenKind::End => Ok(()),
@@ -49,7 +49,8 @@ impl ClassAd {
     ///
     /// # Errors
     /// Fails with the place where the text stops being an ad.
-    pub fn parse_new(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
+    pub fn parse_new(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<ClassAd, ParseError> {
+        let text = text.as_ref();
         let (ad, used) = parse_prefix(text, dialect)?;
         expect_end(text, used, dialect)?;
         Ok(ad)

@@ -16,7 +16,7 @@ use super::input_window::InputWindow;
 /// let mut batch_reader = reader.batch_reader();
 /// let (batcher, mut read) = (reader.into_batcher(), 0);
 /// while let Some(_number) = batcher.next_batch(&mut batch_reader).unwrap() {
-///     while let Some(record) = batch_reader.next_ad().unwrap() {
+///     while let Some(record) = batch_reader.next_record().unwrap() {
 ///         assert!(record.ad.contains("A"));
 ///         read += 1;
 ///     }
@@ -102,7 +102,7 @@ mod tests {
                     AdReader::new(Slow(text, slowness), Some(AdForm::Long)).delimiter(delimiter.clone())
                 };
                 let (mut alone, mut whole) = (reader(text.as_bytes()), Vec::new());
-                while let Some(record) = alone.next_ad().unwrap() {
+                while let Some(record) = alone.next_record().unwrap() {
                     whole.push(told(&record, 0));
                 }
                 let reader = reader(text.as_bytes());
@@ -114,7 +114,7 @@ mod tests {
                         if dealer.next_batch(hand).unwrap().is_none() {
                             break 'all;
                         }
-                        while let Some(record) = hand.next_ad().unwrap() {
+                        while let Some(record) = hand.next_record().unwrap() {
                             dealt.push(told(&record, before));
                         }
                         before += hand.lines_read();

@@ -1,5 +1,6 @@
 //! Errors in a stream of ads, with their places.
 
+use std::fmt;
 use std::io::Read;
 
 use bstr::BString;
@@ -43,12 +44,26 @@ pub(super) struct SurroundingText<'a> {
 }
 
 impl<'a> SurroundingText<'a> {
+    /// Returns the surroundings of a text that is whole and begins on a line.
+    pub(super) fn at_line(line: u64) -> Self {
+        SurroundingText { line, ..SurroundingText::default() }
+    }
+
     /// Returns the surroundings of the first `length` bytes of a window.
     pub(super) fn from_window<R: Read>(window: &'a InputWindow<R>, length: usize) -> Self {
         let (before, column) = window.skipped_line_start();
         SurroundingText { line: window.line, column, before, after: &window.unread()[length..] }
     }
 }
+
+/// Shows the place and the message: `line 2, column 5: ...`.
+impl fmt::Display for AdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column(), self.message)
+    }
+}
+
+impl std::error::Error for AdError {}
 
 impl AdError {
     /// Returns the place for a message; `source` is the file's name.
@@ -103,7 +118,7 @@ impl AdError {
     }
 
     pub(super) fn from_line_error(text: &[u8], line: u64, error: &LineError) -> Self {
-        let around = SurroundingText { line, ..SurroundingText::default() };
+        let around = SurroundingText::at_line(line);
         match error {
             LineError::Value(error) => Self::from_parse_error(text, around, error),
             LineError::Name(span) | LineError::TrailingText(span) => {

@@ -2,21 +2,24 @@
 //! compat_classad.cpp).
 //!
 //! [`AdReader`] is for general use: it detects the syntax, recognizes banners and history trailers, and reports errors
-//! without losing the rest. [`ReferenceReader`] behaves exactly like the HTCondor tools.
+//! without losing the rest. It is an iterator over ads, each of which may be an error. [`ReferenceReader`] behaves exactly like the HTCondor tools.
 
 mod batches;
 mod element_end;
 mod error;
 mod input_window;
 mod projection;
+mod read_error;
 mod reader;
 #[cfg(test)]
 mod reader_agreement;
 mod reference_reader;
+mod single_ad;
 
 pub use batches::{AdBatcher, BatchReader};
 pub use error::AdError;
 pub use projection::Projection;
+pub use read_error::ReadError;
 pub use reader::{AdReader, AdRecord};
 pub use reference_reader::{ReadOutcome, ReferenceReader};
 
@@ -24,7 +27,7 @@ pub use crate::ad_io::delimiter::Delimiter;
 pub(crate) use crate::ad_io::delimiter::{LineKind, strip_cr};
 
 /// Syntaxes of streams of ads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdForm {
     /// `Name = value` lines; a delimiter line ends an ad.
     Long,

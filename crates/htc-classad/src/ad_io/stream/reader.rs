@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 use super::batches::{AdBatcher, BatchReader};
 use super::error::AdError;
 use super::input_window::InputWindow;
-use super::{AdForm, Delimiter, Projection};
+use super::{AdForm, Delimiter, Projection, ReadError};
 use crate::ad::ClassAd;
 use crate::ad_io::delimiter::as_banner;
 use crate::ad_io::line_memo::LineMemo;
@@ -19,16 +19,33 @@ mod bracketed_and_xml;
 
 /// Reader of a stream of ads.
 ///
+/// As an iterator it returns the ads, and an ad with a part that could not be read as an error:
+///
 /// ```
 /// use htc_classad::stream::AdReader;
+/// let text = b"Owner = \"ana\"\n\nOwner = \"bob\"\nbad line\n\nOwner = \"eve\"\n";
+/// let mut told = Vec::new();
+/// for ad in AdReader::new(&text[..], None) {
+///     match ad {
+///         Ok(ad) => told.push(ad["Owner"].to_string()),
+///         Err(error) => told.push(error.to_string()),
+///     }
+/// }
+/// assert_eq!(told, ["\"ana\"", "line 4, column 1: no `=` in the line; write `Name = value`", "\"eve\""]);
+/// ```
+///
+/// [`AdReader::next_record`] returns ads together with their errors, lines and banners:
+///
+/// ```
+/// # use htc_classad::stream::AdReader;
 /// let text = b"Owner = \"ana\"\n*** Offset = 0\nOwner = \"bob\"\nbad line\n*** Offset = 20\n";
 /// let mut reader = AdReader::new(&text[..], None);
-/// let first = reader.next_ad().unwrap().unwrap();
+/// let first = reader.next_record().unwrap().unwrap();
 /// assert_eq!(first.ad.string("owner").unwrap(), "ana");
 /// assert_eq!(first.banner.unwrap(), "*** Offset = 0");
-/// let second = reader.next_ad().unwrap().unwrap();
+/// let second = reader.next_record().unwrap().unwrap();
 /// assert_eq!((second.ad.len(), second.errors[0].line), (1, 4));
-/// assert!(reader.next_ad().unwrap().is_none());
+/// assert!(reader.next_record().unwrap().is_none());
 /// ```
 #[derive(Debug)]
 pub struct AdReader<R> {
@@ -43,9 +60,12 @@ pub struct AdReader<R> {
     xml_started: bool,
     /// Length of the ad last read by [`AdReader::next_projected`], which precedes the window's start.
     last_ad_len: usize,
+    /// True if the iterator has returned an error of the stream.
+    has_failed: bool,
 }
 
 /// One ad of a stream.
+#[must_use = "the ad may have errors"]
 #[derive(Clone, Debug, Default)]
 pub struct AdRecord {
     /// The ad, without the parts that could not be read.
@@ -70,6 +90,7 @@ impl<R: Read> AdReader<R> {
             whole_ads_len: 0,
             xml_started: false,
             last_ad_len: 0,
+            has_failed: false,
         }
     }
 
@@ -130,11 +151,13 @@ impl<R: Read> AdReader<R> {
         Ok(form)
     }
 
-    /// Reads the next ad; returns `None` at the end. Ads without attributes are skipped.
+    /// Reads the next ad with its line, banner and errors; returns `None` at the end. Ads without attributes are
+    /// skipped.
     ///
     /// # Errors
-    /// Fails if reading fails. Errors in the ads are in [`AdRecord::errors`].
-    pub fn next_ad(&mut self) -> io::Result<Option<AdRecord>> {
+    /// Fails if reading fails. Errors in the ad are in [`AdRecord::errors`], which the caller has to check; the
+    /// iterator returns them as errors.
+    pub fn next_record(&mut self) -> io::Result<Option<AdRecord>> {
         match self.detect()? {
             AdForm::Long => self.next_long_ad(),
             AdForm::Xml => self.next_xml_ad(),
@@ -198,7 +221,7 @@ impl<R: Read> AdReader<R> {
     }
 
     /// Reads the next long ad with only the wanted attributes; those that their values refer to become wanted as well.
-    /// Otherwise it works like [`AdReader::next_ad`], except that an ad may be empty. The memory of the record is
+    /// Otherwise it works like [`AdReader::next_record`], except that an ad may be empty. The memory of the record is
     /// reused. Returns false at the end.
     ///
     /// # Errors
@@ -281,6 +304,45 @@ impl<R: Read> AdReader<R> {
     }
 }
 
+impl AdReader<&[u8]> {
+    /// Reads the next ad of a text in memory; returns `None` at the end.
+    pub(super) fn read_from_memory(&mut self) -> Option<AdRecord> {
+        // Reading from memory never fails.
+        self.next_record().ok().flatten()
+    }
+}
+
+/// Returns each ad, or an error for an ad with a part that could not be read. After an error in an ad the next ad
+/// follows; after an error of the stream nothing follows.
+impl<R: Read> Iterator for AdReader<R> {
+    type Item = Result<ClassAd, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        match self.next_record() {
+            Ok(record) => record.map(AdRecord::into_ad),
+            Err(error) => {
+                self.has_failed = true;
+                Some(Err(ReadError::Io(error)))
+            }
+        }
+    }
+}
+
+impl<R: Read> std::iter::FusedIterator for AdReader<R> {}
+
+impl AdRecord {
+    /// Returns the ad if all of it could be read.
+    ///
+    /// # Errors
+    /// Fails with the record if it has errors.
+    pub fn into_ad(self) -> Result<ClassAd, ReadError> {
+        if self.errors.is_empty() { Ok(self.ad) } else { Err(ReadError::Ad(Box::new(self))) }
+    }
+}
+
 impl BatchReader for AdReader<Empty> {
     fn take_batch<R>(&mut self, bytes: usize, from: &mut InputWindow<R>) {
         from.give_prefix_to(bytes, &mut self.window);
@@ -305,7 +367,7 @@ mod tests {
     fn all(read: impl Read) -> Vec<String> {
         let mut reader = AdReader::new(read, None);
         let mut out = Vec::new();
-        while let Some(record) = reader.next_ad().expect("memory") {
+        while let Some(record) = reader.next_record().expect("memory") {
             let ad = crate::ad::Value::from(record.ad).unparse();
             let errors: Vec<String> =
                 record.errors.iter().map(|e| format!(" !{}:{}", e.line, e.column())).collect();
@@ -357,7 +419,7 @@ mod tests {
         ] {
             let mut reader = AdReader::new(text.as_bytes(), None);
             let mut errors = Vec::new();
-            while let Some(record) = reader.next_ad().expect("memory") {
+            while let Some(record) = reader.next_record().expect("memory") {
                 errors.extend(record.errors);
             }
             let start = &text[..text.len().min(80)];

@@ -38,7 +38,7 @@ fn summarize(record: &AdRecord, ad: &ClassAd) -> AdSummary {
 fn read_whole(read: impl Read, exact: bool) -> Vec<AdSummary> {
     let mut reader = AdReader::new(read, Some(super::AdForm::Long)).exact(exact);
     let mut all = Vec::new();
-    while let Some(record) = reader.next_ad().expect("memory") {
+    while let Some(record) = reader.next_record().expect("memory") {
         all.push(summarize(&record, &record.ad));
         reader.reuse(record.ad);
     }
@@ -123,7 +123,7 @@ fn check_agreement(text: &[u8], piece: usize, exact: bool) {
     assert_eq!(read_whole(PiecewiseInput(text, piece), exact), expected, "in pieces of {piece}");
     let values: Vec<String> = {
         let mut reader = AdReader::new(text, Some(super::AdForm::Long)).exact(exact);
-        std::iter::from_fn(|| reader.next_ad().expect("memory"))
+        std::iter::from_fn(|| reader.next_record().expect("memory"))
             .map(|record| wanted_attributes(&record.ad))
             .collect()
     };

@@ -60,6 +60,27 @@ enum InsertOutcome {
     Long(Option<Vec<u8>>),
 }
 
+/// Returns the outcome of each call of the reference's reader until the end.
+impl<R: Read> Iterator for ReferenceReader<R> {
+    type Item = io::Result<ReadOutcome>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.end {
+            return None;
+        }
+        match self.next_outcome() {
+            Ok(outcome) if outcome.end && outcome.ad.is_empty() && !outcome.failed => None,
+            Ok(outcome) => Some(Ok(outcome)),
+            Err(error) => {
+                self.end = true;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl<R: Read> std::iter::FusedIterator for ReferenceReader<R> {}
+
 impl<R: Read> ReferenceReader<R> {
     /// Creates a reader of ads in a syntax, which is detected if `None`.
     pub fn new(read: R, form: Option<AdForm>, delimiter: Delimiter) -> Self {

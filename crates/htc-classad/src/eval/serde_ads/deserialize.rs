@@ -1,7 +1,9 @@
 //! Deserialization of structures from ads.
 
-use bstr::ByteSlice;
-use serde::de::value::StringDeserializer;
+use std::borrow::Cow;
+
+use bstr::{BStr, ByteSlice};
+use serde::de::value::{StrDeserializer, StringDeserializer};
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess,
     SeqAccess, VariantAccess, Visitor,
@@ -13,6 +15,7 @@ use crate::ad::{ClassAd, Value};
 use crate::eval::Context;
 use crate::eval_world::System;
 use crate::syntax::Expr;
+use crate::text::caseless;
 
 /// Deserializes a structure from the attributes of an ad, which are evaluated on the local machine; see
 /// [`Context::read`].
@@ -31,20 +34,65 @@ impl Context<'_> {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, FieldError> {
         let empty = ClassAd::new();
         let ad = self.my_ad().unwrap_or(&empty);
-        T::deserialize(AdDeserializer { ad, context: *self })
+        T::deserialize(AdDeserializer { ad, context: *self, depth: 0 })
     }
 }
+
+/// Maximum nesting of lists and ads. Deeper ones could overflow the stack.
+const MAX_DEPTH: u32 = 128;
 
 /// Deserializer of the attributes of an ad.
 #[derive(Clone, Copy)]
 struct AdDeserializer<'a> {
     ad: &'a ClassAd,
     context: Context<'a>,
+    depth: u32,
 }
 
-impl AdDeserializer<'_> {
-    fn value(&self, name: &[u8]) -> Value {
-        self.context.eval_attr(name)
+impl<'a> AdDeserializer<'a> {
+    fn value(&self, name: &[u8]) -> ValueDeserializer<'a> {
+        ValueDeserializer { value: self.context.eval_attr(name), context: self.context, depth: self.depth }
+    }
+
+    /// Returns the names of the attributes of an ad and its chained parents, as field names spell them if they are
+    /// the names of fields, which come first.
+    fn names<'n>(ad: &'n ClassAd, fields: &'static [&'static str]) -> Vec<Cow<'n, str>> {
+        let present = fields.iter().copied().filter(|field| ad.contains(field));
+        let mut names: Vec<Cow<'n, str>> = present.map(Cow::Borrowed).collect();
+        let is_field = |name: &BStr| fields.iter().any(|field| caseless::eq(field.as_bytes(), name));
+        names.extend(ad.names().filter(|name| !is_field(name)).map(|name| name.to_str_lossy()));
+        names
+    }
+
+    fn visit_fields<'de, V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        let visit = |ad: &ClassAd| {
+            let names = Self::names(ad, fields);
+            let access = FieldAccess { attributes: self, names: names.into_iter(), current_name: None };
+            visitor.visit_map(access)
+        };
+        match self.ad.parent() {
+            None => visit(self.ad),
+            Some(_) => visit(&self.ad.flattened_chain()),
+        }
+    }
+
+    /// Visits the variant that the only attribute of the ad names.
+    fn visit_variant<'de, V: Visitor<'de>>(
+        self,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        let mut names = self.ad.names();
+        let (Some(attribute), None) = (names.next(), names.next()) else {
+            return Err(FieldError::custom("a variant with content is an ad with one attribute"));
+        };
+        let variant = variants.iter().find(|variant| caseless::eq(variant.as_bytes(), attribute));
+        let name = variant.map_or_else(|| attribute.to_string(), ToString::to_string);
+        visitor.visit_enum(VariantName { content: Some(self.value(attribute)), name })
     }
 }
 
@@ -52,10 +100,7 @@ impl<'de> Deserializer<'de> for AdDeserializer<'_> {
     type Error = FieldError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
-        let all = self.ad.flattened_chain();
-        let mut names: Vec<String> = all.names().map(ToString::to_string).collect();
-        names.sort_unstable();
-        visitor.visit_map(FieldAccess { attributes: self, names: names.into_iter(), current_name: None })
+        self.visit_fields(&[], visitor)
     }
 
     /// Uses the field names of the structure in its own spelling.
@@ -65,9 +110,16 @@ impl<'de> Deserializer<'de> for AdDeserializer<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, FieldError> {
-        let there = fields.iter().filter(|name| self.ad.contains(name)).map(ToString::to_string);
-        let names: Vec<String> = there.collect();
-        visitor.visit_map(FieldAccess { attributes: self, names: names.into_iter(), current_name: None })
+        self.visit_fields(fields, visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        self.visit_variant(variants, visitor)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -82,35 +134,153 @@ impl<'de> Deserializer<'de> for AdDeserializer<'_> {
         visitor.visit_some(self)
     }
 
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_unit()
+    }
+
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map enum identifier ignored_any
+        tuple_struct map identifier
     }
 }
 
 /// Access to one attribute after another.
-struct FieldAccess<'a> {
+struct FieldAccess<'a, 'n> {
     attributes: AdDeserializer<'a>,
-    names: std::vec::IntoIter<String>,
+    names: std::vec::IntoIter<Cow<'n, str>>,
     /// The attribute whose value is read next.
-    current_name: Option<String>,
+    current_name: Option<Cow<'n, str>>,
 }
 
-impl<'de> MapAccess<'de> for FieldAccess<'_> {
+impl<'de> MapAccess<'de> for FieldAccess<'_, '_> {
     type Error = FieldError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, FieldError> {
         self.current_name = self.names.next();
-        let Some(name) = self.current_name.clone() else { return Ok(None) };
-        let key: StringDeserializer<FieldError> = name.into_deserializer();
-        seed.deserialize(key).map(Some)
+        let Some(name) = &self.current_name else { return Ok(None) };
+        seed.deserialize(KeyDeserializer(name)).map(Some).map_err(|error| error.nested_in(&**name))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, FieldError> {
         let name = self.current_name.take().unwrap_or_default();
-        let value = self.attributes.value(name.as_bytes());
-        seed.deserialize(ValueDeserializer { value, context: self.attributes.context })
-            .map_err(|error| error.nested_in(name))
+        seed.deserialize(AttributeDeserializer { attributes: self.attributes, name: &name })
+            .map_err(|error| error.nested_in(&*name))
+    }
+}
+
+/// Deserializer of an attribute, which is evaluated only if its value is wanted.
+struct AttributeDeserializer<'a, 'n> {
+    attributes: AdDeserializer<'a>,
+    name: &'n str,
+}
+
+impl<'a> AttributeDeserializer<'a, '_> {
+    fn evaluated(&self) -> ValueDeserializer<'a> {
+        self.attributes.value(self.name.as_bytes())
+    }
+}
+
+impl<'de> Deserializer<'de> for AttributeDeserializer<'_, '_> {
+    type Error = FieldError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        self.evaluated().deserialize_any(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        self.evaluated().deserialize_option(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        self.evaluated().deserialize_newtype_struct(name, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        self.evaluated().deserialize_struct(name, fields, visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        self.evaluated().deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map identifier
+    }
+}
+
+/// Deserializer of a name that is the key of a map or the name of a field.
+struct KeyDeserializer<'n>(&'n str);
+
+/// Reads keys that are not strings from their text; a text of another kind is an error of the visitor.
+macro_rules! deserialize_parsed_key {
+    ($($method:ident $visit:ident),*) => { $(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+            match self.0.parse() {
+                Ok(parsed) => visitor.$visit(parsed),
+                Err(_) => visitor.visit_str(self.0),
+            }
+        }
+    )* };
+}
+
+impl<'de> Deserializer<'de> for KeyDeserializer<'_> {
+    type Error = FieldError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_str(self.0)
+    }
+
+    deserialize_parsed_key! {
+        deserialize_bool visit_bool, deserialize_i8 visit_i8, deserialize_i16 visit_i16, deserialize_i32 visit_i32,
+        deserialize_i64 visit_i64, deserialize_i128 visit_i128, deserialize_u8 visit_u8, deserialize_u16 visit_u16,
+        deserialize_u32 visit_u32, deserialize_u64 visit_u64, deserialize_u128 visit_u128, deserialize_f32 visit_f32,
+        deserialize_f64 visit_f64
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        let variant = variants.iter().find(|variant| variant.eq_ignore_ascii_case(self.0));
+        let name: StrDeserializer<'_, FieldError> = variant.map_or(self.0, |name| name).into_deserializer();
+        visitor.visit_enum(name)
+    }
+
+    forward_to_deserialize_any! {
+        char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 
@@ -118,14 +288,20 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
 struct ValueDeserializer<'a> {
     value: Value,
     context: Context<'a>,
+    depth: u32,
 }
 
 impl ValueDeserializer<'_> {
     /// Returns the attributes of an ad that is the value or an element of it, evaluated in that ad alone.
-    fn nested_attributes<'n>(&'n self, ad: &'n ClassAd) -> AdDeserializer<'n> {
-        AdDeserializer {
-            ad,
-            context: Context::new(self.context.world()).strict(self.context.is_strict()).my(ad),
+    fn nested_attributes<'n>(&'n self, ad: &'n ClassAd) -> Result<AdDeserializer<'n>, FieldError> {
+        let context = Context::new(self.context.world()).strict(self.context.is_strict()).my(ad);
+        Ok(AdDeserializer { ad, context, depth: self.next_depth()? })
+    }
+
+    fn next_depth(&self) -> Result<u32, FieldError> {
+        match self.depth {
+            MAX_DEPTH.. => Err(FieldError::custom("its lists and ads are nested too deeply")),
+            depth => Ok(depth + 1),
         }
     }
 }
@@ -146,9 +322,11 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
                 Err(_) => visitor.visit_bytes(text),
             },
             Value::List(list) => {
-                visitor.visit_seq(ListAccess { items: list.items(), next: 0, context: self.context })
+                let depth = self.next_depth()?;
+                let items = list.items();
+                visitor.visit_seq(ListAccess { items, next: 0, context: self.context, depth })
             }
-            Value::Ad(ad) => self.nested_attributes(ad).deserialize_any(visitor),
+            Value::Ad(ad) => self.nested_attributes(ad)?.deserialize_any(visitor),
         }
     }
 
@@ -174,7 +352,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
         visitor: V,
     ) -> Result<V::Value, FieldError> {
         match &self.value {
-            Value::Ad(ad) => self.nested_attributes(ad).deserialize_struct(name, fields, visitor),
+            Value::Ad(ad) => self.nested_attributes(ad)?.deserialize_struct(name, fields, visitor),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -182,26 +360,24 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
     /// A variant is a string with its name, or an ad of one attribute if it has content.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        _: &'static str,
-        _: &'static [&'static str],
+        name: &'static str,
+        variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, FieldError> {
-        let context = self.context;
-        let (name, content) = match &self.value {
-            Value::Str(text) => (text.to_string(), None),
-            Value::Ad(ad) if ad.len() == 1 => {
-                let name = ad.names().next().map(ToString::to_string).unwrap_or_default();
-                let value = self.nested_attributes(ad).value(name.as_bytes());
-                (name, Some(ValueDeserializer { value, context }))
-            }
-            _ => return self.deserialize_any(visitor),
-        };
-        visitor.visit_enum(VariantName { name, content })
+        match &self.value {
+            Value::Str(text) => visitor.visit_enum(VariantName { name: text.to_string(), content: None }),
+            Value::Ad(ad) => self.nested_attributes(ad)?.deserialize_enum(name, variants, visitor),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_unit()
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier ignored_any
+        tuple_struct map identifier
     }
 }
 
@@ -210,6 +386,7 @@ struct ListAccess<'l, 'a> {
     items: &'l [Expr],
     next: usize,
     context: Context<'a>,
+    depth: u32,
 }
 
 impl<'de> SeqAccess<'de> for ListAccess<'_, '_> {
@@ -223,7 +400,7 @@ impl<'de> SeqAccess<'de> for ListAccess<'_, '_> {
         let value = self.context.eval(item);
         let place = format!("[{}]", self.next);
         self.next += 1;
-        seed.deserialize(ValueDeserializer { value, context: self.context })
+        seed.deserialize(ValueDeserializer { value, context: self.context, depth: self.depth })
             .map(Some)
             .map_err(|error| error.nested_in(place))
     }

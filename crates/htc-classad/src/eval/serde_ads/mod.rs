@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+mod ads_as_data;
 mod deserialize;
 mod error;
 mod serialize;

@@ -23,7 +23,8 @@ use crate::syntax::{Dialect, Expr, ParseError, ParseErrorKind};
 ///
 /// # Errors
 /// Fails with the place where the text stops being an ad and what is expected there.
-pub fn parse(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
+pub fn parse(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<ClassAd, ParseError> {
+    let text = text.as_ref();
     let (ad, used) = parse_prefix(text, dialect)?;
     new_syntax::expect_end(text, used, Dialect { json: true, ..dialect })?;
     Ok(ad)
@@ -33,8 +34,8 @@ pub fn parse(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
 ///
 /// # Errors
 /// Same as [`parse`].
-pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
-    parse_with_memo(text, dialect, None)
+pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
+    parse_with_memo(text.as_ref(), dialect, None)
 }
 
 /// Parses like [`parse_prefix`], for one ad of many: names and expressions are looked up in the memo of earlier ads.
@@ -144,7 +145,7 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
                                 let text = &lexer.token_text(lexer.token.text)[part];
                                 memo.learn_expression(number, text, *root, tree);
                             }
-                            ad.insert(name, expr);
+                            ad.put_expr(name, expr);
                         }
                     }
                     self.lexer().advance();
@@ -158,7 +159,7 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
             TokenKind::Undefined => Scalar::Undefined,
             _ => {
                 let value = self.read_value()?;
-                ad.insert(name, value);
+                ad.put_expr(name, value);
                 return Ok(());
             }
         };

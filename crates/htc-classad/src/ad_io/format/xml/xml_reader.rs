@@ -28,7 +28,8 @@ pub struct XmlError {
 ///
 /// # Errors
 /// Fails on an attribute without a name or a value, or with an invalid value.
-pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<XmlPrefix, XmlError> {
+pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<XmlPrefix, XmlError> {
+    let text = text.as_ref();
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
     let mut reader = XmlReader { text, at: 0, peeked: None, in_string: false, dialect };
     reader.read_ad()
@@ -197,7 +198,7 @@ impl XmlReader<'_> {
         }
         while let Some(name) = self.read_attribute_name()? {
             let value = self.read_value(name.1)?;
-            ad.insert(&name.0, value);
+            ad.put_expr(&name.0, value);
             self.skip_end_tag(XmlTag::Attribute);
         }
         Ok(XmlPrefix { ad, found_ad: true, used: self.bytes_used() })

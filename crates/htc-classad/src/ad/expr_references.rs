@@ -1,0 +1,75 @@
+//! Expressions that an ad lends by reference.
+//!
+//! An ad stores scalars compactly and not as expressions, so [`Index`](std::ops::Index), which must return a reference,
+//! makes the expression and keeps it here.
+
+use std::sync::OnceLock;
+
+use super::{AttributeEntry, ClassAd};
+use crate::syntax::Expr;
+use crate::syntax::expr::ExprRepr;
+use crate::syntax::tree::is_same_scalar;
+
+/// Expressions by the index of their attributes. A copy of an ad begins without any.
+#[derive(Default)]
+pub(super) struct ExprReferences {
+    first: OnceLock<Box<ExprReference>>,
+}
+
+struct ExprReference {
+    /// The offset of the attribute's name in the ad's text, which identifies it until the ad changes.
+    start: u32,
+    expr: Expr,
+    next: OnceLock<Box<ExprReference>>,
+}
+
+impl Clone for ExprReferences {
+    fn clone(&self) -> Self {
+        ExprReferences::default()
+    }
+}
+
+impl Drop for ExprReferences {
+    /// Drops one after the other, so that a long chain does not recurse.
+    fn drop(&mut self) {
+        let mut next = self.first.take();
+        while let Some(mut reference) = next {
+            next = reference.next.take();
+        }
+    }
+}
+
+impl ExprReferences {
+    /// Returns the expression of an entry of an ad.
+    pub(super) fn get_or_add(&self, ad: &ClassAd, entry: &AttributeEntry) -> &Expr {
+        let expr = ad.stored_expr(&entry.value);
+        let mut place = &self.first;
+        loop {
+            let made =
+                || Box::new(ExprReference { start: entry.start, expr: expr.clone(), next: OnceLock::new() });
+            let reference = place.get_or_init(made);
+            // The attribute may have changed since.
+            if reference.start == entry.start && is_same_object(&reference.expr, &expr) {
+                return &reference.expr;
+            }
+            place = &reference.next;
+        }
+    }
+}
+
+/// True if both are the same scalar or the same node of a tree; trees are not compared.
+fn is_same_object(a: &Expr, b: &Expr) -> bool {
+    match (&a.0, &b.0) {
+        (ExprRepr::Scalar(a), ExprRepr::Scalar(b)) => is_same_scalar(a.as_borrowed(), b.as_borrowed()),
+        (ExprRepr::Node(a, x), ExprRepr::Node(b, y)) => std::sync::Arc::ptr_eq(a, b) && x == y,
+        _ => false,
+    }
+}
+
+impl ClassAd {
+    /// Returns the expression of one of the ad's own attributes, which the ad keeps from now on.
+    pub(super) fn expr_reference(&self, name: &[u8]) -> Option<&Expr> {
+        let at = self.find(name, crate::syntax::name::hash(name))?;
+        Some(self.references.get_or_add(self, &self.entries[at]))
+    }
+}

@@ -1,0 +1,59 @@
+//! Errors of readers that are used as iterators.
+
+use std::fmt;
+use std::io;
+
+use super::{AdError, AdRecord};
+
+/// Error of the next ad of a stream.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The stream could not be read. Nothing follows it.
+    Io(io::Error),
+    /// A part of the ad could not be read. The record has the rest of the ad and all errors; the ads after it can still
+    /// be read.
+    Ad(Box<AdRecord>),
+}
+
+impl ReadError {
+    /// Returns the parts of the ad that could not be read; none if the stream could not be read.
+    pub fn ad_errors(&self) -> &[AdError] {
+        match self {
+            ReadError::Io(_) => &[],
+            ReadError::Ad(record) => &record.errors,
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Io(_) => f.write_str("cannot read the ads"),
+            ReadError::Ad(record) => {
+                let Some(first) = record.errors.first() else { return f.write_str("cannot read the ad") };
+                fmt::Display::fmt(first, f)?;
+                match record.errors.len() - 1 {
+                    0 => Ok(()),
+                    1 => f.write_str(" (and 1 more error in this ad)"),
+                    more => write!(f, " (and {more} more errors in this ad)"),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ReadError::Io(error) => Some(error),
+            ReadError::Ad(_) => None,
+        }
+    }
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        ReadError::Io(error)
+    }
+}
