@@ -1,6 +1,6 @@
 //! Suites of hook tests without the program: cases go in, what came of each comes out.
 
-use htc_hooks::hook_testing::{SuiteSettings, suite_run};
+use htc_hooks::hook_testing::{Interruptible, SuiteSettings, suite_run};
 use htc_hooks::hook_testing::{suite, update_suites};
 use htc_hooks::os::Reactor;
 use htc_hooks::quirks::QuirkMode;
@@ -55,7 +55,8 @@ fn a_suite_is_run_and_updated_without_a_process_of_ours() {
         let cases = suite::read_suites(&path).unwrap();
         let done =
             suite_run::run_cases(cases, &how, &|| Reactor::new(&[]), &|| advanced.set(advanced.get() + 1));
-        (done.unwrap().unwrap(), advanced.get())
+        let Interruptible::Finished(done) = done.unwrap() else { panic!("interrupted") };
+        (done, advanced.get())
     };
     let (done, advanced) = run();
     assert_eq!(advanced, 4);

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use htc_hooks::hook::HookType;
 use htc_hooks::hook::path_check;
 use htc_hooks::hook_testing::{
-    CallDirectories, CallEnding, CallOutcome, Case, Verdict, VerdictInputs, call_hook, judge_call,
+    CallDirectories, CallEnding, CallOutcome, Case, Interruptible, Verdict, VerdictInputs, call_hook,
+    judge_call,
 };
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::QuirkMode;
@@ -45,7 +46,10 @@ fn ask(sandbox: &mut Sandbox, hook: HookType, path: PathBuf, patience: Duration)
             hook_call.stderr_handling = StderrHandling::Collected;
             hook_call.ancestor = Some(HookCall::new_family_marker(world.now(), world.random()));
             let spec = hook_call.child_spec().unwrap();
-            call_hook(&mut sandbox.reactor, spec, Some(patience), &mut |_| {}).unwrap().unwrap()
+            match call_hook(&mut sandbox.reactor, spec, Some(patience), &mut |_| {}).unwrap() {
+                Interruptible::Finished(outcome) => outcome,
+                Interruptible::Interrupted(signal) => panic!("interrupted by signal {signal}"),
+            }
         }
     };
     let verdict = judge_call(&case, &outcome, &path, &world, QuirkMode::Manual);

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::group_leader::GroupLeaderProcess;
+use super::interruptible::Interruptible;
 use htc_base::process::{ChildSpec, Exit, ProcessUsage};
 use htc_os::{
     LeftoverProcess, OutputStream, Reactor, ReactorEvent, SignalScope, SpawnError, StdinDelivery, clock,
@@ -29,6 +30,8 @@ pub enum CallEnding {
         reason: String,
         /// Interpreter in the first line of the hook that does not exist, or `None`.
         interpreter: Option<String>,
+        /// Error number of the system call, or `None` if it is not known (recordings do not have it).
+        errno: Option<i32>,
     },
     /// The caller refused to run the hook.
     Refused {
@@ -45,7 +48,7 @@ impl CallEnding {
             Some(_) => error.to_string(),
             None => format!("{error}: {}", error.reason()),
         };
-        CallEnding::NotStarted { reason, interpreter }
+        CallEnding::NotStarted { reason, interpreter, errno: Some(error.errno()) }
     }
 }
 
@@ -107,17 +110,18 @@ pub fn call_hook(
     mut spec: ChildSpec,
     patience: Option<Duration>,
     complaint: &mut dyn FnMut(&[u8]),
-) -> io::Result<Result<CallOutcome, i32>> {
+) -> io::Result<Interruptible<CallOutcome>> {
     let mut aside = GroupLeaderProcess::start(reactor, &mut spec);
     let began = clock::monotonic_now();
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
         Err(error) => {
             if let Some(number) = dismiss_group_leader(&mut aside, reactor)? {
-                return Ok(Err(number));
+                return Ok(Interruptible::Interrupted(number));
             }
             let ending = CallEnding::not_started(&error);
-            return Ok(Ok(CallOutcome { ending, took: clock::monotonic_now().since(began) }));
+            let took = clock::monotonic_now().since(began);
+            return Ok(Interruptible::Finished(CallOutcome { ending, took }));
         }
     };
     let deadline = patience.map(|patience| began.plus(patience));
@@ -154,13 +158,14 @@ pub fn call_hook(
                 }
                 interrupted = interrupted.or(dismiss_group_leader(&mut aside, reactor)?);
                 if let Some(number) = interrupted {
-                    return Ok(Err(number));
+                    return Ok(Interruptible::Interrupted(number));
                 }
                 ended.group_signal = aside.as_ref().and_then(GroupLeaderProcess::signal_from_hook);
                 if !live.is_empty() {
                     ended.stderr = live;
                 }
-                return Ok(Ok(CallOutcome { ending: CallEnding::Ran(ended), took }));
+                let outcome = CallOutcome { ending: CallEnding::Ran(ended), took };
+                return Ok(Interruptible::Finished(outcome));
             }
             _ => {}
         }

@@ -19,8 +19,8 @@ pub fn find_problems(case: &Case, outcome: &CallOutcome, verdict: &Verdict) -> V
     let mut found = Vec::new();
     match &outcome.ending {
         CallEnding::Refused { reason } => found.push(Finding::new(Rule::BadPath, reason.clone(), "")),
-        CallEnding::NotStarted { reason, interpreter } => {
-            found.push(not_started_finding(case, reason, interpreter.as_deref()))
+        CallEnding::NotStarted { reason, interpreter, errno } => {
+            found.push(not_started_finding(case, reason, interpreter.as_deref(), *errno))
         }
         CallEnding::Ran(ended) => {
             // Findings about the output come first because they matter most to the user.
@@ -57,7 +57,7 @@ fn install_advice(case: &Case, name: &str) -> String {
     format!("install '{name}' {place}, or name another interpreter")
 }
 
-fn not_started_finding(case: &Case, reason: &str, interpreter: Option<&str>) -> Finding {
+fn not_started_finding(case: &Case, reason: &str, interpreter: Option<&str>, errno: Option<i32>) -> Finding {
     match interpreter {
         Some(name) if name.ends_with('\r') => Finding::new(
             Rule::MissingInterpreter,
@@ -65,12 +65,12 @@ fn not_started_finding(case: &Case, reason: &str, interpreter: Option<&str>) -> 
             "convert the file to Unix line ends, such as with sed -i 's/\\r$//'",
         ),
         Some(name) => Finding::new(Rule::MissingInterpreter, reason, install_advice(case, name)),
-        None if reason.contains("Text file busy") => Finding::new(
+        None if errno == Some(nix::libc::ETXTBSY) => Finding::new(
             Rule::BadPath,
             reason,
             "somebody has the file open for writing; write a new file and rename it over the old one",
         ),
-        None if reason.contains("Permission denied") => Finding::new(
+        None if errno == Some(nix::libc::EACCES) => Finding::new(
             Rule::BadPath,
             reason,
             "the account that runs the hook must be able to execute the file and the program of its first line, and to \

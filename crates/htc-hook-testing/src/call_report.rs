@@ -9,6 +9,7 @@ use super::call_findings::find_problems;
 use super::call_setup::{CallError, CallSetup};
 use super::case::Case;
 use super::finding::Finding;
+use super::interruptible::Interruptible;
 use super::judge::judge_call;
 use super::process_facts::describe_process;
 use super::record::CallRecord;
@@ -103,10 +104,10 @@ impl CallSetup {
         &self,
         reactor: &mut Reactor,
         mut complaint: impl FnMut(&[u8]),
-    ) -> Result<Result<CallReport, i32>, CallError> {
+    ) -> Result<Interruptible<CallReport>, CallError> {
         let (begun, spec) = self.begin_call()?;
         if let Some(outcome) = self.refused_outcome() {
-            return Ok(Ok(self.end_call(begun, outcome)));
+            return Ok(Interruptible::Finished(self.end_call(begun, outcome)));
         }
         let outcome = call_hook(reactor, spec, Some(self.patience), &mut complaint)?;
         Ok(outcome.map(|outcome| self.end_call(begun, outcome)))

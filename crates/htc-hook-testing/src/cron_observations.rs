@@ -65,7 +65,7 @@ impl CronObservations {
     /// Returns the outcome of the last run, or the reason why there was none.
     pub fn outcome(&self, took: Duration) -> CallOutcome {
         let ending = match &self.not_started {
-            Some(reason) => CallEnding::NotStarted { reason: reason.clone(), interpreter: None },
+            Some(reason) => CallEnding::NotStarted { reason: reason.clone(), interpreter: None, errno: None },
             None if !self.started => CallEnding::Refused { reason: NEVER_STARTED.to_owned() },
             None => CallEnding::Ran(HookExecution {
                 exit: self.exit.filter(|_| !self.is_running),

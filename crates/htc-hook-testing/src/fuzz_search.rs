@@ -13,6 +13,7 @@ use super::call_report::CallReport;
 use super::call_setup::{CallError, CallSetup};
 use super::case::Case;
 use super::fuzz::{Mutation, RandomGenerator, remove_attributes, shorten_strings};
+use super::interruptible::Interruptible;
 use super::judge::judge_call;
 use htc_base::process::{Exit, Stdio};
 use htc_classad::ClassAd;
@@ -155,11 +156,11 @@ impl<'a> FuzzSearch<'a> {
             let mut asked = case.clone();
             *asked.subject_mut() = ad.clone();
             match self.repeat_call(reactor, &asked) {
-                Ok(Ok(outcome)) => {
+                Ok(Interruptible::Finished(outcome)) => {
                     failure_signature(self.setup, &self.baseline_rules, &asked, &outcome).as_deref()
                         == Some(what)
                 }
-                Ok(Err(signal)) => {
+                Ok(Interruptible::Interrupted(signal)) => {
                     interrupted = Some(signal);
                     false
                 }
@@ -177,7 +178,7 @@ impl<'a> FuzzSearch<'a> {
         &mut self,
         reactor: &mut Reactor,
         case: &Case,
-    ) -> Result<Result<CallOutcome, i32>, CallError> {
+    ) -> Result<Interruptible<CallOutcome>, CallError> {
         self.setup.case = case.clone();
         let place = self.setup.create_directories()?;
         let spec = self.setup.child_spec(&place, self.setup.hook_environment(&place))?;

@@ -29,6 +29,7 @@ pub mod fuzz;
 pub mod fuzz_search;
 mod group_leader;
 mod hook_lookup;
+mod interruptible;
 mod judge;
 mod output_findings;
 mod parallel_calls;
@@ -72,6 +73,7 @@ pub use cron_session::{CronList, CronPlan, CronSession, CronSessionEvent, Sessio
 pub use decision::Decision;
 pub use expectation::{Expectation, unmet_expectations};
 pub use finding::{Finding, Rule};
+pub use interruptible::Interruptible;
 pub use judge::judge_call;
 pub use parallel_calls::call_hooks_in_parallel;
 pub use process_facts::describe_process;

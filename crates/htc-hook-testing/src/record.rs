@@ -122,7 +122,7 @@ impl CallRecord {
     fn metadata(&self) -> Value {
         let argv: Vec<String> = self.argv.iter().map(|word| word.to_str_lossy().into_owned()).collect();
         let never_began = match &self.never_began {
-            Some(CallEnding::NotStarted { reason, interpreter }) => {
+            Some(CallEnding::NotStarted { reason, interpreter, .. }) => {
                 json!({ "not_started": reason, "interpreter": interpreter })
             }
             Some(CallEnding::Refused { reason }) => json!({ "refused": reason }),
@@ -336,7 +336,7 @@ fn parse_never_began(stored: &Value) -> Option<CallEnding> {
     let text = |key: &str| stored.get(key).and_then(Value::as_str).map(str::to_owned);
     let not_started = text("not_started");
     not_started
-        .map(|reason| CallEnding::NotStarted { reason, interpreter: text("interpreter") })
+        .map(|reason| CallEnding::NotStarted { reason, interpreter: text("interpreter"), errno: None })
         .or_else(|| Some(CallEnding::Refused { reason: text("refused")? }))
 }
 

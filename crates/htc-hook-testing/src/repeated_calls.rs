@@ -12,6 +12,7 @@ use super::call::{CallEnding, CallOutcome, call_hook};
 use super::call_report::CallReport;
 use super::call_setup::{CallError, CallSetup};
 use super::finding::{Finding, Rule};
+use super::interruptible::Interruptible;
 use htc_base::process::Exit;
 use htc_base::world::World;
 use htc_os::Reactor;
@@ -141,13 +142,13 @@ impl CallSetup {
         times: u32,
         keep: Option<&Path>,
         shown: &mut CallReport,
-    ) -> Result<Result<(), i32>, CallError> {
+    ) -> Result<Interruptible<()>, CallError> {
         let first = comparable_answer(&shown.outcome, &shown.root);
         let mut varies = false;
         for number in 2..=times {
             let again = match self.run_call(reactor, |_| {})? {
-                Ok(again) => again,
-                Err(signal) => return Ok(Err(signal)),
+                Interruptible::Finished(again) => again,
+                Interruptible::Interrupted(signal) => return Ok(Interruptible::Interrupted(signal)),
             };
             if let Some(directory) = keep {
                 again.write_record(directory)?;
@@ -165,7 +166,7 @@ impl CallSetup {
                 }
             }
         }
-        Ok(Ok(()))
+        Ok(Interruptible::Finished(()))
     }
 
     /// Calls the hook with one thing in its surroundings changed at a time, and adds findings about what its output
@@ -177,7 +178,7 @@ impl CallSetup {
         &self,
         reactor: &mut Reactor,
         shown: &mut CallReport,
-    ) -> Result<Result<(), i32>, CallError> {
+    ) -> Result<Interruptible<()>, CallError> {
         let first = comparable_answer(&shown.outcome, &shown.root);
         let elsewhere = tempfile::tempdir()?;
         std::fs::set_permissions(elsewhere.path(), std::fs::Permissions::from_mode(0o777))?;
@@ -193,8 +194,8 @@ impl CallSetup {
                 spec.cwd = Some(elsewhere.path().to_owned());
             }
             let outcome = match call_hook(reactor, spec, Some(self.patience), &mut |_| {})? {
-                Ok(outcome) => outcome,
-                Err(signal) => return Ok(Err(signal)),
+                Interruptible::Finished(outcome) => outcome,
+                Interruptible::Interrupted(signal) => return Ok(Interruptible::Interrupted(signal)),
             };
             let other = comparable_answer(&outcome, place.root());
             if other == first {
@@ -207,7 +208,7 @@ impl CallSetup {
                 break;
             }
         }
-        Ok(Ok(()))
+        Ok(Interruptible::Finished(()))
     }
 
     /// Calls the hook `times` times and measures the time. Returns the signal that interrupted a call.
@@ -218,18 +219,18 @@ impl CallSetup {
         &self,
         reactor: &mut Reactor,
         times: u32,
-    ) -> Result<Result<CallTiming, i32>, CallError> {
+    ) -> Result<Interruptible<CallTiming>, CallError> {
         let mut timing = CallTiming::default();
         let place = self.create_directories()?;
         let environment = self.hook_environment(&place);
         for _ in 0..times.max(1) {
             let spec = self.child_spec(&place, environment.clone())?;
             match call_hook(reactor, spec, Some(self.patience), &mut |_| {})? {
-                Ok(outcome) => timing.add_outcome(&outcome),
-                Err(signal) => return Ok(Err(signal)),
+                Interruptible::Finished(outcome) => timing.add_outcome(&outcome),
+                Interruptible::Interrupted(signal) => return Ok(Interruptible::Interrupted(signal)),
             }
         }
         timing.durations.sort_unstable();
-        Ok(Ok(timing))
+        Ok(Interruptible::Finished(timing))
     }
 }

@@ -11,6 +11,7 @@ use super::call::{CallEnding, CallOutcome, HookExecution, call_hook};
 use super::call_setup::{CallError, CallSetup};
 use super::caller::{call_timeout, caller_environment};
 use super::case::Case;
+use super::interruptible::Interruptible;
 use super::judge::judge_call;
 use super::record::CallRecord;
 use super::verdict::Verdict;
@@ -114,11 +115,11 @@ impl Replay {
         // Both verdicts use the path of the other hook, so that messages with the path do not differ.
         let before = judged(&setup.case, &outcome, &setup.path);
         Ok(match repeat_call(&setup, reactor, record)? {
-            Ok(outcome) => {
+            Interruptible::Finished(outcome) => {
                 let after = Some(judged(&setup.case, &outcome, &setup.path));
                 ReplayOutcome::Judged(Box::new(JudgedReplay { hook, before, after, took }))
             }
-            Err(signal) => ReplayOutcome::Interrupted(signal),
+            Interruptible::Interrupted(signal) => ReplayOutcome::Interrupted(signal),
         })
     }
 
@@ -148,9 +149,9 @@ fn repeat_call(
     setup: &CallSetup,
     reactor: &mut Reactor,
     record: &CallRecord,
-) -> Result<Result<CallOutcome, i32>, CallError> {
+) -> Result<Interruptible<CallOutcome>, CallError> {
     if let Some(outcome) = setup.refused_outcome() {
-        return Ok(Ok(outcome));
+        return Ok(Interruptible::Finished(outcome));
     }
     let place = setup.create_directories()?;
     let spec = setup.child_spec(&place, setup.hook_environment(&place))?;

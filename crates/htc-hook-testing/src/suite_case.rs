@@ -60,11 +60,19 @@ fn write_case_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Prepares a case, or returns the reason why it is skipped.
-pub(super) fn prepare_case(
-    how: &SuiteSettings,
-    case: &SuiteCase,
-) -> Result<Result<PreparedCase, String>, CaseError> {
+/// Result of looking for the programs, hooks and variables that a case needs.
+pub(super) enum CaseRequirements {
+    /// The case, ready to run.
+    Met(Box<PreparedCase>),
+    /// Reason why the case is skipped.
+    Missing(String),
+}
+
+/// Prepares a case.
+///
+/// # Errors
+/// The suite is wrong, or a file of the case cannot be written.
+pub(super) fn prepare_case(how: &SuiteSettings, case: &SuiteCase) -> Result<CaseRequirements, CaseError> {
     let mut files = None;
     let mut values = BTreeMap::new();
     if needs_directory(&case.text) {
@@ -77,7 +85,7 @@ pub(super) fn prepare_case(
     if let Some(variable) = &case.text.hook_directory {
         match std::env::var_os(variable) {
             Some(directory) => base = std::path::absolute(PathBuf::from(directory))?,
-            None => return Ok(Err(format!("{variable} is not set"))),
+            None => return Ok(CaseRequirements::Missing(format!("{variable} is not set"))),
         }
         values.insert("HOOKS".to_owned(), base.display().to_string());
     }
@@ -85,7 +93,7 @@ pub(super) fn prepare_case(
     for need in text.needs.iter().flatten() {
         match find_requirement(need) {
             Some(path) => drop(values.insert(need.clone(), path.display().to_string())),
-            None => return Ok(Err(format!("'{need}' is not there"))),
+            None => return Ok(CaseRequirements::Missing(format!("'{need}' is not there"))),
         }
     }
     let text = suite::substitute(text, &values);
@@ -98,7 +106,7 @@ pub(super) fn prepare_case(
     let name = text.hook.as_deref().ok_or(CaseError::NoHook)?;
     let path = base.join(name);
     if text.hook_directory.is_some() && !path.exists() {
-        return Ok(Err(format!("'{}' is not there", path.display())));
+        return Ok(CaseRequirements::Missing(format!("'{}' is not there", path.display())));
     }
     let quirks = match text.reference {
         Some(true) => QuirkMode::Reference,
@@ -111,7 +119,7 @@ pub(super) fn prepare_case(
     };
     let timeout = text.timeout.map(limit).transpose()?.or(how.timeout);
     let wanted = parse_expectations(&text)?;
-    Ok(Ok(PreparedCase { text, path, files, timeout, quirks, wanted }))
+    Ok(CaseRequirements::Met(Box::new(PreparedCase { text, path, files, timeout, quirks, wanted })))
 }
 
 fn parse_expectations(text: &CaseText) -> Result<ParsedExpectations, CaseError> {

@@ -11,6 +11,7 @@ use super::caller;
 use super::case_error::CaseError;
 use super::cron_observations::CronObservations;
 use super::cron_session::{CronPlan, CronSession, CronSessionEvent, SessionPause};
+use super::interruptible::Interruptible;
 use super::samples;
 use super::standalone_cron::{StandaloneCronJob, cron_surroundings, merge_published, sample_slot};
 use super::suite::{CaseText, SuiteCase};
@@ -130,7 +131,7 @@ pub(super) fn run_cron_case(
     case: &SuiteCase,
     ready: CallableCronCase,
     (world, reactor): (&RealWorld, &mut Reactor),
-) -> Result<Result<CaseResult, i32>, CaseError> {
+) -> Result<Interruptible<CaseResult>, CaseError> {
     let CallableCronCase { manager, job, program, plan, extra, prepend, quirks, ad, wanted, _files } = ready;
     let list = job.to_cron_list(&program).map_err(CaseError::Metrics)?;
     let slots = [ad];
@@ -148,7 +149,7 @@ pub(super) fn run_cron_case(
     };
     play.configure(list, &mut hear);
     if let SessionPause::Ended(Some(signal)) = play.run(&mut hear)? {
-        return Ok(Err(signal));
+        return Ok(Interruptible::Interrupted(signal));
     }
     let took = clock::monotonic_now().since(began);
     let [before] = &slots;
@@ -165,5 +166,6 @@ pub(super) fn run_cron_case(
     let judged = heard.verdict(after, &merged);
     let outcome = heard.outcome(took);
     let came = CallResult { subject: before, outcome, judged, findings: &heard.findings() };
-    Ok(Ok(suite_compare::compare_with_expectations(case, &wanted, came, world)))
+    let result = suite_compare::compare_with_expectations(case, &wanted, came, world);
+    Ok(Interruptible::Finished(result))
 }

@@ -9,8 +9,9 @@ use super::call::CallOutcome;
 use super::call_directories::CallDirectories;
 use super::call_pool::{PooledCall, run_pool};
 use super::case_error::CaseError;
+use super::interruptible::Interruptible;
 use super::suite::SuiteCase;
-use super::suite_case::{SuiteSettings, prepare_case};
+use super::suite_case::{CaseRequirements, SuiteSettings, prepare_case};
 use super::suite_compare::{self, CaseResult};
 use super::suite_cron::{self, CallableCronCase};
 use super::suite_hook::{self, CallableHookCase};
@@ -41,7 +42,7 @@ pub fn run_cases(
     how: &SuiteSettings,
     reactor: &dyn Fn() -> io::Result<Reactor>,
     advance: &dyn Fn(),
-) -> io::Result<Result<Vec<CaseResult>, i32>> {
+) -> io::Result<Interruptible<Vec<CaseResult>>> {
     let world = Rc::new(RealWorld::new());
     let board = RefCell::new(SuiteProgress::default());
     let mut waiting = cases.into_iter().enumerate();
@@ -67,20 +68,20 @@ pub fn run_cases(
         },
     )?;
     if let Some(signal) = interrupted {
-        return Ok(Err(signal));
+        return Ok(Interruptible::Interrupted(signal));
     }
     let SuiteProgress { crons, mut done, .. } = board.into_inner();
     for (number, case, ready) in crons {
         // Cron cases run one by one, each with its own reactor, because only one reactor can track leftover
         // processes.
         match suite_cron::run_cron_case(how, &case, ready, (&world, &mut reactor()?)) {
-            Ok(Ok(result)) => done.insert(number, result),
-            Ok(Err(signal)) => return Ok(Err(signal)),
+            Ok(Interruptible::Finished(result)) => done.insert(number, result),
+            Ok(Interruptible::Interrupted(signal)) => return Ok(Interruptible::Interrupted(signal)),
             Err(error) => done.insert(number, suite_compare::failed_result(&case, error.to_message())),
         };
         advance();
     }
-    Ok(Ok(done.into_values().collect()))
+    Ok(Interruptible::Finished(done.into_values().collect()))
 }
 
 /// Progress of all cases.
@@ -143,8 +144,8 @@ fn make_callable(
     spare: Option<CallDirectories>,
 ) -> Result<CasePreparation, CaseError> {
     let laid = match prepare_case(how, case)? {
-        Ok(laid) => laid,
-        Err(reason) => return Ok(CasePreparation::Skipped(reason)),
+        CaseRequirements::Met(laid) => *laid,
+        CaseRequirements::Missing(reason) => return Ok(CasePreparation::Skipped(reason)),
     };
     let kind = laid.text.kind.as_deref().unwrap_or_default();
     if let Some(manager) = suite_cron::parse_cron_manager(kind) {

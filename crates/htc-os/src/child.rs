@@ -60,8 +60,20 @@ struct SharedPlan<'a> {
     failure: Option<ChildFailure>,
 }
 
-/// Starts the child. The outer error is that of `clone` itself.
-pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Result<Result<i32, ChildFailure>> {
+/// Result of a `clone` that succeeded.
+#[derive(Clone, Copy)]
+pub(super) enum ChildStart {
+    /// Process id of the child, which runs the program.
+    Running(i32),
+    /// Error of the child, which ended before or in `execve` and is reaped.
+    Failed(ChildFailure),
+}
+
+/// Starts the child.
+///
+/// # Errors
+/// `clone` failed.
+pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Result<ChildStart> {
     let mut shared = SharedPlan {
         plan,
         argv: to_pointers(&plan.argv),
@@ -104,7 +116,7 @@ pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Resul
     match unsafe { ptr::read_volatile(&raw const shared.failure) } {
         None => {
             made.insert(pid);
-            Ok(Ok(pid))
+            Ok(ChildStart::Running(pid))
         }
         Some(failure) => {
             drop(made);
@@ -113,7 +125,7 @@ pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Resul
                     break;
                 }
             }
-            Ok(Err(failure))
+            Ok(ChildStart::Failed(failure))
         }
     }
 }

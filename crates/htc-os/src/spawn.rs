@@ -14,7 +14,7 @@ use nix::sys::stat::Mode;
 
 use htc_base::process::{AncestorStamp, ChildSpec, Namespaces, Stdio};
 
-use super::child::{self, ChildStack};
+use super::child::{self, ChildStack, ChildStart};
 use super::child_failure::ChildFailure;
 use super::child_plan::{AncestorMarker, ChildPlan, ChildStandardFile, RawResourceLimit};
 use super::pipes::{InputWriter, MAX_DISCARDED_BYTES, OutputReader, OutputSink, Pipe, set_nonblocking};
@@ -78,13 +78,16 @@ impl Spawner {
         };
         let mut started = child::start_child(&plan, &mut self.stack).map_err(process_error)?;
         let mut late = None;
-        if started.is_err_and(|failure| failure.is_blocked_on_fifo()) {
+        if matches!(started, ChildStart::Failed(failure) if failure.is_blocked_on_fifo()) {
             let (read, write) = create_output_pipe(&program)?;
             plan.failure_report_fd = Some(write.as_raw_fd());
             started = child::start_child(&plan, &mut self.stack).map_err(process_error)?;
             late = Some(read);
         }
-        let pid = started.map_err(|failure| to_spawn_error(failure, &plan, &program, &groups))?;
+        let pid = match started {
+            ChildStart::Running(pid) => pid,
+            ChildStart::Failed(failure) => return Err(to_spawn_error(failure, &plan, &program, &groups)),
+        };
         let marker = plan.marker.as_ref().map(|marker| {
             let mut text = marker.prefix.clone();
             text.extend_from_slice(pid.to_string().as_bytes());

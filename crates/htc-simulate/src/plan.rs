@@ -208,7 +208,8 @@ impl SimulationPlan {
             let Some(command) = &done.command else { continue };
             let fail = |key: &str, reason: String| {
                 // Keys of the request and of the event, where the two differ.
-                let keys = [("slot", "slot"), ("how", "how"), ("reason", "reason"), ("on_completion", "resume")];
+                let keys =
+                    [("slot", "slot"), ("how", "how"), ("reason", "reason"), ("on_completion", "resume")];
                 let key = keys.into_iter().find(|(of_request, _)| *of_request == key);
                 let key = key.map_or("command", |(_, of_event)| of_event);
                 PlanError::Event { number: number + 1, key, reason }

@@ -77,6 +77,20 @@ pub(super) enum IncludeContent {
     Empty(BString),
 }
 
+/// Unparsed included text.
+enum IncludeText {
+    Present {
+        text: Vec<u8>,
+        /// Name of the text in messages.
+        name: BString,
+    },
+    /// No text, which `ifexist` allows.
+    Missing {
+        /// Reason in the reference's words.
+        reference: String,
+    },
+}
+
 type IncludeResult = Result<IncludeContent, IncludeError>;
 
 /// Request to read an included text. `target` is already expanded.
@@ -96,9 +110,9 @@ impl IncludeRequest<'_> {
     ) -> IncludeResult {
         let read = || {
             Ok(match self.read_text(options, scope)? {
-                Err(reference) => IncludeContent::Missing(reference),
-                Ok((text, name)) if text.is_empty() => IncludeContent::Empty(name),
-                Ok((text, _)) => {
+                IncludeText::Missing { reference } => IncludeContent::Missing(reference),
+                IncludeText::Present { text, name } if text.is_empty() => IncludeContent::Empty(name),
+                IncludeText::Present { text, .. } => {
                     let rules = RulesText::from_include(&self.target.to_str_lossy(), &text);
                     IncludeContent::Program(Rc::new(TransformProgram::compile(
                         rules,
@@ -118,13 +132,8 @@ impl IncludeRequest<'_> {
         known
     }
 
-    /// Returns the text and its name, or as inner `Err` the reason, in the reference's words, why an optional
-    /// text is missing.
-    fn read_text(
-        &self,
-        options: &[u8],
-        scope: &MacroScope<'_>,
-    ) -> Result<Result<(Vec<u8>, BString), String>, IncludeError> {
+    /// Reads the text.
+    fn read_text(&self, options: &[u8], scope: &MacroScope<'_>) -> Result<IncludeText, IncludeError> {
         let options = parse_include_options(options)
             .map_err(|more| IncludeError::Words { words: options.into(), more })?;
         let target = SourceTarget::new(self.target, options.command);
@@ -143,11 +152,13 @@ impl IncludeRequest<'_> {
             }
         };
         match text {
-            Ok(text) => Ok(Ok((text, target.shown))),
+            Ok(text) => Ok(IncludeText::Present { text, name: target.shown }),
             // A refused command is always an error, even with `ifexist`, because the effect of the transform
             // would be unknown.
             Err(IncludeReadError::Refused) => Err(IncludeError::Refused { target: self.target.into() }),
-            Err(IncludeReadError::Other { reference, .. }) if options.if_exists => Ok(Err(reference)),
+            Err(IncludeReadError::Other { reference, .. }) if options.if_exists => {
+                Ok(IncludeText::Missing { reference })
+            }
             Err(IncludeReadError::Other { reason, reference }) => {
                 Err(IncludeError::Unreadable(Box::new(UnreadableInclude {
                     target: self.target.into(),

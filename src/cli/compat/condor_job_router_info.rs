@@ -166,7 +166,19 @@ enum RoutedAdTarget {
     File(File),
 }
 
-/// Jobs that get a route, by job ID, each with the index of the route.
+/// Exit status of the daemon when it aborts (`EXCEPT`).
+const ABORT_STATUS: u8 = 4;
+
+/// Result of building the umbrella constraint.
+enum UmbrellaBuild {
+    Built(UmbrellaConstraint),
+    /// No route accepts jobs.
+    NoRoute,
+    /// The router aborts; the reason is logged.
+    Abort,
+}
+
+/// Jobs that get a route, by their ids, with the index of the route.
 type CandidateJobs<'j> = BTreeMap<String, (usize, &'j ClassAd)>;
 
 /// Job that is submitted by a route.
@@ -206,7 +218,7 @@ impl RouterInfoTool<'_> {
             if knobs.name.is_empty() {
                 self.program.write_stderr("ERROR \"JOB_ROUTER_NAME must not be empty\"\n");
                 log.flush()?;
-                return Ok(4);
+                return Ok(ABORT_STATUS);
             }
             for (way, (name, pool)) in [("to", &knobs.destination_schedd), ("from", &knobs.source_schedd)] {
                 if !name.is_empty() {
@@ -290,8 +302,8 @@ impl RouterInfoTool<'_> {
     ) -> anyhow::Result<u8> {
         let candidates = match table.enabled {
             true => match self.find_routes((table, knobs), jobs, log)? {
-                Ok(candidates) => candidates,
-                Err(status) => return Ok(status),
+                Some(candidates) => candidates,
+                None => return Ok(ABORT_STATUS),
             },
             false => BTreeMap::new(),
         };
@@ -319,25 +331,25 @@ impl RouterInfoTool<'_> {
             let submission =
                 JobSubmission { translator: &translator, route: &table.routes[at], key: &key, job };
             if !self.submit(&submission, log, &mut sink)? {
-                return Ok(4);
+                return Ok(ABORT_STATUS);
             }
         }
         Ok(0)
     }
 
-    /// Builds and logs the umbrella constraint; the result is `None` if no route accepts jobs.
+    /// Builds the umbrella constraint and logs it.
     fn make_umbrella(
         &self,
         chooser: &RouteChooser<'_>,
         states: &[RouteState],
         log: &mut DaemonLog,
-    ) -> anyhow::Result<Result<Option<UmbrellaConstraint>, u8>> {
+    ) -> anyhow::Result<UmbrellaBuild> {
         let umbrella = chooser.build_umbrella(states);
         let text = match &umbrella {
             Ok(Some(UmbrellaConstraint { text, .. })) | Err(UmbrellaError(text)) => text.clone(),
             Ok(None) => {
                 log.write_line(b"JobRouter: no routes can accept more jobs at the moment.\n");
-                return Ok(Ok(None));
+                return Ok(UmbrellaBuild::NoRoute);
             }
         };
         let text = match self.options.debug_umbrella {
@@ -350,27 +362,31 @@ impl RouterInfoTool<'_> {
             let error = UmbrellaError(text.into());
             self.program.write_stderr(&format!("ERROR \"JobRouter: {error}\"\n"));
         }
-        Ok(umbrella.map_err(|_| 4))
+        Ok(match umbrella {
+            Ok(Some(umbrella)) => UmbrellaBuild::Built(umbrella),
+            Ok(None) => UmbrellaBuild::NoRoute,
+            Err(_) => UmbrellaBuild::Abort,
+        })
     }
 
-    /// Finds a route for each job; the inner error is the status of an abort.
+    /// Finds a route for each job. Returns `None` if the router aborts.
     fn find_routes<'j>(
         &self,
         (table, knobs): (&RouteTable, &RouterParameters),
         jobs: &'j [(String, ClassAd)],
         log: &mut DaemonLog,
-    ) -> anyhow::Result<Result<CandidateJobs<'j>, u8>> {
+    ) -> anyhow::Result<Option<CandidateJobs<'j>>> {
         let mut states = vec![RouteState::new(0); table.routes.len()];
         let mut candidates = BTreeMap::new();
         log.write_line(&table_text(table, &states));
         if knobs.max_jobs == 0 {
-            return Ok(Ok(candidates));
+            return Ok(Some(candidates));
         }
         let mut chooser = RouteChooser::new(table, knobs, None, self.world);
         let umbrella = match self.make_umbrella(&chooser, &states, log)? {
-            Ok(Some(umbrella)) => umbrella,
-            Ok(None) => return Ok(Ok(candidates)),
-            Err(status) => return Ok(Err(status)),
+            UmbrellaBuild::Built(umbrella) => umbrella,
+            UmbrellaBuild::NoRoute => return Ok(Some(candidates)),
+            UmbrellaBuild::Abort => return Ok(None),
         };
         let mut turn = 0;
         for (key, job) in jobs {
@@ -396,13 +412,13 @@ impl RouterInfoTool<'_> {
             };
             log.write_line(format!("JobRouter: {text}\n").as_bytes());
             match choice {
-                RouteChoice::Stopped => return Ok(Ok(candidates)),
+                RouteChoice::Stopped => return Ok(Some(candidates)),
                 RouteChoice::AllFull => break,
                 _ => {}
             }
         }
         log.write_line(format!("JobRouter: {} candidate jobs found\n", candidates.len()).as_bytes());
-        Ok(Ok(candidates))
+        Ok(Some(candidates))
     }
 
     /// Claims, transforms and submits one job; returns false if the daemon would abort.

@@ -9,7 +9,7 @@ use super::setup::make_setup;
 use super::{call, case_ads, many_calls, screen_report, timing};
 use crate::cli::common::{Painter, Problem, ProgramContext, Status, finish_events, stdout};
 use crate::hook::HookType;
-use crate::hook_testing::{CallEnding, CallReport, CallSetup, Decision};
+use crate::hook_testing::{CallEnding, CallReport, CallSetup, Decision, Interruptible};
 use crate::os::Reactor;
 use crate::process::Exit;
 
@@ -64,8 +64,8 @@ pub(super) fn run(
     }
     let relayed = |number| Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     let mut shown = match call_and_show(&setup, &mut reactor, cli.output.quiet, session)? {
-        Ok(shown) => shown,
-        Err(signal) => return relayed(signal),
+        Interruptible::Finished(shown) => shown,
+        Interruptible::Interrupted(signal) => return relayed(signal),
     };
     if let Some(times) = one.also.fuzz {
         return super::fuzz::run(&mut setup, &mut reactor, (times, &shown), (cli, &one), session);
@@ -90,7 +90,7 @@ fn call_and_show(
     reactor: &mut Reactor,
     quiet: bool,
     session: &ProgramContext,
-) -> anyhow::Result<Result<CallReport, i32>> {
+) -> anyhow::Result<Interruptible<CallReport>> {
     let mut open_line = false;
     let shown = setup.run_call(reactor, |bytes| {
         if !quiet {
@@ -100,7 +100,7 @@ fn call_and_show(
     });
     let shown = shown.map_err(call::call_problem)?;
     // The last line of the hook's standard error may lack its newline.
-    if open_line && shown.is_ok() {
+    if open_line && shown.signal().is_none() {
         session.write_stderr("\n");
     }
     Ok(shown)
@@ -119,10 +119,11 @@ fn keep_and_repeat(
     }
     let mut interrupted = None;
     if let Some(times) = one.also.repeat {
-        interrupted = setup.check_determinism(reactor, times, keep, shown).map_err(call::call_problem)?.err();
+        interrupted =
+            setup.check_determinism(reactor, times, keep, shown).map_err(call::call_problem)?.signal();
     }
     if one.also.probe && interrupted.is_none() {
-        interrupted = setup.probe_dependencies(reactor, shown).map_err(call::call_problem)?.err();
+        interrupted = setup.probe_dependencies(reactor, shown).map_err(call::call_problem)?.signal();
     }
     Ok(interrupted)
 }

@@ -11,7 +11,7 @@ use crate::cli::common::{Problem, ProgramContext, Progress, Status, stdout};
 use crate::hook_testing as hook_test;
 use crate::hook_testing::suite::{self, SuiteError};
 use crate::hook_testing::suite_toml_messages;
-use crate::hook_testing::{SuiteSettings, suite_run};
+use crate::hook_testing::{Interruptible, SuiteSettings, suite_run};
 use crate::process::Exit;
 
 /// Options of `run`.
@@ -77,8 +77,10 @@ pub(super) fn run(
     let done = suite_run::run_cases(cases, &how, &call::new_reactor, &|| progress.advance(1))?;
     drop(progress);
     let done = match done {
-        Ok(done) => done,
-        Err(number) => return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false })),
+        Interruptible::Finished(done) => done,
+        Interruptible::Interrupted(number) => {
+            return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+        }
     };
     if args.update {
         hook_test::update_suites(&done, &mut |line| session.write_stderr(&format!("{line}\n")))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::call;
 use super::options::SharedOptions;
 use crate::cli::common::{Painter, Problem, ProgramContext, Status, render_table, stdout};
-use crate::hook_testing::{CallSetup, CallTiming};
+use crate::hook_testing::{CallSetup, CallTiming, Interruptible};
 use crate::os::Reactor;
 use crate::process::Exit;
 
@@ -22,8 +22,10 @@ pub(super) fn time_calls(
         return Err(Problem::new(Status::No, reason.clone()).into());
     }
     let timing = match setup.measure_time(reactor, times).map_err(call::call_problem)? {
-        Ok(timing) => timing,
-        Err(number) => return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false })),
+        Interruptible::Finished(timing) => timing,
+        Interruptible::Interrupted(number) => {
+            return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+        }
     };
     let (count, ends) = (timing.durations.len(), &timing.ends);
     match cli.output.wants_json() {

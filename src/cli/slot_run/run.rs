@@ -211,9 +211,8 @@ fn required_directories(
     let execute = slot_config::param_directory(config, world, "EXECUTE");
     let log = slot_config::param_directory(config, world, "LOG");
     check_directories(execute.as_deref(), log.as_deref()).map_err(|problem| {
-        let unset = ["EXECUTE", "LOG"].into_iter().filter(|name| problem.starts_with(name));
-        let hints = unset.filter_map(|name| empty_macro_warning(view, name));
-        hints.fold(Problem::unreadable(problem.clone()), Problem::hint)
+        let hint = empty_macro_warning(view, problem.parameter);
+        hint.into_iter().fold(Problem::unreadable(problem.to_string()), Problem::hint)
     })?;
     Ok((execute, log))
 }
@@ -226,13 +225,13 @@ fn recover(
     warnings: &mut Vec<String>,
 ) -> anyhow::Result<(Option<RunJournal>, RecoveredRun)> {
     match open_journal(&state_directory(log, cli.local_name.as_deref()))? {
-        Ok((mut opened, damage)) => {
+        OpenedJournal::Open(mut opened, damage) => {
             warnings.extend(damage);
             let recovered = opened.recover(cleaner, world);
             let recovered = recovered.map_err(|error| Problem::unreadable(journal_error(&error)))?;
             Ok((Some(opened), recovered))
         }
-        Err(reason) => {
+        OpenedJournal::Unavailable(reason) => {
             warnings.push(reason);
             Ok(Default::default())
         }
@@ -262,20 +261,30 @@ fn reload(
     })
 }
 
-/// Opens the journal of a run in its state directory, or returns the reason why there is none.
+/// Journal of a run.
+enum OpenedJournal {
+    /// The journal, and a warning if its file is damaged.
+    Open(RunJournal, Option<String>),
+    /// Warning that there is no journal.
+    Unavailable(String),
+}
+
+/// Opens the journal in the state directory.
 ///
 /// # Errors
-/// Returns an error if another run uses it.
-fn open_journal(directory: &Path) -> anyhow::Result<Result<(RunJournal, Option<String>), String>> {
+/// Another execution point uses it.
+fn open_journal(directory: &Path) -> anyhow::Result<OpenedJournal> {
     let none = |why: String| {
         let path = directory.display();
-        Ok(Err(format!("what is under way is not written down, and lost if this is killed: '{path}': {why}")))
+        Ok(OpenedJournal::Unavailable(format!(
+            "running jobs are not recorded, and are lost if this program is killed: '{path}': {why}"
+        )))
     };
     if let Err(error) = make_state_directory(directory) {
         return none(error.to_string());
     }
     match RunJournal::open(directory) {
-        Ok(opened) => Ok(Ok(opened)),
+        Ok((journal, damage)) => Ok(OpenedJournal::Open(journal, damage)),
         Err(error @ JournalError::InUse { .. }) => {
             Err(Problem::unreadable(format!("another execution point runs with this LOG: {error}"))
                 .hint("end it with 'htc-slot-run off', or give this one a LOG and an EXECUTE of its own")

@@ -18,9 +18,9 @@ const MAX_CLOCK_SKEW: Duration = Duration::from_secs(5);
 
 /// Checks EXECUTE, LOG, SPOOL and the clock.
 pub(super) fn check_host_directories(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    if let Err(reason) = check_directories(patient.execute.as_deref(), patient.log.as_deref()) {
-        let subject = if reason.starts_with("LOG") { "log" } else { "execute" };
-        return vec![failed_with_advice(subject, &reason), check_clock(patient, None)];
+    if let Err(error) = check_directories(patient.execute.as_deref(), patient.log.as_deref()) {
+        let subject = if error.parameter == "LOG" { "log" } else { "execute" };
+        return vec![failed_with_advice(subject, &error.to_string()), check_clock(patient, None)];
     }
     let mut all: Vec<PathBuf> = patient.execute.iter().cloned().collect();
     all.extend(patient.settings.slots.iter().filter_map(|slot| slot.execute.clone()));

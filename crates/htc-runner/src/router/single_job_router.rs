@@ -33,6 +33,16 @@ pub enum RoutingOutcome {
     Stuck(&'static str, String),
 }
 
+/// Result of a job's translate hook.
+enum HookTranslation {
+    /// Ad from the output of the hook.
+    Ad(ClassAd),
+    /// The job has no translate hook, or hooks are not called.
+    NoHook,
+    /// Outcome of a job whose hook gave no ad.
+    NoAd(RoutingOutcome),
+}
+
 /// Events during routing.
 pub enum RoutingNotice<'t> {
     /// A hook that the router would call was skipped.
@@ -81,9 +91,9 @@ impl<'a> SingleJobRouter<'a> {
         let sandboxed = route.job_should_be_sandboxed.is_true(job, world);
         // The claim is recorded only in the queue: hook and copy see the job without it.
         let mut ad = match self.call_translate_hook(route, job, in_place, tell)? {
-            Ok(Some(answer)) => answer,
-            Ok(None) => job.clone(),
-            Err(outcome) => return Ok(outcome),
+            HookTranslation::Ad(answer) => answer,
+            HookTranslation::NoHook => job.clone(),
+            HookTranslation::NoAd(outcome) => return Ok(outcome),
         };
         let made = match in_place {
             true => self.translator.apply_transforms(route, &mut ad, watcher),
@@ -113,35 +123,34 @@ impl<'a> SingleJobRouter<'a> {
         Ok(RoutingOutcome::Routed(Box::new((source, ad))))
     }
 
-    /// Returns the ad from the job's translate hook, or `None` if it has no hook; the inner error is the outcome of a
-    /// job whose hook gave none.
+    /// Calls the job's translate hook, if it has one.
     fn call_translate_hook(
         &mut self,
         route: &Route,
         source: &ClassAd,
         in_place: bool,
         tell: &mut dyn FnMut(RoutingNotice<'_>),
-    ) -> io::Result<Result<Option<ClassAd>, RoutingOutcome>> {
+    ) -> io::Result<HookTranslation> {
         let hook = HookType::TranslateJob;
         if !self.calls_hooks {
             if let Ok(path) = self.hooks.path(hook, source) {
                 tell(RoutingNotice::WouldCall(path.as_ref()));
             }
-            return Ok(Ok(None));
+            return Ok(HookTranslation::NoHook);
         }
         if let Err(NoHookReason::NotConfigured) = self.hooks.path(hook, source) {
-            return Ok(Ok(None));
+            return Ok(HookTranslation::NoHook);
         }
         if self.reactor.is_none() {
             self.reactor = Some(Reactor::new(&[])?);
         }
-        let Some(reactor) = &mut self.reactor else { return Ok(Ok(None)) };
+        let Some(reactor) = &mut self.reactor else { return Ok(HookTranslation::NoHook) };
         let stdin = HookRunner::stdin(hook, &route.description(), source, source);
         Ok(match self.hooks.run(reactor, hook, source, stdin) {
             Ok(called) => self.judge_hook_output(&called, source, in_place, tell),
-            Err(NoHookReason::NotConfigured) => Ok(None),
+            Err(NoHookReason::NotConfigured) => HookTranslation::NoHook,
             Err(NoHookReason::Refused(reason) | NoHookReason::Failed(reason)) => {
-                Err(RoutingOutcome::GivenBack(reason))
+                HookTranslation::NoAd(RoutingOutcome::GivenBack(reason))
             }
         })
     }
@@ -153,10 +162,10 @@ impl<'a> SingleJobRouter<'a> {
         source: &ClassAd,
         in_place: bool,
         tell: &mut dyn FnMut(RoutingNotice<'_>),
-    ) -> Result<Option<ClassAd>, RoutingOutcome> {
+    ) -> HookTranslation {
         if called.timed_out {
             let limit = self.hooks.limit.unwrap_or_default().as_secs();
-            return Err(RoutingOutcome::GivenBack(format!(
+            return HookTranslation::NoAd(RoutingOutcome::GivenBack(format!(
                 "TRANSLATE_JOB {} took longer than {limit} s and was killed",
                 called.path
             )));
@@ -180,12 +189,12 @@ impl<'a> SingleJobRouter<'a> {
             let word = verdict.decision.word();
             format!("TRANSLATE_JOB {}: {word} ({})", called.path, verdict.reason)
         };
-        match verdict.decision {
-            HookDecision::Routed | HookDecision::Edited => Ok(Some(verdict.output_ad)),
-            HookDecision::Stuck => Err(RoutingOutcome::Stuck(STUCK_OUTCOME, reason())),
-            HookDecision::RouterAbort => Err(RoutingOutcome::Stuck(ABORT_OUTCOME, reason())),
-            _ => Err(RoutingOutcome::GivenBack(reason())),
-        }
+        HookTranslation::NoAd(match verdict.decision {
+            HookDecision::Routed | HookDecision::Edited => return HookTranslation::Ad(verdict.output_ad),
+            HookDecision::Stuck => RoutingOutcome::Stuck(STUCK_OUTCOME, reason()),
+            HookDecision::RouterAbort => RoutingOutcome::Stuck(ABORT_OUTCOME, reason()),
+            _ => RoutingOutcome::GivenBack(reason()),
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Execute directory: leftovers in it, and checks before the execution point starts.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
@@ -9,21 +10,50 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_os::directory_tree;
 use htc_starter::starter_pid_from_name;
 
+/// Directory without which an execution point cannot run.
+#[derive(Debug, thiserror::Error)]
+#[error("{parameter}{obstacle}")]
+pub struct DirectoryError {
+    /// Parameter that names the directory.
+    pub parameter: &'static str,
+    /// Reason why the directory cannot be used.
+    pub obstacle: DirectoryObstacle,
+}
+
+/// Reason why a required directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryObstacle {
+    /// The parameter is not defined.
+    #[error(" is not defined: set it to a directory")]
+    Undefined,
+    /// The path is that of something else.
+    #[error(": '{}' is not a directory", .0.display())]
+    NotADirectory(PathBuf),
+    /// The path cannot be examined; usually it does not exist.
+    #[error(": '{}': {error}; make that directory", .path.display())]
+    Unreadable {
+        /// Path of the directory.
+        path: PathBuf,
+        /// Error of the operating system.
+        #[source]
+        error: io::Error,
+    },
+}
+
 /// Checks that the directories needed by jobs and hooks exist.
 ///
 /// # Errors
-/// Fails with one sentence: the missing directory, and how to fix it.
-pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(), String> {
-    for (knob, path) in [("EXECUTE", execute), ("LOG", log)] {
+/// A directory is not configured, does not exist or is no directory.
+pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(), DirectoryError> {
+    for (parameter, path) in [("EXECUTE", execute), ("LOG", log)] {
+        let fail = |obstacle| Err(DirectoryError { parameter, obstacle });
         let Some(path) = path else {
-            return Err(format!("{knob} is not defined: set it to a directory"));
+            return fail(DirectoryObstacle::Undefined);
         };
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {}
-            Ok(_) => return Err(format!("{knob}: '{}' is not a directory", path.display())),
-            Err(error) => {
-                return Err(format!("{knob}: '{}': {error}; make that directory", path.display()));
-            }
+            Ok(_) => return fail(DirectoryObstacle::NotADirectory(path.to_owned())),
+            Err(error) => return fail(DirectoryObstacle::Unreadable { path: path.to_owned(), error }),
         }
     }
     Ok(())

@@ -42,7 +42,7 @@ pub use backfill_client::backfill_client_ad;
 pub use control_protocol::{
     ActiveDrain, InvalidRequest, SlotControlAnswer, SlotControlRequest, SlotStatus, VacateSpeed, send_request,
 };
-pub use execute::{check_directories, check_room, clean_execute};
+pub use execute::{DirectoryError, DirectoryObstacle, check_directories, check_room, clean_execute};
 pub use idle::InputDevices;
 pub use live_execution_point::ExecutionPointOutcome;
 pub use machine_sampler::MachineSampler;

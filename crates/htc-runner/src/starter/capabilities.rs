@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 
 use super::accounts::condor_identity;
 use super::file_transfer::FileTransferParameters;
-use super::probe::RuntimeProbe;
+use super::probe::{PluginQueryError, RuntimeProbe};
 use crate::hook_environment::DaemonEnvironment;
 use htc_base::quirks::QuirkMode;
 use htc_classad::Value;
@@ -115,9 +115,13 @@ fn query_plugin_methods(
     let knobs = FileTransferParameters::read(view, None)?;
     let mut plugins = TransferPlugins::new(knobs.list_plugins);
     for path in &knobs.plugins {
-        let printed = probing.plugin(path, knobs.query_timeout);
-        let printed = printed.map_err(|error| CapabilityError::ProgramQuery("plugins", error))?;
-        let added = printed.and_then(|printed| plugins.add_configured_plugin(path, &printed, view.world()));
+        let added = match probing.plugin(path, knobs.query_timeout) {
+            Ok(printed) => plugins.add_configured_plugin(path, &printed, view.world()),
+            Err(PluginQueryError::NoAnswer(reason)) => Err(reason),
+            Err(PluginQueryError::Reactor(error)) => {
+                return Err(CapabilityError::ProgramQuery("plugins", error));
+            }
+        };
         if let Err(reason) = added {
             warn(&format!("the transfer plugin '{path}' is not used: {reason}"));
         }

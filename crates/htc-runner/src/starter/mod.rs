@@ -65,7 +65,7 @@ pub use output_files::UPDATE_FILE;
 pub use plan::{Plan, plan};
 pub use plan_parameters::check_parameters;
 pub use plan_paths::{read_execute_directory, slot_name_of_log};
-pub use probe::RuntimeProbe;
+pub use probe::{PluginQueryError, RuntimeProbe};
 pub use rehearsal::{RehearsalResult, RehearsalScript, rehearse};
 pub use run::{SIGNALS, StarterOutcome, run_starter};
 pub use run_preview::RunPreview;

@@ -26,6 +26,17 @@ const OUTPUT_LIMIT: usize = 1 << 20;
 /// Time to wait for a killed process.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
+/// Query of a transfer plugin that gave no output.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginQueryError {
+    /// The plugin could not be run or did not answer in time; the text says why.
+    #[error("{0}")]
+    NoAnswer(String),
+    /// This process cannot wait for children.
+    #[error(transparent)]
+    Reactor(#[from] io::Error),
+}
+
 /// Environment and account of the queries.
 pub struct RuntimeProbe<'a> {
     /// Environment, as `NAME=value`.
@@ -96,11 +107,11 @@ impl<'a> RuntimeProbe<'a> {
         Ok(found)
     }
 
-    /// Returns the output of a transfer plugin called with `-classad`, or the reason why there is none.
+    /// Returns the output of a transfer plugin called with `-classad`.
     ///
     /// # Errors
-    /// Fails if the process cannot wait for children.
-    pub fn plugin(&self, path: &BString, limit: Duration) -> io::Result<Result<Vec<u8>, String>> {
+    /// The plugin gives no output, or this process cannot wait for children.
+    pub fn plugin(&self, path: &BString, limit: Duration) -> Result<Vec<u8>, PluginQueryError> {
         let spec = ChildSpec {
             argv: vec![path.clone(), "-classad".into()],
             env: self.environment.clone(),
@@ -113,14 +124,14 @@ impl<'a> RuntimeProbe<'a> {
         let mut reactor = Reactor::new(&[])?;
         let child = match reactor.spawn(spec) {
             Ok(child) => child,
-            Err(error) => return Ok(Err(crate::events::error_with_causes(&error))),
+            Err(error) => return Err(PluginQueryError::NoAnswer(crate::events::error_with_causes(&error))),
         };
         let mut until = clock::monotonic_now().plus(limit);
         let mut late = false;
         loop {
             match reactor.next_event(Some(until))? {
                 os::ReactorEvent::Exited { child: ended, stdout, .. } if ended == child && !late => {
-                    return Ok(Ok(stdout.bytes));
+                    return Ok(stdout.bytes);
                 }
                 os::ReactorEvent::Exited { child: ended, .. } if ended == child => break,
                 os::ReactorEvent::Timeout if late => break,
@@ -132,7 +143,7 @@ impl<'a> RuntimeProbe<'a> {
                 _ => {}
             }
         }
-        Ok(Err(format!(
+        Err(PluginQueryError::NoAnswer(format!(
             "it did not answer to -classad within {} s (FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT)",
             limit.as_secs()
         )))

@@ -52,14 +52,19 @@ fn size<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(ComputedValue::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
-/// Returns the list passed as the only argument or, if it is not a list, the result of the function.
-fn single_list_argument<'a>(
-    call: &mut FunctionCall<'_, 'a>,
-) -> Result<Result<&'a ComputedList<'a>, ComputedValue<'a>>, EvalFailure> {
+/// The only argument of a function that requires a list.
+enum ListArgument<'a> {
+    List(&'a ComputedList<'a>),
+    /// The argument is not a list; the value is the result of the function.
+    Other(ComputedValue<'a>),
+}
+
+/// Evaluates the only argument.
+fn single_list_argument<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<ListArgument<'a>, EvalFailure> {
     Ok(match call.eval_arguments()? {
-        Some([ComputedValue::List(list)]) => Ok(list),
-        Some([ComputedValue::Undefined]) => Err(ComputedValue::Undefined),
-        _ => Err(ComputedValue::Error),
+        Some([ComputedValue::List(list)]) => ListArgument::List(list),
+        Some([ComputedValue::Undefined]) => ListArgument::Other(ComputedValue::Undefined),
+        _ => ListArgument::Other(ComputedValue::Error),
     })
 }
 
@@ -86,8 +91,8 @@ fn numeric_element<'a>(
 
 fn sum<'a>(call: &mut FunctionCall<'_, 'a>, average: bool) -> EvalResult<'a> {
     let list = match single_list_argument(call)? {
-        Ok(list) => list,
-        Err(answer) => return Ok(answer),
+        ListArgument::List(list) => list,
+        ListArgument::Other(answer) => return Ok(answer),
     };
     let mut sum = None;
     let mut count = 0u32;
@@ -116,8 +121,8 @@ fn sum<'a>(call: &mut FunctionCall<'_, 'a>, average: bool) -> EvalResult<'a> {
 /// Returns the smallest or greatest element. A comparison promotes both sides, and the promoted value is kept.
 fn extreme_element<'a>(call: &mut FunctionCall<'_, 'a>, better: BinaryOp) -> EvalResult<'a> {
     let list = match single_list_argument(call)? {
-        Ok(list) => list,
-        Err(answer) => return Ok(answer),
+        ListArgument::List(list) => list,
+        ListArgument::Other(answer) => return Ok(answer),
     };
     let mut kept = None;
     for at in 0..list.len() {
