@@ -33,10 +33,10 @@ pub enum SlotControlRequest {
     Claim {
         /// The slot.
         slot: String,
-        /// Bytes of the job ad in long form that follow the line.
+        /// Length in bytes of the job ad, in long form, that follows the line.
         #[serde(default, skip_serializing_if = "is_zero")]
         ad_length: usize,
-        /// Name of the ad in messages: the file that it is from.
+        /// Name of the ad in messages: the file that contains it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ad_name: Option<String>,
         /// Seconds without `alive` after which an idle claim ends, or `None` for the configured lease.
@@ -53,10 +53,10 @@ pub enum SlotControlRequest {
     Activate {
         /// The slot.
         slot: String,
-        /// Bytes of the job ad in long form that follow the line.
+        /// Length in bytes of the job ad, in long form, that follows the line.
         #[serde(default, skip_serializing_if = "is_zero")]
         ad_length: usize,
-        /// Name of the ad in messages: the file that it is from.
+        /// Name of the ad in messages: the file that contains it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ad_name: Option<String>,
     },
@@ -73,19 +73,19 @@ pub enum SlotControlRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Suspends the job of a slot, or of all.
+    /// Suspends the job of a slot, or all jobs.
     Suspend {
         /// The slot, or `None` for all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slot: Option<String>,
     },
-    /// Continues the suspended job of a slot, or of all.
+    /// Continues the suspended job of a slot, or all of them.
     Continue {
         /// The slot, or `None` for all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slot: Option<String>,
     },
-    /// Vacates a slot, or all.
+    /// Vacates a slot, or all slots.
     Vacate {
         /// The slot, or `None` for all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,7 +142,7 @@ pub enum SlotControlRequest {
     },
     /// Reads the configuration again.
     Reconfig {},
-    /// Asks for the state of all slots.
+    /// Requests the state of all slots.
     Status {
         /// A slot that must exist.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,10 +170,10 @@ pub struct InvalidRequest {
     pub message: String,
 }
 
-/// Values that a key of a request can have.
+/// Type of a key's value.
 #[derive(Clone, Copy)]
 enum KeyType {
-    /// A string that must be there.
+    /// A required string.
     RequiredText,
     Text,
     Words(&'static [&'static str]),
@@ -185,7 +185,7 @@ enum KeyType {
     Names,
 }
 
-/// A key of a request and what it can be.
+/// A key of a request and its type.
 type RequestKey = (&'static str, KeyType);
 
 const REQUIRED_SLOT: RequestKey = ("slot", KeyType::RequiredText);
@@ -195,7 +195,7 @@ const AD_NAME: RequestKey = ("ad_name", KeyType::Text);
 const REASON: RequestKey = ("reason", KeyType::Text);
 const VACATE_SPEED: RequestKey = ("how", KeyType::Words(&["graceful", "fast"]));
 
-/// The commands and the keys of each, beside `command`.
+/// The commands and their keys other than `command`.
 const COMMANDS: [(&str, &[RequestKey]); 15] = [
     ("match", &[REQUIRED_SLOT]),
     (
@@ -321,7 +321,7 @@ fn is_nothing(completion: &DrainCompletion) -> bool {
     *completion == DrainCompletion::Nothing
 }
 
-/// What comes back.
+/// Answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlotControlAnswer {
