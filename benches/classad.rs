@@ -1,9 +1,10 @@
-//! The hot paths of the ClassAd language on generated ads: reading, printing, parsing, evaluating, matching, filtering.
+//! Benchmarks of the hot paths of the ClassAd language on generated ads: reading, printing, parsing,
+//! evaluating, matching, filtering.
 //!
-//! `cargo bench --bench classad`; `HTC_BENCH_ADS` changes the number of ads (100,000 without it), `HTC_BENCH_ONLY` names a
-//! part of the rows that are wanted. Beside each figure stands
-//! what the reference's C++ library was measured to do on a machine of two cores; with `HTC_PYTHON` naming a Python that
-//! has the module `classad2`, the same work is done by it in the same run where the module allows it.
+//! `cargo bench --bench classad`; `HTC_BENCH_ADS` sets the number of ads [default: 100,000], and
+//! `HTC_BENCH_ONLY` selects rows by a part of their name. Each figure is shown next to that of the
+//! reference's C++ library, measured on a machine with two cores. If `HTC_PYTHON` names a Python that has the
+//! module `classad2`, the module does the same work in the same run where it can.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -25,7 +26,7 @@ const CONSTRAINT: &str = "JobStatus == 1 && RequestCpus >= 2 && RequestMemory < 
                           (QDate > 1700000000 || NiceUser =?= true)";
 const FILTER: &str = "JobStatus == 1 && RequestCpus >= 2 && regexp(\"^a\", Owner)";
 
-/// A generator of numbers that is the same everywhere (xorshift64*).
+/// Random number generator with the same sequence everywhere (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -38,7 +39,7 @@ impl Random {
 }
 
 fn main() {
-    // `cargo test` runs benchmarks too; there a few ads are enough to see that it works.
+    // `cargo test` runs benchmarks too; then a few ads are enough to check that they work.
     let testing = !std::env::args().any(|word| word == "--bench");
     let wanted = std::env::var("HTC_BENCH_ADS").ok().and_then(|text| text.parse().ok());
     let count: usize = wanted.unwrap_or(if testing { 200 } else { 100_000 });
@@ -99,7 +100,7 @@ fn main() {
         }
     });
     let constraint = Expr::parse(CONSTRAINT.as_bytes()).unwrap();
-    // Few enough ads for the caches, many times over: evaluation is measured here, not memory.
+    // Few enough ads for the caches, repeated many times: this measures evaluation, not memory.
     let few = &ads[..count.min(1000)];
     table.row("evaluate it (most ads stop early)", times, Some(1_200_000.0), || {
         for ad in few.iter().cycle().take(times) {
@@ -161,12 +162,12 @@ struct Table {
 }
 
 impl Table {
-    /// Runs a piece of work some times and prints its best time beside the reference's.
+    /// Runs a piece of work several times and prints its best time next to the reference's.
     fn row(&self, name: &str, count: usize, reference: Option<f64>, mut work: impl FnMut()) -> Duration {
         if std::env::var("HTC_BENCH_ONLY").is_ok_and(|only| !name.contains(&only)) {
             return Duration::ZERO;
         }
-        // The processor's time, so that other work on the machine does not count.
+        // Processor time, so that other processes on the machine do not count.
         let once = |work: &mut dyn FnMut()| {
             let start = processor_time();
             work();
@@ -191,13 +192,13 @@ fn ratio(a: Duration, b: Duration) -> f64 {
 
 fn grep(file: &std::path::Path) -> Duration {
     let start = Instant::now();
-    // Not into /dev/null, where grep stops at the first line it finds.
+    // The output must not be /dev/null, because grep would stop at the first match.
     let output = Command::new("grep").args(["-c", "^Owner = \"a"]).arg(file).output().unwrap();
     assert!(output.status.success());
     start.elapsed()
 }
 
-/// The same work by the reference's Python module, whose own overhead is part of it.
+/// Does the same work with the reference's Python module; its own overhead is included.
 fn python(file: &std::path::Path, testing: bool) {
     let Some(python) = std::env::var_os("HTC_PYTHON").filter(|_| !testing) else {
         println!("HTC_PYTHON is not set: no comparison with the module classad2 in this run");

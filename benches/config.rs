@@ -1,8 +1,8 @@
-//! The configuration: a whole process that looks one value up or dumps them all, beside `/bin/true`; loading 10,000 macros in
-//! 200 included files; expansion.
+//! Benchmarks of the configuration: a whole process that looks up one value or dumps all of them, compared
+//! with `/bin/true`; loading 10,000 macros in 200 included files; expansion.
 //!
-//! `cargo bench --bench config`. The programs that are timed are those of the release build
-//! (`cargo build --release --bin htc-config-dump`). Beside each figure stands what is asked of it.
+//! `cargo bench --bench config`. The programs measured are those of the release build (`cargo build --release
+//! --bin htc-config-dump`). Each figure is shown next to its goal.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use htc_hooks::config::{Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
 
-/// The median of so many runs.
+/// Returns the median of `runs` runs.
 fn median(runs: usize, mut run: impl FnMut()) -> Duration {
     let mut times: Vec<Duration> = (0..runs)
         .map(|_| {
@@ -33,14 +33,14 @@ fn median(runs: usize, mut run: impl FnMut()) -> Duration {
 fn process(program: &Path, words: &[&str], config: &Path) {
     let mut command = Command::new(program);
     command.args(words).env_clear().env("CONDOR_CONFIG", config);
-    // The host's name is not looked up.
+    // Avoids a look-up of the host's name.
     command.env("_CONDOR_NETWORK_HOSTNAME", "bench.example.org");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().unwrap();
 }
 
 fn main() {
-    // `cargo test` runs benchmarks too; there one run shows that it works.
+    // `cargo test` runs benchmarks too; then one run is enough to check that they work.
     let is_bench = std::env::args().any(|word| word == "--bench");
     let runs = if is_bench { 200 } else { 1 };
     let place = tempfile::tempdir().unwrap();

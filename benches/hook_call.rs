@@ -1,4 +1,5 @@
-//! What a call of a hook costs over a bare fork, exec, pipe and wait of the same program: `cargo bench --bench hook_call`.
+//! Overhead of a hook call compared with a bare fork, exec, pipe and wait of the same program: `cargo bench
+//! --bench hook_call`.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ fn main() {
     divan::main();
 }
 
-/// A program that does nothing: what remains is the call itself.
+/// A program that does nothing, so that only the call itself is measured.
 fn trivial() -> PathBuf {
     PathBuf::from("/bin/true")
 }

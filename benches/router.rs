@@ -1,6 +1,8 @@
-//! 1,000 routes against 100,000 jobs on one core, by the screen and by the plain loop; and a queue log read at memory speed.
+//! Benchmark of 1,000 routes and 100,000 jobs on one core, with the prefilter and with a plain loop; and of
+//! reading a queue log.
 //!
-//! `cargo bench --bench router`; `HTC_BENCH_JOBS` changes the number of jobs, `HTC_BENCH_CLUSTERS` the length of the log.
+//! `cargo bench --bench router`; `HTC_BENCH_JOBS` sets the number of jobs, `HTC_BENCH_CLUSTERS` the length of
+//! the log.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -21,7 +23,7 @@ use nix::time::{ClockId, clock_gettime};
 
 const ROUTES: u32 = 1000;
 
-/// Numbers that look like chance and are the same each time.
+/// Pseudorandom numbers that are the same each time.
 struct Numbers(u64);
 
 impl Numbers {
@@ -72,7 +74,7 @@ fn jobs(count: u32) -> Vec<ClassAd> {
 }
 
 fn main() {
-    // `cargo test` runs benchmarks too; there a few jobs are enough to see that both ways agree.
+    // `cargo test` runs benchmarks too; then a few jobs are enough to check that both ways agree.
     let testing = !std::env::args().any(|word| word == "--bench");
     let wanted = std::env::var("HTC_BENCH_JOBS").ok().and_then(|text| text.parse().ok());
     let count: u32 = wanted.unwrap_or(if testing { 200 } else { 100_000 });
@@ -99,7 +101,7 @@ fn main() {
     let routed = chosen.iter().filter(|choice| matches!(choice, RouteChoice::Route(_))).count();
     println!("{ROUTES} routes x {count} jobs: {screened:.2?}, {routed} routed");
 
-    // The plain loop over a part of the jobs: each requirement evaluated until one is true.
+    // The plain loop over a part of the jobs: requirements are evaluated until one is true.
     let part = (count as usize / 50).max(100).min(jobs.len());
     let start = Instant::now();
     for (job, chosen) in jobs.iter().zip(&chosen).take(part) {
@@ -119,8 +121,8 @@ fn main() {
     queue_log(testing);
 }
 
-/// A log of as many clusters as are wanted (`HTC_BENCH_CLUSTERS`; 1,400,000 make one gigabyte), of which a thousand live at a
-/// time. It is made piece by piece, and only reading counts.
+/// Reads a log of many clusters (`HTC_BENCH_CLUSTERS`; 1,400,000 make one gigabyte), of which a thousand
+/// exist at a time. The log is generated in pieces, and only the reading is timed.
 fn queue_log(testing: bool) {
     let wanted = std::env::var("HTC_BENCH_CLUSTERS").ok().and_then(|text| text.parse().ok());
     let clusters: u32 = wanted.unwrap_or(if testing { 100 } else { 200_000 });

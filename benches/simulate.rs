@@ -1,9 +1,11 @@
-//! How fast months are played: the goals in a table, and how the time grows with slots, days and jobs.
+//! Speed of simulating months: a table with goals, and the growth of the time with slots, days and jobs.
 //!
-//! `cargo bench --bench simulate`; `HTC_BENCH_ONLY` picks rows by a part of their name, `HTC_BENCH_PLOT` names a file for a plot of
-//! the growth (SVG), `HTC_BENCH_WITH` another `htc-slot-run` to be measured beside this one.
+//! `cargo bench --bench simulate`; `HTC_BENCH_ONLY` selects rows by a part of their name, `HTC_BENCH_PLOT`
+//! names a file for a plot of the growth (SVG), and `HTC_BENCH_WITH` names another `htc-slot-run` to measure
+//! as well.
 //!
-//! Figures are processor time of the whole program, which other work on the machine disturbs least, and its largest memory.
+//! The figures are the processor time of the whole program, which other processes on the machine affect
+//! least, and its maximum memory.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -16,10 +18,10 @@ use std::process::{Command, Stdio};
 use nix::sys::resource::{UsageWho, getrusage};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htc-slot-run");
-/// A run that takes longer, in seconds of processor time, is given up.
+/// Maximum processor time of a run in seconds; a longer run is stopped.
 const LONGEST: u64 = 600;
 
-/// What is played.
+/// Size of a simulation.
 #[derive(Clone, Copy)]
 struct Game {
     name: &'static str,
@@ -27,7 +29,7 @@ struct Game {
     days: u32,
     jobs: u32,
     desktop: bool,
-    /// Seconds that it is to take at most.
+    /// Goal for its time in seconds.
     goal: Option<f64>,
 }
 
@@ -59,7 +61,7 @@ const GOALS: [Game; 3] = [
 ];
 
 fn main() {
-    // `cargo test` runs benchmarks too; there a small one is enough to see that it works.
+    // `cargo test` runs benchmarks too; then a small simulation is enough to check that it works.
     let testing = !std::env::args().any(|word| word == "--bench");
     let only = std::env::var("HTC_BENCH_ONLY").unwrap_or_default();
     let other = std::env::var("HTC_BENCH_WITH").ok();
@@ -100,7 +102,8 @@ fn told(took: Option<(f64, u64)>) -> String {
     }
 }
 
-/// The same thing in sizes that double. Jobs come at the same rate a slot and day, unless it is they that grow.
+/// Measures simulations of sizes that double. The number of jobs per slot and day is constant, unless the
+/// jobs themselves are what grows.
 fn growth(what: &str, base: Game) -> Vec<(u32, f64)> {
     let sizes = (0..5).map(|doubling| 1 << doubling);
     let game = |times: u32| match what {
@@ -111,7 +114,7 @@ fn growth(what: &str, base: Game) -> Vec<(u32, f64)> {
     sizes.filter_map(|times| Some((times, play(PROGRAM, game(times))?.0))).collect()
 }
 
-/// Seconds of processor time and the largest memory in KiB; `None` if it took too long.
+/// Returns the processor time in seconds and the maximum memory in KiB, or `None` if the run took too long.
 fn play(program: &str, game: Game) -> Option<(f64, u64)> {
     let place = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
@@ -147,7 +150,7 @@ fn scenario(game: Game) -> String {
 
 fn measured(program: &str, place: &Path) -> Option<(f64, u64)> {
     let mut command = Command::new("/bin/sh");
-    // The shell's own time is nothing; it limits the time of the program.
+    // The shell, whose own time is negligible, limits the processor time of the program.
     command
         .args(["-c", "ulimit -t \"$1\"; exec \"$2\" simulate --quiet --no-env --config-file c s", "sh"])
         .args([&LONGEST.to_string(), program])
@@ -162,14 +165,14 @@ fn measured(program: &str, place: &Path) -> Option<(f64, u64)> {
     ended.success().then_some((after.0 - before.0, after.1))
 }
 
-/// Processor time of all children that have ended, and the largest memory of any of them in KiB.
+/// Returns the processor time of all children that have ended, and the maximum memory of any of them in KiB.
 fn of_children() -> (f64, u64) {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
     let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
     (seconds(usage.user_time()) + seconds(usage.system_time()), u64::try_from(usage.max_rss()).unwrap_or(0))
 }
 
-/// Time against size, both in doublings: what is linear is a straight line of slope 1.
+/// Plots time against size, both on a logarithmic scale: linear growth is a straight line of slope 1.
 fn plot(growths: &[(&str, Vec<(u32, f64)>); 3]) -> String {
     let colours = ["#2f6fab", "#b3472f", "#3d8f4f"];
     let mut text = String::from(

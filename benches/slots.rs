@@ -1,8 +1,10 @@
-//! The slot runner under load: `cargo bench --bench slots`.
+//! Benchmarks of the slot runner under load: `cargo bench --bench slots`.
 //!
-//! Jobs of `/bin/true` with four hooks each on 200 slots, against the same five programs a job by `xargs -P 200`; what 200 idle slots
-//! cost; when the status of 2,000 slots can be had. `HTC_BENCH_JOBS` changes the number of jobs (2,000), `HTC_BENCH_BIN` names a
-//! directory with other programs. Figures are processor times, as another one's work on the machine adds nothing to these.
+//! The rows are: jobs of `/bin/true` with four hooks each on 200 slots, compared with the same five programs
+//! per job run by `xargs -P 200`; the cost of 200 idle slots; and the time until the status of 2,000 slots is
+//! available. `HTC_BENCH_JOBS` sets the number of jobs [default: 2,000], and `HTC_BENCH_BIN` names a
+//! directory with other programs. The figures are processor times, which do not include other processes on
+//! the machine.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -104,7 +106,7 @@ fn used() -> f64 {
     seconds(usage.user_time()) + seconds(usage.system_time())
 }
 
-/// Processor time of one that runs, in seconds; its children left out.
+/// Returns the processor time of a running child in seconds, without its children.
 fn used_by(child: &Child) -> f64 {
     let text = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
     let fields: Vec<f64> =
@@ -118,7 +120,7 @@ fn resident_mib(child: &Child) -> f64 {
     line.trim_end_matches("kB").trim().parse::<f64>().unwrap() / 1024.0
 }
 
-/// Waits for its end; its own processor time.
+/// Waits for the end of a child, and returns its own processor time.
 fn wait(child: &mut Child) -> f64 {
     let mut own = 0.0;
     while child.try_wait().unwrap().is_none() {
@@ -134,7 +136,7 @@ fn jobs() {
     let (before, begun) = (used(), Instant::now());
     let own = wait(&mut point.start(&["--once"]));
     let (ours, elapsed) = (used() - before, begun.elapsed().as_secs_f64());
-    // The same hooks, with the same queue to fetch from.
+    // Runs the same hooks, which fetch from the same queue.
     for entry in fs::read_dir(point.path("taken")).unwrap().flatten() {
         fs::rename(entry.path(), point.path("queue").join(entry.file_name())).unwrap();
     }

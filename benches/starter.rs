@@ -1,9 +1,11 @@
-//! One job from start to end: `cargo bench --bench starter`.
+//! Benchmarks of one job from start to end: `cargo bench --bench starter`.
 //!
-//! `/bin/true` against `sh -c /bin/true`, with a control group against without, in a container against the engine's calls by hand;
-//! files there and back against `cp -r`. What is compared runs by turns; figures are medians of processor time and of elapsed time.
-//! `HTC_BENCH_BIN` names a directory with other programs, `HTC_BENCH_BYTES` changes the size of the one file (1 GB),
-//! `HTC_BENCH_IMAGE` names an image whose `/bin/true` is run by `examples/containers/docker-by-podman`.
+//! The rows are: `/bin/true` compared with `sh -c /bin/true`; with and without a control group; in a
+//! container compared with the same calls of the container engine; and file transfer both ways compared with
+//! `cp -r`. Programs that are compared run in turn; the figures are medians of processor time and of elapsed
+//! time. `HTC_BENCH_BIN` names a directory with other programs, `HTC_BENCH_BYTES` sets the size of the single
+//! file [default: 1 GB], and `HTC_BENCH_IMAGE` names an image whose `/bin/true` is run by
+//! `examples/containers/docker-by-podman`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -17,13 +19,13 @@ use std::time::Instant;
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// How often what is short runs.
+/// Number of runs of short programs.
 const ROUNDS: usize = 31;
 
-/// The account of jobs where root measures.
+/// The account of the jobs if root runs the benchmark.
 const NOBODY: u32 = 65534;
 
-/// What something took, in seconds.
+/// Times of a run, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Took {
     processor: f64,
@@ -46,7 +48,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs both by turns, so many times each.
+/// Runs both programs in turn, `rounds` times each.
 fn by_turns(rounds: usize, ours: &mut dyn FnMut(), other: &mut dyn FnMut()) -> [Took; 2] {
     let mut took = [Vec::new(), Vec::new()];
     for _ in 0..rounds {
@@ -126,7 +128,7 @@ fn run(program: &str, words: &[&str]) {
 
 const TRUE: &str = "Cmd = \"/bin/true\"\n";
 
-/// Without anything around it, and then what a control group adds.
+/// Measures a job alone, and then the cost of a control group.
 fn short() {
     let bare = Place::new("BASE_CGROUP =\nMOUNT_UNDER_SCRATCH =");
     let took = by_turns(ROUNDS, &mut || bare.run(&[], TRUE), &mut || run("sh", &["-c", "/bin/true"]));
@@ -140,7 +142,7 @@ fn short() {
     }
 }
 
-/// Files to the job and back, against two copies by `cp -r`.
+/// Measures transfer of files to the job and back, compared with two copies by `cp -r`.
 fn files(what: &str, make: &dyn Fn(&Path)) {
     let place = Place::new("BASE_CGROUP =\nMOUNT_UNDER_SCRATCH =");
     let (iwd, copy) = (place.path("iwd"), place.path("copy"));
@@ -166,7 +168,7 @@ fn files(what: &str, make: &dyn Fn(&Path)) {
     tell(what, took, "1.2");
 }
 
-/// The engine's calls of one job, word by word, as a program between the two wrote them down.
+/// Returns the calls of the container engine for one job, word by word, as recorded by a wrapper script.
 fn engine_calls(docker: &str, ad: &str) -> Vec<Vec<String>> {
     let place = Place::new("");
     let (between, calls) = (place.path("between"), place.path("calls"));
@@ -176,7 +178,7 @@ fn engine_calls(docker: &str, ad: &str) -> Vec<Vec<String>> {
     fs::set_permissions(&between, fs::Permissions::from_mode(0o755)).unwrap();
     let knob = format!("DOCKER = {}\n", between.display());
     fs::File::options().append(true).open(place.path("config")).unwrap().write_all(knob.as_bytes()).unwrap();
-    // The first looks at the engine and makes the image known as ours; the second is like all later ones.
+    // The first run also queries the engine and registers the image; the second run is like all later ones.
     place.run(&[], ad);
     fs::remove_file(&calls).unwrap();
     place.run(&[], ad);
@@ -189,7 +191,7 @@ fn engine_calls(docker: &str, ad: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The same calls by hand, with the directories that they mount.
+/// Makes the same calls directly, with the directories that they mount.
 fn by_hand(docker: &str, calls: &[Vec<String>]) {
     for words in calls {
         let mounted = words.windows(2).filter(|pair| pair[0] == "--volume");

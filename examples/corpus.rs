@@ -1,6 +1,6 @@
 //! Runs golden files and recorded sessions: `cargo run --release --example corpus -- KIND FILE...`.
 //!
-//! Exit status: 0 when everything agreed, 1 when something differed, 2 for a wrong call.
+//! Exit status: 0 if everything agreed, 1 if something differed, 2 for wrong arguments.
 
 #![allow(clippy::print_stderr, reason = "a command-line tool for developers")]
 
@@ -11,10 +11,10 @@ mod harness;
 
 use harness::golden;
 
-/// What runs the files of one kind; true when everything agreed.
+/// Runs the files of one kind; returns true if everything agreed.
 type Run = fn(&[String]) -> Result<bool, String>;
 
-/// The kinds that are not golden cases, one record a line.
+/// Kinds other than golden cases, which have one record per line.
 const OTHERS: &[(&str, Run)] =
     &[("transcript", harness::transcript::main), ("verdicts", harness::verdicts::main)];
 

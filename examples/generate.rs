@@ -1,4 +1,4 @@
-//! Writes man pages and completions into `man/` and `completions/`: run it after a change of a command line.
+//! Writes man pages and completions into `man/` and `completions/`. Run it after changing a command line.
 
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,10 @@
-//! Every command of the book is run in an empty directory, and prints what the book shows.
+//! Runs every command of the book in an empty directory and compares its output with the book.
 //!
-//! A chapter is a file below `docs/`. Its fenced blocks are read from top to bottom: `console` holds commands after `$ ` (lines after
-//! `> ` go on with them) with what they print; a block with `file=NAME` in its info string is written to that file first. In what is
-//! printed `[..]` stands for the rest of a word or line that differs from run to run, a line `...` for any lines.
-//! `HTC_BOOK=write cargo test --test book` writes what is printed into the chapters instead of comparing.
+//! A chapter is a file below `docs/`. Its fenced blocks are processed from top to bottom: `console` contains
+//! commands after `$ ` (continued on lines after `> `) and their output; a block with `file=NAME` in its info
+//! string is written to that file first. In output, `[..]` stands for the rest of a word or line that differs
+//! from run to run, and a line `...` for any number of lines. `HTC_BOOK=write cargo test --test book` updates
+//! the chapters instead of comparing.
 
 #![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
@@ -19,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// No command of a book for people takes longer, even on a loaded machine.
+/// Maximum time of a command, even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn root() -> &'static Path {
@@ -40,15 +41,15 @@ fn chapters(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The account that the reader is: `nobody` if root runs the tests.
+/// The account that runs the commands: `nobody` if root runs the tests.
 fn account() -> nix::unistd::User {
     let uid = nix::unistd::geteuid();
     let uid = if uid.is_root() { nix::unistd::Uid::from_raw(reader::NOBODY) } else { uid };
     nix::unistd::User::from_uid(uid).unwrap().expect("the reader's account")
 }
 
-/// Output of a command in `place` as the book shows it: the directory, the account and its home are those of ann, whoever runs
-/// the tests.
+/// Output of a command in `place` as the book shows it: the directory, the account and its home are those of
+/// ann, whoever runs the tests.
 fn as_shown(text: &str, place: &Path) -> String {
     let account = account();
     text.replace(&place.display().to_string(), reader::SHOWN)
@@ -56,7 +57,7 @@ fn as_shown(text: &str, place: &Path) -> String {
         .replace(&format!("HOME={}\n", account.dir.display()), "HOME=/home/ann\n")
 }
 
-/// What `command` prints, on both streams in the order in which it came.
+/// Returns the output of `command` on both streams, in order.
 fn printed(command: &str, place: &Path) -> String {
     let (output, writer) = tempfile::NamedTempFile::new().unwrap().into_parts();
     let mut reader = fs::File::open(&writer).unwrap();
@@ -75,7 +76,7 @@ fn printed(command: &str, place: &Path) -> String {
     as_shown(&String::from_utf8_lossy(&bytes), place)
 }
 
-/// Whether `line` is what `pattern` says, `[..]` standing for anything.
+/// Returns true if `line` matches `pattern`, in which `[..]` stands for any text.
 fn same_line(pattern: &str, line: &str) -> bool {
     let mut parts = pattern.split("[..]");
     let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
@@ -88,7 +89,7 @@ fn same_line(pattern: &str, line: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Whether `lines` are what `pattern` says, a line `...` standing for any lines.
+/// Returns true if `lines` match `pattern`, in which a line `...` stands for any lines.
 fn same(pattern: &[&str], lines: &[&str]) -> bool {
     match pattern.split_first() {
         None => lines.is_empty(),
@@ -99,7 +100,8 @@ fn same(pattern: &[&str], lines: &[&str]) -> bool {
     }
 }
 
-/// A chapter as it is with what its commands print now, and how often that was something else than it shows.
+/// Result of running a chapter: its text with the current output of its commands, the number of commands, and
+/// the differences.
 struct Run {
     text: String,
     commands: usize,
@@ -135,7 +137,7 @@ fn run_console(block: &[&str], place: &Path, run: &mut Run) {
             shown.iter().for_each(|line| run.text += &format!("{line}\n"));
         } else {
             for line in &now {
-                // What stands for something that changes goes on doing so.
+                // A pattern that still matches is kept.
                 let kept = shown.iter().find(|shown| same_line(shown, line)).unwrap_or(line);
                 run.text += &format!("{kept}\n");
             }
@@ -155,7 +157,7 @@ fn run_chapter(path: &Path) -> Run {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let info = line.strip_prefix("```");
-        // Info strings are nowhere to be seen in what is read.
+        // Readers do not see info strings, so the text before the block must name the file.
         if let Some(name) = info.and_then(|info| attribute(info, "file"))
             && !run
                 .text
@@ -247,7 +249,7 @@ fn every_chapter_stands_in_the_summary() {
     }
 }
 
-/// Words of the field, and those that are misspelt on purpose, that codespell takes for slips.
+/// Technical terms, and deliberate misspellings, that codespell reports.
 const SPELT: &str = "startd,isnt,smal,reques,periode,weigth,requirments,atmost,streamin";
 
 #[test]

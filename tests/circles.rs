@@ -1,5 +1,6 @@
-//! No files import each other in a circle: whoever reads one need not have read the other. Read off the sources, file by file;
-//! what a `mod.rs` or a parent hands on counts as the file that it comes from.
+//! Checks that no files import each other in a circle, so that each file can be read without the others. The
+//! imports are taken from the sources; an item re-exported by a `mod.rs` or a parent counts as an item of the
+//! file that defines it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -10,13 +11,13 @@ use std::path::Path;
 /// A module by its path within its crate: `["slot", "claim"]`.
 type Module = Vec<String>;
 
-/// Circles that are the nature of what they do, each with why.
+/// Allowed circles, each with the reason.
 const NATURAL: &[(&[&str], &str)] = &[(
     &["expand", "macro_functions"],
     "a macro's function stands in a text that is expanded, and expands the texts in its brackets",
 )];
 
-/// The sources of a crate: code without comments and without tests, which stand last in a file.
+/// The sources of a crate: code without comments and without the tests at the end of each file.
 struct Sources {
     code: BTreeMap<Module, String>,
 }
@@ -46,7 +47,7 @@ impl Sources {
         }
     }
 
-    /// Which file names which.
+    /// Returns the files that each file names.
     fn graph(&self) -> BTreeMap<&Module, BTreeSet<&Module>> {
         let imports: BTreeMap<&Module, Imports> =
             self.code.iter().map(|(module, code)| (module, self.imports(module, code))).collect();
@@ -90,7 +91,8 @@ impl Sources {
         found
     }
 
-    /// A path from the root of the crate; none for what is of another crate, or of the file itself.
+    /// Returns a path from the root of the crate, or `None` for an item of another crate or of the file
+    /// itself.
     fn absolute(&self, module: &Module, path: &[String]) -> Option<Module> {
         let supers = path.iter().take_while(|part| *part == "super").count();
         match path.first()?.as_str() {
@@ -104,7 +106,7 @@ impl Sources {
         }
     }
 
-    /// The file in which that stands which a path names; none for a module as a whole.
+    /// Returns the file that contains the item with this path, or `None` for a module as a whole.
     fn home<'a>(
         &'a self,
         path: &Module,
@@ -122,29 +124,29 @@ impl Sources {
     }
 }
 
-/// What a file names.
+/// Imports of a file.
 #[derive(Default)]
 struct Imports {
     named: BTreeSet<Module>,
-    /// Modules that it calls by a name of its own.
+    /// Modules by the names that the file gives them.
     modules: BTreeMap<String, Module>,
-    /// What it has others find in it.
+    /// Re-exported items.
     handed_on: BTreeMap<String, Module>,
 }
 
-/// Code without comments, and without the tests behind it.
+/// Returns code without comments, and without the tests at its end.
 fn code(source: &str) -> String {
     let code = source.split("#[cfg(test)]").next().unwrap_or_default();
     code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// What stands before a part of a text.
+/// Returns the text before a part of it.
 fn code_before<'t>(text: &'t str, part: &str) -> &'t str {
     let offset = part.as_ptr() as usize - text.as_ptr() as usize;
     text[..offset].strip_suffix("use ").unwrap_or_default()
 }
 
-/// The paths of an import, lists taken apart, with the names that they have here.
+/// Returns the paths of an import, with lists expanded, and their local names.
 fn leaves(tree: &str) -> Vec<(Module, String)> {
     let mut found = Vec::new();
     collect_leaves(&[], tree, &mut found);
@@ -182,14 +184,14 @@ fn collect_leaves(base: &[String], tree: &str, found: &mut Vec<(Module, String)>
     }
 }
 
-/// All paths of two words and more that code writes out.
+/// Returns all paths of two or more segments in the code.
 fn written_paths(code: &str) -> Vec<Module> {
     let paths = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
     let paths = paths.map(|path| path.split("::").map(str::to_owned).collect::<Module>());
     paths.filter(|path| path.len() > 1 && path.iter().all(|word| !word.is_empty())).collect()
 }
 
-/// All that can be reached from a file.
+/// Returns all files that can be reached from a file.
 fn reach<'g>(graph: &BTreeMap<&'g Module, BTreeSet<&'g Module>>, from: &'g Module) -> BTreeSet<&'g Module> {
     let (mut seen, mut todo) = (BTreeSet::new(), vec![from]);
     while let Some(module) = todo.pop() {
@@ -198,7 +200,7 @@ fn reach<'g>(graph: &BTreeMap<&'g Module, BTreeSet<&'g Module>>, from: &'g Modul
     seen
 }
 
-/// The circles of a crate, with the imports that make them.
+/// Returns the circles of a crate, and the imports that form them.
 fn circles(sources: &Sources) -> Vec<(Vec<String>, String)> {
     let graph = sources.graph();
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =

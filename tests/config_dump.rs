@@ -1,4 +1,4 @@
-//! `htc-config-dump` from outside: lint, stories, JSON, dumps that read back, bad input.
+//! Tests of the program `htc-config-dump`: lint, `--why`, JSON, dumps that read back, bad input.
 
 #![cfg(feature = "cli")]
 
@@ -101,7 +101,7 @@ FARM_HOOK_FETCH_WROK = /bin/true
     assert!(out.contains("write FARM_HOOK_PREPARE_JOB"), "{out}");
     assert!(out.contains("FARM_HOOK_REPLY_FETCH"), "{out}");
     assert!(out.contains("did you mean FARM_HOOK_FETCH_WORK?"), "{out}");
-    // A letter too many is no unknown type of hook.
+    // A parameter with one letter too many is not reported as an unknown hook type.
     let config =
         "STARTD_JOB_HOOK_KEYWORDS = FARM\nFARM_HOOK_JOB_EXIT_TIMEOUTS = 5\nFARM_HOOK_JOB_EXIT = /bin/true\n";
     let (out, _, _) = Place::new(config).run(["lint"]);
@@ -133,7 +133,7 @@ SCHEDD_CRON_S_MODE = OnDemand
     assert_eq!(found, lines.map(|place| format!("cron-job:{place}")));
     let (out, _, _) = Place::new(config).run(["lint"]);
     assert!(out.contains("STARTD_CRON_B_PERIOD: Periodic needs a period: the job is never run"), "{out}");
-    // In a file that is one of many the period may stand elsewhere.
+    // If the file is only a part of a configuration, another file may set the period.
     let place = Place::new("");
     place.write(
         "part",
@@ -415,15 +415,15 @@ fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
     assert_eq!(slots("NUM_SLOTS = 2").as_deref(), Some("slot1-2: K"));
     assert_eq!(slots("NUM_SLOTS = 0"), None);
     assert_eq!(slots("NUM_SLOTS_TYPE_1 = -1"), None);
-    // Every slot is told of, and a slip of the finger is named.
+    // All slots are reported, and an implausible number of slots is named.
     assert_eq!(slots("NUM_SLOTS = 5000").as_deref(), Some("slot1-5000: K"));
     let (out, err, _) = place.run(["--hooks", "--set-knob", "NUM_SLOTS = 3000000"]);
     assert!(out.contains("slot1-100000: K") && err.contains("NUM_SLOTS = 3000000: only the first"), "{err}");
-    // Below 1 no type is looked at.
+    // Types are not read if MAX_SLOT_TYPES is less than 1.
     let (out, _, _) =
         place.run(["--hooks", "--set-knob", "NUM_SLOTS_TYPE_1 = 3", "--set-knob", "MAX_SLOT_TYPES = -1"]);
     assert!(out.contains("slot1: K") && !out.contains("slot1-3"), "{out}");
-    // With what is no number no startd starts, and that is said.
+    // With an invalid number no startd starts, which is reported.
     let (out, err, status) = place.run(["--hooks", "--set-knob", "NUM_SLOTS = x"]);
     assert!(err.contains("no startd starts") && err.contains("NUM_SLOTS"), "{err}");
     assert!(status == 1 && !out.contains("slot1") && out.contains("starter"), "{status} {out}");
@@ -450,21 +450,21 @@ fn lint_of_a_file_follows_what_it_names_or_says_so() {
         err.ends_with("4 findings (3 not-read, 1 unknown-parameter); 2 sources and 3 settings read\n"),
         "{err}"
     );
-    // What a part of a configuration refers to may stand in another.
+    // A name used in a part of a configuration may be set in another part.
     place.write("50-part", "START = $(SET_ELSEWHERE)\nSTARTD_ATTRS = Colour\n");
     let (out, err, status) = place.run(["lint", "50-part"]);
     assert!(status == 0 && out.is_empty() && err.contains("taken for a part"), "{out}{err}");
-    // Nothing wrong, and not all seen.
+    // No findings, but not everything was read.
     place.write("piped", "LOCAL_CONFIG_FILE = /bin/echo START = (true |\n");
     let (_, err, status) = place.run(["lint", "piped"]);
     assert_eq!((err.as_str(), status), ("1 finding (1 not-read); 1 source and 1 setting read\n", 4));
     let (out, _, status) = place.run(["lint", "--exec", "piped"]);
     assert!(status == 1 && out.contains("[bad-expression]"), "{out}");
-    // What a command would write is not made.
+    // The cache file of a command is not created.
     place.write("into", "include command into cache : /bin/echo A = 1\n");
     assert_eq!(place.run(["lint", "into"]).2, 4);
     assert!(!place.path().join("cache").exists());
-    // What is not read may define what is used.
+    // A source that is not read may define a name that is used.
     place.write("piped", "LOCAL_CONFIG_FILE = /bin/echo X = 1 |\nSTART = $(SOMETHING_ELSE)\n");
     let (out, _, status) = place.run(["lint", "piped"]);
     assert!(status == 4 && !out.contains("[undefined]"), "{out}");
@@ -511,7 +511,7 @@ fn a_policy_that_is_no_expression_is_told_to_never_fire() {
         out.contains("no job is ever held by it") && out.contains("no job is ever removed by it"),
         "{out}"
     );
-    // What is odd is shown where it is written.
+    // An invalid expression is shown with its location.
     assert!(out.contains("condor_config:3:") && out.contains("START: null"), "{out}");
 }
 
@@ -547,11 +547,11 @@ fn a_syntax_error_is_a_finding_with_its_place() {
 #[test]
 fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
     let shared = std::env::var_os("HTC_SHARED").map_or_else(|| "../shared".into(), std::path::PathBuf::from);
-    // The program runs elsewhere.
+    // The recordings are not available.
     let Ok(entries) = fs::canonicalize(shared.join("transcripts")).and_then(fs::read_dir) else {
         return;
     };
-    // What scenarios do wrong on purpose, or as leftovers of the policy examples that they were made from.
+    // Mistakes that scenarios contain on purpose, or that come from the examples they are derived from.
     let expected = [
         "unused-macro",
         "shadowed-definition",
@@ -582,7 +582,7 @@ fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
             let rule = finding["rule"].as_str().unwrap();
             assert!(expected.contains(&rule), "{}: {finding}", file.display());
         }
-        // Many set ALLOW_OWNER, a permission that 25.14 has no more.
+        // Many set ALLOW_OWNER, a permission that no longer exists in 25.14.
         clean += usize::from(all.as_array().unwrap().iter().all(|one| one["rule"] == "removed-parameter"));
     }
     assert!(clean * 10 >= seen * 8, "{clean} of {seen} are clean");
@@ -637,7 +637,7 @@ fn a_copy_of_the_configuration_beside_it_reads_none_of_its_macros() {
     assert_eq!(place.run(["lint"]).0, alone);
     let (out, _, _) = place.run(["--why", "STRT"]);
     assert!(!out.contains("mentions it") && out.contains("did you mean START?"), "{out}");
-    // Whoever compares, or assigns from it, reads it.
+    // A script that compares or assigns the name also reads it.
     place.write("check.sh", "SITE_MEM=$(condor_config_val SITE_MEM)\n");
     place.write("check.py", "STRT == \"true\"\n");
     let (out, _, _) = place.run(["lint"]);
@@ -693,19 +693,19 @@ fn a_dump_reads_back_to_itself() {
 
 #[test]
 fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
-    // A value that is set back to its default would not be kept when it is read again.
+    // A setting that restores the default is not kept when the dump is read.
     let first = Place::new("NO_DNS = true\nNO_DNS = false\nA = 1\nLOCAL_CONFIG_FILE = more\n");
     first.write("more", "B = 2\n");
     let (once, _, _) = first.run(["--no-env"]);
     assert_eq!(once, "A = 1\nB = 2\nLOCAL_CONFIG_FILE = more\n");
-    // What a local file adds would be added again.
+    // A local file that appends to a value would append to it again.
     first.write("more", "A = $(A) 2\n");
     let (once, _, _) = first.run(["--no-env"]);
     assert_eq!(once, "A = 1 2\n# what it brings in is in here: LOCAL_CONFIG_FILE = more\n");
     first.write("dump", &once);
     let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
     assert_eq!(twice, "A = 1 2\n");
-    // The same where only this program names it; what is not to be used stays.
+    // The same applies if only this program names the file; a disabled AUTO_USE template is kept.
     let own = Place::new("A = 1\nAUTO_USE_ROLE_Personal = false\nTOOL.LOCAL_CONFIG_FILE = more\n");
     own.write("more", "A = $(A) 2\n");
     let (once, _, _) = own.run(["--no-env"]);
@@ -714,7 +714,7 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
         once,
         format!("A = 1 2\n{off}# what it brings in is in here: TOOL.LOCAL_CONFIG_FILE = more\n")
     );
-    // Masked secrets are no difference.
+    // Masked secrets do not count as differences.
     first.write("more", "DB_PASSWORD = x\n");
     let (once, _, _) = first.run(["--no-env", "--redact"]);
     assert!(once.contains("\nLOCAL_CONFIG_FILE = more\n"), "{once}");
@@ -723,7 +723,8 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
         once.starts_with("# what it brings in is in here: AUTO_USE_ROLE_Execute = true\nDAEMON_LIST = "),
         "{once}"
     );
-    // What is said behind the local files would be lost to them, and defaults are added to as well.
+    // Settings that follow the local files would be overridden by them, and defaults can be appended to as
+    // well.
     for more in ["A = 2\n", "UPDATE_INTERVAL += ;\n"] {
         first.write("more", more);
         let (once, _, _) = first.run(["--no-env", "--set-knob", "A=3"]);
@@ -746,7 +747,7 @@ fn a_hook_that_stands_here_is_looked_at_in_files_for_elsewhere_too() {
     );
     place.write("elsewhere", text);
     let (out, _, status) = place.run(["lint", "elsewhere"]);
-    // The blank is part of a name: no arguments are meant.
+    // The blank is part of the name; it does not separate arguments.
     assert_eq!((out.matches("[hook-refused]").count(), status), (2, 1), "{out}");
     assert!(!out.contains("[hook-path]"), "{out}");
     assert!(out.starts_with("elsewhere:2:"), "{out}");
@@ -898,7 +899,7 @@ fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
         (status, told.join(" ").as_str()),
         (1, r#""not-done":2 "elsewhere":4 "elsewhere":8 "elsewhere":9"#)
     );
-    // What is for others is no finding.
+    // A setting for another daemon is not a finding.
     let (out, err, status) = Place::new("NEGOTIATOR_INTERVAL = 20\n").run(["lint", "--here"]);
     assert_eq!((status, err.as_str()), (0, "no findings; 1 source and 1 setting read\n"), "{out}");
     assert!(out.starts_with("not here, but for negotiator: NEGOTIATOR_INTERVAL"), "{out}");
@@ -966,7 +967,7 @@ fn endless_and_undefined_references_are_found_in_any_macro() {
     assert_eq!(undefined, ["undefined:2:7"], "{found:?}");
     let place = Place::new(config);
     assert!(place.run(["lint", "condor_config"]).0.contains("Q1 is not defined"));
-    // Files that are not read may define it.
+    // A file that is not read may define it.
     place.write("part", "LOCAL_CONFIG_FILE = /etc/more\nLOG = $(Q1)/log\n");
     assert!(!place.run(["lint", "part"]).0.contains("Q1"));
 }
@@ -1008,7 +1009,7 @@ fn includes_are_bounded_in_number() {
     assert_eq!(place.run(["A"]).0, "1\n");
 }
 
-/// The program under the reference's name.
+/// Runs the program under the reference's name.
 fn as_condor_config_val(place: &Place, words: &[&str]) -> String {
     let link = place.path().join("condor_config_val");
     if !link.exists() {
@@ -1051,7 +1052,7 @@ fn the_host_is_named_anew_when_all_is_read() {
     place.write("more", "NETWORK_HOSTNAME = n.e\nSEEN = $(FULL_HOSTNAME)\nFULL_HOSTNAME = x\n");
     let out = as_condor_config_val(&place, &["-trace", "FULL_HOSTNAME"]);
     let told: Vec<&str> = out.lines().filter_map(|line| line.strip_prefix("  # was: ")).collect();
-    // As root's file left it, what the other file said, and again as root's file left it.
+    // The value is that of the root file, then that of the other file, then again that of the root file.
     let [first, second, third] = told[..] else { panic!("{out}") };
     assert_eq!((first, second), (third, "x"), "{out}");
     assert!(first != "n.e" && out.ends_with("\nn.e\n"), "{out}");
@@ -1131,7 +1132,7 @@ fn names_of_very_many_parts_or_bytes_are_looked_at_once() {
     }
 }
 
-/// Effective values, for each daemon, with file, line and template.
+/// Checks the effective values for each daemon, with file, line and template.
 #[test]
 fn compare_tells_which_daemons_see_what_differently_and_why() {
     let place = tempfile::tempdir().unwrap();
@@ -1165,19 +1166,19 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
         assert!(told.contains(wanted), "{wanted}\n{told}");
     }
     assert!(!told.contains("LOG  ("), "{told}");
-    // What a value is made of counts where it makes another value.
+    // A change of a macro is reported where it changes the value of a parameter.
     let (_, told, _) = run(&["a", "b", "--subsystem", "STARTD"]);
     assert!(told.contains("PREEMPT  (STARTD)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + (time() - JobStart) > (60 * 60)"), "{told}");
     let (status, told, _) = run(&["a", "a"]);
     assert!(status == Some(0) && told.starts_with("a and a come to the same; "), "{status:?} {told}");
-    // What nobody sets is not counted.
+    // Names that no source sets are not counted.
     write("nothing", "");
     let (status, told, _) = run(&["nothing", "nothing"]);
     assert_eq!(
         (status, told.as_str()),
         (Some(0), "nothing and nothing come to the same; neither sets anything\n")
     );
-    // Two secrets are compared, whether or not they are shown.
+    // Secrets are compared even if they are masked.
     write("one", "A_PASSWORD = one\nB = 1\n");
     write("two", "A_PASSWORD = two\nB = 1\n");
     for redacting in [&[][..], &["--redact"]] {
@@ -1189,7 +1190,7 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
         );
         assert_eq!(told.contains("- one"), redacting.is_empty(), "{told}");
     }
-    // What is drawn is drawn alike: in both, and for all daemons.
+    // Random values are the same in both configurations and for all daemons.
     write("draws", &format!("{base}use POLICY : UWCS_Desktop\nDRAWN = $RANDOM_INTEGER(1, 1000000)\n"));
     let (status, told, _) = run(&["draws", "draws"]);
     assert!(status == Some(0), "{told}");
@@ -1228,7 +1229,6 @@ fn the_story_of_a_transform_of_the_old_syntax_does_not_say_that_it_counts() {
     }
 }
 
-/// A setting that equals the default is a setting.
 #[test]
 fn a_setting_that_equals_its_default_is_told_as_one() {
     let place = Place::new("START = True\nLOCAL_CONFIG_DIR = DIR/config.d\nUPDATE_INTERVAL = 300\n");
@@ -1278,7 +1278,6 @@ fn the_starters_of_fetched_jobs_have_the_hooks_of_the_slot_that_fetched() {
     assert_eq!(status, 1, "{out}");
 }
 
-/// Values as text and as JSON are those of the same subsystem.
 #[test]
 fn json_of_a_name_is_the_value_that_counts_for_the_subsystem() {
     let place = Place::new("A = plain\nTOOL.A = tool\nSTARTD.A = startd\n");

@@ -1,4 +1,4 @@
-//! The golden cases that belong to the sources: every answer of the reference, asked of ours.
+//! Runs the golden cases that belong to the sources: all results of the reference are compared with ours.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use harness::golden::record::{ids, lines};
 use harness::golden::{Differences, KINDS, Kind};
 
-/// Asks all cases of the kind: those of the copy, and those of a collection beside it that has others.
+/// Runs all cases of a kind: those of the copy, and the additional ones of a collection next to the sources.
 fn all_agree(name: &str) -> Result<(), String> {
     let kind = Kind::named(name).ok_or("no such kind")?;
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -79,7 +79,7 @@ fn one_changed_answer_of_a_corpus_is_the_one_that_fails() -> Result<(), String> 
     Ok(())
 }
 
-/// Of each program that is asked: one answer with a line more.
+/// Changes one result of each program by adding a line.
 #[test]
 fn one_changed_answer_of_a_program_is_the_one_that_fails() -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Man pages and completions that are checked in are those that the programs' command lines give.
+//! Checks that the man pages and completions in the repository match the programs' command lines.
 
 #![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
@@ -69,7 +69,7 @@ fn clap_finds_no_fault_with_the_definitions() {
     }
 }
 
-/// Letters and digits alone: troff escapes the rest.
+/// Returns only letters and digits, because troff escapes other characters.
 fn letters(text: &str) -> String {
     text.replace("\\fR", "")
         .replace("\\fB", "")
@@ -79,7 +79,8 @@ fn letters(text: &str) -> String {
         .collect()
 }
 
-/// The page of a verb, the program's own where it tells of its verbs, or the one that its page leads to.
+/// Returns the page of a verb, or the program's own page if that describes its verbs, or the page to which it
+/// links.
 fn page_of(program: &str, verb: &str) -> String {
     let read = |name: &str| fs::read_to_string(root().join("man").join(name));
     let page = read(&format!("{program}-{verb}.1")).or_else(|_| read(&format!("{program}.1"))).unwrap();
@@ -122,7 +123,7 @@ fn man_finds_no_fault_with_the_pages() {
             .arg(root().join(&page))
             .current_dir(root().join("man"))
             .env("MANWIDTH", "100")
-            // man complains of a language that is not installed.
+            // man warns about a language that is not installed.
             .env("LC_ALL", "C.UTF-8")
             .output();
         let Ok(output) = called else {
@@ -130,7 +131,7 @@ fn man_finds_no_fault_with_the_pages() {
             return;
         };
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // A page that is but a link is looked for where pages are installed.
+        // man looks for the target of a link where pages are installed.
         let link = fs::read_to_string(root().join(&page)).unwrap().starts_with(".so ");
         assert!(link || said.trim().is_empty(), "{}: {said}", page.display());
     }

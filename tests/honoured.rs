@@ -1,5 +1,5 @@
-//! The table of what is honoured against what the code reads: a name is `honoured` exactly where the sources read it, and no
-//! parameter of the reference is without a row.
+//! Compares the table of supported names with the code: a name is `honoured` exactly if the sources read it,
+//! and every parameter of the reference has a row.
 
 #![allow(clippy::unwrap_used, reason = "a test helper that cannot go on says so by panicking")]
 
@@ -11,26 +11,30 @@ use htc_hooks::supported::{
     self, SupportEntry, SupportLevel, attribute_entries, find_attribute, find_parameter, parameter_entries,
 };
 
-/// Read, and yet not done: only whether the value is a good one is looked at, since a bad one ends a daemon of 25.14.
+/// Names that are read although they are unsupported: only the validity of the value is checked, since an
+/// invalid value ends a daemon of 25.14.
 const CHECKED: [&str; 1] = ["STARTER_UPDATE_INTERVAL_TIMESLICE"];
 
-/// Read, and yet not done: they stand in the ads of slots, where other expressions may refer to them.
+/// Names that are read although they are unsupported: they are in the slot ads, where other expressions may
+/// refer to them.
 const PUBLISHED: [&str; 2] = ["PERIODIC_CHECKPOINT", "STARTD_REHOME_ALLOW_REBOOT"];
 
-/// Words of the code that are names of parameters by chance, or were names of some in older versions.
+/// Words in the code that happen to be names of parameters, or were in older versions.
 const WORDS: [&str; 2] = ["JOB_ROUTER", "NAMED_CHROOT"];
 
-/// Names that the code reads of ads only, and that are parameters by chance.
+/// Names that the code reads only from ads, and that happen to be parameters too.
 const OF_ADS: [&str; 1] = ["Requirements"];
 
-/// A file of our own code without its tests, and its name: crate and place in it, `slot/drain.rs`; `cli/...` for the programs.
+/// A file of our own code without its tests, and its name: crate and path, `slot/drain.rs`; `cli/...` for the
+/// programs.
 struct Source {
     path: String,
     literals: Vec<String>,
     code: String,
 }
 
-/// The sources below a directory, but those that only tell of names: lint, descriptions, the table itself.
+/// The sources below a directory, except those that only describe names: lint, descriptions, the table
+/// itself.
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
@@ -45,7 +49,7 @@ fn sources() -> Vec<Source> {
                 Some((of, inside)) => format!("{of}/{inside}"),
                 None => name.trim_start_matches("src/").to_owned(),
             };
-            // Shadows have rooms of their own.
+            // Shadows have separate modules.
             let name =
                 name.strip_prefix("starter/shadow").map_or(name.clone(), |inside| format!("shadow{inside}"));
             let only_tells = [
@@ -73,7 +77,7 @@ fn sources() -> Vec<Source> {
     found
 }
 
-/// The string literals of code.
+/// The string literals in code.
 fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -111,7 +115,7 @@ fn literals(code: &str) -> Vec<String> {
     found
 }
 
-/// The names that are asked of a configuration or an ad by their literals: `view.int("NAME")`.
+/// The names that are read from a configuration or an ad by their literals: `view.int("NAME")`.
 fn asked<'a>(source: &'a Source, receivers: &[&str]) -> Vec<&'a str> {
     const GETTERS: [&str; 14] = [
         "string",
@@ -147,7 +151,7 @@ fn is_family(row: &SupportEntry) -> bool {
     row.name.contains(['*', '#'])
 }
 
-/// The names of the reference: its table, the defaults of subsystems, and what its daemons read beside them.
+/// The names of the reference: its table, the defaults of subsystems, and other names that its daemons read.
 fn reference() -> BTreeSet<String> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/htc-config/src/data");
     let names = |file: &str| {
@@ -217,7 +221,7 @@ fn what_is_read_of_the_configuration_is_honoured() {
         let spelled =
             spelled.filter(|word| word.contains('_') && reference.contains(&word.to_ascii_uppercase()));
         let asked = asked(source, &["view", "knobs", "global"]);
-        // Those of ads are in mixed case, but for some that are parameters as well.
+        // Names of ads are in mixed case, except for some that are parameters as well.
         let asked = asked.into_iter().filter(|name| {
             name.contains('_') && name.to_ascii_uppercase() == *name
                 || reference.contains(&name.to_ascii_uppercase())
@@ -254,7 +258,7 @@ fn what_starters_and_slots_read_of_a_job_is_honoured_or_refused() {
         }
     }
     assert!(seen > 20, "{seen}");
-    // What several rooms share.
+    // Names that several crates share.
     let shared =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/htc-base/src/job/attr.rs"))
             .unwrap();
@@ -270,7 +274,7 @@ fn what_starters_and_slots_read_of_a_job_is_honoured_or_refused() {
     assert!(without.is_empty(), "{without:?}");
 }
 
-/// A row that moves leaves no manual behind that denies it.
+/// Checks that no manual calls a supported name unsupported.
 #[cfg(feature = "cli")]
 #[test]
 fn what_the_manuals_say_is_not_done_is_not_honoured() {
@@ -279,7 +283,7 @@ fn what_the_manuals_say_is_not_done_is_not_honoured() {
     for program in htc_hooks::cli::PROGRAMS {
         let texts = program.manual.description.iter().chain(program.manual.differences);
         for sentence in texts.flat_map(|text| text.split(". ")) {
-            // "No effect on the run" is of attributes that come too late.
+            // "No effect on the run" is about attributes that are set too late.
             let is_without_effect = sentence.trim_end_matches('.').ends_with("no effect");
             if !is_without_effect && !DENIALS.iter().any(|denial| sentence.contains(denial)) {
                 continue;

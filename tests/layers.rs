@@ -1,12 +1,12 @@
-//! The rules of the house that Cargo cannot express, read off the sources: who may print, who meets the outside, where unsafe
-//! code stands; and who depends on what, as Cargo says it.
-//! `ARCHITECTURE.md` states them.
+//! Checks rules of `ARCHITECTURE.md` that Cargo cannot express: which files may print, which may access the
+//! system, which may contain unsafe code; and the dependencies between crates as Cargo reports them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the outside may be met: the kernel's crate, what carries out what machines ask for, and what stands above it.
+/// Files that may access the system: the operating system crate, the crates that execute the actions of state
+/// machines, and those above them.
 const OUTSIDERS: &[&str] = &[
     "crates/htc-classad/src/eval_world.rs",
     "crates/htc-os/",
@@ -19,7 +19,7 @@ const OUTSIDERS: &[&str] = &[
     "src/cli/",
 ];
 
-/// Crates that may know the system, and what of it no other may depend on.
+/// Crates that may access the system, and dependencies that no other crate may have.
 const KNOW_THE_SYSTEM: &[&str] =
     &["htc-os", "htc-runner", "htc-lint", "htc-simulate", "htc-hook-testing", "htc-testing", "htc-hooks"];
 const OF_THE_SYSTEM: &[&str] = &["nix", "libc", "signal-hook", "clap", "toml"];
@@ -33,18 +33,19 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/htc-classad/src/regex.rs",
 ];
 
-/// What only those may name.
+/// Names that only those files may use.
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "process::Command", "SystemTime::now", "Instant::now", "env::var", "thread::"];
 
-/// The one file that writes to standard output, and knows what becomes of a program whose reader has gone.
+/// The only file that writes to standard output; it handles readers that have closed the pipe.
 const STDOUT: &str = "src/cli/common/stdout.rs";
 
-/// What changes the whole process under the feet of its other threads: only `htc-os` may name it, for programs that begin.
+/// Functions that change the whole process for all threads: only `htc-os` may use them, when a program
+/// starts.
 const WHOLE_PROCESS: &[&str] =
     &["stat::umask", "libc::umask", "set_current_dir", "env::set_var", "env::remove_var"];
 
-/// What only `cli` may name.
+/// Names that only `cli` may use.
 const PROGRAM_ONLY: &[&str] = &[
     "println!",
     "print!",
@@ -65,14 +66,14 @@ fn code_lines(source: &str) -> Vec<Option<String>> {
     let mut scanner = Scanner::default();
     for line in source.lines() {
         let code = scanner.strip(line);
-        // By custom tests stand last in a file.
+        // Tests are at the end of a file by convention.
         in_tests |= code.trim() == "#[cfg(test)]";
         lines.push((!in_tests).then_some(code));
     }
     lines
 }
 
-/// Cuts comments and the contents of strings out of code.
+/// Removes comments and the contents of strings from code.
 #[derive(Default)]
 struct Scanner {
     comment_depth: u32,
@@ -149,13 +150,13 @@ fn ends_in_word(code: &str) -> bool {
         .is_some_and(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Whether code has the word `unsafe` where it may not.
+/// Returns true if code contains the word `unsafe` in a file that is not allowed to.
 fn is_unsafe(path: &str, code: &str) -> bool {
     let mut words = code.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     words.any(|word| word == "unsafe") && !UNSAFE_FILES.contains(&path)
 }
 
-/// Everything wrong with one source file.
+/// Returns all violations in one source file.
 fn violations(path: &str, source: &str) -> Vec<String> {
     if path == "src/lib.rs" || path.starts_with("src/bin/") {
         return Vec::new();
@@ -178,7 +179,7 @@ fn violations(path: &str, source: &str) -> Vec<String> {
         if let Some(name) = named(PROGRAM_ONLY).next().filter(|_| !is_below(&["src/cli/"])) {
             say(format!("only 'cli' may name '{name}'"));
         }
-        // Whether it is a terminal, and which descriptor it is, may be asked of it.
+        // Checks of whether standard output is a terminal, and uses of its descriptor, are allowed.
         let writes = code.replace("io::stdout().is_terminal", "").replace("io::stdout().as_fd", "");
         let writes = writes.replace("is_terminal(&std::io::stdout())", "");
         if is_below(&["src/cli/"]) && path != STDOUT && writes.contains("io::stdout") {
@@ -237,7 +238,8 @@ fn every_source_keeps_the_rules_of_its_layer() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// The map names files that exist; a bare name is a file beside the one named before it.
+/// Checks that the files named in ARCHITECTURE.md exist; a bare name is in the directory of the file named
+/// before it.
 #[test]
 fn files_that_the_map_names_exist() {
     let map = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the map");
@@ -288,7 +290,7 @@ fn programs_are_three_lines() {
 
 #[test]
 fn nothing_committed_names_the_place_it_was_written_in() {
-    // Built from pieces, so that this file is clean itself.
+    // Built from pieces, so that this file does not contain the words.
     let words = [["/wo", "rk/"], ["/opt", "/ref"], ["/opt", "/venv"], ["issues", " show"], ["/root", "/"]]
         .map(|pair| pair.concat());
     let mut files = Vec::new();
@@ -333,7 +335,7 @@ fn the_rules_notice_what_they_forbid() {
     }
 }
 
-/// Crates that know nothing of the system depend on none that does, and on nothing that asks it.
+/// Checks that crates that do not access the system depend on no crate or library that does.
 #[test]
 fn machines_and_languages_depend_on_nothing_of_the_system() {
     let metadata = Command::new(env!("CARGO"))
@@ -341,7 +343,7 @@ fn machines_and_languages_depend_on_nothing_of_the_system() {
         .current_dir(root())
         .output();
     let output = match metadata {
-        // The account that runs the tests need not be the one that cargo belongs to.
+        // The account that runs the tests may not have access to cargo.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             println!("skipped: this account cannot run {}", env!("CARGO"));
             return;
@@ -358,7 +360,7 @@ fn machines_and_languages_depend_on_nothing_of_the_system() {
         if KNOW_THE_SYSTEM.contains(&name.as_str()) {
             continue;
         }
-        // What only tests need has a kind.
+        // Dependencies of tests have a kind.
         let needed =
             package["dependencies"].as_array().into_iter().flatten().filter(|need| need["kind"].is_null());
         for need in needed.map(|need| text(&need["name"])) {
@@ -376,7 +378,7 @@ fn what_differs_from_the_manual_has_a_name() {
     files_below(&root().join("src"), &mut files);
     files_below(&root().join("crates"), &mut files);
     let mut bare = Vec::new();
-    // The programs hand the option on; the table asks for it once.
+    // The programs pass the option on, and the table reads it once.
     let allowed = |path: &Path| {
         let path = path.strip_prefix(root()).unwrap_or(path);
         path.starts_with("src/cli") || path.ends_with("crates/htc-base/src/quirks.rs")
@@ -417,7 +419,7 @@ fn every_quirk_is_decided_somewhere() {
     assert!(unused.is_empty(), "quirks that nothing decides: {unused:?}");
 }
 
-/// The quirks that are more than one decision: how often each is asked for, and which these are.
+/// Quirks that are more than one decision: the number of uses in the code, and what they are.
 const SEVERAL_DECISIONS: [(&str, usize, &str); 7] = [
     ("StarterExceptions", 7, "each is another exception of 25.14, with an end of its own"),
     ("DockerEndsSilent", 2, "a job over its memory; one that cannot be inspected"),
@@ -440,7 +442,7 @@ fn every_quirk_is_decided_in_one_place() {
             for (at, found) in line.match_indices("Quirk::") {
                 let behind = &line[at + found.len()..];
                 let end = behind.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(behind.len());
-                // A function of the type begins with a small letter.
+                // Functions of the type begin with a small letter.
                 if behind.starts_with(|c: char| c.is_ascii_uppercase()) && &behind[..end] != "ALL" {
                     *asked.entry(behind[..end].to_owned()).or_default() += 1;
                 }

@@ -1,4 +1,4 @@
-//! The examples of the manuals are typed into a shell, in a copy of `tests/data/manual`.
+//! Runs the examples of the man pages in a shell, in a copy of `tests/data/manual`.
 
 #![cfg(feature = "cli")]
 
@@ -26,7 +26,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 #[test]
 fn the_examples_of_the_manuals_end_as_they_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // The programs stand beside the directory of the test's own binary.
+    // The programs are in the parent directory of the test's binary.
     let tests = std::env::current_exe().unwrap();
     let programs = tests.parent().and_then(Path::parent).unwrap();
     let path = std::env::join_paths([programs, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();

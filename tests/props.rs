@@ -1,4 +1,5 @@
-//! No input panics, hangs or overflows the stack: random and monstrous texts through every reader, printer and the evaluator.
+//! Checks that no input panics, hangs or overflows the stack: random and very large texts are passed to every
+//! reader, printer and the evaluator.
 //!
 //! `PROPTEST_CASES=1000000 cargo test --release --test props` runs millions of them.
 
@@ -15,7 +16,7 @@ use htc_hooks::classad::{ClassAd, Context, Dialect, Expr, MatchAd, Value, explai
 use htc_hooks::os::RealWorld;
 use proptest::prelude::*;
 
-/// Pieces that expressions are made of.
+/// Pieces of expressions.
 fn piece() -> impl Strategy<Value = String> {
     let fixed = prop::sample::select(vec![
         "a",
@@ -99,7 +100,7 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Expressions that parse.
+/// Valid expressions.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         prop::sample::select(vec![
@@ -143,16 +144,16 @@ fn expression() -> impl Strategy<Value = String> {
                 .prop_map(|(name, arguments)| format!("{name}({})", arguments.join(","))),
         ]
     })
-    // The text of a time literal has to be a time.
+    // The text of a time literal must be a valid time.
     .prop_filter("no expression", |text| Expr::parse(text.as_bytes()).is_ok())
 }
 
-/// Everything that can be done with an expression.
+/// Calls all operations on an expression.
 fn exercise(expr: &Expr, my: &ClassAd, target: &ClassAd) {
     let world = RealWorld::new();
     let text = expr.unparse();
     let _ = (expr.unparse_old(), expr.unparse_pretty(), expr.unparse_parenthesised(), expr.as_literal());
-    // As in the reference an infinite or undefined number is not the same as itself.
+    // As in the reference, infinity and NaN do not compare equal to themselves.
     let has_infinite = [&b"INF"[..], b"NaN"].iter().any(|word| text.windows(3).any(|part| part == *word));
     assert!(has_infinite || expr == &expr.clone(), "{text}");
     let alone = Context::new(&world).my(my).eval(expr);
@@ -161,7 +162,7 @@ fn exercise(expr: &Expr, my: &ClassAd, target: &ClassAd) {
     for value in [Some(alone.clone()), matched, strict].into_iter().flatten() {
         let _ = (value.unparse(), Expr::literal(value.clone()).unparse_old());
     }
-    // Truth asked for by itself is the truth of the value, save where time or chance play a part.
+    // `holds` agrees with the truth of the value, except for expressions with time or random numbers.
     let chance =
         ["ime", "andom"].iter().any(|word| text.windows(word.len()).any(|part| part == word.as_bytes()));
     if !chance {
@@ -280,7 +281,7 @@ proptest! {
     }
 }
 
-/// Runs on a thread with the stack that threads have by default, and wants an end within a minute.
+/// Runs a function on a thread with the default stack size, and checks that it ends within a minute.
 fn within_a_minute(run: impl FnOnce() + Send + 'static) {
     let start = Instant::now();
     std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();

@@ -1,4 +1,4 @@
-//! The quickstart of the README: its table is what a first user sees.
+//! Runs the quickstart of the README and checks the table that a new user sees.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The words of the table that do not change: which slot took a job, and so its keyword, does.
+/// The constant part of the table; the slot that ran a job, and so its keyword, differs from run to run.
 const TABLE: [&str; 4] = [
     "1-succeeds    done      exited with status 0",
     "2-exits-3     failed    exited with status 3",
@@ -24,7 +24,7 @@ fn the_quickstart_fetches_four_jobs_and_tells_what_became_of_them() {
     };
     let programs = Path::new(slot).parent().unwrap();
     let place = tempfile::tempdir().unwrap();
-    // Root runs the jobs as nobody, who has to get into the directory.
+    // Root runs the jobs as nobody, who needs access to the directory.
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(place.path(), open).unwrap();
     let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart/run"))
@@ -40,7 +40,8 @@ fn the_quickstart_fetches_four_jobs_and_tells_what_became_of_them() {
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "the copy is left behind");
 }
 
-/// What `examples/programs` prints and what it has cargo build, with a `cargo` that only says what it was asked for.
+/// Returns the output of `examples/programs` and what it makes cargo build, using a fake `cargo` that only
+/// prints its arguments.
 fn programs(words: &[&str], target: Option<&str>) -> (String, String) {
     let place = tempfile::tempdir().unwrap();
     let (cargo, asked) = (place.path().join("cargo"), place.path().join("asked"));
@@ -55,7 +56,7 @@ fn programs(words: &[&str], target: Option<&str>) -> (String, String) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), std::fs::read_to_string(asked).unwrap())
 }
 
-/// `examples/quickstart/run 2> events` at a terminal: the build is shown on it.
+/// With `examples/quickstart/run 2> events` at a terminal, the build is shown on the terminal.
 #[test]
 fn a_build_is_shown_at_the_terminal_wherever_standard_error_goes() {
     let place = tempfile::tempdir().unwrap();

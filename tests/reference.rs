@@ -1,5 +1,6 @@
-//! The reference pages of the book say what the code says: between `<!-- ITEM -->` and `<!-- end -->` stands the table that the
-//! documentation of that item gives. `HTC_BOOK=write cargo test --test reference` writes it.
+//! Checks that the reference pages of the book match the code: between `<!-- ITEM -->` and `<!-- end -->` is
+//! the table made from the documentation of that item. `HTC_BOOK=write cargo test --test reference` writes
+//! it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
 
@@ -24,12 +25,12 @@ fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The one source file in which one of the texts begins a line.
+/// The only source file in which one of the texts begins a line.
 fn source_of(texts: &[&str]) -> String {
     source_with(texts, "")
 }
 
-/// The one of them that has a word as well.
+/// The only such file that also contains `word`.
 fn source_with(texts: &[&str], word: &str) -> String {
     let mut found = Vec::new();
     files(&root().join("src"), "rs", &mut found);
@@ -43,9 +44,9 @@ fn source_with(texts: &[&str], word: &str) -> String {
         .unwrap_or_else(|| panic!("no {texts:?}"))
 }
 
-/// The members of an item with their documentation: fields by their names in TOML, variants as they are called.
+/// The members of an item with their documentation: fields by their TOML names, variants as they are called.
 fn members(source: &str, item: &str) -> Vec<(String, String)> {
-    // A table of words stands within a macro.
+    // A table of words is inside a macro.
     let end = if item.starts_with(' ') { "    }" } else { "}" };
     let body = source
         .lines()
@@ -72,16 +73,16 @@ fn members(source: &str, item: &str) -> Vec<(String, String)> {
     rows
 }
 
-/// What stands in a cell of a table.
+/// Escapes the text of a table cell.
 fn cell(text: &str) -> String {
-    // Outside of code `<n>` would be taken for a tag.
+    // Outside of code `<n>` would be an HTML tag.
     let plain_or_code = text.split('`').enumerate();
     let parts =
         plain_or_code.map(|(at, part)| if at % 2 == 0 { part.replace('<', "\\<") } else { part.to_owned() });
     parts.collect::<Vec<String>>().join("`").replace('|', "\\|")
 }
 
-/// The rows that `marker` stands for.
+/// The rows for `marker`.
 fn table(marker: &str) -> String {
     let mut text = String::new();
     let (kind, name) = marker.split_once(' ').unwrap();
@@ -171,7 +172,7 @@ fn reference_pages_have_the_tables_of_the_code() {
     assert!(write || old.is_empty(), "old: {old:?}; HTC_BOOK=write cargo test --test reference");
 }
 
-/// A terminal with the lines of a `console` block, as a picture.
+/// A picture of a terminal with the lines of a `console` block.
 fn shot(lines: &[&str]) -> String {
     let columns = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0).max(60);
     let (width, height) = (columns * 8 + 40, lines.len() * 19 + 62);
@@ -201,7 +202,7 @@ fn shot(lines: &[&str]) -> String {
     svg + "</svg>\n"
 }
 
-/// The `console` block of a chapter that has `command`.
+/// The `console` block of a chapter that contains `command`.
 fn console<'a>(chapter: &'a str, command: &str) -> Vec<&'a str> {
     let blocks = chapter.split("```console\n").skip(1).filter_map(|block| block.split("\n```").next());
     let block = blocks
@@ -215,7 +216,7 @@ fn console<'a>(chapter: &'a str, command: &str) -> Vec<&'a str> {
     lines
 }
 
-/// The pictures of README and book: what a test has seen the programs print.
+/// Checks the pictures of README and book against output that a test has verified.
 #[test]
 fn pictures_of_terminals_show_what_the_tour_shows() {
     let write = std::env::var_os("HTC_BOOK").is_some_and(|what| what == "write");
@@ -237,7 +238,8 @@ fn pictures_of_terminals_show_what_the_tour_shows() {
     }
 }
 
-/// The pictures of the chapter for administrators: what `simulate` draws of a policy of the manual.
+/// Checks the pictures in the chapter for administrators against the output of `simulate` for a policy of the
+/// manual.
 #[test]
 fn pictures_of_a_policy_are_those_that_simulate_draws() {
     let place = tempfile::tempdir().unwrap();
@@ -254,7 +256,7 @@ fn pictures_of_a_policy_are_those_that_simulate_draws() {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let page = fs::read_to_string(place.path().join("page")).unwrap();
-    // The page's second picture.
+    // The second picture of the page.
     let (_, states) = page.rsplit_once("<svg ").unwrap();
     let (states, _) = states.split_once("</svg>").unwrap();
     let timeline = fs::read_to_string(place.path().join("timeline")).unwrap();

@@ -1,4 +1,5 @@
-//! The life of routed jobs: over a directory of job ads, killed and started again; and over time.
+//! Tests of the life of routed jobs: in a directory of job ads with a router that is killed and restarted,
+//! and over time.
 
 #![allow(clippy::unwrap_used, reason = "a test helper that cannot go on says so by panicking")]
 
@@ -44,7 +45,7 @@ fn router(config: &Config, now: ClockReading) -> Router {
     Router::new(knobs, table, QuirkMode::Manual, now)
 }
 
-/// One poll of a router that has just been started.
+/// Runs one poll of a router that has just been started.
 fn poll(queue: &Path, config: &Config) -> Vec<String> {
     let world = RealWorld::new();
     let lines = RefCell::new(Vec::new());
@@ -63,7 +64,7 @@ fn poll(queue: &Path, config: &Config) -> Vec<String> {
     lines.into_inner()
 }
 
-/// Who owns the jobs: root writes to user logs with the rights of the owner, who has to be somebody then.
+/// Owner of the jobs: root writes to user logs with the owner's rights, so the owner must exist.
 fn owner(place: &Path) -> &'static str {
     use std::os::unix::fs::PermissionsExt;
     if !htc_hooks::os::identity::can_switch_account() {
@@ -117,7 +118,7 @@ fn a_router_started_again_for_each_poll_ends_every_job_once() {
     ] {
         assert!(copy.contains(line), "no {line} in\n{copy}");
     }
-    // Nobody is routed a second time.
+    // No job is routed a second time.
     let again = poll(&queue, &config);
     assert!(
         again.iter().all(|line| line.contains("adopted orphaned job") || line.contains("updated job status"))
@@ -127,7 +128,7 @@ fn a_router_started_again_for_each_poll_ends_every_job_once() {
     edit(&queue, "3.0", "JobStatus = 1\n", "JobStatus = 3\n");
     fs::remove_file(queue.join("8.0.ad")).unwrap();
     poll(&queue, &config);
-    // 1 has finished, 2 is held with its copy, 3 and its copy are gone, 4 was given back.
+    // Job 1 has finished, 2 is held together with its copy, 3 and its copy are gone, 4 was returned.
     assert_eq!(jobs(&queue), ["2", "4", "6"]);
     let held = fs::read_to_string(queue.join("2.0.ad")).unwrap();
     for line in
@@ -140,7 +141,7 @@ fn a_router_started_again_for_each_poll_ends_every_job_once() {
     assert!(fs::read_to_string(queue.join("3.log")).unwrap().contains("Job was aborted."));
     let history = fs::read_to_string(queue.join("history")).unwrap();
     assert_eq!(history.matches("\n*** ").count(), 4, "{history}");
-    // What was given back is routed again, under a number that was never used.
+    // The returned job is routed again, with an id that was never used before.
     poll(&queue, &config);
     assert_eq!(jobs(&queue), ["2", "4", "6", "9"]);
 }
@@ -167,7 +168,7 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
         let jobs = Workload::new(&scenario, 0, None, &world, files).unwrap();
         let course = RouterSimulation { scenario: &scenario, jobs, start: 0, view: &view, world: &world };
         let totals = simulate(course, router, note, &mut |_, _| {}).unwrap();
-        // What is summed up is what was seen.
+        // The totals match the points.
         let last = points.last().unwrap();
         assert_eq!((totals.came, totals.waiting), (400, last.waiting as u64));
         assert_eq!((totals.finished, totals.failed), (last.finished as u64, last.failed as u64));
@@ -186,7 +187,7 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
     assert_eq!(badly.last().map(|point| point.finished), Some(0));
 }
 
-/// The routed jobs of a directory that still run, with their files.
+/// The routed jobs of a directory that are still running, with their files.
 fn copies(queue: &Path) -> Vec<(String, String)> {
     let names =
         fs::read_dir(queue).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
@@ -197,8 +198,8 @@ fn copies(queue: &Path) -> Vec<(String, String)> {
     ads.collect()
 }
 
-/// Kills a router at moments that look like chance, starts it again, lets copies end now and then, until all sources are done:
-/// each has then been routed and has left once.
+/// Kills a router at pseudorandom times, restarts it, and ends copies now and then, until all source jobs are
+/// done. Each must then have been routed and have left exactly once.
 fn trial(seed: u64, program: &str) {
     const SOURCES: u32 = 12;
     let place = tempfile::tempdir().unwrap();
@@ -229,7 +230,7 @@ fn trial(seed: u64, program: &str) {
             .stderr(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        // Most of them are killed, some come to an end.
+        // Most routers are killed, some end by themselves.
         if chance(5) > 0 {
             std::thread::sleep(std::time::Duration::from_micros(chance(60_000)));
             let _ = router.kill();
@@ -289,7 +290,7 @@ fn a_schedds_notes_about_states_and_holds_are_kept() {
     for reason in ["UserRequest = 1", "TransferOutputError = 1"] {
         assert!(ad().contains(reason), "{}", ad());
     }
-    // Given back with its copy gone: idle again.
+    // The job is returned although its copy is gone, and is idle again.
     fs::remove_file(queue.join("2.0.ad")).unwrap();
     poll(&queue, &config);
     assert!(ad().contains("LastJobStatus = 5\n"), "{}", ad());

@@ -1,4 +1,4 @@
-//! The recorded sessions of the real daemons, replayed against our programs.
+//! Replays the recorded sessions of real daemons with our programs.
 
 #![allow(
     clippy::print_stdout,
@@ -22,18 +22,18 @@ use harness::transcript::outcome::{Outcome, total};
 use harness::transcript::subject::Subject;
 use harness::transcript::{Options, listed_in_vain, processes, replay, report};
 
-/// Recordings that no clock decides: layouts of slots and their ads, policy in virtual time, the starter by hand, lives of
-/// routed jobs, jobs that a schedd handed out.
+/// Recordings whose result does not depend on the clock: layouts of slots and their ads, policies in virtual
+/// time, the starter run directly, lives of routed jobs, and jobs sent by a schedd.
 const TIMELESS: [&str; 32] = [
     "p", "s23a", "s23b", "s23c", "s30", "s31", "s32", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08",
     "c09", "c10", "c13", "c20", "c20b", "c21", "c22", "c23", "c24", "c34", "c36", "c36b", "c37", "c37b",
     "c40", "c41", "r",
 ];
 
-/// The others, in which whole seconds decide, need a machine that does nothing else.
+/// The other recordings depend on whole seconds and need an otherwise idle machine.
 const QUIET: &str = "cargo run --example corpus -- transcript ../shared/transcripts/[cs]*";
 
-/// How many of the recorded attributes may be excused, in hundredths.
+/// Maximum percentage of recorded attributes that may be excluded from the comparison.
 const EXCUSED_PERCENT: f64 = 2.0;
 
 #[test]
@@ -56,7 +56,8 @@ fn recordings_that_no_clock_decides_are_reproduced() {
     assert!(idle.is_empty(), "exceptions that nothing needs any more: {idle:#?}");
 }
 
-/// Sessions of slots sleep: begun one by one among the recordings that keep a processor busy, they take no time of their own.
+/// Sessions of slots mostly sleep. They are distributed among the recordings that use the processor, so that
+/// they take no extra time.
 fn spread(directories: Vec<PathBuf>) -> Vec<PathBuf> {
     let sleeps = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"s"));
     let (sleeping, busy): (Vec<PathBuf>, Vec<PathBuf>) = directories.into_iter().partition(sleeps);
@@ -67,7 +68,7 @@ fn spread(directories: Vec<PathBuf>) -> Vec<PathBuf> {
     all
 }
 
-/// A copy of a recording, in a directory of another name.
+/// Copies a recording into a directory of another name; returns the original.
 fn copy(name: &str, to: &Path) -> Option<PathBuf> {
     let from = recordings(&[name])?.into_iter().next()?;
     let done = |program: &str, words: &[&OsStr]| {
@@ -75,7 +76,7 @@ fn copy(name: &str, to: &Path) -> Option<PathBuf> {
         assert!(status.is_ok_and(|status| status.success()), "{program} {}", from.display());
     };
     done("cp", &["-r".as_ref(), from.as_os_str(), to.as_os_str()]);
-    // Recordings may be read-only, and their copy is changed and removed.
+    // Recordings may be read-only, and the copy is changed and removed.
     done("chmod", &["-R".as_ref(), "u+w".as_ref(), to.as_os_str()]);
     Some(from)
 }
@@ -88,7 +89,7 @@ fn play(directories: &[PathBuf]) -> Vec<Outcome> {
     replay(directories, &options)
 }
 
-/// r13 has exceptions of its own, all cases of c24 are listed as not done.
+/// r13 has its own exceptions, and all cases of c24 are listed as not done.
 #[test]
 fn a_recording_gives_the_same_under_another_name() {
     let place = tempfile::tempdir().expect("a directory");
@@ -118,7 +119,8 @@ fn one_changed_answer_of_a_recording_is_the_one_difference() {
     assert!(told[0].contains("002-TRANSLATE_JOB") && told[0].contains("sleep' '5"), "{told:?}");
 }
 
-/// An answer of a starter by hand, of slots in virtual time, and of an execution point whose files are not listed.
+/// Changes a result of the starter run directly, of slots in virtual time, and of an execution point whose
+/// files are not listed.
 #[test]
 fn one_changed_answer_of_a_case_or_of_a_slot_is_the_one_difference() {
     let place = tempfile::tempdir().expect("a directory");
@@ -141,7 +143,8 @@ fn one_changed_answer_of_a_case_or_of_a_slot_is_the_one_difference() {
     }
 }
 
-/// Every title in a list is that of a recording, and every case is one that its recording has, also of those that are not played here.
+/// Checks that every title in a list is that of a recording, and that every case exists in its recording,
+/// even if it is not replayed here.
 #[test]
 fn what_the_lists_name_is_there() {
     let Some(directories) = recordings(&["s", "c", "p", "r"]) else {
@@ -161,7 +164,8 @@ fn what_the_lists_name_is_there() {
     assert!(in_vain.is_empty(), "no such cases: {in_vain:#?}");
 }
 
-/// A starter that is killed leaves its job, suspended perhaps: the replay ends and tells it (c12, `suspend-at-exec`).
+/// A starter that is killed leaves its job, which may be suspended: the replay ends and reports it (c12,
+/// `suspend-at-exec`).
 #[test]
 fn what_still_runs_in_the_directory_of_a_replay_is_ended_and_told() {
     let place = tempfile::tempdir().expect("a directory");
@@ -179,13 +183,13 @@ fn what_still_runs_in_the_directory_of_a_replay_is_ended_and_told() {
     assert!(processes::end_leftovers(place.path()).is_empty());
 }
 
-/// Where the recordings are.
+/// Directory of the recordings.
 fn shared() -> PathBuf {
     let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
     shared.join("transcripts")
 }
 
-/// The scenario directories whose names begin so.
+/// The recordings whose names begin with one of the prefixes.
 fn recordings(prefixes: &[&str]) -> Option<Vec<PathBuf>> {
     let entries = std::fs::read_dir(shared()).ok()?;
     let mut directories: Vec<PathBuf> =

@@ -1,4 +1,4 @@
-//! Job event logs of real daemons: every event is understood and printed back to the byte.
+//! Reads job event logs of real daemons: every event must be understood and printed back unchanged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,13 @@ use htc_hooks::user_log::{
 };
 use htc_hooks::world::Zone;
 
-/// The directory with recordings and golden cases; tests that need it print why they do nothing without.
+/// The directory with recordings and golden cases. Without it, tests that need it print a message and do
+/// nothing.
 fn shared() -> PathBuf {
     std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from)
 }
 
-/// What the times of an event's text show.
+/// Format of the times in an event's text.
 fn options(event: &JobEvent) -> FormatOptions {
     let (iso_date, sub_second) = (event.time.year.is_some(), event.time.milli.is_some());
     FormatOptions { iso_date, sub_second, utc: event.time.utc, ..FormatOptions::default() }
@@ -68,7 +69,7 @@ fn recorded_logs_read_and_print_back_to_the_byte() {
         assert!(same, "{}\n{}", path.display(), String::from_utf8_lossy(&printed));
     }
     assert!(logs > 300 && events > 2000, "{logs} logs with {events} events");
-    // 028 is an ad, 036 is written by the factory of late materialisation alone; they are kept as lines.
+    // 028 is an ad, and 036 is written only by the factory of late materialisation; both are kept as lines.
     others.retain(|number, _| ![28, 36].contains(number));
     assert!(others.is_empty(), "not understood, by number: {others:?}");
 }
@@ -123,7 +124,7 @@ fn the_end_of_a_job_as_xml_is_what_a_starter_wrote() {
     assert_eq!(String::from_utf8_lossy(&event.to_xml()), recorded);
 }
 
-/// `WriteEventLog::renderEvent` writes events by the unparsers that write ads.
+/// `WriteEventLog::renderEvent` writes events with the same functions as ads.
 #[test]
 fn events_as_xml_and_json_have_numbers_and_expressions_as_ads_have_them() {
     let (time, _) = EventTime::parse(b"2026-11-21T00:47:41.599").unwrap();
@@ -139,7 +140,7 @@ fn events_as_xml_and_json_have_numbers_and_expressions_as_ads_have_them() {
     }
 }
 
-/// An event is not hidden by one before it that has lost its end, nor by a line which is none.
+/// An event is found even after an event whose end is missing, or after an invalid line.
 #[test]
 fn an_event_begins_where_the_end_of_the_one_before_it_was_lost() {
     let submit = "000 (001.000.000) 2026-11-24 16:22:30 Job submitted from host: <192.0.2.2:0>\n";
@@ -155,12 +156,12 @@ fn an_event_begins_where_the_end_of_the_one_before_it_was_lost() {
     let told = read(&format!("rubbish\n{hold}{hold}"));
     assert!(told[0].as_ref().is_err_and(|error| error.starts_with("line 1: ")), "{told:?}");
     assert_eq!(told[1..], [Ok(13), Ok(13)]);
-    // What an event's lines only look like.
+    // Lines inside an event that only look like events.
     let notes = "    005 (001.000.000) 2026-11-24 16:22:30 Job terminated.\n005 (1.0) never\n";
     assert_eq!(read(&format!("{submit}{notes}...\n{hold}")), [Ok(0), Ok(13)]);
 }
 
-/// What 25.14's own reader says of the same lines.
+/// The result of 25.14's own reader for the same lines.
 #[test]
 fn events_that_only_others_write_are_read_as_25_14_reads_them() {
     let submitted = "Job submitted from host: <1.2.3.4:5>";
@@ -191,12 +192,12 @@ fn events_that_only_others_write_are_read_as_25_14_reads_them() {
             ad.remove(name);
         }
         assert_eq!(long::print(&ad).to_str().unwrap(), expected, "{text}");
-        // Lines stay as they are.
+        // Lines are unchanged.
         assert_eq!(event.to_text(options(&event)).to_str().unwrap(), text);
     }
 }
 
-/// What pools of years ago have written, and nodes of parallel jobs.
+/// Events written by old versions of HTCondor, and by nodes of parallel jobs.
 #[test]
 fn events_in_words_of_older_releases_say_what_those_of_the_present_say() {
     let usage = "\t\tUsr 0 00:00:01, Sys 0 00:00:00  -  Run Remote Usage\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n";
@@ -234,7 +235,7 @@ fn events_in_words_of_older_releases_say_what_those_of_the_present_say() {
     );
 }
 
-/// `JobEventLog` of 25.14 of the same texts.
+/// The result of `JobEventLog` of 25.14 for the same texts.
 #[test]
 fn lines_that_are_not_expected_do_not_hide_what_an_event_says() {
     let ad = |number: u16, body: &str| {

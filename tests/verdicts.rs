@@ -1,4 +1,4 @@
-//! What the real daemons decided from every recorded call, decided again.
+//! Compares our verdicts on all recorded calls with those of the real daemons.
 
 #[path = "harness/mod.rs"]
 mod harness;

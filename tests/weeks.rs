@@ -1,4 +1,5 @@
-//! Three people's weeks: ten tasks each, done in an empty directory by commands that the book gives (`tests/weeks/`).
+//! Weeks of three users: ten tasks each, done in an empty directory with commands from the book
+//! (`tests/weeks/`).
 
 #![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
@@ -27,7 +28,7 @@ fn book(directory: &Path, text: &mut String) {
 
 fn week(name: &str) {
     let place = reader::place();
-    // The sources may lie where the reader cannot go.
+    // The account that runs the commands may not have access to the sources.
     let week = place.path().join("week");
     fs::create_dir(&week).unwrap();
     for file in [name, "tasks.sh"] {
@@ -54,7 +55,7 @@ fn the_operator_of_a_router_gets_through_the_week() {
     week("router-operator");
 }
 
-/// What the weeks use stands in the book: each program with its verb, each option.
+/// Checks that the book contains what the weeks use: each program with its verb, each option.
 #[test]
 fn the_book_gives_the_commands_of_the_weeks() {
     let mut text = String::new();

@@ -1,20 +1,21 @@
-//! Queues of made-up jobs, the same on every machine.
+//! Generated queues of jobs, the same on every machine.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// What the ads of a queue are like.
+/// Kind of a queue's ads.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
-    /// 30 attributes, one line like the same line of the ad before.
+    /// 30 attributes in the same order; each line resembles that of the previous ad.
     Alike,
-    /// 30 to 40 attributes in changing order, strings with escapes, expressions of numbers that no other ad has.
+    /// 30 to 40 attributes in changing order, with escapes in strings, and expressions with numbers that
+    /// differ in each ad.
     Various,
 }
 
-/// Numbers that follow one another the same way each time.
+/// Pseudorandom numbers with the same sequence each time.
 struct Chance(u64);
 
 impl Chance {
@@ -31,7 +32,7 @@ impl Chance {
 const NAMES: [&str; 10] =
     ["alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy"];
 
-/// Writes a queue of so many jobs in the long form; how many bytes that are.
+/// Writes a queue of `count` jobs in the long form, and returns its size in bytes.
 pub(super) fn write(path: &Path, kind: Kind, count: u32) -> io::Result<u64> {
     let mut out = BufWriter::new(File::create(path)?);
     let mut chance = Chance(1);
@@ -147,7 +148,7 @@ fn various(out: &mut String, number: u32, chance: &mut Chance) -> std::fmt::Resu
     for extra in 0..chance.below(10) {
         line(format_args!("Custom{}_{extra} = {}", chance.below(40), chance.below(1 << 40)));
     }
-    // What ran before has its attributes in another place.
+    // Attributes appear in another order than in the previous ad.
     let turn = chance.below(lines.len() as u64) as usize;
     lines.rotate_left(if chance.below(4) == 0 { turn } else { 0 });
     for line in lines {

@@ -1,11 +1,12 @@
-//! The speed of the programs in one table: streams of ads in times of `grep -c '^Owner = "a'` on the same file, starts in times
-//! of `/bin/true`, memory in MB, each beside its goal.
+//! Table of the programs' speed: streams of ads relative to `grep -c '^Owner = "a'` on the same file, starts
+//! relative to `/bin/true`, and memory in MB, each next to its goal.
 //!
-//! `cargo bench --bench speed`; `HTC_BENCH_ADS` changes the number of ads, `HTC_BENCH_ONLY` picks rows by a part of their
-//! name, `HTC_BENCH_DIR` names a directory where the data stay.
+//! `cargo bench --bench speed`; `HTC_BENCH_ADS` sets the number of ads, `HTC_BENCH_ONLY` selects rows by a
+//! part of their name, and `HTC_BENCH_DIR` names a directory in which the data are kept.
 //!
-//! What is compared runs by turns, and the figures are medians of the ratios of the turns: of processor time, as another one's work
-//! on the machine adds little to that, and of elapsed time where cores are compared.
+//! Programs that are compared run in turn, and the figures are medians of the ratios of each turn: of
+//! processor time, which other processes on the machine affect little, or of elapsed time where numbers of
+//! cores are compared.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -58,7 +59,7 @@ fn main() {
     if let Some(words) = std::env::var_os("HTC_BENCH_PEAK").map(|_| std::env::args_os().skip(1)) {
         return peak(&words.collect::<Vec<_>>());
     }
-    // `cargo test` runs benchmarks too; there a few ads are enough to see that it works.
+    // `cargo test` runs benchmarks too; then a few ads are enough to check that they work.
     let testing = !std::env::args().any(|word| word == "--bench");
     let wanted = std::env::var("HTC_BENCH_ADS").ok().and_then(|text| text.parse().ok());
     let count: u32 = wanted.unwrap_or(if testing { 100 } else { 100_000 });
@@ -76,27 +77,28 @@ fn main() {
     table.starts();
 }
 
-/// Builds the programs as users get them, in the place of those that were built beside this benchmark: what only tests and
-/// benchmarks depend on makes tables of others larger (Unicode in patterns, for one), and each start with them.
+/// Builds the programs as users get them, replacing those that were built with this benchmark: dependencies
+/// of tests and benchmarks enable features that enlarge tables (for example Unicode in patterns), which slows
+/// each start.
 fn build_as_installed() {
     let words = ["build", "--release", "--locked", "--quiet", "--bins"];
     let built = Command::new(env!("CARGO")).args(words).current_dir(env!("CARGO_MANIFEST_DIR")).status();
     assert!(built.is_ok_and(|status| status.success()), "the programs cannot be built");
 }
 
-/// A command line, and whether it is kept to one core.
+/// A command line, and true if it runs on one core.
 struct Job<'a> {
     program: &'a Path,
     words: &'a [&'a str],
     one_core: bool,
 }
 
-/// A command line that is kept to one core.
+/// Returns a command line that runs on one core.
 fn alone<'a>(program: &'a Path, words: &'a [&'a str]) -> Job<'a> {
     Job { program, words, one_core: true }
 }
 
-/// What a run took.
+/// Times of a run.
 #[derive(Clone, Copy)]
 struct Took {
     processor: Duration,
@@ -181,7 +183,7 @@ impl Table<'_> {
         }
     }
 
-    /// A row: what one takes in times of another, run by turns.
+    /// Prints a row: the time of a command relative to another one, run in turn.
     fn row(&self, name: &str, goal: f64, job: &Job<'_>, yardstick: &Job<'_>) {
         if !name.contains(&self.only) {
             return;
@@ -194,7 +196,7 @@ impl Table<'_> {
         tell(name, &format!("{ours:.2?}"), &format!("{theirs:.2?}"), times, goal);
     }
 
-    /// A row: the most memory that it takes with two threads, in MB.
+    /// Prints a row: the maximum memory of a command with two threads, in MB.
     fn memory(&self, name: &str, program: &Path, words: &[&str]) {
         let name = format!("{name}, memory of two threads in MB");
         if !name.contains(&self.only) {
@@ -207,7 +209,7 @@ impl Table<'_> {
         tell(&name, "", "", kilobytes / 1024.0, 40.0);
     }
 
-    /// A row: how much of twice the speed it has on two cores.
+    /// Prints a row: the speed on two cores, relative to twice the speed on one core.
     fn cores(&self, name: &str, program: &Path, words: &[&str]) {
         let name = format!("{name}, two cores");
         if !name.contains(&self.only) {
@@ -241,7 +243,7 @@ impl Table<'_> {
         Took { processor: of_children() - before, elapsed: start.elapsed() }
     }
 
-    /// Has a command run where the data are.
+    /// Makes a command run in the directory of the data.
     fn at_its_place<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command
             .current_dir(self.place)
@@ -258,14 +260,15 @@ fn tell(name: &str, ours: &str, theirs: &str, measured: f64, goal: f64) {
     println!("{name:<66} {ours:>10} {theirs:>10} {measured:>9.2} {goal:>6}");
 }
 
-/// Runs a command line and prints the most memory that it took, in KiB. A process of its own, as the most of all children is told.
+/// Runs a command line and prints its maximum memory in KiB. It runs in a process of its own, because the
+/// kernel reports the maximum of all children.
 fn peak(words: &[OsString]) {
     let (program, words) = words.split_first().unwrap();
     Command::new(program).args(words).stdout(Stdio::null()).status().unwrap();
     println!("{}", getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss());
 }
 
-/// Processor time of all children that have ended.
+/// Returns the processor time of all children that have ended.
 fn of_children() -> Duration {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
     let micros =

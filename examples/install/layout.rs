@@ -1,4 +1,4 @@
-//! What is installed, and where.
+//! The installed files and their locations.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use htc_hooks::cli::PROGRAMS;
 
-/// The checkout.
+/// Root directory of the sources.
 pub(crate) fn source() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Builds the programs for use, and says where they are.
+/// Builds the programs in release mode, and returns their directory.
 pub(crate) fn build() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -21,7 +21,7 @@ pub(crate) fn build() -> anyhow::Result<PathBuf> {
         .stderr(Stdio::inherit())
         .output()?;
     ensure!(output.status.success(), "the build has failed");
-    // Wherever the configuration of cargo has them put.
+    // The directory depends on the configuration of cargo.
     let built = |line: &str| {
         let told: serde_json::Value = serde_json::from_str(line).ok()?;
         Some(Path::new(told["executable"].as_str()?).parent()?.to_owned())
@@ -30,7 +30,7 @@ pub(crate) fn build() -> anyhow::Result<PathBuf> {
     place.context("cargo does not say where the programs are")
 }
 
-/// Makes a directory that everybody may look into, whatever the umask; those that are there stay as they are.
+/// Creates a directory that everybody can read, regardless of the umask; existing directories are unchanged.
 fn directories(path: &Path) -> anyhow::Result<()> {
     for directory in path.ancestors().collect::<Vec<_>>().iter().rev().filter(|directory| !directory.exists())
     {
@@ -40,7 +40,8 @@ fn directories(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Puts everything below a prefix; `stripped` programs have no symbols. Gives the paths of what was made, links too.
+/// Installs everything below a prefix; `stripped` removes the symbols of the programs. Returns the paths of
+/// all files and links that were made.
 pub(crate) fn install(
     programs: &Path,
     root: &Path,
@@ -51,7 +52,7 @@ pub(crate) fn install(
     let mut put = |from: &Path, to: PathBuf, mode: u32| -> anyhow::Result<PathBuf> {
         let directory = to.parent().unwrap_or(root);
         directories(directory).with_context(|| directory.display().to_string())?;
-        // A program that runs cannot be written to, but it can be replaced.
+        // A running program cannot be overwritten, but it can be replaced.
         let fresh = to.with_extension("new");
         std::fs::copy(from, &fresh).with_context(|| format!("copying '{}'", from.display()))?;
         std::fs::set_permissions(&fresh, PermissionsExt::from_mode(mode))?;
@@ -75,7 +76,7 @@ pub(crate) fn install(
         for program in PROGRAMS {
             for tool in program.compat {
                 let link = root.join("bin").join(tool.tool);
-                // Never in the place of a pool's own tool.
+                // A link never replaces a pool's own tool.
                 let ours = std::fs::read_link(&link).is_ok_and(|target| target == Path::new(program.name));
                 ensure!(ours || !link.exists(), "'{}' is there already; it stays", link.display());
                 if !ours {
@@ -88,7 +89,7 @@ pub(crate) fn install(
     Ok(made)
 }
 
-/// Man pages and completions: the file in the checkout, and its place below the prefix.
+/// Man pages and completions: the file in the sources, and its location below the prefix.
 fn shared() -> anyhow::Result<Vec<(PathBuf, PathBuf)>> {
     let places = [
         ("man", "share/man/man"),

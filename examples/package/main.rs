@@ -1,8 +1,8 @@
-//! Makes a Debian package or a tarball of the programs in the current directory:
-//! `cargo run --release --example package -- deb|tar`.
+//! Makes a Debian package or a tarball of the programs in the current directory: `cargo run --release
+//! --example package -- deb|tar`.
 //!
-//! The programs use the C library of the machine, since static ones could not ask the services that a site looks its
-//! accounts up in; which version they need at least is said.
+//! The programs are linked with the C library of this machine, since static programs could not use the
+//! services from which a site gets its accounts. The package declares the minimum version of the library.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own")]
 
@@ -58,7 +58,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command that must end well, and gives what it prints.
+/// Runs a command that must succeed, and returns its output.
 fn run(program: &str, words: &[&str], at: &Path) -> anyhow::Result<String> {
     let output = Command::new(program)
         .args(words)
@@ -71,7 +71,8 @@ fn run(program: &str, words: &[&str], at: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// When the commit was made (seconds since 1970): the time of everything in the package, so that two of them are equal.
+/// The time of the commit (seconds since 1970), used for all files in the package so that two builds are
+/// identical.
 fn date() -> anyhow::Result<u64> {
     if let Ok(given) = std::env::var("SOURCE_DATE_EPOCH") {
         return given.parse().context("SOURCE_DATE_EPOCH");
@@ -101,7 +102,7 @@ fn deb(programs: &Path, place: &Path, glibc: &str, fast: bool) -> anyhow::Result
     let (root, at) = (place.join("root"), std::env::current_dir()?);
     let usr = root.join("usr");
     layout::install(programs, &usr, false, true)?;
-    // Debian has its own places for completions of packages.
+    // Debian has separate directories for completions of packages.
     std::fs::rename(usr.join("share/zsh/site-functions"), usr.join("share/zsh/vendor-completions"))?;
     let documents = usr.join("share/doc/htc-hooks");
     std::fs::create_dir_all(&documents)?;
@@ -170,7 +171,7 @@ fn tar(programs: &Path, place: &Path, fast: bool) -> anyhow::Result<String> {
     Ok(format!("{name}.tar.gz"))
 }
 
-/// Whether a program names a library.
+/// Returns true if a program uses a library.
 fn uses(programs: &Path, library: &[u8]) -> anyhow::Result<bool> {
     for program in htc_hooks::cli::PROGRAMS {
         if memchr::memmem::find(&std::fs::read(programs.join(program.name))?, library).is_some() {
@@ -180,7 +181,7 @@ fn uses(programs: &Path, library: &[u8]) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-/// What README points to: the book and the examples, which use the programs that are installed.
+/// Copies the documents that README refers to: the book and the examples, which use the installed programs.
 fn books(to: &Path) -> anyhow::Result<()> {
     for directory in ["docs", "examples"] {
         let source = layout::source();
@@ -214,7 +215,7 @@ fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whatever the umask of the builder: everybody may read, and run what is a program.
+/// Sets modes that do not depend on the builder's umask: everybody can read all files and execute programs.
 fn plain_modes(directory: &Path) -> anyhow::Result<()> {
     std::fs::set_permissions(directory, PermissionsExt::from_mode(0o755))?;
     for entry in std::fs::read_dir(directory)? {

@@ -1,4 +1,4 @@
-//! What the licences of the linked crates want to be passed on with the programs: their notices.
+//! The notices that the licences of the linked crates require to be distributed with the programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,8 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-/// The notices of all crates that the programs are linked from; a text that several share stands there once.
+/// Returns the notices of all crates that the programs are linked from; a text that several crates share is
+/// included once.
 pub(crate) fn notices(source: &Path) -> anyhow::Result<String> {
     let metadata = metadata(source)?;
     let linked = linked(&metadata);
@@ -16,7 +17,7 @@ pub(crate) fn notices(source: &Path) -> anyhow::Result<String> {
     for package in
         array(&metadata["packages"]).iter().filter(|package| linked.contains(&text(&package["id"])))
     {
-        // Our own licence is beside the programs.
+        // Our own licence is a separate file in the package.
         if package["source"].is_null() {
             continue;
         }
@@ -47,7 +48,7 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What cargo knows of this package and its dependencies on this kind of machine.
+/// Returns cargo's metadata of this package and its dependencies for this platform.
 fn metadata(source: &Path) -> anyhow::Result<Value> {
     let compiler = Command::new("rustc").arg("-vV").current_dir(source).output().context("rustc")?;
     let compiler = String::from_utf8(compiler.stdout)?;
@@ -63,7 +64,8 @@ fn metadata(source: &Path) -> anyhow::Result<Value> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The ids of the packages that become part of a program: dependencies, not those of builds and tests, nor macros.
+/// The ids of the packages that are linked into a program: no build dependencies, test dependencies or
+/// macros.
 fn linked(metadata: &Value) -> Vec<&str> {
     let nodes = array(&metadata["resolve"]["nodes"]);
     let macros: Vec<&str> = array(&metadata["packages"])
@@ -91,7 +93,8 @@ fn linked(metadata: &Value) -> Vec<&str> {
     found
 }
 
-/// The files of a crate that are notices, and the one at the head of PCRE2, which comes without a file of its own.
+/// The files of a crate that contain notices, and the notice at the beginning of PCRE2, which has no separate
+/// file.
 fn of_crate(directory: &Path) -> anyhow::Result<Vec<String>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
