@@ -1,10 +1,10 @@
-//! Finds the programs under test beside the running binary.
+//! Finds the programs under test next to the running binary.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directory that holds these programs: that of the profile which the running example was built with. Where cargo
-/// runs the example the programs are built first, so that no old ones are asked.
+/// Returns the directory of these programs: that of the profile with which the running example was built. If
+/// cargo runs the example, the programs are built first, so that they are up to date.
 pub fn find(names: &[&str]) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
     let profile = own.parent().and_then(Path::parent).ok_or("this program stands in no target directory")?;

@@ -7,22 +7,22 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// Whom root plays: readers are ordinary users.
+/// The account used if root runs the tests, since readers are ordinary users.
 pub(crate) const NOBODY: u32 = 65534;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What the book calls a chapter's directory; as long as the real name, so that tables keep their columns.
+/// The book's name for a chapter's directory; as long as the real name, so that tables keep their columns.
 pub(crate) const SHOWN: &str = "/home/ann/hooks";
 
-/// An empty directory but for `examples`, which every reader of the sources has too.
+/// Creates a directory that is empty except for `examples`, which every reader of the sources has too.
 pub(crate) fn place() -> tempfile::TempDir {
     let random = SHOWN.len() - "/tmp/".len();
     let place = tempfile::Builder::new().prefix("").rand_bytes(random).tempdir_in("/tmp").unwrap();
     fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
-    // The sources may lie where the reader, who is nobody when root runs the tests, cannot go.
+    // The account may have no access to the sources if root runs the tests.
     let copied = Command::new("cp")
         .arg("-R")
         .args([root().join("examples"), place.path().to_owned()])
@@ -40,7 +40,7 @@ pub(crate) fn place() -> tempfile::TempDir {
     place
 }
 
-/// A directory with the programs, which the reader can reach wherever they were built.
+/// A directory with the programs that the reader can access, wherever they were built.
 fn programs() -> &'static Path {
     static PLACE: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
         let built = Path::new(env!("CARGO_BIN_EXE_htc-slot-run")).parent().unwrap();
@@ -55,7 +55,7 @@ fn programs() -> &'static Path {
     PLACE.path()
 }
 
-/// `program` as the reader calls it in `place`.
+/// Returns a command that calls `program` in `place` as the reader does.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, place: &Path) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("sh");

@@ -1,10 +1,10 @@
-//! The written list of golden cases whose answer of ours is another one, each with its reason.
+//! List of golden cases whose result intentionally differs from the reference's, with reasons.
 
 use std::collections::HashMap;
 
 use super::{KINDS, Result};
 
-/// The list itself: `KIND ID REASON...` a line.
+/// The list itself, with lines `KIND ID REASON...`.
 const LIST: &str = include_str!("../../data/golden/differences.txt");
 
 /// The list, by kind and id.
@@ -14,7 +14,7 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Reads the list. A line without a reason, of an unknown kind or for a second time is refused.
+    /// Reads the list. A line without a reason, with an unknown kind or with a repeated id is an error.
     pub fn load() -> Result<Self> {
         Self::parse(LIST)
     }
@@ -43,7 +43,7 @@ impl Differences {
         Ok(Self { reasons })
     }
 
-    /// Why the answer of this case must differ, if it must.
+    /// The reason why the result of this case must differ, or `None`.
     pub fn reason(&self, kind: &str, id: &str) -> Option<&'static str> {
         let ((_, _), reason) = self.reasons.get_key_value(&(kind, id))?;
         Some(reason)

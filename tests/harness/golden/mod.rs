@@ -1,7 +1,9 @@
-//! Golden cases: what the reference answered, one JSON record a line, asked of the library and of the programs.
+//! Golden cases: results of the reference, one JSON record per line, compared with the results of our library
+//! and programs.
 //!
-//! A [`Kind`] says how a record is read and asked. All kinds share the reading of files, the workers, the time limit
-//! and the list of differences that must be. To add a kind, implement [`Case`] and enter it in [`KINDS`].
+//! A [`Kind`] defines how a record is read and executed. All kinds share the reading of files, the workers,
+//! the time limit and the list of intentional differences. To add a kind, implement [`Case`] and add it to
+//! [`KINDS`].
 
 mod classad;
 mod differences;
@@ -15,38 +17,38 @@ use std::path::{Path, PathBuf};
 pub use differences::Differences;
 pub use record::Text;
 
-/// What the harness says instead of panicking: one sentence with the path it is about.
+/// Result whose error is one sentence that contains the path.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// One question that the reference was asked, and its answer.
+/// One input and the reference's result.
 pub trait Case: Send + Sync {
-    /// Its name, which no other case of its kind has.
+    /// Name of the case, unique within its kind.
     fn id(&self) -> &str;
-    /// Asks ours.
+    /// Compares our result.
     fn ask(&self) -> Verdict;
 }
 
-/// What came of a case.
+/// Result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The same answer.
+    /// The results are equal.
     Passed,
-    /// Another answer, or none within the time limit.
+    /// The results differ, or ours was not available within the time limit.
     Failed(Disagreement),
 }
 
-/// Both answers.
+/// Two different results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// What differs, in a word or two.
+    /// The part that differs, in a word or two.
     pub what: String,
-    /// What was asked.
+    /// The input.
     pub asked: String,
-    /// What the reference answered.
+    /// The reference's result.
     pub wanted: String,
-    /// What we answered.
+    /// Our result.
     pub got: String,
-    /// What we said on standard error, where that is no part of the answer.
+    /// Our output on standard error, if it is not compared.
     pub said: String,
 }
 
@@ -63,15 +65,16 @@ impl fmt::Display for Disagreement {
 /// A kind of golden file.
 #[derive(Clone, Copy)]
 pub struct Kind {
-    /// Its name: the first word for `examples/corpus.rs`, and the name of the copy in `tests/data/golden`.
+    /// Name of the kind: the first argument of `examples/corpus.rs`, and the name of the copy in
+    /// `tests/data/golden`.
     pub name: &'static str,
-    /// The program that is asked, if it is one.
+    /// The program that is run, if it is one.
     pub program: Option<&'static str>,
     /// Reads one record.
     read: fn(&str, &Path) -> Result<Box<dyn Case>>,
 }
 
-/// Every kind.
+/// All kinds.
 pub const KINDS: &[Kind] = &[
     Kind { name: "classad", program: None, read: classad::read },
     Kind { name: "classad_eval", program: Some("htc-classad-eval"), read: program::classad_eval },
@@ -82,16 +85,16 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "router", program: Some("htc-router-translate"), read: program::router },
 ];
 
-/// What came of the cases of some files.
+/// Results of the cases of some files.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// How many cases agreed.
+    /// Number of cases that agreed.
     pub passed: usize,
-    /// Those that did not: name and both answers.
+    /// Name and results of cases that differed.
     pub failed: Vec<(String, Disagreement)>,
-    /// Those that did not, as the list of differences says, and its reason.
+    /// Names of cases that differed as listed, with the reason.
     pub excused: Vec<(String, String)>,
-    /// Listed as different, and yet they agree: the list is old.
+    /// Cases that are listed as different but agree, so that the list is out of date.
     pub needless: Vec<String>,
 }
 
@@ -101,12 +104,12 @@ impl Kind {
         KINDS.iter().find(|kind| kind.name == name)
     }
 
-    /// The copy of the reference's answers that belongs to the sources.
+    /// The copy of the reference's results that belongs to the sources.
     pub fn copy(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/golden/{}.jsonl.gz", self.name))
     }
 
-    /// Asks all cases of the files; `programs` is where the programs stand.
+    /// Runs all cases of the files; `programs` is the directory of the programs.
     pub fn run(&self, files: &[PathBuf], programs: &Path) -> Result<Outcome> {
         let program = programs.join(self.program.unwrap_or_default());
         if self.program.is_some() && !program.exists() {
@@ -135,7 +138,8 @@ impl Kind {
 }
 
 impl Outcome {
-    /// Prints every case that failed with both answers, and last how many passed and failed; true when none failed.
+    /// Prints every case that failed with both results, and the numbers of cases; returns true if no case
+    /// failed.
     pub fn report(&self) -> bool {
         for (id, disagreement) in &self.failed {
             println!("{id} {disagreement}");
@@ -152,7 +156,7 @@ impl Outcome {
     }
 }
 
-/// The command line `KIND [--programs DIR] FILE...`. True when all agreed.
+/// Executes the command line `KIND [--programs DIR] FILE...`; returns true if all cases agreed.
 pub fn main(kind: &Kind, arguments: &[String]) -> Result<bool> {
     let mut files = Vec::new();
     let mut programs = None;

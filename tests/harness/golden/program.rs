@@ -1,4 +1,4 @@
-//! Cases that are asked of a program under a condor tool's name, each in an empty directory of its own.
+//! Cases that run a program under the name of a condor tool, each in an empty directory.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -16,11 +16,11 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 
 use super::{Case, Disagreement, Result, Text, Verdict, workers};
 
-/// The tool that recorded a kind of cases, and what of its answer counts.
+/// The tool that recorded a kind of cases.
 #[derive(Clone, Copy, Debug)]
 struct Tool {
     name: &'static str,
-    /// Sentences on standard error are compared too.
+    /// True if messages on standard error are compared too.
     messages: bool,
 }
 
@@ -65,14 +65,15 @@ fn read(line: &str, program: &Path, tool: Tool) -> Result<Box<dyn Case>> {
     Ok(Box::new(ProgramCase { record, tool, program: program.to_owned() }))
 }
 
-/// A record as it stands in the file. `@DIR@` is the case's directory, `@PROG@` the name that the tool was called by.
+/// A record of a golden file. `@DIR@` is the case's directory, `@PROG@` the name under which the tool was
+/// called.
 #[derive(Debug, Deserialize)]
 struct Record {
     id: String,
     argv: Vec<Text>,
     #[serde(default)]
     files: Pairs,
-    /// Further files that have a field of their own.
+    /// Further files with separate fields.
     rules: Option<Text>,
     ads: Option<Text>,
     config: Option<Text>,
@@ -88,26 +89,26 @@ struct Record {
     /// Files that the tool wrote.
     #[serde(default)]
     made: Pairs,
-    /// The reference crashed: ours is to end with a clear message and another status than 0.
+    /// The reference crashed: our program must end with a clear message and a status other than 0.
     #[serde(default)]
     crash: bool,
     #[serde(default)]
     check: Check,
     /// Files of the spool directory of `condor_router_history`.
     spool: Option<Pairs>,
-    /// When it ran, in seconds since the epoch.
+    /// Time of the run, in seconds since the epoch.
     now: Option<i64>,
 }
 
-/// Another test of the answer than equality.
+/// A check of the output other than equality.
 #[derive(Debug, Default, Deserialize)]
 struct Check {
-    /// Functions of chance: standard output, trimmed, is one of these.
+    /// Random functions: standard output, trimmed, must be one of these.
     #[serde(default)]
     one_of: Vec<String>,
 }
 
-/// An object's members in their order: a later variable of the environment wins over an earlier one.
+/// An object's members in their order: a later environment variable overrides an earlier one.
 #[derive(Debug, Default)]
 struct Pairs(Vec<(String, Text)>);
 
@@ -140,24 +141,26 @@ struct ProgramCase {
     program: PathBuf,
 }
 
-/// Where a case runs: its directory, and the link by which the program is called.
+/// Directory of a case, and the link through which the program is called.
 struct Place {
     directory: tempfile::TempDir,
-    /// Keeps the link's directory alive, which is not that of the case: nothing is to be found there.
+    /// Keeps the link's directory alive. It differs from the directory of the case, so that the program finds
+    /// no files in it.
     links: tempfile::TempDir,
     link: PathBuf,
     program: PathBuf,
-    /// Standard input; it has no name.
+    /// Standard input; a file without a name.
     stdin: File,
 }
 
 thread_local! {
-    /// The place of this thread's last case, empty again: to make and remove one takes as long as many a program.
+    /// The directory of this thread's previous case, emptied: creating and removing one takes as long as many
+    /// programs.
     static EMPTY: Cell<Option<Place>> = const { Cell::new(None) };
 }
 
 impl Place {
-    /// An empty place where this program has that name.
+    /// Returns an empty directory in which the program has that name.
     fn take(program: &Path, tool: &str) -> std::io::Result<Self> {
         let mut place = match EMPTY.take() {
             Some(place) => place,
@@ -180,7 +183,8 @@ impl Place {
         Ok(place)
     }
 
-    /// Leaves it to the next case as that one expects it; one that cannot be emptied, or that is in use, is another's no more.
+    /// Returns the directory for the next case. One that cannot be emptied, or is still in use, is not used
+    /// again.
     fn give_back(self) -> std::io::Result<()> {
         for entry in fs::read_dir(self.directory.path())? {
             let entry = entry?;
@@ -232,7 +236,7 @@ impl Case for ProgramCase {
             Ok((Some(output), place)) => {
                 let differs = self.compare(&output, &place);
                 let said = shown(&place.remove(&output.stderr));
-                // What cannot be emptied goes with the place, and the next case gets another.
+                // If it cannot be emptied, it is dropped, and the next case gets a new one.
                 let _ = place.give_back();
                 match differs {
                     None => return Verdict::Passed,
@@ -253,7 +257,7 @@ impl Case for ProgramCase {
 }
 
 impl ProgramCase {
-    /// Lays the files out and runs the program; none when it did not end in time.
+    /// Creates the files and runs the program; `None` if it did not end in time.
     fn answer(&self, place: &Place) -> std::io::Result<Option<Output>> {
         let home = place.directory.path();
         let record = &self.record;
@@ -272,7 +276,7 @@ impl ProgramCase {
                 files.push((name, text));
             }
         }
-        // condor_q starts only with a configuration.
+        // condor_q needs a configuration to start.
         let minimal = Text(b"LOG = .\nLOCAL_DIR = .\nCONDOR_HOST = 127.0.0.1\n".to_vec());
         if self.tool.name == "condor_q" && !files.iter().any(|(name, _)| *name == "condor_config") {
             files.push(("condor_config", &minimal));
@@ -302,7 +306,8 @@ impl ProgramCase {
         }
         let environment: Vec<(String, OsString)> =
             environment.into_iter().map(|(name, value)| (name, os(place.insert(&value)))).collect();
-        // The order of a case's own variables counts, and the standard library sorts them: env(1) keeps it.
+        // The order of a case's variables matters, and the standard library sorts them: env(1) keeps the
+        // order.
         let mut command = if record.env.0.is_sorted_by_key(|(name, _)| name.as_bytes()) {
             let mut command = Command::new(&place.link);
             command.env_clear().envs(environment);
@@ -331,7 +336,7 @@ impl ProgramCase {
         Ok(file.try_clone()?.into())
     }
 
-    /// What differs, and both answers.
+    /// Returns the first difference, and both results.
     fn compare(&self, output: &Output, place: &Place) -> Option<(String, String, String)> {
         let record = &self.record;
         let stdout = place.remove(&output.stdout);
@@ -341,7 +346,7 @@ impl ProgramCase {
             return Some(("crashed".to_owned(), record.stdout.shown(), status));
         }
         if record.crash && self.tool.name == "condor_router_history" {
-            // Its script ends in a traceback where a table was meant: ours prints that.
+            // The reference's script ends with a traceback instead of a table; our program prints the table.
             let table = output.status.success() && stdout.starts_with(b"Routed job history from ");
             return (!table).then(|| ("the reference crashed".to_owned(), "a table".to_owned(), status));
         }
@@ -355,7 +360,7 @@ impl ProgramCase {
         let same = if !one_of.is_empty() {
             one_of.iter().any(|one| one.trim() == printed.trim())
         } else {
-            // A help text is our own.
+            // The help text is our own.
             stdout == record.stdout.0 || record.stdout.shown().contains("sage:")
         };
         if !same {
@@ -378,7 +383,7 @@ impl ProgramCase {
     }
 }
 
-/// Messages up to the word that begins a help text, which is our own.
+/// Messages up to the word that begins a help text, because the help text is our own.
 fn before_help(messages: &[u8]) -> &[u8] {
     let word = b"Usage: ";
     match messages.windows(word.len()).position(|part| part == word) {
@@ -387,7 +392,7 @@ fn before_help(messages: &[u8]) -> &[u8] {
     }
 }
 
-/// Runs a program to its end, or to that of the time limit: then it is killed, and there is no answer.
+/// Runs a program to its end, or kills it at the time limit and returns `None`.
 fn run(mut command: Command) -> std::io::Result<Option<Output>> {
     let child = command.spawn()?;
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));

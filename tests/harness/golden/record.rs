@@ -1,4 +1,4 @@
-//! Reading of records: plain or gzipped lines of JSON, texts that are bytes.
+//! Reading of records: plain or gzipped lines of JSON, with texts that are bytes.
 
 use std::fmt;
 use std::fs;
@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Visitor};
 
 use super::Result;
 
-/// The lines of a file that hold something; a name that ends in `.gz` is unpacked.
+/// The lines of a file that are not empty; a file whose name ends in `.gz` is unpacked.
 pub fn lines(file: &Path) -> Result<Vec<String>> {
     let raw = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut text = String::new();
@@ -33,12 +33,12 @@ pub fn ids(file: &Path) -> Result<Vec<String>> {
     lines(file)?.iter().map(id).collect::<std::result::Result<_, _>>().map_err(|error| error.to_string())
 }
 
-/// Bytes that stand in JSON as a string, those that are no UTF-8 as `\udc80` to `\udcff`.
+/// Bytes that are a string in JSON; bytes that are not UTF-8 are `\udc80` to `\udcff`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Text(pub Vec<u8>);
 
 impl Text {
-    /// The text for people.
+    /// The text for messages.
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// The reader of JSON hands a lone surrogate over as three bytes; those that stand for a byte become it.
+/// The JSON reader returns a lone surrogate as three bytes; those that represent a byte are replaced by it.
 fn without_surrogates(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

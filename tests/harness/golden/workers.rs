@@ -1,4 +1,5 @@
-//! Asks many cases at once on all cores; a case that panics or does not end is a failure of that case only.
+//! Runs many cases in parallel on all cores. A case that panics or does not end fails, and does not affect
+//! other cases.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use super::{Case, Disagreement, Verdict};
 
-/// How long a case may take. A program is ended by its own case at this limit; what runs in this process cannot be
-/// ended, so that its worker is left behind and another one takes its place.
+/// Time limit of a case. The case itself kills a program at this limit. Code in this process cannot be
+/// killed, so its worker is abandoned and another one replaces it.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// What the main thread of a program has.
+/// Stack size of a program's main thread.
 const STACK: usize = 8 << 20;
 
 enum Report {
@@ -22,7 +23,7 @@ enum Report {
     Ended(usize, Verdict),
 }
 
-/// The verdicts, in the order of the cases.
+/// Returns the verdicts, in the order of the cases.
 pub fn ask(cases: Vec<Box<dyn Case>>) -> Vec<(String, Verdict)> {
     let cases: Arc<[Box<dyn Case>]> = cases.into();
     let next = Arc::new(AtomicUsize::new(0));
@@ -73,7 +74,7 @@ fn collect(cases: &[Box<dyn Case>], reports: &Receiver<Report>, replace: impl Fn
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        // A program's own limit comes first.
+        // The limit of a program expires first.
         let hung: Vec<usize> = running
             .iter()
             .filter(|(_, since)| since.elapsed() > LIMIT * 2)

@@ -1,8 +1,9 @@
-//! The accounts of the recordings (condor, alice, bob), made for the length of a replay only.
+//! The accounts of the recordings (condor, alice, bob), which exist only during a replay.
 //!
-//! As root the program under test runs in a mount namespace of its own, in which the password and group files have
-//! these accounts besides those of the machine, and in a name space of its own for the host name. Nothing outside sees
-//! them. Where that cannot be done, everything runs as the caller and assertions about identity are left out.
+//! If root runs the replay, the program under test runs in a separate mount namespace, in which the password
+//! and group files contain these accounts in addition to those of the machine, and in a separate UTS
+//! namespace for the host name. Nothing outside is changed. If this is not possible, everything runs as the
+//! caller, and checks of accounts are omitted.
 
 use std::fs;
 use std::path::Path;
@@ -11,34 +12,34 @@ use std::sync::LazyLock;
 
 use super::Result;
 
-/// Name, uid = gid and home of each account.
+/// Name, uid = gid and home directory of each account.
 pub const RECORDED: [(&str, u32, &str); 3] =
     [("condor", 64, "/home/condor"), ("alice", 1501, "/home/alice"), ("bob", 1502, "/home/bob")];
 
-/// Host name inside.
+/// Host name inside the namespace.
 pub const HOST: &str = "htcreplay";
 
-/// By its path: who looks for a program on the PATH of its child copies the memory of this process first.
+/// An absolute path: a search on the PATH of the child would first copy the memory of this process.
 const UNSHARE: &str = "/usr/bin/unshare";
 
-/// Whether root can make a mount namespace here.
+/// True if root can create a mount namespace here.
 static SEPARATE: LazyLock<bool> = LazyLock::new(|| {
     let script = "mount --bind /etc/passwd /etc/passwd && hostname htcreplay";
     let output = Command::new(UNSHARE).args(["--mount", "--uts", "sh", "-c", script]).output();
     output.is_ok_and(|output| output.status.success())
 });
 
-/// What this machine lets us do.
+/// Abilities of this machine.
 #[derive(Clone, Debug)]
 pub struct Accounts {
-    /// Whether the recorded accounts exist for the program under test.
+    /// True if the recorded accounts exist for the program under test.
     pub own: bool,
-    /// The host name it sees.
+    /// The host name that the program sees.
     pub host: String,
 }
 
 impl Accounts {
-    /// Finds out; what must be left out is said.
+    /// Determines the abilities; checks that must be omitted are added to `left_out`.
     pub fn probe(left_out: &mut Vec<String>) -> Self {
         let real = fs::read_to_string("/proc/sys/kernel/hostname")
             .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned());
@@ -53,7 +54,7 @@ impl Accounts {
         Accounts { own: separate, host: if separate { HOST.to_owned() } else { real } }
     }
 
-    /// Writes the files that [`Accounts::command`] puts in place.
+    /// Writes the files that [`Accounts::command`] mounts.
     pub fn prepare(&self, directory: &Path) -> Result<()> {
         if !self.own {
             return Ok(());
@@ -73,8 +74,8 @@ impl Accounts {
         write("group", &|name, id, _| format!("{name}:x:{id}:\n"))
     }
 
-    /// A command that runs `program` where the accounts exist, as root or as the account given. Its arguments are added
-    /// by the caller.
+    /// Returns a command that runs `program` where the accounts exist, as root or as the given account. The
+    /// caller adds the arguments.
     pub fn command(&self, directory: &Path, program: &Path, uid: Option<u32>) -> Command {
         if !self.own {
             return Command::new(program);

@@ -1,4 +1,5 @@
-//! How often a recording may have to be played until it agrees: a written list, so that races that get worse are seen.
+//! Maximum number of attempts until a recording agrees: a list, so that races that become more frequent are
+//! noticed.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use super::subject::Subject;
 /// The list itself.
 const LIST: &str = include_str!("../../attempts.toml");
 
-/// The list: titles of recordings and their attempts.
+/// The list: titles of recordings and their numbers of attempts.
 #[derive(Debug, Deserialize)]
 pub struct Attempts {
     attempts: BTreeMap<String, usize>,
@@ -29,7 +30,7 @@ impl Attempts {
         self.attempts.keys().map(String::as_str)
     }
 
-    /// Tells more attempts than are written down.
+    /// Reports more attempts than are listed.
     pub fn check(&self, subject: &Subject, outcome: &mut Outcome) {
         let written = self.attempts.get(subject.title()).copied().unwrap_or(1);
         if outcome.attempts > written {

@@ -1,19 +1,19 @@
-//! One call of a hook or a job, recorded then or now, and what belongs together.
+//! A call of a hook or a job, recorded or replayed, and the grouping of calls.
 
 use std::collections::BTreeMap;
 
-/// Facts of a call by name: descriptors, identity, limits.
+/// Facts about a call by name: descriptors, identity, limits.
 pub type Meta = BTreeMap<String, String>;
 
-/// One call.
+/// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// How messages name it: the name of its record.
+    /// Name in messages: the name of its record.
     pub label: String,
     /// Name of the hook's file, such as FARM_HOOK_FETCH_WORK, or of the job.
     pub name: String,
     pub start: f64,
-    /// When it ended; known of recorded calls alone.
+    /// End time, known only for recorded calls.
     pub end: Option<f64>,
     pub pid: i64,
     pub ppid: i64,
@@ -28,12 +28,12 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether it is a job, not a hook.
+    /// Returns true for a job.
     pub fn is_job(&self) -> bool {
         !self.name.contains("_HOOK_") && self.argv.first().is_some_and(|path| path.contains("/job.d/"))
     }
 
-    /// Whether it is a cron job, not a hook.
+    /// Returns true for a cron job.
     pub fn is_cron(&self) -> bool {
         self.name.starts_with("CRON_")
     }
@@ -47,7 +47,7 @@ impl Call {
             return "CRON".to_owned();
         }
         let name = self.name.rsplit("_HOOK_").next().unwrap_or(&self.name);
-        // A hook whose file is named otherwise (bad paths) is known by what it reads and is told.
+        // A hook with another file name (bad paths) is recognized by its input and arguments.
         if name != self.name {
             return name.to_owned();
         }
@@ -59,7 +59,7 @@ impl Call {
         }
     }
 
-    /// The slot that a startd hook was called for.
+    /// The slot for which a startd hook was called.
     pub fn slot(&self) -> Option<String> {
         let stdin = self.stdin.as_deref()?;
         value(stdin, "Name")
@@ -67,7 +67,7 @@ impl Call {
             .map(|name| name.trim_matches('"').split('@').next().unwrap_or_default().to_owned())
     }
 
-    /// The job the call is about, as `cluster.proc`: in what it printed (fetch), read, or had as `.job.ad`.
+    /// The job of the call, as `cluster.proc`: from its output (fetch), its input, or its `.job.ad`.
     pub fn job(&self) -> Option<String> {
         let text = match self.kind().as_str() {
             "FETCH_WORK" => Some(self.stdout.as_slice()),
@@ -79,7 +79,7 @@ impl Call {
     }
 }
 
-/// The text of an attribute in long form; the last line for a name wins.
+/// The text of an attribute in long form; the last line for a name is effective.
 pub fn value(ad: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(ad);
     text.lines()
@@ -88,25 +88,27 @@ pub fn value(ad: &[u8], name: &str) -> Option<String> {
         .map(|(_, right)| right.trim().to_owned())
 }
 
-/// Calls about one job, in order of start.
+/// Calls for one job, in order of start.
 pub struct JobCalls<'a> {
     pub job: String,
     /// Calls that the caller waits for, and jobs.
     pub main: Vec<&'a Call>,
-    /// Calls that nobody waits for.
+    /// Calls that the caller does not wait for.
     pub updates: Vec<&'a Call>,
 }
 
 impl JobCalls<'_> {
-    /// Whether these are the runs of a cron job.
+    /// Returns true for the runs of a cron job.
     pub fn is_cron(&self) -> bool {
         self.main.first().is_some_and(|call| call.is_cron())
     }
 }
 
-/// Sorts calls by job. Runs of a cron job stand together under its name. Fetches that brought nothing belong to none and are returned apart.
+/// Groups calls by job. Runs of a cron job are grouped under its name. Fetches without a result belong to no
+/// group and are returned separately.
 ///
-/// With `cases` (name and start, in order) a case takes the place of the job: one run of a starter is one group.
+/// With `cases` (name and start, in order) the groups are cases instead of jobs: each run of a starter is one
+/// group.
 pub fn by_job<'a>(calls: &'a [Call], cases: &[(String, f64)]) -> (Vec<JobCalls<'a>>, Vec<&'a Call>) {
     let mut groups: Vec<JobCalls<'a>> = Vec::new();
     let mut idle = Vec::new();
@@ -131,7 +133,8 @@ pub fn by_job<'a>(calls: &'a [Call], cases: &[(String, f64)]) -> (Vec<JobCalls<'
             .or_else(|| call.job())
             .or_else(|| by_starter.get(&call.ppid).cloned().filter(|_| kind != "FETCH_WORK"));
         let job = known.or_else(|| {
-            // A record whose ad was left out belongs to the latest fetch that has no such call yet; updates come often.
+            // A record without its ad belongs to the latest fetch that has no such call yet; updates are
+            // frequent.
             let lacks = |group: &&JobCalls<'a>| group.main.iter().all(|other| other.kind() != kind);
             let latest = match kind.as_str() {
                 "job" | "REPLY_FETCH" | "PREPARE_JOB" | "JOB_EXIT" => groups.iter().rev().find(lacks),

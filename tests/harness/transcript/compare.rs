@@ -1,4 +1,4 @@
-//! Compares what our programs did with a recording.
+//! Compares the results of our programs with a recording.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use super::scenario::Scenario;
 use super::states;
 use super::subject::Subject;
 
-/// The places of differences that lists may name: jobs, cases of the starter by hand (what they call, too), slots, and the order of jobs.
+/// Names of places that lists may contain: jobs, cases of a starter that is run directly (including its
+/// calls), slots, and the order of jobs.
 pub fn places(scenario: &Scenario) -> Vec<String> {
     let cases: Vec<(String, f64)> =
         scenario.cases.iter().map(|case| (case.name.clone(), case.start)).collect();
@@ -24,7 +25,7 @@ pub fn places(scenario: &Scenario) -> Vec<String> {
     jobs.chain(called).chain(slots).chain(["jobs".to_owned()]).collect()
 }
 
-/// What is compared with what.
+/// The inputs of a comparison.
 pub struct Comparison<'a> {
     pub scenario: &'a Scenario,
     pub subject: &'a Subject,
@@ -57,13 +58,14 @@ impl Comparison<'_> {
                 findings.maps(&format!("job {}", group.job), "calls", &BTreeMap::new(), &now);
             }
         }
-        // Fetches that brought nothing are as many as fit into the time: those in the same state of a slot must agree.
+        // The number of fetches without a result depends on timing: those in the same state of a slot must
+        // agree.
         let state = |call: &Call| {
             let stdin = call.stdin.as_deref().unwrap_or_default();
             let value = |name| super::calls::value(stdin, name).unwrap_or_default();
             (call.slot(), value("State"), value("Activity"), value("JobId"), value("JobStarts"))
         };
-        // In time since the first fetch of all, of which both have one.
+        // Times are relative to the first fetch, which both sides have.
         let first = |calls: &[Call]| {
             calls.iter().find(|call| call.kind() == "FETCH_WORK").map_or(0.0, |call| call.start)
         };
@@ -97,7 +99,7 @@ impl Comparison<'_> {
         self.scenario.cases.iter().map(|case| (case.name.clone(), case.start)).collect()
     }
 
-    /// With one slot jobs must come in the recorded order; with more they race.
+    /// With one slot, jobs must come in the recorded order; with several slots they race.
     fn order_of_jobs(&self, recorded: &[JobCalls<'_>], ours: &[JobCalls<'_>], findings: &mut Findings<'_>) {
         let slots = states::recorded(&self.scenario.timeline).len();
         let list = |groups: &[JobCalls<'_>]| {
@@ -117,18 +119,18 @@ impl Comparison<'_> {
         }
         let (then, now) = (kinds(&recorded.main), kinds(&ours.main));
         findings.maps(&place, "calls", &names(then), &names(now));
-        // Slots that ask the same queue race for its jobs: which one got a job is no difference.
+        // Slots that fetch from the same queue race for its jobs, so a difference in the slot is ignored.
         let slot = |calls: &[&Call]| calls.iter().find_map(|call| call.slot());
         let raced = slot(&recorded.main) != slot(&ours.main);
         let from = findings.differences.len();
         for (then, now) in pairs(&recorded.main, &ours.main) {
             findings.call(&format!("{place} {}", then.label), then, now);
         }
-        // Nobody waits for updates, and their number depends on time: what is told in the first, and after that in the
-        // same state of the job, must agree.
+        // No caller waits for updates, and their number depends on time: the input of the first one must
+        // agree, and that of later ones with those in the same state of the job.
         for (index, then) in recorded.updates.iter().enumerate() {
             let Some(_) = &then.stdin else {
-                // What it was told was not kept: only the order is known.
+                // The input was not recorded: only the order is known.
                 match ours.updates.get(index) {
                     Some(now) => findings.call(&format!("{place} {}", then.label), then, now),
                     None => findings.counts.calls.skipped += 1,
@@ -163,7 +165,7 @@ impl Comparison<'_> {
             values.compared = values.compared.saturating_sub(fewer);
             values.excused += fewer;
         }
-        // The timeline has those of all runs of a job, of which the first alone is played.
+        // The timeline contains updates of all runs of a job, of which only the first is replayed.
         let total = match self.scenario.machine_ad {
             Some(_) => 0,
             None => self.recorded_updates(&recorded.job),
@@ -178,8 +180,9 @@ impl Comparison<'_> {
         }
     }
 
-    /// Runs of one cron job. Only the first two are recorded; the timeline lists all. What was recorded is compared run by
-    /// run, with the seconds since the job's first run; the number may differ by the run at the end.
+    /// Compares the runs of one cron job. Only the first two are recorded, but the timeline lists all. They
+    /// are compared run by run, with the seconds since the job's first run; the number may differ by the run
+    /// at the end.
     fn cron(&self, recorded: &JobCalls<'_>, ours: &JobCalls<'_>, findings: &mut Findings<'_>) {
         let place = &recorded.job;
         let times = self.cron_starts(place);
@@ -196,7 +199,7 @@ impl Comparison<'_> {
         let since = |starts: &[f64]| -> Vec<f64> { starts.iter().map(|at| at - starts[0]).collect() };
         let ours: Vec<f64> = ours.main.iter().map(|call| call.start).collect();
         for (run, (then, now)) in since(&times).iter().zip(since(&ours)).enumerate() {
-            // The daemon's timers run in whole seconds and fall behind by some milliseconds at each.
+            // The daemon's timers have whole seconds and are late by some milliseconds each time.
             if (then - now).abs() > 1.2 {
                 let seconds = |at: f64| Some(format!("{at:.1} s"));
                 findings.differ(place, &format!("start of run {}", run + 1), seconds(*then), seconds(now));
@@ -205,7 +208,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// When a cron job was started, by the timeline.
+    /// Start times of a cron job, from the timeline.
     fn cron_starts(&self, name: &str) -> Vec<f64> {
         let needle = format!(" {name} (pid");
         let starts =
@@ -215,7 +218,7 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// The timeline lists every update, the records only the first three of a starter.
+    /// Number of updates in the timeline, because only the first three of a starter are recorded.
     fn recorded_updates(&self, job: &str) -> usize {
         let needle = format!(" job {job},");
         self.scenario
@@ -236,7 +239,7 @@ impl Comparison<'_> {
         let ours = states::ours(&played.events);
         let recorded = states::recorded(&self.scenario.timeline);
         if recorded.is_empty() {
-            // A configuration of which no slot can be made.
+            // No slot can be created with this configuration.
             findings.counts.states.compared += 1;
             if !ours.is_empty() {
                 findings.differ("slots", "states", None, Some(format!("{ours:?}")));
@@ -250,7 +253,8 @@ impl Comparison<'_> {
             }
             findings.counts.states.compared += then.len();
             let at = then.iter().zip(&now).take_while(|(then, now)| then == now).count();
-            // What the end of the run cuts off is not compared: shutting down is done by signals to whole daemons.
+            // States that the end of the run cuts off are not compared: whole daemons are shut down by
+            // signals.
             let place = format!("state {at}");
             if at < then.len() && !findings.allowed(&slot, "states", &place, Allow::Value) {
                 let from = at.saturating_sub(1);
@@ -295,12 +299,12 @@ impl Comparison<'_> {
     }
 }
 
-/// A list of names as something that exceptions can be about.
+/// A list of names as a value that exceptions can apply to.
 fn names(list: String) -> BTreeMap<String, String> {
     BTreeMap::from([("names".to_owned(), list)])
 }
 
-/// The kinds of calls in order, with the argument that tells one from another.
+/// The kinds of calls in order, with the argument that distinguishes them.
 fn kinds(calls: &[&Call]) -> String {
     let mut words: Vec<String> = calls
         .iter()
@@ -311,7 +315,7 @@ fn kinds(calls: &[&Call]) -> String {
             kind => kind.to_owned(),
         })
         .collect();
-    // Nobody waits for REPLY_FETCH: the starter's first hook may begin before it.
+    // No caller waits for REPLY_FETCH: the starter's first hook may begin before it.
     if let Some(reply) = words.iter().position(|word| word.starts_with("REPLY_FETCH"))
         && let Some(fetch) = words.iter().position(|word| word == "FETCH_WORK")
         && fetch < reply
@@ -322,7 +326,7 @@ fn kinds(calls: &[&Call]) -> String {
     words.join(" ")
 }
 
-/// Calls of the same kind, first with first and so on.
+/// Pairs of calls of the same kind, in order.
 fn pairs<'a>(recorded: &[&'a Call], ours: &[&'a Call]) -> Vec<(&'a Call, &'a Call)> {
     let mut used = vec![false; ours.len()];
     let mut pairs = Vec::new();
@@ -336,7 +340,8 @@ fn pairs<'a>(recorded: &[&'a Call], ours: &[&'a Call]) -> Vec<(&'a Call, &'a Cal
     pairs
 }
 
-/// What a starter hook is told of the job's state: `before`, `Running`, `Suspended`, `Exited`; with `vacating`.
+/// The job's state in the input of a starter hook: `before`, `Running`, `Suspended`, `Exited`; with
+/// `vacating`.
 fn state_of(call: &Call) -> String {
     let stdin = call.stdin.as_deref().unwrap_or_default();
     let state = super::calls::value(stdin, "JobState")

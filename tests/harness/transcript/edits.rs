@@ -1,13 +1,13 @@
 //! Edits of a configuration while the daemons ran.
 //!
-//! A recording keeps the configuration as it was at the end, and names its edits in words. What it was before, and what the
-//! words mean, is seen in the daemon's log and in the ads of that recording.
+//! A recording contains the final configuration, and describes its edits in words. The initial configuration
+//! and the meaning of the words were taken from the daemon's log and the ads of that recording.
 
-/// What was done to one configuration.
+/// Edits of one configuration.
 struct Edited {
     /// Title of the recording.
     recording: &'static str,
-    /// Put behind the configuration of the end to have that of the beginning.
+    /// Lines to append to the final configuration to get the initial one.
     first: &'static str,
     /// The words of the recording, and the lines that were added.
     steps: &'static [(&'static str, &'static str)],
@@ -32,12 +32,12 @@ fn of(recording: &str) -> Option<&'static Edited> {
     EDITED.iter().find(|edited| edited.recording == recording)
 }
 
-/// What makes the recorded configuration that of the beginning.
+/// Lines that turn the recorded configuration into the initial one.
 pub fn first(recording: &str) -> &'static str {
     of(recording).map_or("", |edited| edited.first)
 }
 
-/// What an edit of the timeline (`condor_config: WORDS`) adds; nothing when its words are not known.
+/// Lines added by an edit of the timeline (`condor_config: WORDS`), or `None` if its words are not known.
 pub fn added(recording: &str, action: &str) -> Option<&'static str> {
     let words = action.strip_prefix("condor_config: ")?;
     of(recording)?.steps.iter().find(|(known, _)| *known == words).map(|(_, lines)| *lines)

@@ -1,4 +1,4 @@
-//! The written list of differences that must be, each with its reason.
+//! List of allowed differences, with reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,8 @@ use super::subject::Subject;
 /// The list itself.
 const LIST: &str = include_str!("exceptions.toml");
 
-/// What has allowed something since the process began, over all recordings: its place in the list, and that of its case.
+/// Exceptions that have been used since the process began, in all recordings: index in the list, and index of
+/// the case.
 static USED: Mutex<BTreeSet<(usize, usize)>> = Mutex::new(BTreeSet::new());
 
 /// All exceptions.
@@ -22,60 +23,61 @@ static USED: Mutex<BTreeSet<(usize, usize)>> = Mutex::new(BTreeSet::new());
 pub struct Exceptions {
     exception: Vec<Exception>,
     reading: Vec<Reading>,
-    /// Whether everything runs as the caller, since the recorded accounts do not exist here.
+    /// True if everything runs as the caller, since the recorded accounts do not exist here.
     #[serde(skip)]
     pub as_caller: bool,
 }
 
-/// One exception.
+/// An exception.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exception {
-    /// Places it is about: `slot-ad`, `job-ad`, `result-ad`, `machine-ad`, `env`, `fact`, `argv`, each optionally followed
-    /// by a dot and the kind of call (`env.FETCH_WORK`, `fact.job`); `calls`, `exit`, `file`, `mode`, `left`.
+    /// Places to which it applies: `slot-ad`, `job-ad`, `result-ad`, `machine-ad`, `env`, `fact`, `argv`,
+    /// each optionally followed by a dot and the kind of call (`env.FETCH_WORK`, `fact.job`); `calls`,
+    /// `exit`, `file`, `mode`, `left`.
     places: Vec<String>,
     /// Names, with `*` as wildcard at either end.
     names: Vec<String>,
-    /// What may differ.
+    /// Kind of difference that is allowed.
     allow: Allow,
-    /// Why it must.
+    /// Reason for the difference.
     reason: String,
-    /// Another daemon did it, so that it was not to be compared at all.
+    /// True if it is the result of another daemon, so that it is not to be compared.
     #[serde(default)]
     of_others: bool,
-    /// Only where everything runs as the caller.
+    /// True if it applies only if everything runs as the caller.
     #[serde(default)]
     as_caller: bool,
-    /// Whether there is a difference at all depends on the machine.
+    /// True if the existence of the difference depends on the machine.
     #[serde(default)]
     by_machine: bool,
-    /// Only in these cases of a scenario (prefixes of their names); in all when empty.
+    /// Cases of a scenario (prefixes of their names) to which it applies; empty for all.
     #[serde(default)]
     cases: Vec<String>,
-    /// Only in recordings of these titles; everywhere when empty.
+    /// Titles of recordings to which it applies; empty for all.
     #[serde(default)]
     recordings: Vec<String>,
-    /// Only in recordings whose configuration contains this.
+    /// Text that the configuration of the recording must contain.
     #[serde(default)]
     config: String,
 }
 
-/// What may differ.
+/// Kind of difference that is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Allow {
     /// The value; the name must be on both sides.
     Value,
-    /// It may be missing on our side; where it is there the values must be equal.
+    /// It may be missing on our side; otherwise the values must be equal.
     Missing,
     /// It may be on our side only.
     Extra,
-    /// Everything about it.
+    /// Any difference.
     Anything,
 }
 
 impl Exception {
-    /// Counts what it allows at a place: what, and its name. `HTC_REPLAY_SAID` has it printed.
+    /// Counts an allowed difference at a place. `HTC_REPLAY_SAID` makes it print the difference.
     pub fn count(&self, (place, what, name): (&str, &str, &str), values: &mut Tally) {
         if std::env::var_os("HTC_REPLAY_SAID").is_some() {
             println!("excused {what} {name} in {place}: {}", self.reason);
@@ -95,14 +97,14 @@ impl Exceptions {
         self.exception.iter().flat_map(|exception| exception.recordings.iter().map(String::as_str))
     }
 
-    /// Whether cases of this one recording are listed.
+    /// Returns true if cases of this recording are listed.
     pub fn names_cases(&self, subject: &Subject) -> bool {
         self.exception.iter().any(|exception| {
             !exception.cases.is_empty() && matches!(&exception.recordings[..], [title] if subject.is(title))
         })
     }
 
-    /// Beginnings of cases that are listed of this one recording, and that it does not have; `known` are those it has.
+    /// Prefixes of cases listed for this recording that it does not have; `known` are the cases it has.
     pub fn unknown(&self, subject: &Subject, known: &[&str]) -> Vec<Difference> {
         let here = self
             .exception
@@ -120,7 +122,7 @@ impl Exceptions {
             .collect()
     }
 
-    /// Whether two values that differ agree as far as values of this name can.
+    /// Returns true if two different values agree as far as values of this name can.
     pub fn agree(
         &self,
         about: (&str, &str),
@@ -155,7 +157,7 @@ impl Exceptions {
         Some(exception)
     }
 
-    /// Exceptions, and cases of them, of recordings that have all been played, that have allowed nothing so far.
+    /// Exceptions that have not been used although all their recordings have been replayed.
     pub fn idle(&self, played: &[Subject]) -> Vec<String> {
         let used = USED.lock().unwrap_or_else(PoisonError::into_inner);
         let was_played = |title: &String| played.iter().any(|subject| subject.is(title));
@@ -177,12 +179,12 @@ impl Exceptions {
     }
 }
 
-/// Whether a place is listed, by itself or with all kinds of calls.
+/// Returns true if a place is listed, by itself or with all kinds of calls.
 pub fn is_at(places: &[String], place: &str) -> bool {
     places.iter().any(|listed| place == listed || place.split('.').next() == Some(listed.as_str()))
 }
 
-/// Whether a name is that of a pattern, with `*` as wildcard at either end.
+/// Returns true if a name matches a pattern, with `*` as wildcard at either end.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         _ if pattern == "*" => true,
@@ -200,7 +202,7 @@ mod tests {
     fn every_exception_has_a_reason() {
         let list = Exceptions::load().unwrap();
         assert!(list.exception.iter().all(|exception| exception.reason.len() > 10));
-        // Cases are those of one recording: of which else would nobody know.
+        // Cases need exactly one recording, because otherwise it would be unclear to which one they belong.
         assert!(list.exception.iter().all(|it| it.cases.is_empty() || it.recordings.len() == 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Evaluation: values in both forms, types, and reals to the bit.
+//! Evaluation: values in both forms, types, and reals compared bit by bit.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use htc_hooks::os::RealWorld;
 
 use super::{Answer, NOT_PARSED, Record};
 
-/// What is printed where evaluation finds no value at all.
+/// Recorded result of an evaluation without a value.
 pub(super) const NOT_EVALUATED: &[u8] = b"!evalfail";
 
-/// The world that the answers were recorded in, as far as it matters.
+/// The world in which the results were recorded, as far as it matters.
 pub(super) fn world() -> RealWorld {
     RealWorld::new().in_utc()
 }
 
-/// An expression in the ads of the record.
+/// Evaluates an expression in the ads of the record.
 pub(super) fn expression(record: &Record) -> Result<Answer, String> {
     let my = record.my.as_ref().map(|text| record.ad(text)).transpose()?;
     let target = record.target.as_ref().map(|text| record.ad(text)).transpose()?;
@@ -36,7 +36,7 @@ pub(super) fn expression(record: &Record) -> Result<Answer, String> {
     Ok(value(record, context.try_eval(&expr)))
 }
 
-/// An expression in an ad that is chained to another one, and that ad printed.
+/// Evaluates an expression in an ad that is chained to another one, and prints the ad.
 pub(super) fn chain(record: &Record) -> Result<Answer, String> {
     let read = |text: &Option<_>| text.as_ref().map_or_else(|| Ok(ClassAd::new()), |text| record.ad(text));
     let mut my = read(&record.my)?;
@@ -48,7 +48,7 @@ pub(super) fn chain(record: &Record) -> Result<Answer, String> {
     Ok(answer.and("long form", wanted.0, long::print(&my)))
 }
 
-/// What is left of an expression when what its ad knows is worked in.
+/// Flattens an expression in its ad.
 pub(super) fn flattened(record: &Record) -> Result<Answer, String> {
     let my = record.my.as_ref().map_or_else(|| Ok(ClassAd::new()), |text| record.ad(text))?;
     let Ok(expr) = Expr::parse_with(record.text(), record.dialect()) else {
@@ -93,12 +93,12 @@ pub(super) fn refer(record: &Record) -> Result<Answer, String> {
     )))
 }
 
-/// A value, or that there is none.
+/// Compares a value, or its absence.
 pub(super) fn value(record: &Record, value: Option<Value>) -> Answer {
     let Some(value) = value else { return record.answer(NOT_EVALUATED) };
     let mut answer =
         record.answer(value.unparse()).and("type", record.kind_of_result.as_str(), value.type_name());
-    // What came of partial evaluation and a match's attribute was recorded in the new form alone.
+    // The results of partial evaluation and of match attributes were recorded in the new form only.
     if matches!(record.op.as_str(), "eval" | "chain") {
         let old = record.old.as_ref().unwrap_or(&record.result);
         answer = answer.and("old form", old.0.clone(), value.unparse_old());

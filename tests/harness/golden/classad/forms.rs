@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{Answer, NOT_PARSED, Record, Text};
 
-/// A text of JSON or XML into an ad.
+/// Reads an ad from JSON or XML.
 pub(super) fn read(record: &Record) -> Answer {
     let text = record.text();
     let ad = match (record.kind.as_str(), record.op.as_str()) {
@@ -22,7 +22,7 @@ pub(super) fn read(record: &Record) -> Answer {
     record.answer(ad.map_or_else(|| NOT_PARSED.to_vec(), |ad| ad.unparse().into()))
 }
 
-/// An ad into JSON or XML.
+/// Writes an ad as JSON or XML.
 pub(super) fn write(record: &Record) -> Result<Answer, String> {
     let ad = ClassAd::parse_new(record.text(), record.dialect()).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn write(record: &Record) -> Result<Answer, String> {
     Ok(record.answer(out))
 }
 
-/// Many ads as one list.
+/// Writes many ads as one list.
 pub(super) fn list(record: &Record) -> Result<Answer, String> {
     let form = match record.fmt.as_deref() {
         Some("long") => ListForm::Long,
@@ -57,11 +57,11 @@ pub(super) fn list(record: &Record) -> Result<Answer, String> {
     Ok(record.answer(out))
 }
 
-/// The numbers that the reference gives to forms.
+/// The forms in the order of the reference's numbers.
 const NUMBERS: [AdForm; 6] =
     [AdForm::Long, AdForm::Xml, AdForm::Json, AdForm::New, AdForm::JsonLines, AdForm::NewLines];
 
-/// A stream as the tools read it: ads up to the first that is empty or bad.
+/// Reads a stream as the tools do, up to the first ad that is empty or invalid.
 pub(super) fn stream(record: &Record) -> Result<Answer, String> {
     let form = match record.fmt.as_deref() {
         Some("auto") | None => None,
@@ -97,8 +97,8 @@ pub(super) fn stream(record: &Record) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// A stream as the Python bindings read it (reference: `_classad_parse_next`, classad2/classad.cpp): a reader of its
-/// own for each ad, whose form is that of its first byte.
+/// Reads a stream as the Python bindings do (reference: `_classad_parse_next`, classad2/classad.cpp): with a
+/// separate reader for each ad, whose form is determined by its first byte.
 pub(super) fn python_stream(record: &Record) -> Result<Answer, String> {
     let mut ads = Vec::new();
     let mut rest = record.text();
@@ -122,7 +122,7 @@ pub(super) fn python_stream(record: &Record) -> Result<Answer, String> {
     Ok(same_list("result", &record.result.0, &ads)?.and("end", record.end.clone().unwrap_or_default(), end))
 }
 
-/// The answer that is a JSON array of texts.
+/// Compares with a result that is a JSON array of texts.
 fn same_list(what: &'static str, wanted: &[u8], got: &[Vec<u8>]) -> Result<Answer, String> {
     #[derive(Deserialize)]
     struct Ads(Vec<Text>);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Answer, Record, eval};
 
-/// What a symmetric match came to.
+/// Result of a symmetric match.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Matched {
@@ -21,7 +21,7 @@ fn ads(record: &Record) -> Result<(ClassAd, ClassAd), String> {
     Ok((read(&record.my)?, read(&record.target)?))
 }
 
-/// Requirements of both sides, and the ranks.
+/// Evaluates the Requirements of both sides, and the ranks.
 pub(super) fn symmetric(record: &Record) -> Result<Answer, String> {
     let (my, target) = ads(record)?;
     let world = eval::world();
@@ -38,7 +38,7 @@ pub(super) fn symmetric(record: &Record) -> Result<Answer, String> {
     Ok(Answer(Vec::new()).and("match", wanted, got))
 }
 
-/// An attribute of the left ad, evaluated within the match.
+/// Evaluates an attribute of the left ad within the match.
 pub(super) fn attribute(record: &Record) -> Result<Answer, String> {
     let (my, target) = ads(record)?;
     let world = eval::world();

@@ -1,4 +1,4 @@
-//! Cases of the ClassAd library, asked of ours.
+//! Cases of the ClassAd library, compared with our library.
 
 mod eval;
 mod forms;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::{Case, Disagreement, Result, Text, Verdict};
 
-/// A record as it stands in the file; `tests/data/README.md` explains its fields.
+/// A record of a golden file; `tests/data/README.md` explains its fields.
 #[derive(Debug, Deserialize)]
 struct Record {
     id: String,
@@ -39,26 +39,26 @@ struct Record {
     hash_order: Option<i32>,
 }
 
-/// What is printed for a text that does not parse.
+/// Recorded result for a text that does not parse.
 const NOT_PARSED: &[u8] = b"!parse";
 
-/// One thing about an answer that must be equal.
+/// One part of a result that must be equal.
 struct Point {
     what: &'static str,
     wanted: Vec<u8>,
     got: Vec<u8>,
 }
 
-/// What we answered, point by point.
+/// Our result, in parts.
 struct Answer(Vec<Point>);
 
 impl Record {
-    /// The answer's main text; further points are added with [`Answer::and`].
+    /// Returns the main part of a result; further parts are added with [`Answer::and`].
     fn answer(&self, got: impl Into<Vec<u8>>) -> Answer {
         Answer(vec![Point { what: "result", wanted: self.result.0.clone(), got: got.into() }])
     }
 
-    /// The text that is asked about.
+    /// The input text.
     fn text(&self) -> &[u8] {
         self.expr.as_ref().map_or(b"", |text| &text.0)
     }
@@ -71,7 +71,7 @@ impl Record {
         Dialect::new_syntax().mode(LanguageMode { strict: self.is_strict(), utc_times: true })
     }
 
-    /// An ad of the record: the new form when it begins with a bracket, else lines.
+    /// Parses an ad of the record: in new form if it begins with a bracket, else in long form.
     fn ad(&self, text: &Text) -> std::result::Result<ClassAd, String> {
         if text.0.starts_with(b"[") {
             return ClassAd::parse_new(&text.0, self.dialect()).map_err(|error| error.to_string());
@@ -93,7 +93,7 @@ impl Answer {
 
 struct ClassAdCase(Record);
 
-/// Cases of the ClassAd library.
+/// Reads a case of the ClassAd library.
 pub fn read(line: &str, _program: &Path) -> Result<Box<dyn Case>> {
     let record: Record = serde_json::from_str(line).map_err(|error| error.to_string())?;
     Ok(Box::new(ClassAdCase(record)))

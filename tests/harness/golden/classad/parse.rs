@@ -4,7 +4,8 @@ use htc_hooks::classad::{ClassAd, Dialect, Expr, format::long};
 
 use super::{Answer, NOT_PARSED, Record};
 
-/// Whole texts in both lexers, and leading parts: printed in both forms, and read again.
+/// Parses a whole text with either lexer, or the beginning of a text; prints it in both forms and parses it
+/// again.
 pub(super) fn expression(record: &Record) -> Answer {
     let text = record.text();
     let parsed = match record.op.as_str() {
@@ -26,7 +27,7 @@ pub(super) fn expression(record: &Record) -> Answer {
     answer
 }
 
-/// A whole ad of the new form.
+/// Parses a whole ad of the new form.
 pub(super) fn ad(record: &Record) -> Answer {
     match ClassAd::parse_new(record.text(), record.dialect()) {
         Ok(ad) => record.answer(ad.unparse()),
@@ -34,7 +35,7 @@ pub(super) fn ad(record: &Record) -> Answer {
     }
 }
 
-/// One line of a long ad, and the ad printed back.
+/// Parses one line of a long ad, and prints the ad.
 pub(super) fn line(record: &Record) -> Answer {
     let mut ad = ClassAd::new();
     if ad.insert_line(record.text()).is_err() {
@@ -47,7 +48,7 @@ pub(super) fn line(record: &Record) -> Answer {
     }
 }
 
-/// Many lines, all of which must be good; a comment is not.
+/// Parses many lines, all of which must be valid; comments are not allowed.
 pub(super) fn lines(record: &Record) -> Answer {
     let mut ad = ClassAd::new();
     let mut lines = record.text().split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());

@@ -1,10 +1,10 @@
-//! What was done to the jobs of a pool meanwhile, as the README of the recording tells it.
+//! Commands and signals sent to the jobs of a pool, as listed in the README of the recording.
 
-/// Something that was asked of a job, or done to its processes.
+/// A command sent to a job, or a signal sent to its processes.
 pub struct Asked {
     /// Seconds since the recording began.
     pub at: f64,
-    /// The word of `--ask`, or what else was done.
+    /// The word of `--ask`, or the signal.
     pub word: &'static str,
     /// The cluster, or the beginning of the job's name.
     of: String,
@@ -12,16 +12,16 @@ pub struct Asked {
     subcode: Option<String>,
 }
 
-/// Whom the recorder held for a reason of its own: to end what is started again for ever.
+/// The recorder held a job for this reason to end one that would be restarted forever.
 const BY_RECORDER: &str = "held by the harness";
 
 impl Asked {
-    /// Whether it was done to this job.
+    /// Returns true if it was sent to this job.
     pub fn is_of(&self, cluster: &str, name: &str) -> bool {
         self.of == cluster || name.strip_prefix(self.of.as_str()).is_some_and(|rest| rest.starts_with('-'))
     }
 
-    /// The words behind `--ask`, as condor's tools have them for an ordinary user; or the name of a signal.
+    /// The arguments of `--ask`, as condor's tools send them for an ordinary user; or the name of a signal.
     pub fn words(&self) -> String {
         if self.word.starts_with("SIG") {
             return self.word.to_owned();
@@ -40,13 +40,14 @@ impl Asked {
         format!("ask {}{reason}{code}{subcode}", self.word)
     }
 
-    /// Whether the job, or its run, ends of it.
+    /// Returns true if it ends the job or its run.
     pub fn ends(&self) -> bool {
         !matches!(self.word, "suspend" | "continue" | "release")
     }
 }
 
-/// All of it, as far as the job was there: `- 6.137 run condor_hold 1` and what that returned, `- 7.470 SIGKILL to the job of l4`.
+/// Parses all of them that reached the job: `- 6.137 run condor_hold 1` and the result of that command, `-
+/// 7.470 SIGKILL to the job of l4`.
 pub fn all(readme: &str) -> Vec<Asked> {
     let lines: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("- ")).collect();
     let told =
@@ -91,7 +92,7 @@ fn by_tool(line: &str) -> Option<Asked> {
     })
 }
 
-/// Signals to the starter that it lives to see, and to the job.
+/// Parses a signal to the job, or a signal to the starter that does not kill it.
 fn by_signal(line: &str) -> Option<Asked> {
     let (at, rest) = line.split_once(' ')?;
     let (signal, rest) = rest.split_once(" to the ")?;

@@ -1,4 +1,4 @@
-//! Reading such a scenario: its configuration and its cases.
+//! Reads such a scenario: its configuration and its cases.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -11,7 +11,7 @@ use super::super::Result;
 use super::super::calls::{Call, Meta};
 use super::super::scenario::{self, LayoutEntry};
 
-/// A scenario: what is common to its cases.
+/// A scenario: the data common to its cases.
 pub struct Family {
     pub name: String,
     pub directory: PathBuf,
@@ -19,59 +19,60 @@ pub struct Family {
     pub cases: Vec<Case>,
 }
 
-/// One case.
+/// A case.
 pub struct Case {
     pub name: String,
     pub directory: PathBuf,
-    /// How the starter is run, and how it ended then.
+    /// Arguments and input of the starter, and its recorded end.
     pub run: scenario::Case,
     /// Lines added to the configuration.
     pub config: Vec<u8>,
     pub umask: Option<String>,
     /// Recorded programs in order.
     pub calls: Vec<Call>,
-    /// The result ad where it was not kept: the attributes that tell how the job ended.
+    /// Attributes about the job's end, if the result ad was not recorded.
     pub result: Option<BTreeMap<String, String>>,
-    /// The job as the queue had it in the end, of a pool.
+    /// The job's final ad in the queue, for a pool.
     pub queue: Option<Queue>,
-    /// Whether there is a record of each call beside its words.
+    /// True if each call has a record in addition to its arguments.
     pub recorded: bool,
-    /// iwd/ and state/ afterwards: all of it, or what is more (true) or less than before.
+    /// iwd/ and state/ afterwards: the whole listing, or the entries added (true) and removed.
     pub after: Option<Vec<LayoutEntry>>,
     pub changes: Option<Vec<(bool, LayoutEntry)>>,
-    /// EXECUTE afterwards; nothing when it was empty, names alone where no more was kept.
+    /// EXECUTE afterwards: empty if nothing was left, only names if no more was recorded.
     pub left: Vec<LayoutEntry>,
     pub left_names: Vec<String>,
-    /// Files in iwd/ and state/ that the recording has, by their paths.
+    /// Recorded files in iwd/ and state/, by their paths.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What was done to the starter meanwhile.
+    /// Events of the starter meanwhile.
     pub events: String,
-    /// Whether listings are of iwd/ alone, and begin there.
+    /// True if listings are of iwd/ alone, with paths relative to it.
     pub in_iwd: bool,
-    /// Things of the recording that nothing here corresponds to: logs of shadows in other forms than text.
+    /// Number of recorded files that are not compared: logs of shadows in formats other than text.
     pub without_counterpart: usize,
     /// The log that schedd and shadow wrote.
     pub log: Option<Vec<u8>>,
-    /// The ad of the slot that a pool had for it.
+    /// The slot ad that a pool used.
     pub slot_ad: Option<Vec<u8>>,
-    /// What the double of a container runtime was told to do: its file in state/, and the text.
+    /// Instructions for the fake container runtime: the file in state/ and its text.
     pub double: Option<String>,
-    /// Whether it was given a directory as an image.
+    /// True if the image is a directory.
     pub image: bool,
-    /// How far ahead of the start DeferralTime lay: `now+3`, or `NOW` for an expression over the epoch.
+    /// DeferralTime relative to the start: `now+3`, or `NOW` for an expression with the epoch.
     deferral: Option<String>,
 }
 
-/// The job as a queue had it in the end.
+/// The job's final ad in a queue.
 pub struct Queue {
-    /// What is known to have stood there.
+    /// Attributes with known values.
     pub known: BTreeMap<String, String>,
-    /// What stood there with this value or not at all: the recording has no lines for what is gone of its first job's ad.
+    /// Attributes that had this value or were missing: the recording does not list attributes removed from
+    /// its first job's ad.
     pub perhaps: BTreeMap<String, String>,
 }
 
 impl Family {
-    /// Reads everything.
+    /// Reads a scenario.
     pub fn read(directory: &Path) -> Result<Self> {
         let read = |name: &str| {
             let path = directory.join(name);
@@ -95,24 +96,24 @@ impl Family {
         })
     }
 
-    /// The environment of the starter but for CONDOR_CONFIG.
+    /// The environment of the starter except for CONDOR_CONFIG.
     pub fn environment(&self) -> [(&'static str, &'static str); 4] {
         let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
         [("PATH", path), ("HOME", "/root"), ("LOGNAME", "root"), ("USER", "root")]
     }
 }
 
-/// What later records refer to.
+/// Data that later records refer to.
 #[derive(Default)]
 pub struct Known {
     argv: Vec<String>,
     environments: HashMap<String, Vec<String>>,
-    /// Facts of the first call of each name, and of the first of all.
+    /// Facts about the first call of each name, and about the very first call.
     metas: HashMap<String, Value>,
 }
 
 impl Case {
-    /// Reads what stands in the directory of a case, and what the list says of it.
+    /// Reads a case from its directory and its entry in the list.
     pub fn read(at: &Path, value: &Value, readme: &str, known: &mut Known) -> Result<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let name = text("case").unwrap_or_default();
@@ -143,14 +144,14 @@ impl Case {
             exit: String::from_utf8_lossy(&optional("exit").unwrap_or_default()).trim().to_owned(),
             signals: events.lines().filter_map(sent).collect(),
             awaited: None,
-            // A line without a value says that a variable is not there, as it is not here.
+            // A line without a value means that a variable is not set, as it is not here.
             environment: String::from_utf8_lossy(&optional("env.extra").unwrap_or_default())
                 .lines()
                 .filter_map(|line| line.split_once('='))
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
         };
-        // Not a hook, nor the runtime that starts it.
+        // The job itself, rather than a hook or the runtime that starts it.
         let job = calls.iter().find(|call| call.is_job() && call.name != "docker");
         run.awaited = job.filter(|_| !run.signals.is_empty()).map(|call| call.name.clone());
         let listing =
@@ -201,7 +202,7 @@ impl Case {
         })
     }
 
-    /// DeferralTime is as far from the start as it was from the time that the ad has under this name.
+    /// Sets DeferralTime relative to the start, from its distance to the time in the attribute `name`.
     pub fn set_deferral_after(&mut self, name: &str) {
         let ad = String::from_utf8_lossy(&self.run.stdin).into_owned();
         let number = |name: &str| {
@@ -213,7 +214,7 @@ impl Case {
         }
     }
 
-    /// How the starter is to be run now.
+    /// Returns the arguments and input with which the starter is run now.
     pub fn run_now(&self) -> scenario::Case {
         let stdin = match &self.deferral {
             Some(word) => in_time(&self.run.stdin, word),
@@ -222,12 +223,12 @@ impl Case {
         scenario::Case { stdin, ..self.run.clone() }
     }
 
-    /// Whether its runtime is Singularity.
+    /// Returns true if the runtime is Singularity.
     pub fn is_singularity(&self) -> bool {
         self.calls.iter().any(|call| call.name == "singularity")
     }
 
-    /// iwd/ and state/ before the case, as far as they were not empty.
+    /// iwd/ and state/ before the case, if they were not empty.
     pub fn before(&self) -> Option<Vec<LayoutEntry>> {
         let text = fs::read_to_string(self.directory.join("ls.before")).ok()?;
         let mut entries = scenario::layout(&text);
@@ -238,20 +239,20 @@ impl Case {
     }
 }
 
-/// Stands for the first call of all among those of each name.
+/// Key of the very first call among the first calls of each name.
 const FIRST: &str = "";
 
 fn json(bytes: &[u8], at: &Path) -> Result<Vec<String>> {
     serde_json::from_slice(bytes).map_err(|error| format!("{}: {error}", at.display()))
 }
 
-/// The calls of a case: the words of each, and as far as it was recorded environment and facts.
+/// Reads the calls of a case: their arguments, and if recorded their environment and facts.
 fn calls(at: &Path, value: &Value, known: &mut Known) -> Result<(Vec<Call>, bool)> {
     let listed = value.get("calls").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut calls = Vec::new();
     let mut recorded = false;
     for (number, call) in (1..).zip(&listed) {
-        // Names alone where the words were of no interest.
+        // Only names were recorded if the arguments were irrelevant.
         let name = call.get(0).or(Some(call)).and_then(Value::as_str).unwrap_or_default().to_owned();
         let nth = calls.iter().filter(|call: &&Call| call.name == name).count();
         let file = |what: &str| fs::read(at.join(format!("rec/{number:02}-{name}.{what}"))).ok();
@@ -268,7 +269,7 @@ fn calls(at: &Path, value: &Value, known: &mut Known) -> Result<(Vec<Call>, bool
         let env = match (file("env"), file("env.diff")) {
             (Some(bytes), _) => Some(bytes),
             (None, Some(diff)) => {
-                // A runtime is called several times, each time with another environment.
+                // A runtime is called several times, with different environments.
                 let own = known.environments.get(&format!("{nth} {name}"));
                 own.or_else(|| known.environments.get(&name)).map(|first| patched(first, &diff))
             }
@@ -279,7 +280,7 @@ fn calls(at: &Path, value: &Value, known: &mut Known) -> Result<(Vec<Call>, bool
             let mut own: Value =
                 serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", at.display()))?;
             let like_first = own.get("otherwise_like").is_some();
-            // The first call of that name, else the first of all.
+            // The first call of that name, else the very first call.
             let first = known.metas.get(&name).or(known.metas.get(FIRST)).cloned();
             if let (Some(Value::Object(first)), Some(own), true) = (first, own.as_object_mut(), like_first) {
                 for (key, value) in first {
@@ -312,26 +313,26 @@ fn calls(at: &Path, value: &Value, known: &mut Known) -> Result<(Vec<Call>, bool
     Ok((calls, recorded))
 }
 
-/// The first environment of that name with lines more and less.
+/// Applies a difference to the first environment of that name.
 fn patched(first: &[String], diff: &[u8]) -> Vec<u8> {
     let diff = String::from_utf8_lossy(diff).into_owned();
     let less: Vec<&str> = diff.lines().filter_map(|line| line.strip_prefix('-')).collect();
     let name = |line: &str| line.split('=').next().unwrap_or_default().to_owned();
-    // What differs by a pid or a scratch directory stands there without them.
+    // Values that contain a pid or a scratch directory are listed without them.
     let gone = |line: &String| less.iter().any(|gone| name(gone) == name(line));
     let mut lines: Vec<String> = first.iter().filter(|line| !gone(line)).cloned().collect();
     lines.extend(diff.lines().filter_map(|line| line.strip_prefix('+')).map(str::to_owned));
     lines.join("\n").into_bytes()
 }
 
-/// The row of the table of cases.
+/// Returns a row of the table of cases.
 fn row<'r>(name: &str, readme: &'r str) -> Option<&'r str> {
     readme.lines().find(|line| line.starts_with(&format!("| {name} |")))
 }
 
-/// The table of cases says what the double of a runtime was told.
+/// Returns the instructions for the fake runtime from the table of cases.
 fn double(name: &str, readme: &str) -> Option<String> {
-    // Between semicolons, with or without the word.
+    // They are between semicolons, with or without the word.
     let row = row(name, readme)?;
     let text = &row[row.find("{\"")?..];
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
@@ -339,14 +340,14 @@ fn double(name: &str, readme: &str) -> Option<String> {
     Some(value.to_string())
 }
 
-/// The table of cases says what DeferralTime was relative to the start.
+/// Returns DeferralTime relative to the start from the table of cases.
 fn deferral(name: &str, readme: &str) -> Option<String> {
     let word = row(name, readme)?.split("DeferralTime = ").nth(1)?.split([' ', ';', '|']).next()?;
     word.to_lowercase().starts_with("now").then(|| word.to_owned())
 }
 
-/// An ad whose DeferralTime lies as far from now as it lay then. It waits for the beginning of a second, so that the
-/// starter begins in the second it speaks of.
+/// Returns an ad whose DeferralTime has the same distance from the current time as in the recording. Waits
+/// for the beginning of a second, so that the starter begins in that second.
 fn in_time(ad: &[u8], word: &str) -> Vec<u8> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     std::thread::sleep(Duration::from_millis(1010 - u64::from(since.subsec_millis())));

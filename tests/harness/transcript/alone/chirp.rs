@@ -1,9 +1,10 @@
-//! A shadow's job is told where its chirp proxy listens. There is none here (WantIOProxy is told to do nothing), nor the variable.
+//! A shadow passes the address of its chirp proxy to the job. Our starter has none (WantIOProxy is ignored),
+//! and does not set the variable.
 
 /// The variable.
 const VARIABLE: &str = "_CONDOR_CHIRP_CONFIG=";
 
-/// A file that the job wrote, without its line.
+/// Removes its line from a file that the job wrote.
 pub fn out_of_file(content: Vec<u8>) -> Vec<u8> {
     let is_it = |line: &&[u8]| line.starts_with(VARIABLE.as_bytes());
     match content.split_inclusive(|byte| *byte == b'\n').any(|line| is_it(&line)) {
@@ -17,14 +18,14 @@ pub fn out_of_file(content: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Words of a runtime, without the option that sets it.
+/// Removes the option that sets it from the arguments of a runtime.
 pub fn out_of_words(words: &mut Vec<String>) {
     if let Some(at) = words.iter().position(|word| word.starts_with(VARIABLE)) {
         words.drain(at.saturating_sub(1)..=at);
     }
 }
 
-/// The environment of a runtime, without what is for the job inside and outside.
+/// Removes it from the environment of a runtime, including the copy for the job inside the container.
 pub fn out_of_environment(environment: &mut Vec<(String, String)>) {
     let name = VARIABLE.trim_end_matches('=');
     environment.retain(|(variable, _)| !variable.ends_with(name));

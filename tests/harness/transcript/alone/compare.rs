@@ -1,4 +1,4 @@
-//! What came of a case, compared with its recording.
+//! Compares the result of a case with its recording.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +12,13 @@ use super::case::{Case, Queue};
 use super::layout::{Fixture, Listing, recorded_line};
 use super::log;
 
-/// What the names of the attributes contain that a summary of a result ad has.
+/// Parts of the names of attributes in a summary of a result ad.
 const TELLING: [&str; 4] = ["Exit", "JobState", "JobCoreDumped", "Exception"];
-/// The same of an ad as the queue has it.
+/// The same for an ad in the queue.
 const IN_QUEUE: [&str; 7] =
     ["ExitCode", "ExitBySignal", "ExitSignal", "HoldReason", "JobCoreDumped", "JobStatus", "Exception"];
 
-/// Compares status, result ad, calls, files and what is left.
+/// Compares status, result ad, calls, files and leftovers.
 pub fn compare(
     case: &Case,
     fixture: &Fixture,
@@ -27,7 +27,7 @@ pub fn compare(
     findings: &mut Findings<'_>,
 ) {
     let (played, calls) = ours;
-    // Of pools the calls of plugins and runtimes are recorded, and not what was asked of them before.
+    // For pools, the calls of plugins and runtimes are recorded, but not earlier queries of them.
     let wanted = |call: &Call| {
         let asks = call.argv.get(1).is_some_and(|word| word == "-classad");
         !case.in_iwd || (!asks && case.calls.iter().any(|then| then.name == call.name))
@@ -40,7 +40,7 @@ pub fn compare(
         let ours = format!("{} ({why})", played.exit);
         findings.maps(place, "exit", &ends(case.run.exit.clone()), &ends(ours));
     }
-    // A starter that was killed by its recorder ran its job for ever, or none; how often is chance.
+    // A starter that its recorder killed ran its job forever or not at all; the number of calls is random.
     if case.run.exit.starts_with("still running") {
         return;
     }
@@ -54,7 +54,8 @@ pub fn compare(
             };
             let plain = |(name, value): (String, String)| (name, log::line(&value));
             let printed = printed.into_iter().filter(|(name, _)| tells(name)).map(plain);
-            // Of a job that is not done the recording has only what differs from another's: an end like its is not seen.
+            // For a job that is not done the recording contains only differences from another job, so equal
+            // attributes about its end are not listed.
             let is_done = told.get("JobStatus").is_none_or(|status| status == "4");
             let seen = |name: &String| {
                 let of_end = name.starts_with("Exit") || name == "JobCoreDumped";
@@ -69,7 +70,7 @@ pub fn compare(
         in_queue(place, queue, &attributes(&played.stdout), findings);
     }
     let kinds = |calls: &[Call]| calls.iter().map(|call| call.name.clone()).collect::<Vec<_>>().join(" ");
-    // Of pools the calls are recorded where they matter.
+    // For pools, calls are recorded only where they matter.
     let recorded = !case.in_iwd || !case.calls.is_empty();
     if recorded && kinds(&case.calls) != kinds(calls) {
         let names = |calls: &[Call]| BTreeMap::from([("names".to_owned(), kinds(calls))]);
@@ -95,7 +96,7 @@ pub fn compare(
     modes(case, listings, findings);
 }
 
-/// The whole ad as the queue has it in the end.
+/// Compares the whole final ad in the queue.
 fn in_queue(place: &str, queue: &Queue, ours: &BTreeMap<String, String>, findings: &mut Findings<'_>) {
     let plain = |values: &BTreeMap<String, String>| -> BTreeMap<String, String> {
         values.iter().map(|(name, value)| (name.clone(), log::line(value))).collect()
@@ -111,7 +112,7 @@ fn in_queue(place: &str, queue: &Queue, ours: &BTreeMap<String, String>, finding
     findings.maps(place, "queue-ad", &then, &ours);
 }
 
-/// The content of files that the recording has; those that were there before are not told again.
+/// Compares the contents of recorded files; files that existed before are not compared again.
 fn files(case: &Case, fixture: &Fixture, findings: &mut Findings<'_>) {
     for (name, then) in &case.files {
         let Ok(now) = fs::read(fixture.stage.local.join(name)) else {
@@ -119,7 +120,7 @@ fn files(case: &Case, fixture: &Fixture, findings: &mut Findings<'_>) {
             findings.differ(&case.name, name, Some("a file".to_owned()), None);
             continue;
         };
-        // Some jobs bring the machine's name back.
+        // Some jobs return the machine's name.
         if then.trim_ascii() == b"@HOST@" && fs::read("/etc/hostname").is_ok_and(|own| own == now) {
             findings.counts.values.compared += 1;
             continue;
@@ -140,7 +141,7 @@ fn files(case: &Case, fixture: &Fixture, findings: &mut Findings<'_>) {
     }
 }
 
-/// Modes and owners of what is in iwd/, state/ and EXECUTE afterwards.
+/// Compares modes and owners of the files in iwd/, state/ and EXECUTE afterwards.
 fn modes(case: &Case, (before, after): (&Listing, &Listing), findings: &mut Findings<'_>) {
     let of = |listing: &Listing, top: &[&str]| -> BTreeMap<String, String> {
         let wanted = |name: &str| top.iter().any(|top| name.starts_with(&format!("{top}/")));
@@ -152,7 +153,7 @@ fn modes(case: &Case, (before, after): (&Listing, &Listing), findings: &mut Find
     };
     if let Some(then) = &case.after {
         let (mut then, mut now) = (recorded(then), of(after, &["iwd", "state"]));
-        // Of pools the content of files is compared; which of them there are beside those is another machine's affair.
+        // For pools, the contents of files are compared; additional files depend on the machine.
         if case.in_iwd {
             then.retain(|name, _| now.contains_key(name));
             now.retain(|name, _| then.contains_key(name));
@@ -160,7 +161,7 @@ fn modes(case: &Case, (before, after): (&Listing, &Listing), findings: &mut Find
         findings.maps(&case.name, "mode", &then, &now);
     }
     if let Some(changes) = &case.changes {
-        // The lines of a difference name no directory.
+        // The lines of a difference contain no directory.
         let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
         let then: BTreeMap<String, String> = changes
             .iter()
@@ -171,7 +172,7 @@ fn modes(case: &Case, (before, after): (&Listing, &Listing), findings: &mut Find
         let now = of(after, &["iwd", "state"]);
         let now = now.into_iter().filter(|(name, line)| known.get(name) != Some(line));
         let now: BTreeMap<String, String> = now.map(|(name, line)| (base(&name), line)).collect();
-        // A file whose size alone changed is listed as well, and we look at no sizes.
+        // A file of which only the size changed is listed as well, but sizes are not compared.
         let same: Vec<String> = then.keys().filter(|name| !now.contains_key(*name)).cloned().collect();
         let mut then = then;
         for name in same {

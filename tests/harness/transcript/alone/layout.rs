@@ -1,4 +1,5 @@
-//! The fixture of one case: a LOCAL_DIR with recorders, files and modes as the recorder of the real starter laid it.
+//! The fixture of one case: a LOCAL_DIR with recorders, files and modes as the recorder of the real starter
+//! created it.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -17,21 +18,22 @@ use super::case::{Case, Family};
 const CONDOR: u32 = 64;
 const ALICE: u32 = 1501;
 
-/// The programs of jobs with a relative Cmd, which no recording keeps; each is as long as listed.
+/// The programs of jobs with a relative Cmd, which are not recorded; they are recognized by their sizes.
 const PROGS: [&[u8]; 2] = [b"#!/bin/sh\necho prog in $(pwd)\n", b"#!/bin/sh\necho $0 $(pwd)\n"];
 
-/// A fixture that is laid out.
+/// A fixture on disk.
 pub struct Fixture {
     pub stage: Stage,
 }
 
-/// Cases whose EXECUTE others may search and not list, as their own listings show.
+/// Cases whose EXECUTE other accounts may search but not list, as the recorded listings show.
 const SEARCHED_EXECUTE: [(&str, &str); 1] = [("c41n-scratch", "003-b")];
 
-/// What stood in the files of pools before, which no recording keeps: of a few jobs print them, of others the length counts.
+/// Returns the earlier contents of files of pools, which are not recorded: a few jobs print them, for others
+/// only the size matters.
 fn was_there(path: &str, size: u64, holder: &Case) -> Vec<u8> {
     if path == "iwd/myplug" {
-        // The job's own plugin is the double of all.
+        // The job's own plugin is the fake plugin that all use.
         return fs::read(holder.directory.join("../../scripts/plugin")).unwrap_or_default();
     }
     let known: &[u8] = match (path, size) {
@@ -45,11 +47,11 @@ fn was_there(path: &str, size: u64, holder: &Case) -> Vec<u8> {
     known.to_vec()
 }
 
-/// One file: mode, owners and link target as a line, by its path.
+/// Path of each file, with a line that shows its mode, owners and link target.
 pub type Listing = Vec<(String, String)>;
 
 impl Fixture {
-    /// Lays it.
+    /// Creates the fixture.
     pub fn lay(family: &Family, case: &Case, accounts: &Accounts) -> Result<Self> {
         let stage = Stage::bare(accounts)?;
         let local = stage.local.clone();
@@ -81,7 +83,7 @@ impl Fixture {
                 fixture.put(entry, holder)?;
             }
         }
-        // Jobs run as another account: what is root's afterwards was laid by the recorder.
+        // Jobs run as another account, so files that belong to root afterwards were created by the recorder.
         for entry in case.after.iter().flatten().filter(|entry| entry.uid == 0 && entry.kind == '-') {
             let content = case.directory.join(&entry.path);
             if content.is_file() && !fixture.stage.local.join(&entry.path).exists() {
@@ -98,12 +100,12 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// Where the job's files are, and where the starter is called.
+    /// The directory of the job's files, in which the starter is called.
     pub fn iwd(&self) -> PathBuf {
         self.stage.local.join("iwd")
     }
 
-    /// Waits until no process has its directory here any more, or some seconds at most.
+    /// Waits until no process has its working directory here, or for at most some seconds.
     pub fn wait_for_orphans(&self) {
         processes::wait_for_none(self.stage.top(), Duration::from_secs(15));
     }
@@ -121,7 +123,7 @@ impl Fixture {
                 return symlink(target, &path).map_err(|error| format!("{}: {error}", path.display()));
             }
             _ => {
-                // What the recording has is the file afterwards; it was as long as listed before.
+                // The recording contains the file afterwards; its size before is listed.
                 let mut content = fs::read(holder.directory.join(&entry.path)).unwrap_or_default();
                 content.truncate(usize::try_from(entry.size).unwrap_or(usize::MAX));
                 if content.is_empty() && holder.in_iwd {
@@ -138,8 +140,8 @@ impl Fixture {
         stage::mode(&path, entry.mode)
     }
 
-    /// What the doubles of container runtimes need: what they are told to do, an image, the script that tells that the
-    /// runtime has come as far as the job.
+    /// Creates the files for the fake container runtimes: their instructions, an image, and the script that
+    /// reports that the runtime has started the job.
     fn prepare_runtime(&self, case: &Case) -> Result<()> {
         let local = &self.stage.local;
         let singularity = local.join("scripts/singularity");
@@ -155,7 +157,8 @@ impl Fixture {
         if singularity.exists() {
             let text = fs::read_to_string(&singularity).map_err(|error| error.to_string())?;
             let release = self.stage.release.to_string_lossy().into_owned();
-            // What is bound over /srv, as some recordings have it, must not hide the fixture, which lies there.
+            // A bind mount over /srv, as in some recordings, must not hide the fixture, which is located
+            // there.
             let text = text.replace("{REL}", &release);
             let text =
                 text.replace("def out(p):\n", "def out(p):\n    if p.startswith(base + '/'): return p\n");
@@ -169,7 +172,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// EXECUTE as the name of the case says it was (c41).
+    /// Prepares EXECUTE as the name of the case requires (c41).
     fn prepare_execute(&self, case: &str) -> Result<()> {
         let execute = self.stage.local.join("execute");
         let name = case.split_once('-').map_or("", |(_, name)| name);
@@ -195,7 +198,7 @@ impl Fixture {
         }
     }
 
-    /// iwd/, state/ and execute/ as they are now.
+    /// Lists the current iwd/, state/ and execute/.
     pub fn listing(&self) -> Result<Listing> {
         let mut listing = Listing::new();
         for top in ["iwd", "state", "execute"] {
@@ -227,13 +230,13 @@ impl Fixture {
     }
 }
 
-/// How a listing shows a file.
+/// Returns the line that shows a file in a listing.
 pub fn line(kind: char, mode: u32, uid: u32, gid: u32, link: Option<&str>) -> String {
     let link = link.map_or(String::new(), |target| format!(" -> {}", normalise::scratch(target)));
     format!("{kind} {mode:04o} {uid} {gid}{link}")
 }
 
-/// The same of a recorded entry. A link has no mode of its own.
+/// The same for a recorded entry. A link has no mode of its own.
 pub fn recorded_line(entry: &LayoutEntry) -> String {
     let kind = if "dl".contains(entry.kind) { entry.kind } else { '-' };
     let mode = if kind == 'l' { 0o777 } else { entry.mode };

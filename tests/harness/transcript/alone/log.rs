@@ -1,11 +1,12 @@
-//! The log of schedd and shadow: events with what is theirs in any run.
+//! The log of schedd and shadow: events, reduced to the parts that are the same in each run.
 
 use std::collections::BTreeMap;
 
 use super::super::normalise;
 
-/// The events of a log by number and place among those of the number. What is measured (006, usage, tables) and the end of
-/// the output that 25.14 tries after an input that failed, for which there is not always time, are left out.
+/// Returns the events of a log by number and by index among those of the same number. Measured values (006,
+/// usage, tables) are omitted, and so is the end of the output transfer that 25.14 tries after a failed input
+/// transfer, because it does not always get that far.
 pub fn events(text: &str) -> BTreeMap<String, String> {
     let all: Vec<&str> = text.split("...\n").filter(|event| !event.trim().is_empty()).collect();
     let ran = all.iter().any(|event| event.starts_with("001 "));
@@ -28,7 +29,7 @@ pub fn events(text: &str) -> BTreeMap<String, String> {
     events
 }
 
-/// What an event with attributes tells of the moment, of the slot's share, and of what was measured.
+/// Attributes of an event that contain times, the slot's share, or measured values.
 const MEASURED: [&str; 16] = [
     "Cpus",
     "Disk",
@@ -48,12 +49,12 @@ const MEASURED: [&str; 16] = [
     "TimeSlotBusyUsage",
 ];
 
-/// The name of a row of the table of resources; its values are measured.
+/// The name of a row of the table of resources, whose values are measured.
 fn row(line: &str) -> Option<&str> {
     Some(line.strip_prefix("\t   ")?.split_once(" : ")?.0.trim_end())
 }
 
-/// Whether a line tells of something measured, or of the slot's share of the machine.
+/// Returns true if a line contains measured values, or the slot's share of the machine.
 fn is_measured(line: &str) -> bool {
     let rest = line.trim_start();
     let of_ad = |name: &str| rest.strip_prefix(name).is_some_and(|rest| rest.starts_with(" = "));
@@ -64,7 +65,7 @@ fn is_measured(line: &str) -> bool {
         || MEASURED.iter().any(|name| of_ad(name))
 }
 
-/// One line without names of slots and hosts, addresses and process ids.
+/// Returns a line without names of slots and hosts, addresses and process ids.
 pub fn line(text: &str) -> String {
     let mut words = Vec::new();
     for word in normalise::scratch(text).split(' ') {
@@ -91,7 +92,7 @@ pub fn line(text: &str) -> String {
             out += before;
             out += "HOST";
             let end = after.find([' ', '.']).unwrap_or(after.len());
-            // A host may have dots of its own; a sentence ends with a blank behind it.
+            // A host name may contain dots; a sentence ends with a dot and a blank.
             let end = after
                 .find(". ")
                 .or_else(|| after.find(' '))
@@ -101,7 +102,7 @@ pub fn line(text: &str) -> String {
         }
         line = out + rest;
     }
-    // Iwd has a name of its own here.
+    // Iwd has another name here.
     iwd(&line)
 }
 

@@ -1,8 +1,8 @@
-//! Replays the family of recordings in which `condor_starter` was run by hand, one small case after the other.
+//! Replays the recordings in which `condor_starter` was run directly, one small case after the other.
 //!
-//! Such a scenario has no daemons: `cases.jsonl` lists its cases, and `cases/NAME` holds what went in (job ad, lines of
-//! configuration, variables, umask, signals) and what came out (status, result ad, recorded calls, files, what is left
-//! in EXECUTE). Each case gets a LOCAL_DIR of its own here as it did there.
+//! Such a scenario has no daemons: `cases.jsonl` lists its cases, and `cases/NAME` contains the input (job
+//! ad, lines of configuration, variables, umask, signals) and the result (status, result ad, recorded calls,
+//! files, leftovers in EXECUTE). As in the recording, each case gets a separate LOCAL_DIR.
 
 mod asked;
 mod case;
@@ -28,10 +28,11 @@ use super::{ATTEMPTS, Options, Outcome, Result, play, processes, recorded};
 use case::{Case, Family};
 use layout::Fixture;
 
-/// Groups that track jobs are the machine's: which is free shows in a case, so only one at a time uses any.
+/// Groups that track jobs are shared by the whole machine, and the first free one shows in a case, so only
+/// one case at a time uses them.
 static TRACKING_GROUPS: Mutex<()> = Mutex::new(());
 
-/// Whether a directory holds such a scenario.
+/// Returns true if a directory contains such a scenario.
 pub fn is_family(directory: &Path) -> bool {
     let by_hand = directory.join("cases.jsonl").is_file() && !directory.join("timeline.txt").exists();
     by_hand || pool::is_one(directory)
@@ -46,7 +47,7 @@ fn read(directory: &Path) -> Result<Family> {
     if pool::is_one(directory) { pool::read(directory) } else { Family::read(directory) }
 }
 
-/// Replays its cases, some at a time, and fills in what came of them.
+/// Replays its cases, several in parallel, and stores the results.
 pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &mut Outcome) -> Result<()> {
     let family = read(directory)?;
     let accounts = Accounts::probe(&mut outcome.left_out);
@@ -73,7 +74,7 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
                     let mut played = 0;
                     let tracks = case.config.windows(12).any(|window| window == b"TRACKING_GID");
                     let _own_groups = tracks.then(|| TRACKING_GROUPS.lock());
-                    // A case is small: what differs by the moment is played again by itself.
+                    // Cases are small, so those that may differ because of timing are repeated separately.
                     while played < if once { 1 } else { ATTEMPTS } {
                         played += 1;
                         let mut findings = fresh();
@@ -136,7 +137,7 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
     Ok(())
 }
 
-/// Where a case ran, when that was to be kept.
+/// Directory of a case that is kept.
 struct Kept(String);
 
 /// Replays one case.
@@ -161,11 +162,11 @@ fn one(
             std::os::unix::fs::symlink(programs.join("htc-starter-run"), libexec.join("condor_pid_ns_init"))
         })
         .map_err(|error| format!("{}: {error}", starter.display()))?;
-    // For who asks it from outside of its namespace.
+    // For processes outside of its namespace.
     std::os::unix::fs::symlink(&options.programs, fixture.stage.top().join("programs.real"))
         .map_err(|error| format!("programs.real: {error}"))?;
     let program = if case.in_iwd { own } else { starter };
-    // The directories for temporary files were empty where the recordings were made, and jobs list them.
+    // The directories for temporary files were empty during the recording, and jobs list them.
     let mut command = Command::new(fixture.stage.apart());
     command.arg(fixture.stage.top()).args([accounts::HOST, case.umask.as_deref().unwrap_or("0022")]);
     command.args([&options.programs, &programs, &program]);
@@ -179,10 +180,10 @@ fn one(
     )?;
     let ended_by_itself = played.exit.starts_with("exited");
     if played.exit.starts_with("signalled") {
-        // What it left runs on to its end, and has to be seen as it is then.
+        // Processes that it left continue to their end; the result is checked after that.
         fixture.wait_for_orphans();
     }
-    // What was killed cannot clean up after itself, so that its job is ended here.
+    // A starter that was killed cannot clean up, so its job is ended here.
     let left = processes::end_leftovers(fixture.stage.top());
     if ended_by_itself && !left.is_empty() {
         findings.differ(&case.name, "left running", None, Some(left.join(", ")));

@@ -1,6 +1,8 @@
-//! Cases of whole pools, as the starter saw them: `jobs/NAME` holds the submit file, the ad at the end, calls and files.
+//! Cases of whole pools, from the starter's point of view: `jobs/NAME` contains the submit file, the final
+//! ad, calls and files.
 //!
-//! What the starter was given is that ad less what schedd, shadow and starter wrote later. The directory of the job is `iwd` here.
+//! The starter's input is that ad without the attributes that schedd, shadow and starter set later. The
+//! directory of the job is `iwd` here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +16,8 @@ use super::asked::{self, Asked};
 use super::case::{Case, Family, Known, Queue, collect};
 use super::{chirp, slot_ad};
 
-/// Written by schedd, shadow and starter after the job was submitted; `*` stands for any beginning or end.
+/// Attributes set by schedd, shadow and starter after the job was submitted; `*` stands for any beginning or
+/// end.
 const WRITTEN: &[&str] = &[
     // By the schedd and the negotiator.
     "EnteredCurrentStatus",
@@ -98,12 +101,12 @@ const WRITTEN: &[&str] = &[
     "NumCkpts*",
     "CheckpointNumber",
 ];
-/// What a shadow ends with, by the JobStatus that it leaves (`exit.h`).
+/// Exit status of a shadow, by the JobStatus that it leaves (`exit.h`).
 const STATUSES: [(&str, &str); 4] =
     [("4", "exited 100"), ("5", "exited 112"), ("3", "exited 113"), ("1", "exited 107")];
-/// The hold code of a job that a person held: the recorder's way of ending one that is started again for ever.
+/// The hold code of a job held by a person: the recorder held jobs that would be restarted forever.
 const BY_A_PERSON: &str = "1";
-/// What tells how the job ended.
+/// Attributes about the job's end.
 const TELLING: [&str; 8] = [
     "ExitCode",
     "ExitBySignal",
@@ -115,7 +118,7 @@ const TELLING: [&str; 8] = [
     "JobStatus",
 ];
 
-/// What condor_submit makes of every job and others write over.
+/// Attributes that condor_submit sets in every job and that others overwrite.
 pub const SUBMITTED: [(&str, &str); 20] = [
     ("CommittedSlotTime", "0"),
     ("CommittedSuspensionTime", "0"),
@@ -139,7 +142,7 @@ pub const SUBMITTED: [(&str, &str); 20] = [
     ("TotalSuspensions", "0"),
 ];
 
-/// Commands of submit files with the attributes that are not there without them.
+/// Submit commands, with the attributes that exist only with them.
 const GONE: &[(&str, &str)] = &[
     ("transfer_input_files", "TransferInput"),
     ("transfer_output_files", "TransferOutput"),
@@ -150,7 +153,7 @@ const GONE: &[(&str, &str)] = &[
     ("submit_event_user_notes", "SubmitEventUserNotes"),
 ];
 
-/// Whether a directory holds a recording of a pool.
+/// Returns true if a directory contains a recording of a pool.
 pub fn is_one(directory: &Path) -> bool {
     directory.join("jobs").is_dir() && !directory.join("timeline.txt").exists()
 }
@@ -174,7 +177,7 @@ pub fn read(directory: &Path) -> Result<Family> {
             let bytes = fs::read(place.join(file)).ok()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         };
-        // What condor_submit refused is no job.
+        // There is no job if condor_submit refused it.
         if text("submit.out").is_some_and(|said| said.contains("ERROR: ")) {
             continue;
         }
@@ -194,7 +197,8 @@ pub fn read(directory: &Path) -> Result<Family> {
         };
         let in_queue = Queue { known: told_now(known_end), perhaps: told_now(&perhaps) };
         if text("final.ad").is_none() {
-            // The difference has no lines that are gone: one of them is known by what stands for it.
+            // The difference does not list removed attributes: a removal is inferred from the attributes that
+            // replace it.
             let has = |name: &str, value: &str| difference.get(name).is_some_and(|it| it == value);
             let gone: &[&str] = match () {
                 () if difference.contains_key("JobStatus") => &TELLING,
@@ -202,14 +206,14 @@ pub fn read(directory: &Path) -> Result<Family> {
                 () => &[],
             };
             end.retain(|name, _| !gone.contains(&name.as_str()));
-            // What is gone of the first job's: of lists of files the submit file tells.
+            // Attributes removed from the first job's ad: lists of files are in the submit file.
             let submitted = text("submit").unwrap_or_default();
             for (command, name) in GONE {
                 if !submitted.contains(command) && !difference.contains_key(*name) {
                     end.remove(*name);
                 }
             }
-            // Old and new form of the words take each other's place.
+            // The old and new syntax of arguments and environment replace each other.
             for (one, other) in
                 [("Args", "Arguments"), ("Arguments", "Args"), ("Env", "Environment"), ("Environment", "Env")]
             {
@@ -217,7 +221,7 @@ pub fn read(directory: &Path) -> Result<Family> {
                     end.remove(other);
                 }
             }
-            // The last word about it counts.
+            // The last line about it is effective.
             let transfers =
                 submitted.lines().rev().find_map(|line| line.strip_prefix("transfer_executable = "));
             if transfers.is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
@@ -238,7 +242,7 @@ pub fn read(directory: &Path) -> Result<Family> {
             told.insert("JobStatus".to_owned(), json!("1"));
         }
         if vacated {
-            // How the first run ended is not told by what came of the second.
+            // The end of the first run cannot be inferred from the result of the second.
             told.retain(|name, _| name == "JobStatus");
             told.insert("JobStatus".to_owned(), json!("1"));
         }
@@ -252,7 +256,8 @@ pub fn read(directory: &Path) -> Result<Family> {
         }
         let value = json!({ "case": name, "calls": calls, "result": told });
         let mut case = Case::read(&place, &value, "", &mut known)?;
-        // Of one that was run again for ever, or whose first run alone is played, the end is another's.
+        // If the job was restarted forever, or only its first run is replayed, the final ad is that of
+        // another run.
         case.queue = (!by_a_person && !vacated && !in_queue.known.is_empty()).then_some(in_queue);
         for call in &mut case.calls {
             call.argv.iter_mut().for_each(here_text);
@@ -264,14 +269,14 @@ pub fn read(directory: &Path) -> Result<Family> {
             .iter()
             .filter(|(name, _)| !is_written(name))
             .map(|(name, value)| format!("{name} = {value}\n"))
-            // As it was when it was submitted.
+            // The values at submission.
             .chain(SUBMITTED.map(|(name, value)| format!("{name} = {value}\n")))
             .collect();
         case.run.stdin = here(ad.as_bytes());
         case.set_deferral_after("QDate");
         let known = STATUSES.iter().find(|(known, _)| *known == status);
         case.run.exit = known.map_or("exited 100", |(_, exit)| exit).to_owned();
-        // One that is done may have been run again before.
+        // A completed job may have been run several times.
         let begun =
             text("files/log").map_or(0, |log| log.lines().filter(|line| line.starts_with("001 ")).count());
         let runs = match status.as_str() {
@@ -310,12 +315,12 @@ pub fn read(directory: &Path) -> Result<Family> {
         case.files.iter_mut().for_each(|(_, content)| *content = chirp::out_of_file(here(content)));
         let all = case.files.len();
         let log = case.files.iter().find(|(path, _)| path == "iwd/log").map(|(_, log)| log.clone());
-        // What the form of a log is has recordings of its own.
+        // Formats of logs are tested by other recordings.
         let log = log.filter(|log| !log.starts_with(b"<"));
         let log = log.map(|log| log.replace("(by user alice)", "(by user root)"));
         case.log = log.map(|log| if by_a_person || vacated { first_run(&log) } else { log });
         case.files.retain(|(path, _)| path != "iwd/log" && !(vacated && path == "iwd/out"));
-        // The log is compared as such where its form is text.
+        // A log in text format is compared separately.
         case.without_counterpart = all - case.files.len() - usize::from(case.log.is_some());
         cases.push(case);
     }
@@ -327,7 +332,7 @@ pub fn read(directory: &Path) -> Result<Family> {
     })
 }
 
-/// After how many seconds a job of c39 has seen its signal: `got TERM at 4`.
+/// Seconds after which a job of c39 received its signal: `got TERM at 4`.
 fn seen_after(out: &str) -> Option<f64> {
     out.lines().find_map(|line| line.strip_prefix("got ")?.split_once(" at ")?.1.parse().ok())
 }
@@ -345,7 +350,7 @@ fn first_run(log: &[u8]) -> Vec<u8> {
     kept.into_bytes()
 }
 
-/// Recorded programs with their words: `rec/NN-NAME.argv.json`.
+/// Recorded programs with their arguments: `rec/NN-NAME.argv.json`.
 fn called(place: &Path) -> Vec<Value> {
     let entries = fs::read_dir(place.join("rec")).into_iter().flatten().flatten();
     let mut names: Vec<String> =
@@ -360,7 +365,7 @@ fn called(place: &Path) -> Vec<Value> {
     names.iter().filter_map(words).filter(|call| !asks(call)).collect()
 }
 
-/// Who asks is told by who it is.
+/// Replaces the requester, which depends on the account.
 fn by_root(text: &str) -> String {
     text.replace("(by user alice)", "(by user root)")
 }
@@ -370,7 +375,7 @@ fn attributes(text: &str) -> BTreeMap<String, String> {
     lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Whether somebody else than condor_submit writes it.
+/// Returns true if a program other than condor_submit sets the attribute.
 pub fn is_written(name: &str) -> bool {
     WRITTEN.iter().any(|pattern| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => name.ends_with(end),

@@ -1,19 +1,20 @@
-//! The ad of the slot that a job of a pool ran in: recorded by the job, or made of what the queue was told the job has.
+//! The ad of the slot in which a job of a pool ran: recorded by the job, or built from the attributes in the
+//! queue.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What the queue calls what a job was given of a resource.
+/// Prefix of the queue's attributes about resources given to the job.
 const GIVEN: &str = "Provisioned";
 
-/// What a slot says of the runtimes that its configuration names, as the doubles that stand for them answer.
+/// Attributes of a slot about the runtimes that its configuration names, as the fake runtimes report them.
 const RUNTIMES: [(&str, &str); 2] = [
     ("DOCKER = $(LOCAL_DIR)", "HasDocker = true\nDockerVersion = \"Docker version 26.1.4, build 5650f9b\"\n"),
     ("SINGULARITY = $(LOCAL_DIR)", "HasSingularity = true\nHasPidNamespaces = true\n"),
 ];
 
-/// The ad for the job in this directory, whose ad in the queue says this in the end.
+/// The slot ad for the job in this directory; `end` is its final ad in the queue.
 pub fn of(place: &Path, end: &BTreeMap<String, String>, config: &str) -> Option<Vec<u8>> {
     let recorded = std::fs::read_dir(place.join("rec")).into_iter().flatten().flatten();
     let machine =
@@ -47,7 +48,7 @@ fn made(end: &BTreeMap<String, String>, config: &str) -> Option<String> {
     }
     for (resource, amount) in &given {
         let _ = writeln!(ad, "{resource} = {amount}\nTotalSlot{resource} = {amount}");
-        // Of what nobody has named the single ones there is no list.
+        // There is no list of a resource whose items have no names.
         if !config.contains(&format!("MACHINE_RESOURCE_{resource}")) {
             continue;
         }
