@@ -61,7 +61,7 @@ pub(crate) fn parse_integer(text: &[u8], world: &dyn World) -> NumberResult<i64>
     parse_integer_in(text, &Context::new(world).my(&ClassAd::new()), world)
 }
 
-/// As [`parse_integer`], for an expression that is evaluated in a context of ads.
+/// As [`to_integer`], in a context of ads, and with the kind of error.
 pub fn parse_integer_in(text: &[u8], context: &Context<'_>, world: &dyn World) -> NumberResult<i64> {
     if let Some((value, end)) = integer_prefix(text)
         && trim(&text[end..]).is_empty()

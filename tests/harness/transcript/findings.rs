@@ -1,4 +1,4 @@
-//! What a comparison has found so far, and how one call is compared with another.
+//! Differences found by a comparison, and the comparison of two calls.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,16 +9,16 @@ use super::normalise;
 use super::outcome::Counts;
 use super::subject::Subject;
 
-/// One difference.
+/// A difference.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// Job and record it is about.
+    /// The job and the record.
     pub place: String,
-    /// What differs.
+    /// The part that differs.
     pub what: String,
-    /// As recorded; nothing when only ours has it.
+    /// The recorded value, or `None` if only ours exists.
     pub recorded: Option<String>,
-    /// As ours; nothing when only the recording has it.
+    /// Our value, or `None` if only the recorded one exists.
     pub ours: Option<String>,
 }
 
@@ -36,22 +36,21 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Collects what differs in one scenario.
+/// Collects the differences of one scenario.
 pub struct Findings<'a> {
     pub counts: Counts,
     pub differences: Vec<Difference>,
-    /// What may differ.
+    /// The allowed differences.
     pub exceptions: &'a Exceptions,
-    /// The recording, for exceptions that are only about some.
+    /// The recording, because some exceptions apply only to some recordings.
     pub subject: &'a Subject,
-    /// Whether the recorded accounts exist here.
+    /// True if the recorded accounts exist here.
     pub own_accounts: bool,
     /// Compare only calls of this type of hook.
     pub only: Option<&'a str>,
 }
 
 impl<'a> Findings<'a> {
-    /// Nothing found yet.
     pub fn new(
         exceptions: &'a Exceptions,
         subject: &'a Subject,
@@ -68,12 +67,12 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// One difference.
+    /// Adds a difference.
     pub fn differ(&mut self, place: &str, what: &str, recorded: Option<String>, ours: Option<String>) {
         self.differences.push(Difference { place: place.to_owned(), what: what.to_owned(), recorded, ours });
     }
 
-    /// Whether an exception of this scenario allows it.
+    /// Returns true if an exception of this scenario allows the difference.
     pub fn allowed(&self, case: &str, place: &str, name: &str, wanted: Allow) -> bool {
         self.exceptions.find((self.subject, case), place, name, wanted).is_some()
     }
@@ -90,7 +89,7 @@ impl<'a> Findings<'a> {
         self.maps(place, &format!("argv.{kind}"), &words(&recorded.argv), &words(&ours.argv));
         match (&recorded.stdin, &ours.stdin) {
             (Some(then), Some(now)) => self.input(place, &kind, then, now),
-            // Hooks that do not read have no record of it here.
+            // For hooks that do not read their input, no input is recorded here.
             (Some(then), None) => self.counts.values.skipped += attributes(then).len(),
             (None, _) => {}
         }
@@ -132,7 +131,7 @@ impl<'a> Findings<'a> {
         self.maps(place, &format!("fact.{kind}"), &then, &now);
     }
 
-    /// Standard input: one ad, or job ad, `-----` and slot ad.
+    /// Compares standard input: one ad, or job ad, `-----` and slot ad.
     fn input(&mut self, place: &str, kind: &str, recorded: &[u8], ours: &[u8]) {
         let (then, now) = (parts(recorded), parts(ours));
         if then.len() != now.len() {
@@ -163,7 +162,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Compares names with values; what the exceptions allow is no difference.
+    /// Compares names with values; differences allowed by the exceptions are not reported.
     pub fn maps(
         &mut self,
         place: &str,
@@ -194,13 +193,13 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// The ads of a standard input.
+/// The ads in a standard input.
 fn parts(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     text.split("-----\n").map(str::to_owned).collect()
 }
 
-/// Attributes of a long form, spelling kept; paths made comparable.
+/// The attributes of a long form, with their spelling; paths are made comparable.
 pub fn attributes(ad: &[u8]) -> BTreeMap<String, String> {
     let text = String::from_utf8_lossy(ad);
     let lines = text.lines().filter_map(|line| line.split_once('='));

@@ -1,7 +1,9 @@
-//! Jobs that a schedd handed out in a session: each is played by the starter with schedd and shadow in one.
+//! Jobs that a schedd sent to a startd in a session: each is run by a starter that also acts as schedd and
+//! shadow.
 //!
-//! The ad that the starter of such a job got is known from the first hook that it called; what schedd, shadow and starter had
-//! written into it by then is taken out, so that ours have it to write. A job that was started again is played once.
+//! The ad that the real starter received is known from the input of its first hook. The attributes that
+//! schedd, shadow and starter had set by then are removed, so that our programs set them. A job that was
+//! restarted is run only once.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,7 +12,8 @@ use super::alone::{log, pool};
 use super::calls::value;
 use super::scenario::{Case, Scenario};
 
-/// What stands in the ad of a running job and was not submitted, beside what the queue has of a job that is done.
+/// Attributes of a running job that were not submitted, in addition to those that the queue has of a
+/// completed job.
 const OF_A_RUN: [&str; 17] = [
     "CondorScratchDir",
     "CurrentHosts",
@@ -31,15 +34,15 @@ const OF_A_RUN: [&str; 17] = [
     "_condor_JOBINFO_MAXINTERVAL",
 ];
 
-/// How the starter ends by the last event of the job's log.
+/// Exit of the starter, by the last event of the job's log.
 const ENDS: [(&str, &str); 3] = [("005 ", "exited 100"), ("012 ", "exited 112"), ("004 ", "exited 107")];
 
-/// Whether jobs of the session came from a schedd.
+/// Returns true if jobs of the session came from a schedd.
 pub fn is_one(scenario: &Scenario) -> bool {
     scenario.actions.iter().any(|action| action.what.contains("condor_submit"))
 }
 
-/// Makes cases of such a session, one a job, and leaves away the calls of all runs but each job's first.
+/// Converts such a session to cases, one per job, and removes the calls of all runs except each job's first.
 pub fn read(scenario: &mut Scenario) {
     let (mut starters, mut jobs) = (HashSet::new(), HashSet::new());
     let mut cases = Vec::new();
@@ -92,7 +95,7 @@ fn case(scenario: &Scenario, job: String, start: f64, ad: &[u8]) -> Case {
 /// The ad as condor_submit made it.
 fn submitted(ad: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(ad).into_owned();
-    // The starter of a job whose files are transferred keeps these under other names.
+    // If a job's files are transferred, its starter keeps these values under other names.
     let before = |name: &str| {
         let kept = match name {
             "Iwd" => "OrigIwd",
@@ -111,7 +114,8 @@ fn submitted(ad: &[u8]) -> Vec<u8> {
     kept.chain(pool::SUBMITTED.map(|(name, value)| format!("{name} = {value}\n"))).collect::<String>().into()
 }
 
-/// What was asked of the job that began then, before the next one was submitted: words for `--ask` with the seconds since its start.
+/// Returns the commands sent to the job started at `start`, up to the next submission, as arguments of
+/// `--ask`, with the seconds since its start.
 fn asked(scenario: &Scenario, start: f64) -> Vec<(f64, String)> {
     let later = scenario.actions.iter().filter(|action| action.at > start);
     let mut of_job = later.take_while(|action| !action.what.starts_with("run condor_submit"));
@@ -122,7 +126,7 @@ fn asked(scenario: &Scenario, start: f64) -> Vec<(f64, String)> {
         _ => None,
     };
     let first = of_job.find_map(|action| Some((action.at - start, words(&action.what)?.to_owned())));
-    // A job that does not run long was idle, or held, by then.
+    // Other jobs were idle or held by then.
     let runs_long = |(at, _): &(f64, String)| {
         scenario
             .calls
@@ -132,7 +136,7 @@ fn asked(scenario: &Scenario, start: f64) -> Vec<(f64, String)> {
     first.into_iter().filter(runs_long).collect()
 }
 
-/// The events up to the end of the first run; of a job that was removed while it ran that it is gone, too.
+/// The events up to the end of the first run, including the removal of a job that was removed while it ran.
 fn first_run(log: &str, removed: bool) -> String {
     let mut kept = String::new();
     let mut ends: &[&str] = &[];
@@ -149,11 +153,11 @@ fn first_run(log: &str, removed: bool) -> String {
             _ => {}
         }
     }
-    // Who asks is told by who it is.
+    // The requester depends on the account.
     kept.replace("(by user condor)", "(by user root)")
 }
 
-/// The log of the case as it is now, without placeholders of a run.
+/// The events of the current log, without values that depend on the run.
 pub fn events(log: &str) -> std::collections::BTreeMap<String, String> {
     log::events(log)
 }

@@ -1,10 +1,12 @@
-//! Replays recorded sessions of the real daemons against `htc-slot-run` and `htc-starter-run`, and against the router.
+//! Replays recorded sessions of the real daemons with `htc-slot-run` and `htc-starter-run`, and with the
+//! router.
 //!
-//! A scenario directory holds a whole configuration, the behaviours of its hooks and jobs, and a record of every call
-//! the real daemons made (README.md beside the recordings describes the format). The harness lays the same files out
-//! in a fresh directory, lets our program run as long as the daemons ran, does to it what was done to them, records
-//! what its hooks got, and compares: argv, standard input attribute by attribute, environment, descriptors, identity,
-//! order, resulting ads, states of the slots. What must differ stands in `exceptions.toml`, each with its reason.
+//! A scenario directory contains a whole configuration, the behaviour of its hooks and jobs, and a record of
+//! every call that the real daemons made (README.md next to the recordings describes the format). The harness
+//! creates the same files in a new directory, runs our program as long as the daemons ran, sends it the same
+//! commands and signals, records the input of its hooks, and compares: argv, standard input by attribute,
+//! environment, descriptors, identity, order, resulting ads, and states of the slots. Allowed differences are
+//! listed in `exceptions.toml`, with reasons.
 
 mod accounts;
 mod alone;
@@ -39,27 +41,28 @@ use subject::Subject;
 
 pub use outcome::{Outcome, report};
 
-/// What the harness says instead of panicking: one sentence with the path it is about.
+/// Result whose error is one sentence that contains the path.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// How a replay is run.
+/// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Directory of the programs under test.
     pub programs: PathBuf,
-    /// How many scenarios run at once; they sleep most of the time.
+    /// Number of scenarios that run in parallel; they sleep most of the time.
     pub parallel: usize,
-    /// Keep the directories that scenarios ran in, and say where they are.
+    /// Keep the directories in which scenarios ran, and print their paths.
     pub keep: bool,
-    /// Whether more attempts than are written down are a difference.
+    /// True if more attempts than are listed are a difference.
     pub counts_attempts: bool,
     /// Compare only calls of this type of hook.
     pub only: Option<String>,
-    /// Replay only the cases whose names begin so, where a scenario is made of cases of the starter by hand.
+    /// Replay only cases whose names begin with this, in a scenario of cases of a starter that is run
+    /// directly.
     pub case: Option<String>,
 }
 
-/// Replays these scenario directories; outcomes come in the order of the directories.
+/// Replays these scenario directories; the outcomes are in the order of the directories.
 pub fn replay(scenarios: &[PathBuf], options: &Options) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());
@@ -82,12 +85,12 @@ pub fn replay(scenarios: &[PathBuf], options: &Options) -> Vec<Outcome> {
     done.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// A recording is one sample of many races: whether a fetch comes this second or the next depends on milliseconds. A
-/// replay that differs is repeated up to so many times, and counts as its best attempt.
+/// Maximum number of attempts. A recording is one sample of many races: milliseconds decide in which second a
+/// fetch occurs. A replay that differs is repeated, and its best attempt counts.
 const ATTEMPTS: usize = 4;
-/// A replay with more differences than this does not differ by a race.
+/// A replay with more differences than this does not differ because of a race.
 const RACES: usize = 60;
-/// Longer ones are not repeated.
+/// Recordings that take longer are not repeated.
 const SHORT: Duration = Duration::from_secs(90);
 
 fn replay_one(directory: &Path, options: &Options) -> Outcome {
@@ -143,7 +146,8 @@ fn fill(directory: &Path, options: &Options, number: usize, outcome: &mut Outcom
     Ok(())
 }
 
-/// Cases that a list names of a session, or of cases by hand, and that the recording does not have. Nothing is played.
+/// Finds listed cases of a session or a direct run of the starter that the recording does not have. Nothing
+/// is replayed.
 pub fn listed_in_vain(directory: &Path) -> Result<Vec<findings::Difference>> {
     if router::is_one(directory) || policy::is_one(directory) {
         return Ok(Vec::new());
@@ -161,7 +165,7 @@ pub fn listed_in_vain(directory: &Path) -> Result<Vec<findings::Difference>> {
     Ok([list.unknown(&subject, &known), exceptions.unknown(&subject, &known)].concat())
 }
 
-/// Plays a recording of slots and their starters.
+/// Replays a recording of slots and their starters.
 fn execution_point(
     directory: &Path,
     subject: &Subject,
@@ -193,8 +197,8 @@ fn execution_point(
     Ok(())
 }
 
-/// The command line `transcript [--programs DIR] [--parallel N] [--keep] [--only HOOK] [--case NAME] DIR...`: replays and reports.
-/// True when nothing differed.
+/// Executes the command line `transcript [--programs DIR] [--parallel N] [--keep] [--only HOOK] [--case NAME]
+/// DIR...`; returns true if there are no differences.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let mut options = Options {
         programs: PathBuf::new(),

@@ -1,6 +1,7 @@
-//! Makes what differs from run to run equal: pids in paths, blanks in lists.
+//! Normalizes values that differ from run to run: pids in paths, blanks in lists.
 
-/// `.../dir_123/scratch` becomes `.../dir_PID/scratch`, wherever it stands; so do the recordings' own placeholders.
+/// Replaces `.../dir_123/scratch` by `.../dir_PID/scratch` anywhere in a text, and likewise the recordings'
+/// own placeholders.
 pub fn scratch(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -17,7 +18,8 @@ pub fn scratch(text: &str) -> String {
     out + rest
 }
 
-/// A variable of an environment. Marks of the process family have pids in their names, as many as there are daemons above.
+/// Normalizes an environment variable. Markers of the process family have pids in their names, and there is
+/// one for each daemon in the hierarchy.
 pub fn variable(name: &str, value: &str) -> (String, String) {
     match name.strip_prefix("_CONDOR_ANCESTOR_") {
         Some(_) => ("_CONDOR_ANCESTOR_PID".to_owned(), "a mark".to_owned()),
@@ -25,7 +27,7 @@ pub fn variable(name: &str, value: &str) -> (String, String) {
     }
 }
 
-/// A word of a command line: the container's name and the environment in it hold the starter's process as well.
+/// Normalizes an argument: the container's name and its environment contain the starter's pid as well.
 pub fn word(text: &str) -> String {
     let plain = scratch(text);
     if plain.starts_with("CONDOR_STARTER_PID=") {
@@ -39,12 +41,12 @@ pub fn word(text: &str) -> String {
     }
 }
 
-/// A file that a job or a log wrote: times, addresses and process ids are placeholders.
+/// Normalizes a file that a job or a log wrote: times, addresses and process ids become placeholders.
 pub fn file(text: &str) -> String {
     const MARK: &str = "_CONDOR_ANCESTOR_";
     let mut out = String::with_capacity(text.len());
     for line in scratch(text).lines() {
-        // As many as there are daemons above.
+        // There is one for each daemon in the hierarchy.
         if line.starts_with(MARK) {
             out += if out.ends_with(MARK) { "" } else { MARK };
             continue;
@@ -56,7 +58,8 @@ pub fn file(text: &str) -> String {
     out
 }
 
-/// A line of `ls -l` without what depends on the file system and the length of paths: links, sizes, times.
+/// A line of `ls -l` without the parts that depend on the file system and the length of paths: links, sizes,
+/// times.
 fn listed(line: &str) -> Option<String> {
     if line.starts_with("total ") {
         return Some("total".to_owned());
@@ -74,7 +77,7 @@ fn listed(line: &str) -> Option<String> {
     Some(format!("{mode} {links} {user} {group} {}", name.join(" ")))
 }
 
-/// One line of it.
+/// Normalizes one line of such a file.
 fn words(line: &str) -> String {
     if let Some(list) = line.strip_prefix("Cpus_allowed_list:\t") {
         let all = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -83,11 +86,11 @@ fn words(line: &str) -> String {
             .find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"))
             .unwrap_or("0-3")
             .to_owned();
-        // The recordings were made on a machine of four.
+        // The recordings were made on a machine with four processors.
         return format!("Cpus_allowed_list: {}", if list == all || list == "0-3" { "all" } else { list });
     }
     if let Some(mounts) = line.strip_prefix("mounts: ") {
-        // Those of the machine come before those of the job.
+        // The machine's mounts come before those of the job.
         let of_job = |mount: &&str| mount.contains("@LOCAL_DIR@") || mount.contains("/dev/shm /dev/shm");
         return mounts
             .split(';')
@@ -135,7 +138,7 @@ fn words(line: &str) -> String {
     line.split(' ').map(plain).collect::<Vec<_>>().join(" ")
 }
 
-/// Without blanks: lists of numbers are written `[1, 2]` and `[1,2]`.
+/// Removes blanks: lists of numbers are written `[1, 2]` or `[1,2]`.
 pub fn list(text: &str) -> String {
     if text.starts_with('[') { text.replace(' ', "") } else { text.to_owned() }
 }

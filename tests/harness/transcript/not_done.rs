@@ -1,5 +1,6 @@
-//! The written list of recorded cases that our programs do not reproduce: those that need what they do not have yet, and those
-//! that nothing can reproduce. Each is played all the same, and one that does not differ any more has to leave the list.
+//! List of recorded cases that our programs do not reproduce: cases that need missing features, and cases
+//! that cannot be reproduced. Each is replayed all the same, and one that no longer differs must be removed
+//! from the list.
 
 use serde::Deserialize;
 
@@ -20,22 +21,22 @@ pub struct List {
     cannot: Vec<Entry>,
 }
 
-/// Cases of one recording that lack the same.
+/// Cases of one recording with the same reason.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// What is not done, or why it cannot be.
+    /// The missing feature, or the reason why the cases cannot be reproduced.
     #[serde(alias = "feature")]
     pub reason: String,
     /// Title of the recording.
     pub recording: String,
-    /// Names of its cases, or beginnings of names before a `*`; without them all of the recording.
+    /// Names of its cases, or prefixes of names followed by `*` [default: the whole recording].
     #[serde(default)]
     pub cases: Vec<String>,
 }
 
 impl Entry {
-    /// Whether it is about this case; one without cases is about all.
+    /// Returns true if the entry applies to this case; an entry without cases applies to all.
     pub fn is_about(&self, case: Option<&str>) -> bool {
         self.cases.is_empty() || case.is_some_and(|case| self.cases.iter().any(|listed| fits(listed, case)))
     }
@@ -52,19 +53,19 @@ impl List {
         self.not_done.iter().chain(&self.cannot)
     }
 
-    /// Entries about a recording.
+    /// Entries for a recording.
     pub fn of(&self, subject: &Subject) -> impl Iterator<Item = &Entry> {
         let title = subject.title().to_owned();
         self.entries().filter(move |entry| entry.recording == title)
     }
 
-    /// What is listed of a case of the recording.
+    /// The reason listed for a case of the recording.
     pub fn reason(&self, subject: &Subject, case: &str) -> Option<&str> {
         self.of(subject).find(|entry| entry.is_about(Some(case))).map(|entry| entry.reason.as_str())
     }
 
-    /// Settles a recording of an execution point: all of it where it is listed, or single jobs and runs of a starter, whose
-    /// differences are told below their names.
+    /// Removes listed differences of an execution point's recording: all of them if the recording is listed,
+    /// or those of single jobs and runs of a starter, whose places begin with their names.
     pub fn settle(&self, subject: &Subject, outcome: &mut Outcome) {
         for Entry { reason, cases, .. } in self.of(subject) {
             if cases.is_empty() {
@@ -93,12 +94,12 @@ impl List {
         outcome.not_done.push(NotDone { reason: reason.to_owned(), case: None });
     }
 
-    /// Whether cases of this recording are listed.
+    /// Returns true if cases of this recording are listed.
     pub fn names_cases(&self, subject: &Subject) -> bool {
         self.of(subject).any(|entry| !entry.cases.is_empty())
     }
 
-    /// Cases that are listed of a recording, and that it does not have; `known` are those it has.
+    /// Cases listed for a recording that it does not have; `known` are the cases it has.
     pub fn unknown(&self, subject: &Subject, known: &[&str]) -> Vec<Difference> {
         let listed = self.of(subject).flat_map(|entry| entry.cases.iter().map(move |case| (entry, case)));
         let missing = listed.filter(|(_, case)| !known.iter().any(|name| fits(case, name)));
@@ -113,7 +114,7 @@ impl List {
     }
 }
 
-/// Whether a listed name, or beginning of names before a `*`, is that of a case.
+/// Returns true if a listed name, or a prefix followed by `*`, matches a case.
 fn fits(listed: &str, case: &str) -> bool {
     match listed.strip_suffix('*') {
         Some(beginning) => case.starts_with(beginning),
@@ -121,14 +122,14 @@ fn fits(listed: &str, case: &str) -> bool {
     }
 }
 
-/// The job or the run of a starter that a difference is told of.
+/// The job or the run of a starter to which a difference belongs.
 fn case_of(difference: &Difference) -> String {
     let words: Vec<&str> = difference.place.split(' ').collect();
     let words = if words[0] == "job" { words.get(..2).unwrap_or(&words) } else { &words[..1] };
     words.join(" ")
 }
 
-/// A case that is listed although nothing of it differs.
+/// Reports a case that is listed although it has no differences.
 pub fn passes(place: &str, reason: &str) -> Difference {
     Difference {
         place: place.to_owned(),

@@ -1,4 +1,5 @@
-//! What came of replays: how much was compared, what differs, what could not be played; and the report of it.
+//! Outcomes of replays: the number of comparisons, the differences, the parts that could not be replayed; and
+//! their report.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,14 +9,14 @@ use std::time::Duration;
 
 use super::findings::Difference;
 
-/// Recorded things of one kind.
+/// Numbers of recorded items of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Held against ours: equal, or told as a difference.
+    /// Compared with ours: equal, or reported as a difference.
     pub compared: usize,
-    /// Another one here, which a written exception allows.
+    /// Different, but allowed by an exception.
     pub excused: usize,
-    /// Held against nothing: there is no counterpart that must be, or this machine cannot show it.
+    /// Not compared: there is no counterpart, or this machine cannot show it.
     pub skipped: usize,
 }
 
@@ -28,7 +29,7 @@ impl AddAssign for Tally {
 }
 
 impl Tally {
-    /// What was excused, in hundredths of what was held against ours.
+    /// Percentage of the compared items that were excused.
     pub fn excused_percent(&self) -> f64 {
         100.0 * self.excused as f64 / (self.compared + self.excused).max(1) as f64
     }
@@ -40,14 +41,14 @@ impl fmt::Display for Tally {
     }
 }
 
-/// How much of a recording was compared.
+/// Numbers of comparisons of a recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Calls of hooks and jobs.
     pub calls: Tally,
     /// Attributes, variables, facts and files.
     pub values: Tally,
-    /// States of slots, and sentences and writes of a router.
+    /// States of slots, and messages and updates of a router.
     pub states: Tally,
 }
 
@@ -60,12 +61,12 @@ impl AddAssign for Counts {
 }
 
 impl Counts {
-    /// Whether nothing at all was held against ours.
+    /// Returns true if nothing was compared.
     pub fn is_nothing(&self) -> bool {
         [self.calls, self.values, self.states].iter().all(|tally| tally.compared + tally.excused == 0)
     }
 
-    /// The same, as something that was not compared after all.
+    /// Returns the same items, counted as not compared.
     pub fn skipped(self) -> Self {
         let skip = |tally: Tally| Tally {
             skipped: tally.compared + tally.excused + tally.skipped,
@@ -75,54 +76,54 @@ impl Counts {
     }
 }
 
-/// A case of a recording that the written list names, for what our programs do not have yet.
+/// A listed case that needs a feature our programs do not have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NotDone {
-    /// What they lack, or why nothing can reproduce it.
+    /// The missing feature, or the reason why it cannot be reproduced.
     pub reason: String,
-    /// The case; nothing for a recording that is one case.
+    /// The case, or `None` for a recording that is one case.
     pub case: Option<String>,
 }
 
-/// What came of one scenario.
+/// Outcome of one scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Name of its directory, for messages only.
     pub name: String,
-    /// How much was compared.
+    /// Numbers of comparisons.
     pub counts: Counts,
-    /// Every difference that no exception covers.
+    /// All differences that no exception covers.
     pub differences: Vec<Difference>,
-    /// Cases that were found as the list of what is not done has them.
+    /// Cases that differ and are listed as not done.
     pub not_done: Vec<NotDone>,
-    /// Assertions that could not be made here, and why.
+    /// Checks that were not possible here, with reasons.
     pub left_out: Vec<String>,
-    /// Why the scenario could not be played at all: a failure.
+    /// The reason why the scenario could not be replayed: a failure.
     pub fault: Option<String>,
-    /// Why nothing of it can be shown on this machine, by this user: no failure, but told.
+    /// The reason why it cannot be replayed on this machine by this user: not a failure, but reported.
     pub not_here: Option<String>,
-    /// How long it ran.
+    /// Duration of the run.
     pub took: Duration,
-    /// How often it was played.
+    /// Number of attempts.
     pub attempts: usize,
-    /// Where it ran, when that was kept.
+    /// Directory of the run, if it is kept.
     pub kept: Option<PathBuf>,
 }
 
-/// How a scenario stands, in the word that its line has.
+/// Status of a scenario, printed as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Compared, and nothing differs.
+    /// Compared, without differences.
     Ok,
-    /// Something differs.
+    /// Some differences.
     Differs,
-    /// It could not be played.
+    /// It could not be replayed.
     Failed,
     /// All of it is listed as not done.
     NotDone,
-    /// This machine or user cannot play it.
+    /// This machine or user cannot replay it.
     NotHere,
-    /// It was played, and nothing was held against anything.
+    /// It was replayed, but nothing was compared.
     Nothing,
 }
 
@@ -138,19 +139,19 @@ impl Standing {
         }
     }
 
-    /// Whether all is as it must be.
+    /// Returns true if the status is not a failure.
     pub fn is_good(self) -> bool {
         matches!(self, Standing::Ok | Standing::NotDone | Standing::NotHere)
     }
 }
 
 impl Outcome {
-    /// Nothing found yet in the scenario of this name.
+    /// Creates an empty outcome for the scenario of this name.
     pub fn of(name: String) -> Self {
         Outcome { name, attempts: 1, ..Outcome::default() }
     }
 
-    /// How it stands.
+    /// Returns the status.
     pub fn standing(&self) -> Standing {
         match (&self.fault, self.differences.is_empty()) {
             (Some(_), _) => Standing::Failed,
@@ -185,14 +186,15 @@ impl Outcome {
     }
 }
 
-/// All that was compared.
+/// The sum of all numbers.
 pub fn total(outcomes: &[Outcome]) -> Counts {
     let mut counts = Counts::default();
     outcomes.iter().for_each(|outcome| counts += outcome.counts);
     counts
 }
 
-/// Prints what came of the scenarios; true when each was played, compared and found equal, or is listed as not done.
+/// Prints the outcomes of the scenarios; returns true if each was replayed, compared and found equal, or is
+/// listed as not done.
 pub fn report(outcomes: &[Outcome]) -> bool {
     for outcome in outcomes {
         if let Some(kept) = &outcome.kept {
@@ -219,7 +221,7 @@ pub fn report(outcomes: &[Outcome]) -> bool {
     outcomes.iter().all(|outcome| outcome.standing().is_good()) && !total(outcomes).is_nothing()
 }
 
-/// The sum of all, in one line.
+/// The totals, in one line.
 fn last_line(outcomes: &[Outcome]) -> String {
     let count = |wanted: Standing| outcomes.iter().filter(|outcome| outcome.standing() == wanted).count();
     let total = total(outcomes);

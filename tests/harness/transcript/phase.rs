@@ -1,14 +1,15 @@
-//! The fraction of a second that the clock showed at the start of a recording. Whole seconds decide when a slot fetches, so
-//! a replay begins in the same phase.
+//! The fraction of a second on the clock at the start of a recording. Whole seconds determine when a slot
+//! fetches, so a replay begins at the same fraction.
 
 use std::collections::HashMap;
 
 use super::calls::{self, Call};
 use super::scenario::{Scenario, text};
 
-/// The phase for one attempt, counted from 1. The daemons' timers slip by some hundredths of a second each time and ours
-/// do not, so that no phase fits a whole recording: the first attempt begins in the phase of the first second, the
-/// second one in that of the middle, the third in the one that the ads speak for, the fourth as the first.
+/// The fraction for one attempt, counted from 1. The daemons' timers drift by some hundredths of a second
+/// each time and ours do not, so no fraction fits a whole recording: the first attempt begins at that of the
+/// first second, the second attempt at that of the middle, the third at the estimate from the ads, and the
+/// fourth like the first.
 pub fn of_attempt(scenario: &Scenario, attempt: usize) -> Option<f64> {
     let logged = logged(scenario);
     match attempt {
@@ -18,7 +19,8 @@ pub fn of_attempt(scenario: &Scenario, attempt: usize) -> Option<f64> {
     }
 }
 
-/// From the first change of state, which the log stamps `11/20/26 23:34:09.440` and the timeline `+1.304`.
+/// The fraction at the first change of state, which has the time `11/20/26 23:34:09.440` in the log and
+/// `+1.304` in the timeline.
 fn logged(scenario: &Scenario) -> Option<f64> {
     let log = text(&scenario.directory.join("StartLog.extract")).ok()?;
     let line = log.lines().find(|line| line.contains("Changing state"))?;
@@ -27,13 +29,14 @@ fn logged(scenario: &Scenario) -> Option<f64> {
     Some((fraction - scenario.begun()).rem_euclid(1.0))
 }
 
-/// How far the fetch timer had slipped on average over the recording, in seconds.
+/// Average drift of the fetch timer over the recording, in seconds.
 fn slip(scenario: &Scenario) -> f64 {
     let mut before: HashMap<Option<String>, f64> = HashMap::new();
     let (mut slipped, mut sum, mut count) = (0.0, 0.0, 0.0);
     for call in scenario.calls.iter().filter(|call| call.kind() == "FETCH_WORK") {
         if let Some(last) = before.insert(call.slot(), call.start) {
-            // A fetch that an event caused, not the timer, is no whole number of seconds after the last.
+            // A fetch that was caused by an event instead of the timer is not a whole number of seconds after
+            // the last one.
             let more = (call.start - last).rem_euclid(1.0);
             if more < 0.1 {
                 slipped += more;
@@ -45,11 +48,12 @@ fn slip(scenario: &Scenario) -> f64 {
     if count > 0.0 { sum / count } else { 0.0 }
 }
 
-/// From the seconds that each FETCH_WORK tells of itself and of the one before: the middle of what they allow.
+/// Estimates the fraction from the times in the ads of each FETCH_WORK: the middle of the possible range.
 fn estimated(scenario: &Scenario) -> Option<f64> {
     let (mut low, mut high) = (f64::MIN, f64::MAX);
     let mut within = |second: f64, at: f64| {
-        // The recorder notes start and end of a hook some milliseconds after resp. before the daemon does.
+        // The recorder notes the start of a hook some milliseconds after the daemon, and its end some
+        // milliseconds before the daemon.
         let (first, last) = (second - at - 0.004, second + 1.0 - at + 0.012);
         if first < high && last > low {
             (low, high) = (low.max(first), high.min(last));
@@ -63,7 +67,7 @@ fn estimated(scenario: &Scenario) -> Option<f64> {
         let Some(made) = seconds(call, "LastHeardFrom") else { continue };
         within(made, call.start);
         let last = before.insert(call.slot(), call);
-        // The last fetch that the ad speaks of is the last that was recorded, unless that was dropped.
+        // The last fetch in the ad is the last recorded one, unless a record was dropped.
         if let Some((last, end)) = last.and_then(|last| Some((last, last.end?)))
             && seconds(call, "LastFetchWorkSpawned") == seconds(last, "LastHeardFrom")
             && let Some(completed) = seconds(call, "LastFetchWorkCompleted")

@@ -1,4 +1,4 @@
-//! Runs our program as long as the daemons ran, and does to it what was done to them.
+//! Runs our program as long as the daemons ran, and sends it the same commands and signals.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,38 +16,38 @@ use super::processes;
 use super::scenario::{Case, Scenario};
 use super::stage::Stage;
 
-/// What a run left besides the records of calls.
+/// Results of a run, except the records of calls.
 #[derive(Debug, Default)]
 pub struct Played {
-    /// How the slot runner ended, and its stderr.
+    /// Exit of the slot runner, and its stderr.
     pub exit: String,
     pub stderr: String,
     /// Events of the slot runner, one JSON object each.
     pub events: Vec<serde_json::Value>,
-    /// What came of each case of the starter.
+    /// Results of the starter's cases.
     pub cases: Vec<PlayedCase>,
-    /// What is left in EXECUTE.
+    /// Leftovers in EXECUTE.
     pub left: Vec<String>,
-    /// What still ran in the end, though no program of ours had been killed.
+    /// Processes that were still running in the end, although none of our programs was killed.
     pub left_running: Vec<String>,
-    /// Things done to the daemons that could not be done here.
+    /// Recorded actions that are not possible here.
     pub not_done: Vec<String>,
 }
 
-/// One run of the starter by hand.
+/// Result of one direct run of the starter.
 #[derive(Debug)]
 pub struct PlayedCase {
     pub name: String,
-    /// When it began, in seconds since the epoch, as the records of calls have it.
+    /// Start time in seconds since the epoch, as in the records of calls.
     pub start: f64,
     pub stdout: Vec<u8>,
     pub stderr: String,
     pub exit: String,
-    /// The log of a job that a schedd handed out.
+    /// The log of a job that a schedd sent.
     pub log: String,
 }
 
-/// Plays the scenario.
+/// Replays the scenario.
 pub fn play(
     scenario: &Scenario,
     stage: &Stage,
@@ -93,7 +93,7 @@ fn slot_runner(
     let program = programs.join("htc-slot-run");
     let events = stage.records().join("events.jsonl");
     let errors = stage.top().join("stderr");
-    // Nobody else may write where the socket lies.
+    // No other account may write to the directory of the socket.
     let private = tempfile::tempdir().map_err(|error| error.to_string())?;
     let socket = private.path().join("control");
     wait_for_phase(scenario, stage, phase)?;
@@ -143,13 +143,13 @@ fn append(path: &Path, lines: &[u8]) -> Result<()> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Waits until the clock shows the fraction of a second that it showed when the execution point of the recording began.
-/// Tells our recorder when by that clock the recorded calls ended.
+/// Waits until the clock shows the same fraction of a second as when the execution point of the recording
+/// began, and writes for our recorder when, by that clock, the recorded calls ended.
 fn wait_for_phase(scenario: &Scenario, stage: &Stage, phase: Option<f64>) -> Result<()> {
     let Some(phase) = phase else { return Ok(()) };
     let wanted = (phase + scenario.begun()).rem_euclid(1.0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-    // A process needs some milliseconds to begin.
+    // A process needs some milliseconds to start.
     let wait = (wanted - now - 0.015).rem_euclid(1.0);
     let begun = now + wait + 0.015 - scenario.begun();
     let waited_for = |call: &&Call| matches!(call.kind().as_str(), "FETCH_WORK" | "PREPARE_JOB" | "JOB_EXIT");
@@ -164,7 +164,7 @@ fn wait_for_phase(scenario: &Scenario, stage: &Stage, phase: Option<f64>) -> Res
     Ok(())
 }
 
-/// What one of HTCondor's tools asks of the execution point, in the words of our own program.
+/// Converts a call of an HTCondor tool to arguments of our program.
 fn request(words: &[&str]) -> Option<Vec<String>> {
     let has = |word: &str| words.contains(&word);
     let mut request: Vec<&str> = match *words.first()? {
@@ -181,7 +181,7 @@ fn request(words: &[&str]) -> Option<Vec<String>> {
     Some(request.into_iter().map(str::to_owned).collect())
 }
 
-/// Does one thing; true when it ends the program.
+/// Performs one action; returns true if it ends the program.
 fn perform(what: &str, child: &Child, (program, socket): (&Path, &Path), played: &mut Played) -> bool {
     if what.starts_with("stop: SIGTERM") {
         signal(child, Signal::SIGTERM);
@@ -201,7 +201,7 @@ fn perform(what: &str, child: &Child, (program, socket): (&Path, &Path), played:
     let Some(tool) = what.strip_prefix("run ") else { return false };
     let words: Vec<&str> = tool.split(' ').collect();
     match words.first().copied() {
-        // What the master does to the startd when these tools ask it.
+        // The signals that the master sends to the startd for these tools.
         Some("condor_off") if words.contains(&"-fast") => signal(child, Signal::SIGQUIT),
         Some("condor_off") => signal(child, Signal::SIGTERM),
         Some("condor_reconfig") => signal(child, Signal::SIGHUP),
@@ -223,11 +223,12 @@ fn perform(what: &str, child: &Child, (program, socket): (&Path, &Path), played:
 }
 
 fn signal(child: &Child, signal: Signal) {
-    // Where accounts are our own, `unshare` and `sh` have become the program by exec: the pid is its own.
+    // With separate accounts, `unshare` and `sh` have replaced themselves by the program with exec, so the
+    // pid is that of the program.
     let _ = kill(Pid::from_raw(child.id() as i32), signal);
 }
 
-/// Of a script the program is the second word.
+/// Returns the descendants that run a program; for a script, the program is the second argument.
 fn descendants(root: u32, program: &str) -> Vec<i32> {
     let mut parents: Vec<(i32, i32, bool)> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -250,7 +251,7 @@ fn descendants(root: u32, program: &str) -> Vec<i32> {
     found
 }
 
-/// Waits until the time is reached; false when the program ended before.
+/// Waits until the time is reached; returns false if the program ends before.
 fn wait_until(child: &mut Child, due: Instant) -> Result<bool> {
     loop {
         if child.try_wait().map_err(|error| format!("waiting: {error}"))?.is_some() {
@@ -264,10 +265,10 @@ fn wait_until(child: &mut Child, due: Instant) -> Result<bool> {
     }
 }
 
-/// How long a program that should run may be in coming.
+/// Maximum time to wait for the start of a program.
 const LATE: Duration = Duration::from_secs(15);
 
-/// Returns how many programs of a name have begun in a stage.
+/// Returns the number of programs with a name that have started in a stage.
 fn count_begun(stage: &Stage, name: &str) -> usize {
     let called = format!("-{name}-");
     let records = fs::read_dir(stage.records()).into_iter().flatten().flatten();
@@ -277,7 +278,8 @@ fn count_begun(stage: &Stage, name: &str) -> usize {
     records.filter(has_begun).count()
 }
 
-/// Waits until more than `before` programs of this name have begun, unless the child ends or it is too late.
+/// Waits until more than `before` programs with this name have started, the child ends, or the time limit is
+/// reached.
 fn wait_for_program(child: &mut Child, stage: &Stage, name: &str, before: usize) -> Result<()> {
     let end = Instant::now() + LATE;
     while count_begun(stage, name) <= before && Instant::now() < end {
@@ -288,7 +290,7 @@ fn wait_for_program(child: &mut Child, stage: &Stage, name: &str, before: usize)
     Ok(())
 }
 
-/// Waits for the end, at most so long; then kills.
+/// Waits for the end of the child up to a limit, and then kills it.
 fn wait(mut child: Child, limit: Duration) -> Result<String> {
     if wait_until(&mut child, Instant::now() + limit)? {
         signal(&child, Signal::SIGKILL);
@@ -308,8 +310,8 @@ fn ended(status: std::process::ExitStatus) -> String {
     }
 }
 
-/// An ad of a recording whose DeferralTime is to lie as far ahead of now as it lay then: the recordings have it 3 s
-/// ahead, or long past.
+/// Returns an ad whose DeferralTime has the same distance from the current time as in the recording: 3 s in
+/// the future, or long past.
 fn shifted(ad: &[u8], epoch: f64) -> Vec<u8> {
     const AHEAD: f64 = 3.0;
     let mut out = Vec::with_capacity(ad.len());
@@ -356,7 +358,8 @@ fn starter(
     Ok(())
 }
 
-/// Our starter under the daemon's name: so called it reads the daemon's command line and ends with its statuses.
+/// Our starter under the daemon's name: then it accepts the daemon's command line and returns its exit
+/// statuses.
 pub fn starter_program(stage: &Stage, programs: &Path) -> Result<PathBuf> {
     let program = stage.release.join("sbin/condor_starter");
     if !program.is_symlink() {
@@ -367,7 +370,8 @@ pub fn starter_program(stage: &Stage, programs: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Runs a starter by hand, with what the case gives it, in a directory; its standard files lie in another.
+/// Runs a starter directly with the input of the case in a directory; its standard files are in another
+/// directory.
 pub fn run_case(
     mut command: Command,
     stage: &Stage,
@@ -389,12 +393,12 @@ pub fn run_case(
         let private = stage.local.join("control");
         super::stage::make(&private)?;
         super::stage::mode(&private, 0o700)?;
-        // Jobs tell whole seconds between their start and what they get.
+        // Jobs print whole seconds between their start and their signals.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         std::thread::sleep(Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into()));
     }
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-    // A file, as the recordings had it: a job may be given it.
+    // A file, as in the recordings, because a job may receive it.
     let input = files.join("stdin");
     fs::write(&input, stage.fill_in(&case.stdin)).map_err(|error| format!("{}: {error}", input.display()))?;
     let open = |path: &Path| File::open(path).map_err(|error| format!("{}: {error}", path.display()));
@@ -440,7 +444,7 @@ pub fn run_case(
     })
 }
 
-/// A signal sent this soon came while the starter began, in seconds.
+/// Signals sent before this time arrived while the starter was starting, in seconds.
 const AT_START: f64 = 0.1;
 
 /// Waits until the starter handles this signal and has started its first process, as the recorded one had.
@@ -463,7 +467,7 @@ fn wait_for_handler(child: &mut Child, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Asks the starter that listens at control/socket, through the program that it is itself.
+/// Sends a command to the starter that listens at control/socket, with the starter program itself.
 fn ask(stage: &Stage, words: &str) -> Result<()> {
     let control = stage.local.join("control/socket");
     let program = stage.top().join("programs.real/htc-starter-run");
@@ -479,7 +483,7 @@ fn ask(stage: &Stage, words: &str) -> Result<()> {
     status.map(drop).map_err(|error| format!("{words}: {error}"))
 }
 
-/// How long a starter may run: one that its recorder killed is killed as well.
+/// Time limit of a starter: one that was killed by its recorder is killed as well.
 fn patience(exit: &str) -> Duration {
     let seconds =
         exit.strip_prefix("still running after ").and_then(|rest| rest.split(' ').next()?.parse().ok());

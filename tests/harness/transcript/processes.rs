@@ -1,4 +1,4 @@
-//! Processes that live in the directory of a replay: what a run leaves behind is found, told and ended.
+//! Processes in the directory of a replay: leftovers of a run are found, reported and killed.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// How long what was killed may take to be gone.
+/// Maximum time until a killed process is gone.
 const PATIENCE: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The processes that run a program of the directory or are in it.
+/// The processes that run a program of the directory or have it as their working directory.
 fn inside(directory: &Path) -> Vec<(Pid, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -29,7 +29,8 @@ fn inside(directory: &Path) -> Vec<(Pid, String)> {
     found
 }
 
-/// Waits until nothing runs in the directory any more, at most so long; gives the words of what still does.
+/// Waits until no process runs in the directory, up to a limit; returns the command lines of those that
+/// remain.
 pub fn wait_for_none(directory: &Path, limit: Duration) -> Vec<String> {
     let until = Instant::now() + limit;
     loop {
@@ -41,14 +42,15 @@ pub fn wait_for_none(directory: &Path, limit: Duration) -> Vec<String> {
     }
 }
 
-/// Ends what a program has left running, and gives its words: nothing may be left. What is on its way out is no leftover.
+/// Kills the processes that a program has left, and returns their command lines, which should be none.
+/// Processes that are about to end do not count.
 pub fn end_leftovers(directory: &Path) -> Vec<String> {
     let left = wait_for_none(directory, PATIENCE);
     end_all(directory);
     left
 }
 
-/// Kills everything there, stopped processes too.
+/// Kills all processes there, including stopped ones.
 pub fn end_all(directory: &Path) {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -1,5 +1,5 @@
-//! Values that are another one on every machine and at every time, and how they are compared all the same: times by their distance
-//! from the ad's own clock, measurements by their kind.
+//! Values that differ on every machine and at any time, and their comparison: times by their distance from
+//! the ad's own clock, measured values by type.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use serde::Deserialize;
 
 use super::exceptions::{is_at, matches};
 
-/// How far a time may lie from the recorded one, in seconds: a replay begins sooner than daemons do.
+/// Maximum difference of a time from the recorded one, in seconds: a replay begins sooner than daemons do.
 const SLACK: i64 = 20;
-/// What tells the time of an ad.
+/// Attributes that contain the time of an ad.
 const CLOCKS: [&str; 3] = ["MyCurrentTime", "LastHeardFrom", "EnteredCurrentStatus"];
 
-/// How some values are compared.
+/// Comparison of some values.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
-    /// Places, as of an exception.
+    /// Places, as in an exception.
     places: Vec<String>,
     /// Names, with `*` as wildcard at either end.
     names: Vec<String>,
-    /// What must agree.
+    /// The aspect that must agree.
     by: By,
 }
 
-/// What must agree of two values.
+/// Aspect of two values that must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum By {
-    /// The distance from the clock of the ad that they stand in.
+    /// Distance from the clock of their ad.
     Time,
-    /// Whether they are integers, reals, truth values or texts.
+    /// Type: integer, real, boolean or string.
     Kind,
     /// The names of a list, in any order.
     List,
@@ -40,7 +40,7 @@ enum By {
 type Values = BTreeMap<String, String>;
 
 impl Reading {
-    /// Whether it is about this, and both values agree as far as they can.
+    /// Returns true if it applies to this value, and both values agree as far as possible.
     pub fn agrees(&self, (place, name): (&str, &str), recorded: &Values, ours: &Values) -> bool {
         let about = is_at(&self.places, place) && self.names.iter().any(|pattern| matches(pattern, name));
         let (Some(then), Some(now)) = (recorded.get(name), ours.get(name)) else { return false };
@@ -51,7 +51,7 @@ impl Reading {
                 By::List => names(then) == names(now),
                 By::Time => match (since(then, recorded), since(now, ours)) {
                     (Some(then), Some(now)) => (then - now).abs() <= SLACK,
-                    // An ad without a clock: both are times, or none.
+                    // For an ad without a clock, both must be times or neither.
                     (None, None) => then.len() == now.len(),
                     _ => false,
                 },
@@ -70,7 +70,7 @@ fn names(value: &str) -> Vec<&str> {
     names
 }
 
-/// What a value is.
+/// Type of a value.
 pub fn kind(value: &str) -> &'static str {
     match value {
         "true" | "false" => "truth value",

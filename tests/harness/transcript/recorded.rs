@@ -1,4 +1,4 @@
-//! Reads what our own recorder wrote, in the words of the recordings.
+//! Reads the records of our own recorder, in the format of the recordings.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,8 @@ pub fn read(stage: &Stage) -> Result<Vec<Call>> {
     let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
-    // A record without `ready` is of a call that was killed while the recorder still wrote: it tells nothing for sure.
+    // A record without `ready` belongs to a call that was killed while the recorder was writing, so it is not
+    // reliable.
     names.retain(|name| records.join(name).join("ready").exists());
     Ok(names.iter().filter_map(|name| call(stage, &records.join(name), name)).collect())
 }
@@ -59,7 +60,7 @@ fn meta(facts: &str, status: &str, limits: &str) -> (i64, Meta) {
     let mut next = || lines.next().unwrap_or_default();
     meta.insert("umask".to_owned(), next().to_owned());
     let stat = next();
-    // As in /proc/self/stat: after the name in brackets come state, parent, process group and session.
+    // As in /proc/self/stat: the name in parentheses is followed by state, parent, process group and session.
     let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
     let number = |index: usize| fields.get(index).and_then(|field| field.parse::<i64>().ok()).unwrap_or(0);
     let pid: i64 = stat.split(' ').next().and_then(|field| field.parse().ok()).unwrap_or(0);
@@ -98,15 +99,16 @@ fn meta(facts: &str, status: &str, limits: &str) -> (i64, Meta) {
     (ppid, meta)
 }
 
-/// A mask as /proc gives it, without leading zeros, as the recordings have it; without the two signals that the C library
-/// keeps for itself and ignores in whatever `posix_spawn` makes, as the harness is made by some.
+/// A signal mask from /proc without leading zeros, as in the recordings, and without the two signals that the
+/// C library reserves and that are ignored in every child of `posix_spawn`, which some callers of the harness
+/// use.
 fn signals(mask: &str) -> String {
     let all = u64::from_str_radix(mask, 16).unwrap_or(0);
     let blocked = all >> 33 != 0;
     format!("{:x}", if blocked { all } else { all & !(0b11 << 31) })
 }
 
-/// `TARGET flags: 0100002` in the recordings' words.
+/// Converts `TARGET flags: 0100002` to the format of the recordings.
 fn descriptor(line: &str) -> String {
     let Some((target, flags)) = line.rsplit_once(" flags:") else { return line.to_owned() };
     let flags = u32::from_str_radix(flags.trim(), 8).unwrap_or(0);

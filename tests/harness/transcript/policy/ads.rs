@@ -1,4 +1,4 @@
-//! Holds the ads that slots send here against those that the recorded collector had of them, attribute by attribute.
+//! Compares the ads that slots send with those of the recorded collector, attribute by attribute.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,19 +17,19 @@ use super::compare::tick;
 use super::player::{Played, Sent};
 use super::recording::Recording;
 
-/// Attributes as they stand in an ad.
+/// Attributes as they are in an ad.
 pub type Attributes = BTreeMap<String, String>;
 
-/// What a machine that no daemon runs on and nobody listens to cannot say, and what is measured on it: nothing here corresponds
-/// to it. `*` stands for any beginning or end.
+/// Attributes without a counterpart here: those that need daemons or a network, and measured values. `*`
+/// stands for any beginning or end.
 const WITHOUT_COUNTERPART: &[&str] = &[
-    // Put there by the collector, or about the connection to it.
+    // Added by the collector, or about the connection to it.
     "Authenticat*",
     "Updates*",
     "UpdateSequenceNumber",
     "LastHeardFrom",
     "DaemonLastReconfigTime",
-    // Command sockets, network adapters, sleeping.
+    // Command sockets, network adapters, sleep states.
     "MyAddress",
     "AddressV1",
     "StartdIpAddr",
@@ -37,11 +37,11 @@ const WITHOUT_COUNTERPART: &[&str] = &[
     "WakeOnLan*",
     "PublicClaimId",
     "ChildPublicClaimId",
-    // The daemon watching itself.
+    // The daemon's measurements of itself.
     "MonitorSelf*",
     "DaemonCoreDutyCycle",
     "RecentDaemonCoreDutyCycle",
-    // The machine: processor, system, load, and processes on it.
+    // The machine: processor, system, load, and its processes.
     "CpuFamily",
     "CpuModelNumber",
     "CpuCacheSize",
@@ -74,13 +74,13 @@ const WITHOUT_COUNTERPART: &[&str] = &[
     "CPUsUsage",
     "JobPid",
     "ExecutableSize",
-    // Whether the negotiator gave the slot, or the schedd knew it from an earlier claim.
+    // Depends on whether the negotiator matched the slot, or the schedd knew it from an earlier claim.
     "RemoteNegotiatingGroup",
     "RemoteAutoregroup",
-    // When the cron job ran last that prints what the harness wrote: it runs every second.
+    // Time of the last run of the harness's cron job, which runs every second.
     "LastUpdate",
 ];
-/// Times and sums of seconds: they may be off by as much as a change may come later.
+/// Times and sums of seconds: they may differ by as much as a change may be late.
 const TIMES: &[&str] = &[
     "EnteredCurrent*",
     "JobStart",
@@ -105,15 +105,15 @@ const TIMES: &[&str] = &[
     "*Time",
 ];
 const MINUTES_OF_DAY: i64 = 24 * 60;
-/// How old the ad is that the collector has, in seconds.
+/// Age of an ad in the collector, in seconds.
 const AGE: i64 = 3;
 
-/// Ads of one answer of condor_status, by the slots' id strings.
+/// Ads in one output of condor_status, by the slots' ids.
 pub fn read(directory: &Path, name: &str) -> Result<BTreeMap<String, Attributes>> {
     Ok(parse(&text(directory, name)?))
 }
 
-/// The ads of a text, by the slots' id strings.
+/// The ads in a text, by the slots' ids.
 pub fn parse(text: &str) -> BTreeMap<String, Attributes> {
     let mut ads = BTreeMap::new();
     for part in text.split("\n\n") {
@@ -132,12 +132,12 @@ pub fn attributes_of(text: &str) -> Attributes {
     lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Whether nothing here corresponds to an attribute.
+/// Returns true if an attribute has no counterpart here.
 pub fn is_without_counterpart(name: &str) -> bool {
     fits(WITHOUT_COUNTERPART, name)
 }
 
-/// Compares all ads that were asked for.
+/// Compares all requested ads.
 pub fn compare(recording: &Recording, played: &Played, outcome: &mut Outcome) -> Result<()> {
     for name in recording.statuses() {
         for (slot, recorded) in read(&recording.directory, name)? {
@@ -164,7 +164,8 @@ pub fn compare(recording: &Recording, played: &Played, outcome: &mut Outcome) ->
     Ok(())
 }
 
-/// An answer, or what its difference makes of the one that the first line of the difference names.
+/// An output, or the result of applying its difference to the output named in the first line of the
+/// difference.
 fn text(directory: &Path, name: &str) -> Result<String> {
     let read = |kind: &str| {
         let path = directory.join("ads").join(format!("{name}.{kind}"));
@@ -213,14 +214,15 @@ fn attributes(ad: &ClassAd, played: &Played) -> Attributes {
     attributes
 }
 
-/// The recordings were made by root in UTC: replaces what shows the account and the time zone of whoever runs the tests.
+/// The recordings were made by root in UTC: replaces values that depend on the account and the time zone of
+/// the tests.
 fn as_recorder(attributes: &mut Attributes) {
     let number = |name: &str| attributes.get(name).and_then(|value| value.parse::<i64>().ok());
     if let (Some(minute), Some(day), Some(now)) =
         (number("ClockMin"), number("ClockDay"), number("MyCurrentTime"))
     {
         let offset = i64::from(RealWorld::new().zone(now).offset) / 60;
-        // A cron job may publish another time of day, which is the same everywhere.
+        // A cron job may publish another time of day, which does not depend on the time zone.
         let is_local = ((now / 60 + offset).rem_euclid(MINUTES_OF_DAY) - minute).abs() <= 1;
         let offset = if is_local { offset } else { 0 };
         let minutes = (day * MINUTES_OF_DAY + minute - offset).rem_euclid(7 * MINUTES_OF_DAY);
@@ -235,8 +237,8 @@ fn as_recorder(attributes: &mut Attributes) {
     }
 }
 
-/// How many attributes were compared, and what differs. What a machine measures of itself is compared by its kind, where ours
-/// has it.
+/// Returns the number of compared attributes, and the differences. Measured values are compared by type, if
+/// ours has them.
 fn differences(recording: &Recording, recorded: &Attributes, ours: &Attributes) -> (Tally, Vec<Difference>) {
     let tick = tick(recording) + AGE as f64;
     let (mut tally, mut found) = (Tally::default(), Vec::new());
@@ -280,7 +282,7 @@ fn differences(recording: &Recording, recorded: &Attributes, ours: &Attributes) 
     (tally, found)
 }
 
-/// Puts the placeholders of recordings for this directory and this host.
+/// Inserts the placeholders of recordings for this directory and this host.
 pub fn taken_out(text: &str, local: &str, host: &str) -> String {
     let mut text = text.replace(local, "@LOCAL_DIR@");
     // The name of a host may be any word.

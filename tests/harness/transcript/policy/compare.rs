@@ -1,4 +1,4 @@
-//! Holds what slots went through here against what the recorded ones went through.
+//! Compares the states of slots with the recorded ones.
 
 use super::super::exceptions::{Allow, Exceptions};
 use super::super::findings::Difference;
@@ -7,7 +7,7 @@ use super::super::{Outcome, Result};
 use super::player::Played;
 use super::recording::{Change, Recording};
 
-/// Timers of the daemon and of cron jobs run out in whole seconds, each up to one early or late.
+/// Timers of the daemon and of cron jobs have whole seconds, and each may be up to one second early or late.
 const WHOLE_SECONDS: f64 = 2.0;
 
 /// Compares everything.
@@ -33,7 +33,7 @@ pub fn compare(
         });
     }
     super::ads::compare(recording, played, outcome)?;
-    // What chance inside 25.14 decided.
+    // Decided by random numbers in 25.14.
     let before = outcome.differences.len();
     outcome.differences.retain(|difference| {
         exceptions.find((subject, &difference.place), "states", &difference.what, Allow::Value).is_none()
@@ -89,13 +89,13 @@ fn states(
                     differ(number + 1, Some(then), Some(now));
                 }
             }
-            // All that follows differs for the same reason.
+            // All later states differ for the same reason.
             (then, now) => return differ(number + 1, then, now),
         }
     }
 }
 
-/// How much later a change may come: what decides it is looked at every so often.
+/// Maximum delay of a change, because policies are evaluated at intervals.
 pub fn tick(recording: &Recording) -> f64 {
     let number = |name: &str| {
         let mut lines = recording.config.lines().filter_map(|line| line.split_once('='));

@@ -1,5 +1,5 @@
-//! Recordings in which nothing happens: knobs that a template sets (`config/`), and slots that a configuration of resources makes
-//! (`cases/NAME/slots`).
+//! Recordings without events: parameters set by a template (`config/`), and slots created from a
+//! configuration of resources (`cases/NAME/slots`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +14,17 @@ use super::super::{Outcome, Result};
 use super::ads;
 use super::fixture::Fixture;
 
-/// Knobs of a random number, and of the number of processors of the recorded machine.
+/// Parameters with a random number, or with the number of processors of the recorded machine.
 const OF_CHANCE: [&str; 2] = ["PERIODIC_CHECKPOINT", "CpusUsage"];
 
-/// Whether a directory holds such a recording.
+/// Returns true if a directory contains such a recording.
 pub fn is_one(directory: &Path) -> bool {
     !directory.join("events.jsonl").exists()
         && (directory.join("config").is_dir()
             || cases(directory).iter().any(|case| case.join("slots").exists()))
 }
 
-/// Makes everything and compares.
+/// Computes everything and compares it.
 pub fn fill(directory: &Path, outcome: &mut Outcome) -> Result<()> {
     let base = read(&directory.join("condor_config"))?;
     for path in entries(&directory.join("config")) {
@@ -38,7 +38,8 @@ pub fn fill(directory: &Path, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// The lines after `#   ` were added to the configuration; what follows is what condor_config_val answered.
+/// The lines after `#   ` were added to the configuration; the following lines are the output of
+/// condor_config_val.
 fn template(base: &str, path: &Path, outcome: &mut Outcome) -> Result<()> {
     let text = read(path)?;
     let added: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#   ")).collect();
@@ -84,7 +85,7 @@ fn template(base: &str, path: &Path, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// What `condor_status -direct` showed of the slots, or that there was none to ask.
+/// Compares the slots shown by `condor_status -direct`, or the fact that no startd answered.
 fn slots(fixture: &Fixture, case: &Path, outcome: &mut Outcome) -> Result<()> {
     let place = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let recorded = ads::parse(&read(&case.join("slots"))?);
@@ -106,7 +107,7 @@ fn slots(fixture: &Fixture, case: &Path, outcome: &mut Outcome) -> Result<()> {
     let now = ClockReading::from_epoch(1_795_221_063);
     let mut machine = ExecutionPoint::new(settings, fixture.world.clone(), now);
     drop(machine.step(now, StartdEvent::Start));
-    // Without slots nothing is left to be done here; a startd goes on.
+    // Without slots our program ends, while a startd continues.
     if machine.is_finished() != ended && machine.slots().next().is_some() {
         let word = |ended: bool| Some(if ended { "ended" } else { "still running" }.to_owned());
         differ("daemon", word(ended), word(!ended));

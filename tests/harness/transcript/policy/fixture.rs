@@ -1,4 +1,5 @@
-//! The files that a recorded configuration names, laid out in a directory of their own, and the slots that it makes.
+//! Creates the files that a recorded configuration names in a separate directory, and the slots of the
+//! configuration.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,8 +27,8 @@ const FIRST: &[(&str, &str)] = &[(
     "NUM_CPUS = 4\nMEMORY = 1024\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = cpus=1\n",
 )];
 
-/// The one recording of a startd as it is delivered, as root: no backfill client runs. The others are of one that was made so
-/// that clients do.
+/// The only recording of an unmodified startd run by root, for which no backfill client runs. The others use
+/// a startd that was modified so that clients run.
 const NO_CLIENT: &str = "Backfill with daemons of root: the client cannot be started; stock startd";
 
 /// A directory with the files of one recording.
@@ -38,12 +39,12 @@ pub struct Fixture {
     /// Load of the recorded machine.
     pub load: f64,
     pub world: Rc<RealWorld>,
-    /// Whether a backfill client can run there.
+    /// True if a backfill client can run there.
     backfill: bool,
 }
 
 impl Fixture {
-    /// Lays everything out.
+    /// Creates everything.
     pub fn lay(recording: &Recording) -> Result<Self> {
         let mut config = recording.config.clone();
         for (_, first) in FIRST.iter().filter(|(title, _)| *title == recording.title) {
@@ -55,7 +56,7 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// The machine as the first ad tells after this time, or the last before it.
+    /// Sets the machine's measurements from the first ad after this time, or the last ad before it.
     pub fn measured_at(&mut self, recording: &Recording, at: f64) -> Result<()> {
         let Some(name) = recording.status_after(at) else { return Ok(()) };
         if let Some(ad) = ads::read(&recording.directory, name)?.into_values().next() {
@@ -65,7 +66,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// A fixture with this configuration and these scripts.
+    /// Creates a fixture with this configuration and these scripts.
     pub fn of(config: &str, scripts: &Path) -> Result<Self> {
         let top = tempfile::tempdir().map_err(|error| format!("a fresh directory: {error}"))?;
         let around = measured(&BTreeMap::new());
@@ -83,7 +84,7 @@ impl Fixture {
             make(&fixture.local().join(directory))?;
         }
         copy(scripts, &fixture.local().join("scripts"), &fixture)?;
-        // Where a startd looks for the program that finds GPUs.
+        // A startd looks for the GPU discovery program there.
         let discovery = fixture.local().join("scripts").join("gpudisc");
         if discovery.exists() {
             let name = fixture.local().join("libexec").join("condor_gpu_discovery");
@@ -103,7 +104,7 @@ impl Fixture {
         self.top.path().to_owned()
     }
 
-    /// Placeholders of a recording as they are here.
+    /// Replaces the placeholders of a recording by the values here.
     pub fn fill_in(&self, text: &str) -> String {
         let local = self.local().display().to_string();
         text.replace("@LOCAL_DIR@", &local).replace("@RELEASE_DIR@", &local).replace("@HOST@", &self.host())
@@ -115,18 +116,18 @@ impl Fixture {
         full
     }
 
-    /// Lines that were added to the configuration later.
+    /// Appends lines that were added to the configuration later.
     pub fn add(&mut self, lines: &str) {
         let lines = self.fill_in(lines);
         self.text = format!("{}\n{lines}\n", self.text);
     }
 
-    /// Placeholders of a recording for what stands here for them.
+    /// Replaces values by the placeholders of a recording.
     pub fn take_out(&self, text: &str) -> String {
         ads::taken_out(text, &self.local().display().to_string(), &self.host())
     }
 
-    /// The configuration as it is now.
+    /// The current configuration.
     pub fn config(&self) -> Result<Config> {
         let path = self.local().join("condor_config");
         fs::write(&path, &self.text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -141,7 +142,7 @@ impl Fixture {
         loaded.map(|(config, _)| config).map_err(|error| error.to_string())
     }
 
-    /// What the recorded doubles of benchmarks print, where their calls are not recorded: the words after `echo`.
+    /// Output of the recorded fake benchmarks if their calls are not recorded: the arguments of `echo`.
     pub fn benchmarks(&self, settings: &BenchmarkSettings) -> Vec<(String, Vec<u8>)> {
         let programs = settings.jobs.iter().filter_map(|job| {
             let path = PathBuf::from(job.executable.to_str_lossy().into_owned());
@@ -154,7 +155,7 @@ impl Fixture {
         programs.collect()
     }
 
-    /// The slots that the configuration makes now.
+    /// The slots of the current configuration.
     pub fn settings(&self) -> Result<StartdSettings> {
         let config = self.config()?;
         let made =
@@ -167,7 +168,7 @@ impl Fixture {
     }
 }
 
-/// What the recorded machine had, as an ad tells.
+/// The recorded machine's measurements, taken from an ad.
 fn measured(ad: &ads::Attributes) -> HostMeasurements {
     let number = |name: &str, default: i64| {
         ad.get(name).and_then(|value| value.parse::<f64>().ok()).map_or(default, |number| number as i64)
@@ -206,7 +207,7 @@ fn measured(ad: &ads::Attributes) -> HostMeasurements {
     }
 }
 
-/// What a starter tells of itself beside its abilities.
+/// Attributes that a starter reports in addition to its abilities.
 const STARTER: &[&str] = &[
     "JavaVendor",
     "JavaVersion",

@@ -1,52 +1,52 @@
-//! What was done to a recorded execution point from outside, and when.
+//! External events of a recorded execution point, with their times.
 
 use std::collections::BTreeMap;
 
-/// Changes of state that a slot had gone through, counted from the start of the recording.
+/// Number of state changes of each slot since the start of the recording.
 pub type Changes = BTreeMap<String, usize>;
 
-/// One thing that came from outside.
+/// An external event.
 #[derive(Clone, Debug)]
 pub struct Happening {
     /// Seconds since the start of the recording.
     pub at: f64,
-    /// What it was.
+    /// The event.
     pub what: What,
-    /// How far the slots were by then: it is not played before ours are as far.
+    /// State changes of the slots before the event: it is not replayed before our slots have had as many.
     pub after: Changes,
 }
 
-/// What came from outside.
+/// Kind of an external event.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// The startd makes its slots, again perhaps.
+    /// The startd creates its slots, possibly again.
     Start {
-        /// When its process began, in seconds since the start of the recording.
+        /// Start of its process, in seconds since the start of the recording.
         since: f64,
     },
-    /// The attributes that a cron job prints from now on.
+    /// Sets the attributes that a cron job prints from now on.
     Printed(Vec<(String, Option<String>)>),
-    /// A cron job has ended and printed this.
+    /// A cron job has ended with this output.
     CronOutput {
         /// File name of its executable.
         program: String,
         /// Its output.
         stdout: Vec<u8>,
     },
-    /// A schedd asks for a slot; for a dynamic one its parent is named.
+    /// A schedd requests a slot; for a dynamic slot, its parent is named.
     Request {
         /// The slot.
         slot: String,
-        /// The slot that the claim is for.
+        /// The slot that gets the claim.
         claimed: String,
         /// The job.
         job: Option<(i64, i64)>,
         /// Lease of the claim in seconds.
         lease: i64,
-        /// Dynamic slots that have to make room.
+        /// Dynamic slots that are preempted.
         preempts: Vec<String>,
     },
-    /// A shadow asks for its job to be run.
+    /// A shadow activates a claim for its job.
     Activate {
         /// The slot.
         slot: String,
@@ -70,25 +70,25 @@ pub enum What {
         /// The slot.
         slot: String,
     },
-    /// A starter tells what has changed in its job's ad.
+    /// A starter reports changes in its job's ad.
     JobUpdate {
         /// The slot.
         slot: String,
         /// Attributes in long form.
         lines: String,
     },
-    /// DEACTIVATE_CLAIM and its forms.
+    /// DEACTIVATE_CLAIM and its variants.
     Deactivate {
         /// The slot.
         slot: String,
-        /// The word that stands behind `deactivate_claim` in the log.
+        /// The word after `deactivate_claim` in the log.
         how: &'static str,
     },
     /// RELEASE_CLAIM.
     Release {
         /// The slot.
         slot: String,
-        /// Whether the claim that waits is meant.
+        /// True for the claim that waits to take over.
         waiting: bool,
     },
     /// A match of the negotiator.
@@ -98,37 +98,38 @@ pub enum What {
     },
     /// condor_vacate.
     Vacate {
-        /// The slot, or all.
+        /// The slot, or `None` for all.
         slot: Option<String>,
-        /// Whether -fast.
+        /// True for -fast.
         fast: bool,
     },
     /// condor_suspend, condor_continue.
     Suspend {
         /// The slot.
         slot: String,
-        /// Whether it is to stop.
+        /// True to suspend, false to continue.
         stop: bool,
     },
-    /// condor_drain with these words.
+    /// condor_drain with these arguments.
     Drain(Vec<String>),
     /// condor_drain -cancel.
     CancelDrain,
-    /// The daemon was asked to end: `graceful`, `peaceful` or `fast`.
+    /// The daemon was told to end: `graceful`, `peaceful` or `fast`.
     ShutDown(&'static str),
     /// These lines were added to the configuration.
     Configure(String),
     /// The configuration was read again.
     Reconfigure,
-    /// Somebody touched the keyboard.
+    /// Input at the keyboard.
     Touched,
-    /// The ads were asked for, and written under this name.
+    /// The ads were requested, and stored under this name.
     Status(String),
 }
 
 impl What {
-    /// The words behind `htc-slot-run` that do the same to a running one, where it can be asked for it. What a job's own starter tells,
-    /// cron jobs print and people do to the machine is not asked for.
+    /// Arguments with which `htc-slot-run` sends the same command to a running execution point, if there is
+    /// such a command. There is none for updates of a job's starter, output of cron jobs, and input at the
+    /// machine.
     pub fn words(&self) -> Option<Vec<String>> {
         let line = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
         let with = |words: &[&str], option: &str, is: bool| {
@@ -145,7 +146,8 @@ impl What {
                 words
             }
             What::Activate { slot, .. } => line(&["activate", slot, "--ads", "JOB"]),
-            // That its job is done a shadow knows from the starter; here the starter's end says it.
+            // A shadow learns from the starter that its job is done; here the starter's end has the same
+            // effect.
             What::Deactivate { how: "job_done", .. } => return None,
             What::Deactivate { slot, how } => with(&["deactivate", slot], "--fast", *how == "forcibly"),
             What::Release { slot, waiting } => with(&["release-claim", slot], "--waiting", *waiting),
@@ -179,7 +181,7 @@ impl What {
         Some(words.iter().map(quoted).collect::<Vec<_>>().join(" "))
     }
 
-    /// The slot it is about.
+    /// The slot concerned.
     pub fn slot(&self) -> Option<&str> {
         match self {
             What::Request { slot, .. }
@@ -197,7 +199,7 @@ impl What {
         }
     }
 
-    /// Whether it follows from what the slot did, and not from a clock.
+    /// Returns true if the event is a consequence of the slot's actions rather than of time.
     pub fn is_consequence(&self) -> bool {
         matches!(
             self,
@@ -210,8 +212,8 @@ impl What {
     }
 }
 
-/// condor_drain's words as ours: what several words belong to is one. The last of several speeds counts there, ours are told that they
-/// exclude one another.
+/// Converts condor_drain's arguments to ours: a value of several words becomes one argument. Of several
+/// speeds only the last one is passed, because condor_drain uses it and our program rejects the combination.
 fn drain(words: &[String]) -> Vec<String> {
     let is_speed = |word: &&String| ["-graceful", "-quick", "-fast"].contains(&word.as_str());
     let speed = words.iter().rfind(is_speed);
@@ -228,7 +230,7 @@ fn drain(words: &[String]) -> Vec<String> {
     ours
 }
 
-/// A word as a shell takes it.
+/// Quotes an argument for a shell.
 fn quoted(word: &String) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.=".contains(letter);
     if word.chars().all(plain) { word.clone() } else { format!("'{word}'") }

@@ -1,4 +1,4 @@
-//! Reads what came from outside out of the log of the recorded daemon and the notes of the recorder.
+//! Reads external events from the log of the recorded daemon and the recorder's notes.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use super::super::Result;
 use super::happening::{Changes, Happening, What};
 use super::recording::States;
 
-/// How long after it was asked to end the daemon does so, in seconds.
+/// Time in which the daemon ends after it was told to, in seconds.
 const ASKED: f64 = 8.0;
 
-/// Source of the lines on ends of the starter of a backfill client.
+/// Source of the lines about ends of a backfill client's starter.
 const CLIENT: &str = "starter boinc";
 
-/// One line of `timeline.txt` or `events.jsonl` that matters.
+/// A relevant line of `timeline.txt` or `events.jsonl`.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub at: f64,
@@ -23,29 +23,29 @@ pub struct Line {
     pub text: String,
 }
 
-/// What a log tells.
+/// Contents of a log.
 #[derive(Default)]
 pub struct Log {
-    /// What came from outside, of each source in order.
+    /// External events, in order for each source.
     pub happenings: Vec<Happening>,
-    /// When the daemon ended without being asked to.
+    /// Times at which the daemon ended without being told to.
     pub ends: Vec<f64>,
-    /// The words of condor_drain, to be read when the daemon says that it was asked.
+    /// The arguments of condor_drain, until the daemon logs the command.
     drain: Vec<String>,
     cancelled: f64,
     fetched: f64,
     begins: Option<f64>,
-    /// When the backfill clients of slots were told to end.
+    /// Times at which the backfill clients of slots were told to end.
     killing: BTreeMap<String, f64>,
-    /// When the starters of the backfill client ended.
+    /// Times at which the starters of the backfill client ended.
     client_ends: Vec<f64>,
     /// Dynamic slots that were killed while busy.
     killed: Vec<(String, f64)>,
-    /// Dynamic slots that were made and are not yet claimed.
+    /// Dynamic slots that were created and are not yet claimed.
     born: BTreeMap<String, f64>,
 }
 
-/// Reads the daemon's log with what was done to it, and the lines on claims.
+/// Reads the daemon's log with the recorder's actions, and the lines about claims.
 pub fn read(timeline: &[Line], claims: &[Line]) -> Log {
     let client_ends = timeline.iter().filter(|line| line.source == CLIENT).map(|line| line.at).collect();
     let mut log =
@@ -67,7 +67,8 @@ impl Log {
         self.happenings.push(Happening { at, what, after: Changes::new() });
     }
 
-    /// True if the starter of the backfill client ended after it was told to, or the recording has no such lines.
+    /// True if the starter of the backfill client ended after it was told to, or the recording has no such
+    /// lines.
     fn client_ended_since(&self, told: Option<f64>) -> bool {
         let told = told.unwrap_or(f64::NEG_INFINITY);
         self.client_ends.is_empty() || self.client_ends.iter().any(|at| (told..told + ASKED).contains(at))
@@ -88,7 +89,7 @@ impl Log {
             self.add(at, What::Drain(self.drain.clone()));
         } else if text.starts_with("Processing cancel drain request") {
             let next = after.iter().find(|line| line.source == "startd");
-            // It may name another drain than the present one.
+            // It may name another drain than the current one.
             if next.is_none_or(|next| !next.text.starts_with("Failed to cancel draining")) {
                 self.cancelled = at;
                 self.add(at, What::CancelDrain);
@@ -130,7 +131,7 @@ impl Log {
             self.killing.insert(slot.to_owned(), at);
         }
         let after_kill = text.starts_with("Changing state and activity: Backfill/Killing");
-        // Slots share one client, which runs on while another of them needs it.
+        // Slots share one client, which keeps running while another slot needs it.
         let shared = after_kill && !self.client_ended_since(self.killing.get(slot).copied());
         if text.starts_with("State change: Backfill starter exited") || after_kill && !shared {
             self.add(at, What::ClientExited { slot: slot.to_owned() });
@@ -150,7 +151,8 @@ impl Log {
             let dynamic = is_dynamic(slot);
             if !taken_over {
                 let mut what = request(slot, dynamic);
-                // Killed for it a moment before it was made, and for nothing else that a line tells of.
+                // Slots that were killed immediately before it was created, without another reason in the
+                // log.
                 let killed = std::mem::take(&mut self.killed);
                 let for_it: Vec<_> =
                     killed.into_iter().filter(|(_, at)| (0.0..0.01).contains(&(asked - at))).collect();
@@ -196,7 +198,7 @@ impl Log {
     }
 }
 
-/// Whether the harness asked the daemon to end.
+/// Returns true if the harness told the daemon to end.
 fn is_end(what: &str) -> bool {
     ["stop: ", "still running: ", "run condor_off", "run condor_restart"]
         .iter()
@@ -219,7 +221,7 @@ fn of_slot(slot: &str, text: &str) -> Option<What> {
     if text.starts_with("Changing activity") && text.ends_with("-> Cleaning") {
         return Some(What::FinalUpdate { slot });
     }
-    // An activation that the slot refused, for its job's Requirements or its own.
+    // An activation that the slot refused because of its job's Requirements or its own.
     if text.starts_with("Machine Requirements check") && text.ends_with("failed!") {
         return Some(What::Activate { slot, job: (0, 0) });
     }
@@ -246,7 +248,7 @@ fn harness(text: &str) -> Option<What> {
     if text.starts_with("run condor_reconfig") {
         return Some(What::Reconfigure);
     }
-    // `the console device`, or `k2` of several.
+    // `the console device`, or `k2` if there are several devices.
     if text.ends_with(" is touched") || text.starts_with("the console device is touched") {
         return Some(What::Touched);
     }
@@ -306,7 +308,7 @@ pub fn timeline(text: &str) -> Vec<Line> {
     lines
 }
 
-/// Names of slots end in a number and have no blank: `slot1`, `big1_2`, `slot1[3.0]`.
+/// Names of slots end in a number and contain no blank: `slot1`, `big1_2`, `slot1[3.0]`.
 fn is_slot(word: &str) -> bool {
     let name = word.split('[').next().unwrap_or(word);
     !name.contains(' ')
@@ -314,7 +316,7 @@ fn is_slot(word: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// Changes of each slot, and the lines on claims.
+/// Changes of each slot, and the lines about claims.
 pub fn events(text: &str) -> Result<(States, Vec<Line>)> {
     let (mut states, mut claims) = (States::new(), Vec::new());
     for line in text.lines() {

@@ -1,6 +1,7 @@
-//! Replays recordings of what slots do: states, policy, claims, draining, ads. No process matters to them, so the machine itself
-//! is driven, in virtual time: it gets what came from outside (claims of a schedd, ends of starters, commands, answers of hooks,
-//! what cron jobs printed), and the changes of each slot and the ads it sends are compared.
+//! Replays recordings of slots: states, policy, claims, draining, ads. They do not depend on real processes,
+//! so the state machine itself is driven in virtual time: it receives external events (claims of a schedd,
+//! ends of starters, commands, outputs of hooks and cron jobs), and the changes of each slot and the ads that
+//! it sends are compared.
 
 mod ads;
 mod compare;
@@ -20,8 +21,8 @@ use super::outcome::NotDone;
 use super::subject::Subject;
 use super::{Options, Outcome, Result};
 
-/// When in a second the recorded daemon's timers ran is not known, and what it decided between two of them: these are tried one
-/// after the other, in seconds; and how much later cron jobs ran.
+/// Offsets to try, in seconds, because it is unknown when in a second the recorded daemon's timers ran and
+/// what it decided in between; the second number is the additional delay of cron jobs.
 const PHASES: [(f64, f64); 15] = [
     (0.0, 0.0),
     (0.5, 0.0),
@@ -40,7 +41,7 @@ const PHASES: [(f64, f64); 15] = [
     (0.1, 0.9),
 ];
 
-/// Whether a directory holds such a recording.
+/// Returns true if a directory contains such a recording.
 pub fn is_one(directory: &Path) -> bool {
     recording::is_one(directory) || computed::is_one(directory)
 }
@@ -48,15 +49,15 @@ pub fn is_one(directory: &Path) -> bool {
 /// Replays one recording.
 pub fn fill(directory: &Path, subject: &Subject, options: &Options, outcome: &mut Outcome) -> Result<()> {
     let list = List::load()?;
-    // What is not done differs in every phase.
+    // A recording that is not done differs at every offset.
     let phases = if list.of(subject).any(|entry| entry.cases.is_empty()) { 1 } else { PHASES.len() };
     play(directory, (subject, options), phases, outcome)?;
     settle(&list, subject, outcome);
     Ok(())
 }
 
-/// Takes out what is listed as not done: a whole recording, or differences by their places. What is listed and does not differ has
-/// to leave the list.
+/// Removes differences that are listed as not done: those of a whole recording, or by their places. Listed
+/// cases without differences must be removed from the list.
 fn settle(list: &List, subject: &Subject, outcome: &mut Outcome) {
     let found: Vec<String> =
         outcome.differences.iter().map(|it| format!("{} {}", it.place, it.what)).collect();
@@ -110,7 +111,7 @@ fn play(
             }
         }
     }
-    // Once more, with all that came from outside asked for by verbs: what counts is what comes of that.
+    // Replays once more with all external commands sent by verbs; the result of this replay counts.
     let verbs = verbs::Verbs::new(&options.programs)?;
     *outcome = Outcome { attempts: best.attempts, ..outcome.clone() };
     compare::compare(&recording, &player::play(&recording, phase, Some(&verbs))?, subject, outcome)

@@ -1,5 +1,5 @@
-//! Plays a recording in virtual time: the machine gets what came from outside when the recorded one got it, or as much later as its
-//! own slots got there later, and the ends of starters at the same distance from what made them end.
+//! Replays a recording in virtual time. Each external event comes at its recorded time, or later by as much
+//! as our slots are late; the ends of starters come at the recorded distance from their causes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -24,16 +24,16 @@ use super::happening::{Happening, What};
 use super::recording::{Change, Recording};
 use super::verbs::Verbs;
 
-/// How long is waited for slots that are not as far as the recorded ones, in seconds.
+/// Maximum time to wait for slots that are later than the recorded ones, in seconds.
 const PATIENCE: f64 = 8.0;
 /// The backfill client among the starters.
 const CLIENT: &str = "boinc";
-/// What follows a change this soon follows from it.
+/// Events that follow a change within this time are its consequences.
 const AT_ONCE: f64 = 0.5;
-/// How long a hook takes.
+/// Run time of a hook.
 const HOOK_TAKES: Duration = Duration::from_millis(15);
 
-/// An ad at some moment: when, and of which slot.
+/// Ad of a slot at some time.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub epoch: i64,
@@ -41,20 +41,20 @@ pub struct Sent {
     pub ad: ClassAd,
 }
 
-/// What came of it.
+/// Result of a replay.
 #[derive(Default)]
 pub struct Played {
-    /// What each slot went through.
+    /// State changes of each slot.
     pub states: BTreeMap<String, Vec<Change>>,
-    /// What each slot sent in each second in which something happened.
+    /// Ads of each slot in each second with an event.
     pub sent: Vec<Sent>,
     /// LOCAL_DIR.
     pub local: String,
     /// The full name of this host.
     pub host: String,
-    /// When it ended without being asked to.
+    /// Times at which the execution point ended without being told to.
     pub ends: Vec<f64>,
-    /// What the machine said of commands that it could not follow.
+    /// Refusals of commands.
     pub said: Vec<String>,
 }
 
@@ -74,24 +74,24 @@ struct Player<'a> {
     fetches: VecDeque<super::recording::Fetch>,
     idle_since: MonotonicTime,
     pids: u32,
-    /// Names of slots, also of those that are gone.
+    /// Names of slots, including those that no longer exist.
     names: BTreeMap<SlotKey, String>,
-    /// What starters have told of jobs, which their schedd knows from then on.
+    /// Attributes of jobs that starters have reported; their schedd knows them from then on.
     learned: BTreeMap<(i64, i64), ClassAd>,
     jobs: BTreeMap<String, (i64, i64)>,
     asked_to_end: bool,
-    /// How much later cron jobs and timers run than is known of the recorded ones, in seconds.
+    /// Additional delay of cron jobs and timers, in seconds.
     phase: f64,
-    /// How much later than timers cron jobs run, in seconds.
+    /// Delay of cron jobs after timers, in seconds.
     lag: f64,
-    /// Whether benchmarks run: cron jobs wait for their end.
+    /// True while benchmarks run: cron jobs wait for their end.
     benchmarking: bool,
-    /// Where what is asked for comes from, if verbs do.
+    /// Sender of commands, if they are sent by verbs.
     verbs: Option<&'a Verbs>,
     played: Played,
 }
 
-/// Plays it from its start to its end; what came from outside is asked for by verbs, where there are such.
+/// Replays a recording from start to end; external commands are sent by verbs if `verbs` is given.
 pub fn play<'a>(
     recording: &'a Recording,
     (phase, lag): (f64, f64),
@@ -157,7 +157,8 @@ impl Player<'_> {
         }
     }
 
-    /// What comes next from outside, and when. The order is kept of what concerns one slot, and of what concerns all.
+    /// The next external event, and its time. The order of events of one slot, and of events of all slots, is
+    /// kept.
     fn next(&self, queue: &VecDeque<Happening>) -> Option<(MonotonicTime, usize)> {
         const WINDOW: usize = 24;
         let mut seen: Vec<Option<&str>> = Vec::new();
@@ -176,7 +177,7 @@ impl Player<'_> {
         first
     }
 
-    /// When something that came from outside is to come here.
+    /// The time at which an external event is due here.
     fn due(&self, happening: &Happening) -> MonotonicTime {
         let about = happening.what.slot();
         let behind = happening.after.iter().any(|(slot, count)| {
@@ -198,7 +199,7 @@ impl Player<'_> {
         recorded.max(self.tick_of(ours + gap.min(AT_ONCE)))
     }
 
-    /// What is printed for a cron job is read at its next run.
+    /// The output of a cron job is read at its next run.
     fn clocked(&self, happening: &Happening) -> f64 {
         match (&happening.what, &self.machine) {
             (What::Printed(_), Some(machine)) => {
@@ -237,7 +238,7 @@ impl Player<'_> {
         self.now = self.now.plus(to.since(self.now.monotonic()));
     }
 
-    /// What is measured is told before anything else: only what really comes wakes the machine.
+    /// Measures before other events, because only real events wake the state machine.
     fn measure(&mut self) {
         let idle = i64::try_from(self.now.monotonic().since(self.idle_since).as_secs()).unwrap_or(0);
         let measured = Measurements {
@@ -250,7 +251,7 @@ impl Player<'_> {
         self.tell(StartdEvent::MeasurementsTaken(Box::new(measured)));
     }
 
-    /// The ads as they are at the end of a second.
+    /// Stores the ads at the end of a second.
     fn keep_ads(&mut self) {
         let Some(machine) = &self.machine else { return };
         let wanted = self.recording.happenings.iter().any(|happening| {
@@ -269,7 +270,7 @@ impl Player<'_> {
         }
     }
 
-    /// What the machine waited for has come.
+    /// Passes due results that the state machine waits for.
     fn own(&mut self) {
         let tick = self.now.monotonic();
         let (due, rest): (Vec<_>, Vec<_>) = self.hooks.drain(..).partition(|(at, ..)| *at <= tick);
@@ -392,7 +393,7 @@ impl Player<'_> {
             None => event,
         };
         self.step(event);
-        // A startd sends its ads when a slot has changed, before it measures anew.
+        // A startd sends its ads when a slot has changed, before it measures again.
         self.keep_ads();
         Ok(())
     }
@@ -402,7 +403,7 @@ impl Player<'_> {
         how
     }
 
-    /// Slots are made so long after the process began.
+    /// Creates the slots some time after the process began.
     fn start(&mut self, after: f64) -> Result<()> {
         self.fixture.measured_at(self.recording, self.seconds())?;
         let settings = self.fixture.settings()?;
@@ -423,7 +424,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// The cron job of the recorder prints what it was told to.
+    /// Prints the attributes set for the recorder's cron job.
     fn print(&mut self) {
         if !self.printed.is_empty() {
             let lines = self.printed.iter().map(|(name, value)| format!("{name} = {value}\n"));
@@ -540,7 +541,7 @@ impl Player<'_> {
         machine.slots().find(|(_, id, ..)| *id == slot).map(|(key, ..)| key)
     }
 
-    /// Monitors of resources count a job's part from its begin to its end.
+    /// Resource monitors count a job's share from its start to its end.
     fn monitored(&mut self, slot: SlotKey, begins: bool, waiting: &mut VecDeque<StartdEvent>) {
         let Some(machine) = &self.machine else { return };
         if machine.cron_settings().jobs.iter().all(|job| job.metrics.is_empty()) {
@@ -559,14 +560,14 @@ impl Player<'_> {
             waiting.push_back(StartdEvent::HookEnded { run: call.run, stdout: Vec::new(), cut: false });
             return;
         }
-        // Whoever comes first after the job was there gets it.
+        // The first slot that fetches after the job is available gets it.
         let there = self.fetches.front().is_some_and(|fetch| fetch.at <= self.seconds() + 1.1);
         let stdout = if there { self.fetches.pop_front().map(|fetch| fetch.stdout) } else { None };
         self.hooks.push((self.now.monotonic().plus(HOOK_TAKES), call.run, stdout.unwrap_or_default()));
     }
 }
 
-/// The words of condor_drain.
+/// Converts the arguments of condor_drain.
 fn drain(words: &[String]) -> DrainRequest {
     let has = |word: &str| words.iter().any(|it| it == word);
     let after = |option: &str| {
@@ -576,7 +577,7 @@ fn drain(words: &[String]) -> DrainRequest {
             rest[..end.unwrap_or(rest.len())].join(" ")
         })
     };
-    // What cannot be read condor_drain drops.
+    // condor_drain drops expressions that do not parse.
     let expr = |option: &str| after(option).and_then(|text| Expr::parse(text.as_bytes()).ok());
     DrainRequest {
         speed: if has("-fast") {

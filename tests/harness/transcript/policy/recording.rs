@@ -1,5 +1,6 @@
-//! Reads a recording of slots and their policy: the daemon's log and what was done to it (`timeline.txt`), changes and claim events
-//! (`events.jsonl`), calls of hooks and cron jobs, submit files, and the ads that were asked for.
+//! Reads a recording of slots and their policy: the daemon's log and the recorder's actions (`timeline.txt`),
+//! changes and claim events (`events.jsonl`), calls of hooks and cron jobs, submit files, and the requested
+//! ads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,55 +13,56 @@ use super::happening::{Changes, Happening, What};
 use super::log::{self, Line};
 use super::submit::{self, Submit};
 
-/// One change of a slot: seconds since the start, and the state and activity it went to.
+/// A state change of a slot: seconds since the start, and the new state and activity.
 pub type Change = (f64, String);
-/// What each slot went through.
+/// State changes of each slot.
 pub type States = BTreeMap<String, Vec<Change>>;
 
-/// What is known of a call of FETCH_WORK that brought a job.
+/// A call of FETCH_WORK that returned a job.
 #[derive(Clone, Debug)]
 pub struct Fetch {
-    /// When it began.
+    /// Start time.
     pub at: f64,
-    /// What it printed.
+    /// Output.
     pub stdout: Vec<u8>,
 }
 
-/// One recording.
+/// A recording.
 pub struct Recording {
     pub directory: PathBuf,
-    /// What its README says that it shows.
+    /// Title from its README.
     pub title: String,
     pub config: String,
-    /// When the recording began, in seconds since the epoch.
+    /// Start of the recording, in seconds since the epoch.
     pub epoch: f64,
     pub happenings: Vec<Happening>,
-    /// What each slot went through.
+    /// State changes of each slot.
     pub states: States,
     pub fetches: Vec<Fetch>,
     pub submits: BTreeMap<i64, Submit>,
-    /// When the daemon ended without being asked to.
+    /// Times at which the daemon ended without being told to.
     pub ends: Vec<f64>,
-    /// How long it lasted.
+    /// Duration in seconds.
     pub end: f64,
 }
 
 /// STARTER_INITIAL_UPDATE_INTERVAL of all these recordings, in seconds.
 const FIRST_UPDATE: f64 = 2.0;
-/// What starters measured of jobs, in recordings of this title, so many seconds after their start: from READMEs and ads.
+/// Values that starters measured, by the title of the recording, with the seconds after the start of the job:
+/// from READMEs and ads.
 const MEASURED: &[(&str, f64, &str)] = &[
     ("use POLICY : Preempt_If_Memory_Exceeded, driven", 18.0, "MemoryUsage = 150"),
     ("use POLICY : Hold_If_Memory_Exceeded, driven", 18.0, "MemoryUsage = 150"),
     ("use POLICY : Preempt_If_Disk_Exceeded, driven", 2.0, "DiskUsage = 58609"),
     ("use POLICY : Hold_If_Disk_Exceeded, driven", 2.0, "DiskUsage = 58609"),
 ];
-/// Whether a directory holds such a recording.
+/// Returns true if a directory contains such a recording.
 pub fn is_one(directory: &Path) -> bool {
     directory.join("events.jsonl").is_file()
 }
 
 impl Recording {
-    /// Reads everything.
+    /// Reads a recording.
     pub fn read(directory: &Path) -> Result<Self> {
         let text = |name: &str| {
             let path = directory.join(name);
@@ -93,7 +95,8 @@ impl Recording {
         Ok(recording)
     }
 
-    /// The configuration as it was at the start: what was put behind it later stands in the recorded file as well.
+    /// Restores the configuration at the start, because the recorded file also contains lines that were
+    /// appended later.
     fn before_edits(&mut self) {
         let edits = self.happenings.iter().rev().filter_map(|happening| match &happening.what {
             What::Configure(lines) => Some(lines.clone()),
@@ -107,7 +110,7 @@ impl Recording {
         }
     }
 
-    /// Which submit file became which cluster.
+    /// Assigns submit files to clusters.
     fn submissions(&mut self, timeline: &[Line]) -> Result<()> {
         let defaults = submit::defaults(&self.config);
         let (mut owner, mut file) = (String::new(), None);
@@ -132,7 +135,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Which job a claim was made for is known when it is activated; and with which lease from the log.
+    /// Finds the job of each claim, which is known when the claim is activated, and its lease, which is in
+    /// the log.
     fn jobs_of_claims(&mut self, claims: &[Line]) {
         let remote: Vec<(f64, String, (i64, i64))> = claims
             .iter()
@@ -162,7 +166,7 @@ impl Recording {
                 What::Request { claimed, job, lease, .. } => {
                     let next = remote.iter().find(|(t, s, _)| s == claimed && *t >= at - 0.001);
                     let latest = submits.iter().rev().find(|(t, _)| *t <= at).map(|(_, id)| (*id, 0));
-                    // The next job may be one that was submitted later, under the same claim.
+                    // The next job may have been submitted later, under the same claim.
                     let there = next
                         .map(|(_, _, id)| *id)
                         .filter(|(cluster, _)| submits.iter().any(|(t, id)| id == cluster && *t <= at));
@@ -179,8 +183,8 @@ impl Recording {
         }
     }
 
-    /// Starters tell the startd of their jobs some seconds after the start: that they run, and what was measured of them as far as
-    /// the recordings know it.
+    /// Adds the updates that starters send to the startd some seconds after the start: that the job runs, and
+    /// measured values if the recording contains them.
     fn measured(&mut self) {
         let mut updates = Vec::new();
         for happening in &self.happenings {
@@ -199,7 +203,7 @@ impl Recording {
         self.happenings.extend(updates);
     }
 
-    /// Calls of cron jobs and fetch hooks, with what they printed.
+    /// Reads the calls of cron jobs and fetch hooks, with their outputs.
     fn calls(&mut self) -> Result<()> {
         let Ok(entries) = fs::read_dir(self.directory.join("hooks")) else { return Ok(()) };
         for entry in entries.flatten() {
@@ -229,12 +233,12 @@ impl Recording {
         Ok(())
     }
 
-    /// In order of time, each with how far the slots were.
+    /// Sorts the events by time, each with the number of state changes before it.
     fn order(&mut self) {
         self.happenings.sort_by(|a, b| a.at.total_cmp(&b.at));
         for happening in &mut self.happenings {
             let until = match happening.what {
-                // Within the millisecond the log tells the cause first.
+                // Within the same millisecond, the log lists the cause first.
                 What::StarterExited { .. } | What::FinalUpdate { .. } => happening.at - 0.0005,
                 _ => happening.at - 0.0015,
             };
@@ -245,7 +249,7 @@ impl Recording {
         }
     }
 
-    /// The first answer of condor_status after this time, or the last before it.
+    /// The first output of condor_status after this time, or the last one before it.
     pub fn status_after(&self, at: f64) -> Option<&str> {
         let named = self.happenings.iter().filter_map(|happening| match &happening.what {
             What::Status(name) => Some((happening.at, name.as_str())),
@@ -255,7 +259,7 @@ impl Recording {
         all.iter().find(|(then, _)| *then >= at).or(all.last()).map(|(_, name)| *name)
     }
 
-    /// Names of the answers of condor_status.
+    /// Names of the outputs of condor_status.
     pub fn statuses(&self) -> impl Iterator<Item = &str> {
         self.happenings.iter().filter_map(|happening| match &happening.what {
             What::Status(name) => Some(name.as_str()),
@@ -263,7 +267,7 @@ impl Recording {
         })
     }
 
-    /// When a slot changed last before it had changed so often.
+    /// Time of the `count`th change of a slot.
     pub fn changed_at(&self, slot: &str, count: usize) -> Option<f64> {
         self.states.get(slot)?.get(count.checked_sub(1)?).map(|(at, _)| *at)
     }
@@ -275,7 +279,7 @@ fn title(readme: &str) -> String {
     heading.split_once(": ").map_or(heading, |(_, title)| title).trim().to_owned()
 }
 
-/// `11/21/26 00:31:03.711` is so many seconds after the start of the recording.
+/// The epoch of the recording's start, from `11/21/26 00:31:03.711` and the seconds since the start.
 fn epoch(log: &str, timeline: &[Line]) -> Result<f64> {
     let line = log.lines().find(|line| line.contains("STARTING UP")).ok_or("StartLog.extract: no start")?;
     let first = timeline.iter().find(|line| line.text.starts_with("** condor_startd"));
@@ -293,7 +297,7 @@ fn epoch(log: &str, timeline: &[Line]) -> Result<f64> {
     Ok(days as f64 * 86_400.0 + hour * 3600.0 + minute * 60.0 + second - at)
 }
 
-/// Days since the epoch of a date (the usual count over eras of 400 years).
+/// Days since the epoch of a date (the usual algorithm with eras of 400 years).
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -301,8 +305,8 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// What a cron job printed, and when. One that runs on prints its records again and again, every so many whole seconds from its start;
-/// any other is heard at its end.
+/// Outputs of a cron job with their times. A job that keeps running prints records at whole intervals from
+/// its start; the output of any other job is read at its end.
 fn rounds(start: f64, end: f64, stdout: &[u8]) -> Vec<(f64, Vec<u8>)> {
     let lines: Vec<&[u8]> = stdout.split_inclusive(|byte| *byte == b'\n').collect();
     let Some(last) = lines.iter().rfind(|line| line.starts_with(b"-")) else {

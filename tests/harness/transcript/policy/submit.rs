@@ -1,19 +1,19 @@
-//! The ad that condor_submit makes of a recorded submit file, as far as slots look at it.
+//! The ad that condor_submit creates from a recorded submit file, as far as slots read it.
 
 use htc_hooks::classad::{ClassAd, Expr};
 
-/// A submit file and who submitted it.
+/// A submit file and its owner.
 #[derive(Clone, Debug)]
 pub struct Submit {
     pub owner: String,
     pub text: String,
     /// Seconds since the start of the recording.
     pub at: f64,
-    /// JOB_DEFAULT_REQUEST...: what a job asks for that says nothing of it.
+    /// JOB_DEFAULT_REQUEST...: requests of jobs that do not set them.
     pub defaults: Vec<(String, String)>,
 }
 
-/// Attributes with the knobs and the values that stand for them where a job says nothing.
+/// Attributes, with the parameters and values that are used if a job does not set them.
 const DEFAULTS: [(&str, &str, &str); 3] = [
     ("RequestCpus", "JOB_DEFAULT_REQUESTCPUS", "1"),
     ("RequestMemory", "JOB_DEFAULT_REQUESTMEMORY", "MemoryUsage ?: (ImageSize + 1023) / 1024"),
@@ -33,7 +33,7 @@ pub fn defaults(config: &str) -> Vec<(String, String)> {
     DEFAULTS.map(of).into()
 }
 
-/// Attributes that commands of a submit file set, with the value as it stands.
+/// Attributes that submit commands set to the value as written.
 const COMMANDS: [(&str, &str); 9] = [
     ("job_lease_duration", "JobLeaseDuration"),
     ("job_max_vacate_time", "JobMaxVacateTime"),
@@ -47,7 +47,8 @@ const COMMANDS: [(&str, &str); 9] = [
 ];
 
 impl Submit {
-    /// The ad of one job of the cluster. `host` is the submit machine, `epoch` the start of the recording.
+    /// Creates the ad of one job of the cluster. `host` is the submit machine, `epoch` the start of the
+    /// recording.
     pub fn ad(&self, (cluster, proc): (i64, i64), host: &str, epoch: f64) -> ClassAd {
         let mut ad = ClassAd::new();
         let date = (epoch + self.at) as i64;

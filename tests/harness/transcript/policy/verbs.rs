@@ -1,5 +1,6 @@
-//! What came to a recorded startd from negotiators, schedds, shadows and people, asked for by verbs: `htc-slot-run claim slot1 ...` runs
-//! as a process, its request comes over a socket, and what the execution point makes of it is what the machine gets.
+//! Sends the recorded commands of negotiators, schedds, shadows and users with verbs: `htc-slot-run claim
+//! slot1 ...` runs as a process, its request is received on a socket, and the resulting event is passed to
+//! the state machine.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -16,10 +17,10 @@ use htc_hooks::slot::{ClaimCommand, StartdEvent};
 use super::super::Result;
 use super::happening::What;
 
-/// How long a verb may take to ask.
+/// Maximum time until a verb sends its request.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Where verbs ask.
+/// The socket to which verbs send.
 pub struct Verbs {
     program: PathBuf,
     place: tempfile::TempDir,
@@ -28,7 +29,7 @@ pub struct Verbs {
 }
 
 impl Verbs {
-    /// Listens; `programs` is where ours are.
+    /// Listens; `programs` is the directory of our programs.
     pub fn new(programs: &Path) -> Result<Self> {
         let place = tempfile::tempdir().map_err(|error| format!("a directory for verbs: {error}"))?;
         let socket = place.path().join("control");
@@ -37,7 +38,7 @@ impl Verbs {
         Ok(Verbs { program: programs.join("htc-slot-run"), place, socket, listener })
     }
 
-    /// The event that a verb is, instead of `direct`; that one where no verb says it.
+    /// Returns the event that a verb produces in place of `direct`, or `direct` if there is no such verb.
     pub fn event(&self, what: &What, direct: StartdEvent) -> Result<StartdEvent> {
         let Some(mut words) = what.words() else { return Ok(direct) };
         if let StartdEvent::Command { command: ClaimCommand::Request(request), .. } = &direct {
@@ -58,7 +59,7 @@ impl Verbs {
         }
         let event = request.into_event(ad, "127.0.0.1", QuirkMode::Reference);
         let event = event.map_err(|error| format!("{words:?}: {error}"))?;
-        // A configuration that is read again is the runner's to read.
+        // The runner itself reads the configuration again.
         Ok(event.unwrap_or(direct))
     }
 
@@ -73,7 +74,7 @@ impl Verbs {
         command.spawn().map_err(|error| format!("{}: {error}", self.program.display()))
     }
 
-    /// Hears one request, with its ad, and says that it is done.
+    /// Receives one request with its ad, and reports success.
     fn hear(&self, child: &mut Child) -> Result<(SlotControlRequest, Vec<u8>)> {
         let begun = Instant::now();
         let stream = loop {

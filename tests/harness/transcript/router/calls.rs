@@ -1,4 +1,4 @@
-//! Calls of hooks during a replay: each is held against the recorded one, whose answer it gets.
+//! Calls of hooks during a replay: each is compared with the recorded one, whose output it receives.
 
 use htc_hooks::classad::ClassAd;
 use htc_hooks::hook::HookType;
@@ -110,8 +110,9 @@ impl Session<'_> {
         None
     }
 
-    /// What a call printed that was not kept: what its script prints, else as the one before of this kind and job, with the
-    /// values that the queue shows next.
+    /// What a call printed that was not kept: what its script prints, else as the one before of this kind and
+    /// job, with the Determines an output that was not recorded: that of the hook's script, or else that of
+    /// the previous call of this kind for the job, with the values that the queue shows next.
     fn unkept(&self, call: &mut Call, source: JobId, hook: HookType, copy: &ClassAd, stdin: &str) {
         if call.printed == 0 {
             call.stdout = Some(Vec::new());
@@ -146,7 +147,7 @@ impl Session<'_> {
 }
 
 impl Stage<'_> {
-    /// What the script of a hook prints for this input; run once.
+    /// The output of a hook's script for this input; each script is run once per input.
     fn printed(&self, hook: &str, script: &str, stdin: &str) -> Option<Vec<u8>> {
         let key = (hook.to_owned(), stdin.to_owned());
         if let Some(known) = self.printed.borrow().get(&key) {
@@ -158,7 +159,7 @@ impl Stage<'_> {
     }
 }
 
-/// What a recorded script prints for this input; nothing if it takes long.
+/// The output of a recorded script for this input; `None` if it takes too long.
 fn printed(script: &str, stdin: &str) -> Option<Vec<u8>> {
     use std::io::Write;
     use std::process::{Command, Stdio};
@@ -170,7 +171,7 @@ fn printed(script: &str, stdin: &str) -> Option<Vec<u8>> {
         .spawn()
         .ok()?;
     let mut input = child.stdin.take()?;
-    // A script need not read.
+    // A script need not read its input.
     let _ = input.write_all(stdin.as_bytes());
     drop(input);
     child.wait_with_output().ok().map(|output| output.stdout)
