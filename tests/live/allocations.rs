@@ -1,9 +1,10 @@
-//! `examples/slurm`, against the distribution's real Slurm where that is installed.
+//! Runs `examples/slurm` with the distribution's real Slurm, if it is installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directory of the programs and one for a test, open to the account nobody; `None`, with a word, where something is missing.
+/// The directory of the programs, and a test directory to which the account nobody has access; `None` with a
+/// message if something is missing.
 fn needs() -> Option<(&'static Path, tempfile::TempDir)> {
     let (Some(slot), Some(_)) =
         (option_env!("CARGO_BIN_EXE_htc-slot-run"), option_env!("CARGO_BIN_EXE_htc-router-translate"))
@@ -28,7 +29,7 @@ fn slurm() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/slurm")
 }
 
-/// What a command prints, which must succeed.
+/// The output of a command, which must succeed.
 fn printed(command: &mut Command) -> String {
     let output = command.env_remove("SLURM_CONF").output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -36,13 +37,13 @@ fn printed(command: &mut Command) -> String {
     stdout.into_owned()
 }
 
-/// Runs one of the examples with a cluster of its own, which it leaves nothing of.
+/// Runs one of the examples with a separate cluster, and checks that it leaves nothing behind.
 fn example(script: &str, words: &[&str], variables: &[(&str, &str)]) -> Option<String> {
     let (programs, place) = needs()?;
-    // No word of Slurm's may stumble over the blank.
+    // The blank must not confuse Slurm's commands.
     let place = place.path().join("a directory");
     std::fs::create_dir(&place).unwrap();
-    // Nor may a umask that keeps the account of hooks and servers out.
+    // Nor may a umask that excludes the account of hooks and servers.
     let mut command = Command::new("sh");
     command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(slurm().join(script));
     command.args(words).envs(variables.iter().copied()).env("HTC_PROGRAMS", programs).env("TMPDIR", &place);
@@ -51,7 +52,7 @@ fn example(script: &str, words: &[&str], variables: &[(&str, &str)]) -> Option<S
     Some(told)
 }
 
-/// Runs a session of a shell beside a cluster of its own, as the account that hooks have: `$slurm` is the example.
+/// Runs a shell session with a separate cluster, as the account of hooks: `$slurm` is the example.
 fn session(text: &str) -> Option<String> {
     let (programs, place) = needs()?;
     let start = "set -eu; \"$slurm/cluster\" start c; trap '\"$slurm/cluster\" stop c' EXIT; \
@@ -86,7 +87,7 @@ fn a_pilot_in_an_allocation_runs_the_jobs_of_a_queue() {
 #[test]
 fn a_pilot_takes_no_job_and_gives_its_own_back_before_its_allocation_ends() {
     let variables = [("WARNING", "40"), ("JOB_SECONDS", "600")];
-    // Slurm may signal up to a minute early: here the pilot's own clock is tried.
+    // Slurm may send the signal up to a minute early; here the pilot's own clock is tested.
     let words = ["sqlite", "3", "--time=1", "--ntasks=2", "--signal=B:CONT@1"];
     let Some(told) = example("pilot/run", &words, &variables) else { return };
     assert_eq!(told.matches("pilot: the allocation ends soon: no more jobs\n").count(), 1, "{told}");
@@ -98,7 +99,7 @@ fn a_pilot_takes_no_job_and_gives_its_own_back_before_its_allocation_ends() {
     );
 }
 
-/// `translate ATTRIBUTE = VALUE...`: the number of the job in Slurm, or the hook's word.
+/// `translate ATTRIBUTE = VALUE...`: the job's number in Slurm, or the hook's reply.
 const TRANSLATE: &str = r#"
 hooks=$slurm/router/hooks
 translate() {

@@ -1,6 +1,6 @@
-//! Examples that other programs take part in, as far as this machine has them: queues and clusters, packages, a pool. They wait
-//! for each other's servers more than they compute, so that they run beside each other.
-//! They begin in the order of their names: allocations, which sleep longest, first.
+//! Examples that use other programs, if they are installed: queues and clusters, packages, a pool. They
+//! mostly wait for servers, so they run in parallel. They start in the order of their names: allocations,
+//! which take longest, first.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]

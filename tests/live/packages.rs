@@ -1,10 +1,10 @@
-//! What `examples/install` and `examples/package` make works where it is put.
+//! Checks that the results of `examples/install` and `examples/package` work.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The directory of the built programs and one of the examples; `None`, with a word, where they are not built.
+/// The directory of the built programs, and one of the examples; `None` with a message if they are not built.
 fn built(example: &str) -> Option<(PathBuf, PathBuf)> {
     let programs = option_env!("CARGO_BIN_EXE_htc-slot-run").and_then(|path| Path::new(path).parent());
     let found = programs.map(|programs| (programs.to_owned(), programs.join("examples").join(example)));
@@ -12,7 +12,7 @@ fn built(example: &str) -> Option<(PathBuf, PathBuf)> {
         println!("skipped: examples/{example} is not built");
         return None;
     }
-    // Packages name the platform that the compiler builds for.
+    // Packages contain the name of the platform for which the compiler builds.
     found.filter(|_| example != "package" || has("rustc"))
 }
 
@@ -21,7 +21,7 @@ fn told(output: &Output) -> String {
     format!("{}\n{stdout}{stderr}", output.status)
 }
 
-/// Runs a command that must end well, and gives its standard output.
+/// Runs a command that must succeed, and returns its standard output.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", told(&output));
@@ -37,7 +37,7 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// A command under a umask that lets nobody else read.
+/// A command with a umask that excludes all other accounts.
 fn closed(command: &Command) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
@@ -51,9 +51,9 @@ fn installed_programs_run_under_their_names_and_by_links() {
     let mut command = Command::new(install);
     command.args(["--prefix", "/opt/htc", "--links", "--destdir"]).arg(place.path());
     command.arg("--programs").arg(&programs);
-    // Everybody may use what is installed, whatever the umask of who installs.
+    // Installed files can be used by everybody, whatever the installer's umask.
     let mut command = closed(&command);
-    // Twice: what is there already is replaced.
+    // Twice, because existing files are replaced.
     run(&mut command);
     run(&mut command);
     let bin = place.path().join("opt/htc/bin");
@@ -105,7 +105,7 @@ fn the_tarball_runs_where_it_is_unpacked_and_is_the_same_twice() {
     let root = one.file_name().unwrap().to_str().unwrap().trim_end_matches(".tar.gz");
     let root = place.path().join(root);
     assert_eq!(run(Command::new(root.join("bin/htc-classad-eval")).arg("1+1")).trim(), "2");
-    // The notices of what the programs are linked from, and the examples as README calls them.
+    // The notices of the linked crates, and the examples as README calls them.
     let notices = std::fs::read_to_string(root.join("NOTICES")).unwrap();
     assert!(notices.contains("clap_builder") && notices.contains("University of Cambridge"), "{notices}");
     assert!(!notices.contains("proptest") && !notices.contains("syn 3"));

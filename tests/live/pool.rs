@@ -1,5 +1,5 @@
-//! `examples/pool`: the quickstart beside a real execution point. None is installed where these tests run, so its words are tried, and
-//! its comparison on a `condor_master` of ours.
+//! `examples/pool`: the quickstart next to a real execution point. None is installed where these tests run,
+//! so its messages are tested, and its comparison with a fake `condor_master`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +18,8 @@ fn run(path: &Path) -> (bool, String, String) {
     (output.status.success(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A directory for programs that stand in front of all others; root's jobs run as nobody, who must reach it.
+/// A directory for programs that precede all others on PATH; root's jobs run as nobody, who needs access to
+/// it.
 fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -38,7 +39,7 @@ fn without_a_pool_it_says_what_it_would_do() {
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "the copies are left behind");
 }
 
-/// What a startd 25.14 wrote of a slot that took one job: as steps, the same as ours.
+/// Log of a startd 25.14 about a slot that ran one job; its steps are the same as ours.
 const START_LOG: &str = "\
 11/23/26 17:40:39 slot1: Changing state: Owner -> Unclaimed
 11/23/26 17:40:41 slot1: Changing activity: Idle -> Benchmarking
@@ -60,7 +61,7 @@ fn a_pool_that_does_the_same_is_told_from_one_that_does_not() {
         ("", "", true),
         ("chmod a-x \"${CONDOR_CONFIG%/*}\"/hooks/job_exit; ", START_LOG, false),
     ];
-    // They wait more than they do.
+    // In parallel, because they mostly wait.
     std::thread::scope(|scope| {
         for (quirk, start_log, same) in cases {
             scope.spawn(move || compared(quirk, start_log, same));
@@ -68,7 +69,7 @@ fn a_pool_that_does_the_same_is_told_from_one_that_does_not() {
     });
 }
 
-/// The quickstart beside a pool that writes this of its slots, after something else.
+/// Runs the quickstart next to a pool that logs this about its slots, after something else.
 fn compared(quirk: &str, start_log: &str, same: bool) {
     let place = place();
     let master = place.path().join("condor_master");

@@ -1,10 +1,10 @@
-//! The queues of `examples/queues`: each runs its example, keeps the queue's contract, and obeys its command.
+//! Runs the example of each queue in `examples/queues`, and tests its contract and its command.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What the four jobs of the example become, whatever the queue.
+/// Results of the example's four jobs, whatever the queue.
 const TABLE: [&str; 4] = [
     "1         done           1  exited with status 0",
     "2         failed         1  exited with status 3",
@@ -16,7 +16,8 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/queues")
 }
 
-/// The directory of the built programs; `None`, with a word, where they or what the queue needs are missing.
+/// The directory of the built programs; `None` with a message if they or the queue's requirements are
+/// missing.
 fn programs(needs: &[&str]) -> Option<PathBuf> {
     let (Some(slot), Some(_), Some(_)) = (
         option_env!("CARGO_BIN_EXE_htc-slot-run"),
@@ -37,7 +38,7 @@ fn programs(needs: &[&str]) -> Option<PathBuf> {
     Path::new(slot).parent().map(Path::to_owned)
 }
 
-/// A place for copies that the account nobody can get into.
+/// A directory for copies to which the account nobody has access.
 fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -50,14 +51,14 @@ fn told(output: &Output) -> String {
     format!("{}\n{stdout}{stderr}", output.status)
 }
 
-/// Runs a command that must end well, and gives its standard output.
+/// Runs a command that must succeed, and returns its standard output.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", told(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A queue of a kind in a directory of its own; its server ends with it.
+/// A queue in a separate directory; its server is stopped when it is dropped.
 struct Queue {
     kind: &'static str,
     place: tempfile::TempDir,
@@ -70,13 +71,13 @@ impl Queue {
         Queue { kind, place }
     }
 
-    /// `queue WORDS`, as the account that the hooks have.
+    /// Runs `queue WORDS` as the account of the hooks.
     fn command(&self, words: &[&str]) -> Output {
         let mut command = as_hooks(&self.place.path().join("queue"));
         command.args(words).output().unwrap()
     }
 
-    /// A hook, called with a text on its standard input; what it prints.
+    /// Runs a hook with a text on its standard input; returns its output.
     fn hook(&self, name: &str, words: &[&str], text: &[u8]) -> Vec<u8> {
         let input = self.place.path().join("stdin");
         std::fs::write(&input, text).unwrap();
@@ -99,7 +100,7 @@ impl Drop for Queue {
     }
 }
 
-/// A program, as the account that the hooks have.
+/// A program that runs as the account of the hooks.
 fn as_hooks(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
@@ -113,7 +114,7 @@ fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-/// The example of a kind prints the table, and leaves nothing.
+/// Checks that the example of a kind prints the table, and leaves nothing behind.
 fn example(kind: &str, needs: &[&str]) {
     let Some(programs) = programs(needs) else { return };
     let place = place();
@@ -125,7 +126,7 @@ fn example(kind: &str, needs: &[&str]) {
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "the copy is left behind");
 }
 
-/// Many slots at once, and calls that are killed.
+/// Tests many slots in parallel, and calls that are killed.
 fn contract(kind: &'static str, needs: &[&str], words: &[&str]) {
     let Some(programs) = programs(needs) else { return };
     let queue = Queue::new(kind);
@@ -139,7 +140,7 @@ fn contract(kind: &'static str, needs: &[&str], words: &[&str]) {
     assert!(output.status.success() && text.contains("the queue's contract holds"), "{text}");
 }
 
-/// submit, cancel, retry and list.
+/// Tests submit, cancel, retry and list.
 fn commands(kind: &'static str, needs: &[&str]) {
     if programs(needs).is_none() {
         return;
@@ -167,7 +168,7 @@ fn commands(kind: &'static str, needs: &[&str]) {
     assert_eq!(states(&queue.list()), ["1 new", "2 new", "3 new"]);
 }
 
-/// A job that was cancelled while it runs has not ended; its bytes come back as they were.
+/// A job that was cancelled while it runs has not ended; its bytes are returned unchanged.
 fn ends(kind: &'static str, needs: &[&str]) {
     if programs(needs).is_none() {
         return;
@@ -193,7 +194,7 @@ fn ends(kind: &'static str, needs: &[&str]) {
     assert!(three.contains("Out = \"mine\"") && !three.contains("2.out"), "{three}");
 }
 
-/// What is no job is not taken, and said.
+/// Invalid jobs are refused with a message.
 fn refusals(kind: &'static str, needs: &[&str]) {
     if programs(needs).is_none() {
         return;
@@ -225,7 +226,7 @@ fn refusals(kind: &'static str, needs: &[&str]) {
     assert_eq!(queue.list().lines().count(), 1);
 }
 
-/// All seven programs in one pipeline.
+/// Uses all seven programs in one pipeline.
 fn workflow(kind: &str, needs: &[&str]) {
     let Some(programs) = programs(needs) else { return };
     let place = place();
@@ -359,7 +360,7 @@ fn the_web_service_takes_no_rubbish() {
     refusals("http", &HTTP);
 }
 
-/// What a page in a browser sends is not taken, and one server is enough.
+/// Requests from a page in a browser are refused, and a second server does not start.
 #[test]
 fn the_web_service_serves_no_pages_and_runs_once() {
     if programs(&HTTP).is_none() {
@@ -378,8 +379,8 @@ fn the_web_service_serves_no_pages_and_runs_once() {
     assert!(told(&again).contains("it runs already"), "{}", told(&again));
 }
 
-/// What killed hooks leave in the spool is no job of its own, and a job that was cancelled before its host was lost does not
-/// run again.
+/// Leftovers of killed hooks in the spool do not count as jobs, and a job that was cancelled before its host
+/// was lost does not run again.
 #[test]
 fn the_spool_survives_killed_hooks() {
     if programs(&["flock"]).is_none() {
@@ -408,7 +409,8 @@ fn the_spool_survives_killed_hooks() {
     assert!(!end.exists());
 }
 
-/// What root does in the store of an SQLite queue, its owner does: nothing there becomes root's, and what only root reads is taken.
+/// Root's actions on the store of an SQLite queue are performed as its owner: nothing in it becomes owned by
+/// root, and files that only root can read are accepted.
 #[test]
 fn root_is_the_owner_of_an_sqlite_queue() {
     if programs(&SQLITE).is_none() || !is_root() {
@@ -428,7 +430,7 @@ fn root_is_the_owner_of_an_sqlite_queue() {
     let store = queue.place.path().join("store");
     let of_root = run(Command::new("find").arg(&store).args(["-user", "root"]));
     assert_eq!(of_root, "");
-    // A link to what is root's is not written through.
+    // A link to a file of root is not followed for writing.
     let database = store.join("queue.db");
     let victim = queue.place.path().join("victim.db");
     assert!(database.exists());
@@ -438,7 +440,8 @@ fn root_is_the_owner_of_an_sqlite_queue() {
     assert!(!by_root(&["submit", secret.to_str().unwrap()]).status.success());
 }
 
-/// A service that is there already is the queue of another directory; with jobs of others the example does not run.
+/// A running service can be used as a queue from another directory; the example does not run if the service
+/// has other jobs.
 #[test]
 fn a_service_elsewhere_is_a_queue_too() {
     let Some(programs) = programs(&HTTP) else { return };
@@ -457,7 +460,8 @@ fn a_service_elsewhere_is_a_queue_too() {
     assert_eq!(example(&["postgres"]).status.code(), Some(2), "it is no URL of a database");
 }
 
-/// A database elsewhere is used as it is told, and nothing of the example stays in it; tables of others are let alone.
+/// A database elsewhere is used as configured, and nothing of the example stays in it; other tables are
+/// unchanged.
 #[test]
 fn a_database_elsewhere_is_a_queue_too() {
     let Some(programs) = programs(&POSTGRES) else { return };
@@ -479,7 +483,7 @@ fn a_database_elsewhere_is_a_queue_too() {
     assert!(!queue.command(&["list"]).status.success(), "the tables are gone");
 }
 
-/// The end of a job is told though the server is away for a moment.
+/// The end of a job is reported even if the server is unavailable for a moment.
 fn end_without_server(kind: &'static str, needs: &[&str]) {
     if programs(needs).is_none() {
         return;
@@ -495,7 +499,7 @@ fn end_without_server(kind: &'static str, needs: &[&str]) {
     let mut hook = as_hooks(&queue.place.path().join("hooks/job_exit"));
     hook.arg("exit").stdin(std::fs::File::open(ended).unwrap()).stderr(Stdio::piped());
     let mut hook = hook.spawn().unwrap();
-    // It has tried once as soon as it says something.
+    // It has tried once when it prints something.
     let mut said = BufReader::new(hook.stderr.take().unwrap());
     said.read_line(&mut String::new()).unwrap();
     server("start");
@@ -514,7 +518,8 @@ fn the_end_of_a_job_is_told_to_a_database_that_was_away() {
     end_without_server("postgres", &POSTGRES);
 }
 
-/// Root hands in jobs as the account of the queue, in whose directory a job may have planted links.
+/// Root submits jobs as the account of the queue, because a job may have planted links in the queue's
+/// directory.
 #[test]
 fn root_follows_no_link_in_the_spool() {
     if programs(&["flock"]).is_none() || !is_root() {
@@ -565,7 +570,7 @@ fn postgres_starts_again() {
     assert_eq!(queue.list().lines().count(), 2, "{}", queue.list());
 }
 
-/// What the jobs of a file have written is kept, and where is said; a file beside --jobs is refused.
+/// The output of a file's jobs is kept, and its location is printed; a file together with --jobs is refused.
 #[test]
 fn the_output_of_own_jobs_is_kept() {
     let Some(programs) = programs(&["flock"]) else { return };
@@ -595,7 +600,7 @@ fn the_output_of_own_jobs_is_kept() {
     assert_eq!(refused.status.code(), Some(2), "{}", told(&refused));
 }
 
-/// Whoever ends `run` ends its runner and the jobs, and nothing is left.
+/// Ending `run` with a signal ends its runner and the jobs, and nothing is left behind.
 #[test]
 fn a_signal_ends_the_runner_too() {
     let Some(programs) = programs(&["flock"]) else { return };
@@ -637,7 +642,8 @@ fn a_lost_host_gives_its_jobs_back() {
         command.args(["--runners=2", slots, jobs, "--lose"]);
         run(command.env("HTC_PROGRAMS", &programs).env("TMPDIR", place.path()))
     };
-    // Both wait for leases that end: at once. The second does not wait for more jobs than there are.
+    // Both wait for leases to expire, so they run in parallel. The second does not wait for more jobs than
+    // there are.
     let (told, fewer) = std::thread::scope(|scope| {
         let fewer = scope.spawn(|| hosts("--slots=4", "--jobs=3"));
         (hosts("--slots=2", "--jobs=8"), fewer.join().unwrap())
@@ -646,14 +652,14 @@ fn a_lost_host_gives_its_jobs_back() {
     assert!(!told.contains("late end"), "{told}");
     assert!(fewer.contains("host1 is lost with "), "{fewer}");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "something is left behind");
-    // What the starters of the lost host had written down went with it.
+    // The state files of the lost host's starters are removed.
     let ours = place.path().to_str().unwrap();
     for entry in std::fs::read_dir("/run/htc-hooks").into_iter().flatten().flatten() {
         let text = std::fs::read(entry.path()).unwrap_or_default();
         let path = entry.path();
         assert!(!String::from_utf8_lossy(&text).contains(ours), "'{}' is left behind", path.display());
     }
-    // And so did the control groups of its jobs: on b25a4da they stayed.
+    // The control groups of its jobs are removed too.
     let name = ours.replace('/', "_");
     let directories = |path: &std::path::Path| std::fs::read_dir(path).into_iter().flatten().flatten();
     for hierarchy in directories("/sys/fs/cgroup".as_ref()) {

@@ -1,4 +1,5 @@
-//! Live comparison with the reference, where it is found: seeded, bounded, and a difference is shrunk before it is shown.
+//! Comparison with the reference, if it is installed: with a seed and limits; a difference is reduced before
+//! it is shown.
 
 #![allow(clippy::print_stdout, reason = "a test that is skipped says why")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -9,7 +10,7 @@ mod classad;
 mod random;
 mod transform;
 
-/// A program of that name on PATH.
+/// A program with that name on PATH.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())

@@ -1,10 +1,10 @@
 //! Random numbers that are the same for the same seed (xorshift64*).
 
-/// A source of numbers.
+/// A random number generator.
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Begins with a seed.
+    /// Creates a generator with a seed.
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random(seed | 1);
         // The first numbers of similar seeds are similar.
@@ -26,12 +26,12 @@ impl Random {
         usize::try_from((self.next() >> 33) % end as u64).unwrap_or_default()
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times.
     pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// One of the items.
+    /// Returns one of the items.
     pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

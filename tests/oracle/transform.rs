@@ -1,7 +1,7 @@
-//! Random rule sets on random ads, asked of `condor_transform_ads` and of ours under its name.
+//! Applies random rule sets to random ads with `condor_transform_ads` and with our program under that name.
 //!
-//! `HTC_ORACLE_TRANSFORMS` says how many pairs of rules and ad are compared (200 without it), `HTC_ORACLE_SEED` where the
-//! random numbers begin. Without the real tool on PATH nothing is compared, and the test says so.
+//! `HTC_ORACLE_TRANSFORMS` sets the number of pairs of rules and ad [default: 200], `HTC_ORACLE_SEED` the
+//! random seed. Without the real tool on PATH nothing is compared, and the test prints a message.
 
 use std::fs;
 use std::io::Read;
@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use super::random::Random;
 
-/// How long a program may take.
+/// Time limit of a program.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Ads that one rule set is applied to.
+/// Number of ads to which one rule set is applied.
 const ADS: usize = 10;
 
 #[test]
@@ -93,8 +93,8 @@ impl Sides {
         Sides { directory, reference: reference.to_owned(), ours: ours.to_owned() }
     }
 
-    /// Standard output and status; `None` where it died by a signal or did not end: the reference expands macros that refer
-    /// to each other for ever.
+    /// Standard output and status; `None` if it was killed by a signal or did not end, because the reference
+    /// expands macros that refer to each other forever.
     fn ask(&self, program: &Path) -> Option<(Vec<u8>, i32)> {
         let mut child = Command::new(program)
             .args(["-rules", "rules", "ads"])
@@ -136,14 +136,14 @@ impl Sides {
     fn compare(&self, case: &Case) -> Compared {
         self.write(case);
         let Some(reference) = self.ask(&self.reference) else { return Compared::Crashed };
-        // Status 4 is one of the reference's own assertions.
+        // Status 4 is a failed assertion of the reference.
         if reference.1 == 4 {
             return Compared::Crashed;
         }
         if self.ask(&self.ours).as_ref() == Some(&reference) { Compared::Same } else { Compared::Different }
     }
 
-    /// Leaves out whatever the difference does not need.
+    /// Removes everything that is not needed for the difference.
     fn shrink(&self, mut case: Case) -> Case {
         loop {
             let mut smaller = Vec::new();
@@ -214,7 +214,8 @@ const MACROS: &[&str] = &["V", "W", "k.x", "tmp", "List", "KNOB", "N"];
 
 impl Case {
     fn random(random: &mut Random) -> Self {
-        // A command outside of conditions, or the file is taken for configuration and the reference crashes.
+        // There must be a command outside of conditions; otherwise the file is treated as configuration and
+        // the reference crashes.
         let mut rules = vec!["SET First 1".to_owned()];
         if random.one_in(3) {
             rules.push("NAME some rules".into());

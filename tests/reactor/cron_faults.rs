@@ -1,4 +1,5 @@
-//! Everything a cron job can do wrong, for both managers: the daemon goes on, in bounded memory, with nothing left behind.
+//! All faults of a cron job, for both managers: the daemon continues, with bounded memory and without
+//! leftovers.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use htc_hooks::world::World;
 use crate::children::{LONG, flood, is_alive};
 use crate::sandbox::Sandbox;
 
-/// What became of one run.
+/// Result of one run.
 #[derive(Debug, Default)]
 struct Ran {
     not_started: Option<String>,
@@ -25,11 +26,11 @@ struct Ran {
     bad_lines: usize,
     left_behind: Vec<i32>,
     pid: i32,
-    /// It had to be ended.
+    /// True if it had to be killed.
     ended: bool,
 }
 
-/// Runs a program once as a job of that manager, at most so long; then the daemon shuts down.
+/// Runs a program once as a job of that manager, for at most `patience`; then the daemon shuts down.
 fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Duration) -> Ran {
     use std::os::unix::ffi::OsStrExt;
     let world = RealWorld::new();
@@ -100,7 +101,7 @@ fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Dur
 
 const MANAGERS: [CronManager; 2] = [CronManager::Startd, CronManager::Schedd];
 
-/// A script, for both managers.
+/// Runs a script for both managers.
 fn script(text: &str, patience: Duration, check: impl Fn(Ran)) {
     for manager in MANAGERS {
         let mut sandbox = Sandbox::new();
@@ -109,7 +110,7 @@ fn script(text: &str, patience: Duration, check: impl Fn(Ran)) {
     }
 }
 
-/// Something that is no ordinary script, for both managers.
+/// Runs a file that is not an ordinary script, for both managers.
 fn thing(make: impl Fn(&Sandbox) -> PathBuf, check: impl Fn(Ran)) {
     for manager in MANAGERS {
         let mut sandbox = Sandbox::new();
@@ -181,7 +182,7 @@ fn what_a_cron_job_printed_before_it_was_killed_counts() {
     });
 }
 
-/// None of the tests on the paths of hooks is made.
+/// The checks of hook paths do not apply.
 #[test]
 fn a_cron_job_that_anybody_may_change_runs() {
     let make = |sandbox: &Sandbox| {

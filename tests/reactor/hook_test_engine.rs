@@ -1,4 +1,4 @@
-//! Suites of hook tests without the program: cases go in, what came of each comes out.
+//! Runs suites of hook tests without the program: its input are cases, its output their results.
 
 use htc_hooks::hook_testing::{Interruptible, SuiteSettings, suite_run};
 use htc_hooks::hook_testing::{suite, update_suites};
@@ -38,7 +38,7 @@ expect = { result = [\"A == 1\"] }
 #[test]
 fn a_suite_is_run_and_updated_without_a_process_of_ours() {
     let sandbox = Sandbox::new();
-    // Each run has a reactor of its own.
+    // Each run has its own reactor.
     drop(sandbox.reactor);
     let home = sandbox.home.path();
     write_executable(&home.join("hook"), b"#!/bin/sh\ncat >/dev/null\necho 'A = 1'\n");

@@ -1,4 +1,4 @@
-//! Everything a hook can do wrong, for every type: the caller's decision, in bounded memory, with nothing left behind.
+//! All faults of a hook, for every type: the caller's decision, with bounded memory and without leftovers.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use htc_hooks::world::World;
 use crate::children::{flood, is_alive};
 use crate::sandbox::Sandbox;
 
-/// How long a hook that does not end is waited for here.
+/// Time limit of a hook that does not end.
 const PATIENCE: Duration = Duration::from_millis(150);
 
 /// Calls a hook of that type as its caller does.
@@ -174,7 +174,7 @@ fn script(text: &str, expected: Row) -> Vec<CallOutcome> {
         .collect()
 }
 
-/// Waits until what a call left behind is gone.
+/// Waits until the leftovers of a call are gone.
 fn gone(outcome: &CallOutcome) {
     let CallEnding::Ran(ended) = &outcome.ending else { return };
     let deadline = Instant::now() + crate::children::LONG;
@@ -192,7 +192,7 @@ fn peak_kib() -> u64 {
     line.trim().trim_end_matches(" kB").trim().parse().unwrap()
 }
 
-/// A hook that never ends, for types nobody waits for too: those are killed after the same patience.
+/// Runs a hook that never ends; for types that no caller waits for, it is killed after the same time.
 fn endless(text: &str) {
     let mut sandbox = Sandbox::new();
     for (hook, expected) in HookType::ALL.into_iter().zip(STUCK) {
@@ -268,7 +268,7 @@ fn a_hook_that_deletes_itself_while_it_runs() {
     script("cat >/dev/null; rm -f -- \"$0\"", SILENT);
 }
 
-/// Something that is no ordinary script, for every type.
+/// Runs a file that is not an ordinary script, for every type.
 fn thing(make: impl Fn(&Sandbox) -> PathBuf, expected: Row) {
     let mut sandbox = Sandbox::new();
     let path = make(&sandbox);

@@ -1,7 +1,8 @@
-//! Children and hooks, called in the process of the test. A reactor makes its process the one that orphans come to: tests
-//! of programs (`tests/it`), some of which leave orphans on purpose, are a process of their own.
+//! Tests of children and hooks that are called in the test's own process. A reactor makes its process the
+//! reaper of orphans, so tests of programs (`tests/it`), some of which leave orphans on purpose, run in
+//! another process.
 
-// Clippy's permission for tests does not reach their helpers.
+// Clippy's settings for tests do not apply to their helpers.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../it/children.rs"]

@@ -1,4 +1,4 @@
-//! What `htc-hook-test queue` judges, called in the process.
+//! Verdicts of `htc-hook-test queue`, called in this process.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::sandbox::Sandbox;
 const LIST_PRINT_REMOVE: &str = "for file in new/*; do\n [ -e \"$file\" ] || exit 0\n cat \"$file\"\n \
     sleep 0.02\n rm -f \"$file\"\n exit 0\ndone";
 
-/// The same judgement without a program: what a library's user calls.
+/// The same verdict without the program, as a user of the library gets it.
 fn proved(home: &Path, fill: Option<&str>) -> Result<QueueTestReport, QueueError> {
     let mut sandbox = Sandbox::new();
     let world = RealWorld::new();

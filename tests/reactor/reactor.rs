@@ -1,4 +1,4 @@
-//! What children do to the loop, and what it does to them.
+//! Effects of children on the event loop, and of the event loop on children.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -158,14 +158,14 @@ fn a_grandchild_that_holds_stdout_is_killed_and_told() {
 
 #[test]
 fn a_grandchild_is_told_as_what_it_becomes() {
-    // The shell is through before its child has opened or executed anything.
+    // The shell ends before its child has opened or executed anything.
     for _ in 0..20 {
         let end = run("sleep 1000 >/dev/null 2>&1 & exit 0");
         assert_eq!(end.left.len(), 1);
         assert_eq!(end.left[0].command.as_bstr(), "sleep");
         assert!(!end.left[0].holds_stdout && !end.left[0].holds_stderr && end.left[0].killed);
     }
-    // What never executes anything is not waited for.
+    // A process that never executes a program is not waited for.
     let end = run("(while :; do read x; done) <&- & exit 0");
     assert_eq!(end.left.len(), 1);
     assert!(end.left[0].command != "sleep" && end.left[0].killed);
@@ -203,7 +203,7 @@ fn nothing_is_left_when_the_reactor_goes() {
 #[test]
 fn a_daemon_that_forks_twice_into_its_own_session_is_found_by_its_marker() {
     let mut sandbox = Sandbox::new();
-    // The pipe of the inner cat tells that setsid has happened before the child ends.
+    // The pipe of the inner cat shows that setsid has happened before the child ends.
     let mut spec = sandbox.shell(
         "(setsid sh -c 'echo $$; exec sleep 1000' 2>&1 >&3 &) 3>daemon; while [ ! -s daemon ]; do :; done",
     );
@@ -306,7 +306,7 @@ fn each_reason_not_to_execute_is_told() {
 fn a_file_open_for_writing_is_busy() {
     let mut sandbox = Sandbox::new();
     let path = sandbox.script("busy", "#!/bin/sh\n");
-    // Binaries are refused as text is: the kernel looks at the file before its first line.
+    // Binaries are refused like text: the kernel checks the file before its first line.
     let writer = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     assert_eq!(sandbox.reactor.spawn(ChildSpec::new(&path)).unwrap_err().errno(), 26);
     drop(writer);
@@ -346,7 +346,7 @@ fn only_the_wanted_signals_are_blocked_or_ignored() {
     let text = ended(sandbox.run(spec)).stdout;
     let mask = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap();
-        // Signals 32 and 33 are the C library's own.
+        // Signals 32 and 33 are reserved by the C library.
         u64::from_str_radix(line[name.len()..].trim(), 16).unwrap() & !(3 << 31)
     };
     assert_eq!((mask("SigBlk:"), mask("SigIgn:")), (1 << 14, 1 << 12));
@@ -359,7 +359,7 @@ fn closed_descriptors_are_closed() {
         .shell("for f in 0 1 2; do [ -e /proc/self/fd/$f ] && printf $f >> open; done; echo x >> done");
     spec.stdio = [Stdio::Closed, Stdio::Closed, Stdio::Closed];
     sandbox.run(spec);
-    // printf's redirection takes a free number, so only what is open before it counts.
+    // printf's redirection uses a free descriptor, so only descriptors that were open before count.
     assert!(sandbox.path("done").exists());
     assert!(!sandbox.path("open").exists());
 }
@@ -410,7 +410,7 @@ fn output_files_are_opened_by_the_child_and_a_fifo_blocks_nobody() {
     let mut spec = sandbox.shell("echo out");
     spec.stdio[1] = Stdio::File { path: fifo.clone(), write: true, truncate: false, append: false };
     let soon = || htc_hooks::os::clock::monotonic_now().plus(std::time::Duration::from_millis(200));
-    // The child waits for a reader, and we for nobody.
+    // The child waits for a reader; we do not wait.
     sandbox.spawn(spec.clone());
     assert_eq!(sandbox.reactor.next_event(Some(soon())).unwrap(), ReactorEvent::Timeout);
     assert_eq!(fs::read_to_string(&fifo).unwrap(), "out\n");
@@ -477,7 +477,7 @@ fn a_directory_is_bound_only_as_far_as_the_account_gets_by_itself() {
         fs::create_dir(sandbox.path(name)).unwrap();
         fs::write(sandbox.path(name).join("file"), name).unwrap();
     }
-    // What lies in a closed directory may be open to all by itself.
+    // A file in a closed directory may itself be readable by everybody.
     mode(&sandbox.path("closed"), 0o700);
     std::os::unix::fs::symlink(sandbox.path("closed/inner"), sandbox.path("link")).unwrap();
     let mut bound = |source: &str| {
@@ -496,13 +496,13 @@ fn a_directory_is_bound_only_as_far_as_the_account_gets_by_itself() {
 #[test]
 fn nothing_that_carries_our_mark_outlives_us_whoever_lost_sight_of_it() {
     let mut sandbox = Sandbox::new();
-    // With a session of its own and another value in the marker no child claims it.
+    // With a separate session and another value in the marker, no child claims the process.
     let own = std::process::id();
     let script = format!(
         "_CONDOR_ANCESTOR_{own}=1:2:3 setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 600' & \
          while [ ! -e pid ]; do sleep 0.01; done"
     );
-    // Two others: what carries no mark belongs to the only one that is left.
+    // With two other children, a process without a marker belongs to the only remaining one.
     for _ in 0..2 {
         let mut other = sandbox.shell("exec sleep 600");
         other.session = SessionMode::NewSession;

@@ -9,7 +9,7 @@ use htc_hooks::time::MonotonicTime;
 
 use crate::children::{LONG, write_executable};
 
-/// Orphans come to the process, not to a thread: tests that make some take turns.
+/// Orphans are reparented to the process, not to a thread, so tests that create them take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
 pub(crate) struct Sandbox {
@@ -36,7 +36,7 @@ impl Sandbox {
         path
     }
 
-    /// A child that runs the shell script with its outputs captured.
+    /// A child that runs the shell script, with captured outputs.
     pub(crate) fn shell(&self, text: &str) -> ChildSpec {
         let number = std::fs::read_dir(self.home.path()).unwrap().count();
         let mut spec =

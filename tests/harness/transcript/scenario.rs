@@ -1,4 +1,4 @@
-//! A recorded scenario: configuration, behaviours, files before the start, what was done to the daemons, and calls.
+//! A recorded scenario: configuration, behaviours, files before the start, the recorder's actions, and calls.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::calls::{Call, Meta};
 use super::handed_out;
 use super::subject::Subject;
 
-/// One scenario directory.
+/// A scenario directory.
 pub struct Scenario {
     pub directory: PathBuf,
     pub layout: Vec<LayoutEntry>,
@@ -19,13 +19,13 @@ pub struct Scenario {
     pub actions: Vec<Action>,
     pub cases: Vec<Case>,
     pub timeline: String,
-    /// The slot of the jobs that a schedd handed out.
+    /// The slot of the jobs that a schedd sent.
     pub machine_ad: Option<Vec<u8>>,
     /// Length of the recording in seconds.
     pub seconds: f64,
 }
 
-/// One file or directory that was there before the start.
+/// A file or directory that existed before the start.
 #[derive(Clone, Debug)]
 pub struct LayoutEntry {
     pub path: String,
@@ -37,36 +37,37 @@ pub struct LayoutEntry {
     pub link: Option<String>,
 }
 
-/// Something the recorder did to the daemons.
+/// An action of the recorder on the daemons.
 #[derive(Clone, Debug)]
 pub struct Action {
     pub at: f64,
     pub what: String,
 }
 
-/// One run of the starter by hand.
+/// A direct run of the starter.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: String,
-    /// When it began, in seconds since the start of the recording.
+    /// Start time, in seconds since the start of the recording.
     pub start: f64,
     pub argv: Vec<String>,
     pub stdin: Vec<u8>,
     pub stdout: Vec<u8>,
     pub exit: String,
-    /// Signals sent to it: seconds since its start, and the name; or what a person asks of a starter that listens at
-    /// control/socket: `ask` with the words.
+    /// Signals sent to it: seconds since its start, and the name; or a command to a starter that listens at
+    /// control/socket: `ask` with its arguments.
     pub signals: Vec<(f64, String)>,
-    /// The program that ran when the first signal came: it is waited for, as this machine may be slower.
+    /// The program that was running when the first signal came; the replay waits for it, because this machine
+    /// may be slower.
     pub awaited: Option<String>,
-    /// The log of a job that a schedd handed out.
+    /// The log of a job that a schedd sent.
     pub log: Option<String>,
-    /// Variables it got beside the usual ones.
+    /// Variables in addition to the usual ones.
     pub environment: Vec<(String, String)>,
 }
 
 impl Scenario {
-    /// Reads everything; a directory without a configuration is none of ours.
+    /// Reads a scenario; a directory without a configuration is an error.
     pub fn read(directory: &Path) -> Result<Self> {
         let timeline = text(&directory.join("timeline.txt"))?;
         let actions: Vec<Action> = timeline
@@ -79,7 +80,7 @@ impl Scenario {
             .collect();
         let seconds = actions.last().map_or(30.0, |action| action.at);
         let mut scenario = Scenario {
-            // What has none names its files in the configuration alone.
+            // Without a listing, the files are known only from the configuration.
             layout: layout(&text(&directory.join("layout.txt")).unwrap_or_default()),
             calls: calls(&directory.join("hooks"))?,
             cases: cases(&directory.join("cases"), &actions)?,
@@ -95,7 +96,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// When the execution point began to look at its slots, in seconds since the start of the recording.
+    /// Time of the execution point's first state change, in seconds since the start of the recording.
     pub fn begun(&self) -> f64 {
         let line =
             self.timeline.lines().find(|line| line.contains(" startd ") && line.contains("Changing state"));
@@ -103,12 +104,12 @@ impl Scenario {
         at.unwrap_or(1.25)
     }
 
-    /// Its title.
+    /// The title.
     pub fn title(&self) -> String {
         Subject::of(&self.directory).title().to_owned()
     }
 
-    /// Why the scenario cannot be replayed with the two runners, if so.
+    /// The reason why the scenario cannot be replayed with the two runners, if any.
     pub fn not_ours(&self) -> Option<String> {
         let edits = self.actions.iter().map(|action| action.what.as_str());
         let mut edits = edits.filter(|what| what.starts_with("condor_config: "));
@@ -120,13 +121,13 @@ impl Scenario {
         None
     }
 
-    /// The ordinary account that the daemons ran as, if they did not run as root: that of LOCAL_DIR.
+    /// The ordinary account of the daemons, or `None` if they ran as root: the owner of LOCAL_DIR.
     pub fn daemon_uid(&self) -> Option<u32> {
         let top = self.layout.iter().find(|entry| entry.path.is_empty())?;
         (top.uid != 0).then_some(top.uid)
     }
 
-    /// The environment the daemons were started with, as far as a startd hook shows it.
+    /// The environment in which the daemons were started, as far as a startd hook shows it.
     pub fn daemon_environment(&self) -> Vec<(String, String)> {
         let recorded = self.calls.iter().find_map(|call| call.env.as_ref().filter(|_| !call.is_job()));
         let wanted = ["HOME", "LOGNAME", "PATH", "USER"];
@@ -156,7 +157,7 @@ pub fn text(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// `ls -lAnR` without times.
+/// Parses `ls -lAnR` without times.
 pub fn layout(text: &str) -> Vec<LayoutEntry> {
     let mut directory = String::new();
     let mut entries = Vec::new();
@@ -181,7 +182,7 @@ pub fn layout(text: &str) -> Vec<LayoutEntry> {
     entries
 }
 
-/// The name in a line of `ls -lAn` without times, blanks at its ends included: two blanks come before it.
+/// The name in a line of `ls -lAn` without times, including blanks at its ends; two blanks precede it.
 fn name_in(line: &str) -> &str {
     const COLUMNS: usize = 5;
     let mut rest = line;
@@ -207,7 +208,7 @@ fn mode_of(text: &str) -> u32 {
     mode
 }
 
-/// Reads hooks/NNN-NAME-PID in order, resolving what a record leaves to an earlier one.
+/// Reads hooks/NNN-NAME-PID in order, and resolves references of a record to an earlier one.
 fn calls(directory: &Path) -> Result<Vec<Call>> {
     let Ok(entries) = fs::read_dir(directory) else { return Ok(Vec::new()) };
     let mut names: Vec<String> =
@@ -284,7 +285,7 @@ fn apply(base: &str, diff: &str) -> Result<String> {
             let old = range.split(' ').next().unwrap_or_default();
             let (start, count) = old.split_once(',').unwrap_or((old, "1"));
             let start: usize = start.parse().map_err(|_| format!("bad hunk {line:?}"))?;
-            // A hunk that takes nothing away names the line it comes after.
+            // A hunk that removes nothing names the line before it.
             let from = if count == "0" { start } else { start.saturating_sub(1) };
             let from = from.min(lines.len());
             if from > at {
@@ -307,7 +308,7 @@ fn apply(base: &str, diff: &str) -> Result<String> {
     Ok(out.join("\n") + "\n")
 }
 
-/// `NAME=value` lines; a line that has no `=` after a name continues the value before.
+/// Parses `NAME=value` lines; a line without a name and `=` continues the value before.
 pub fn environment(bytes: &[u8]) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     for line in String::from_utf8_lossy(bytes).lines() {
@@ -331,7 +332,7 @@ fn strings(meta: &Value, key: &str) -> Vec<String> {
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The facts of a call that are compared one by one.
+/// The facts about a call that are compared individually.
 pub fn facts(meta: &Value) -> Meta {
     let mut facts = Meta::new();
     for key in ["umask", "cwd", "pgid", "sid", "rlimit_core", "rlimit_stack", "rlimit_as", "rlimit_cpu"] {
@@ -401,7 +402,7 @@ fn cases(directory: &Path, actions: &[Action]) -> Result<Vec<Case>> {
             })
             .collect();
         let stdin = fs::read(path.join("stdin")).unwrap_or_default();
-        // A signal that came while the recorded job ran comes to a job that runs, however late it begins here.
+        // A signal sent while the recorded job ran is sent to a running job here too, however late it starts.
         let awaited = recorded_job_program(&stdin, directory).filter(|_| !signals.is_empty());
         cases.push(Case {
             argv,

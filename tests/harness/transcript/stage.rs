@@ -1,4 +1,4 @@
-//! Lays a scenario out in a fresh directory, as it was before the daemons started.
+//! Creates the files of a scenario in a new directory, as they were before the daemons started.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -10,25 +10,25 @@ use super::Result;
 use super::accounts::Accounts;
 use super::scenario::{LayoutEntry, Scenario};
 
-/// The recorder that stands where hooks and jobs are expected.
+/// The recorder that replaces hooks and jobs.
 const RECORDER: &str = include_str!("recorder.c");
-/// Runs a program in namespaces of its own.
+/// Runs a program in separate namespaces.
 const APART: &str = include_str!("apart.c");
 
-/// A directory in which one scenario runs: `local` is LOCAL_DIR, `records` what our recorder wrote.
+/// The directory of one scenario's run: `local` is LOCAL_DIR, `records` contains the records of our recorder.
 pub struct Stage {
     top: tempfile::TempDir,
     /// LOCAL_DIR.
     pub local: PathBuf,
-    /// Stands for the installation.
+    /// Replaces the installation.
     pub release: PathBuf,
     host: String,
 }
 
 impl Stage {
-    /// Makes the directory, with what every LOCAL_DIR has.
+    /// Creates the directory with the contents of every LOCAL_DIR.
     pub fn bare(accounts: &Accounts) -> Result<Self> {
-        // Jobs of root get a /tmp and a /var/tmp of their own, so that what they are to see must lie elsewhere.
+        // Jobs of root get a private /tmp and /var/tmp, so files that they need must be elsewhere.
         let elsewhere = Path::new("/srv");
         let home =
             if accounts.own && elsewhere.is_dir() { elsewhere.to_owned() } else { std::env::temp_dir() };
@@ -68,7 +68,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Makes the directory and lays the scenario out in it.
+    /// Creates the directory and the files of the scenario.
     pub fn build(scenario: &Scenario, accounts: &Accounts) -> Result<Self> {
         let stage = Self::bare(accounts)?;
         if accounts.own {
@@ -80,7 +80,7 @@ impl Stage {
         let mut config = read(&scenario.directory.join("condor_config"))?;
         config.extend_from_slice(super::edits::first(&scenario.title()).as_bytes());
         if config.windows(7).any(|window| window == b"hook.w/") {
-            // World-writable directories with a good hook in them: the path check looks at the directory too.
+            // World-writable directories with a valid hook: the path check examines the directory too.
             make(&stage.local.join("hook.w"))?;
             stage.recorder(&stage.local.join("hook.w/hook"), 0o755)?;
             mode(&stage.local.join("hook.w"), 0o777)?;
@@ -99,7 +99,8 @@ impl Stage {
         for entry in &scenario.layout {
             stage.lay(scenario, entry, accounts)?;
         }
-        // The listing names the directory of the queue only as a heading: it belonged to whoever owned what is in it.
+        // The listing contains the directory of the queue only as a heading: it belonged to the owner of its
+        // contents.
         let inside = scenario.layout.iter().find(|entry| entry.path.starts_with("scripts/queue/"));
         if let Some(entry) = inside.filter(|_| accounts.own) {
             owner(&stage.local.join("scripts/queue"), entry.uid, entry.gid)?;
@@ -107,7 +108,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Without a listing of files: the recorder stands wherever a script of that name is called by.
+    /// Without a listing of files, the recorder replaces each script whose name is called.
     fn lay_named(&self, config: &[u8]) -> Result<()> {
         let config = String::from_utf8_lossy(config).into_owned();
         for entry in fs::read_dir(self.local.join("scripts")).into_iter().flatten().flatten() {
@@ -146,7 +147,7 @@ impl Stage {
         if recorded.is_file() {
             return write(path, &self.fill_in(&read(&recorded)?));
         }
-        // The recorder was one binary, so that its size tells it from everything else.
+        // The recorder was one binary, which is recognized by its size.
         if entry.size > 10_000 && entry.path.contains(".d/") {
             return self.recorder(path, entry.mode);
         }
@@ -158,7 +159,7 @@ impl Stage {
         write(path, text)
     }
 
-    /// Puts our programs in C there; they are compiled once.
+    /// Compiles our C programs, once per process.
     fn compile(&self) -> Result<()> {
         static COMPILED: OnceLock<Result<[Vec<u8>; 2]>> = OnceLock::new();
         let compiled = COMPILED
@@ -186,29 +187,29 @@ impl Stage {
         }
     }
 
-    /// `apart TOP HOST UMASK FROM TO PROGRAM [WORD...]`, which becomes the program.
+    /// The program `apart TOP HOST UMASK FROM TO PROGRAM [WORD...]`, which replaces itself by PROGRAM.
     pub fn apart(&self) -> PathBuf {
         self.top.path().join("apart")
     }
 
-    /// A copy of the recorder.
+    /// Creates a copy of the recorder.
     pub fn recorder(&self, path: &Path, bits: u32) -> Result<()> {
         let from = self.top.path().join("recorder");
         fs::copy(&from, path).map_err(|error| format!("{}: {error}", path.display()))?;
         mode(path, bits)
     }
 
-    /// Where our recorder writes.
+    /// The directory of the records.
     pub fn records(&self) -> PathBuf {
         self.top.path().join("records")
     }
 
-    /// The directory around everything.
+    /// The directory that contains everything.
     pub fn top(&self) -> &Path {
         self.top.path()
     }
 
-    /// Replaces the placeholders of a recording by what they are here.
+    /// Replaces the placeholders of a recording by the values here.
     pub fn fill_in(&self, bytes: &[u8]) -> Vec<u8> {
         let local = self.local.to_string_lossy();
         let release = self.release.to_string_lossy();
@@ -221,7 +222,7 @@ impl Stage {
         out
     }
 
-    /// The other way round.
+    /// Replaces the values here by placeholders.
     pub fn take_out(&self, bytes: &[u8]) -> Vec<u8> {
         let local = self.local.to_string_lossy();
         let release = self.release.to_string_lossy();
@@ -234,13 +235,13 @@ impl Stage {
         out
     }
 
-    /// Leaves the directory where it is.
+    /// Keeps the directory.
     pub fn keep(self) -> PathBuf {
         self.top.keep()
     }
 }
 
-/// Replaces every occurrence; bytes stay bytes.
+/// Replaces every occurrence in bytes.
 fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -289,7 +290,8 @@ pub fn owner(path: &Path, uid: u32, gid: u32) -> Result<()> {
     chown(path, Some(uid), Some(gid)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The configuration with the caller's account in place of the recorded account of the daemons, which does not exist here.
+/// The configuration with the caller's account in place of the daemons' recorded account, which does not
+/// exist here.
 fn of_caller(config: Vec<u8>) -> Vec<u8> {
     let mut config = config;
     let ids = format!("\nCONDOR_IDS = {}.{}\n", nix::unistd::geteuid(), nix::unistd::getegid());
@@ -301,7 +303,8 @@ fn of_caller(config: Vec<u8>) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// What no listing names is laid where the configuration looks for it: hooks in hook.d/, all others in job.d/.
+    /// Without a listing, files are created where the configuration looks for them: hooks in hook.d/, all
+    /// others in job.d/.
     #[test]
     fn a_recording_without_a_listing_has_its_wrapper_in_job_d_and_its_hooks_in_hook_d() {
         let made = tempfile::tempdir().unwrap();

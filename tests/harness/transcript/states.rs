@@ -1,13 +1,14 @@
-//! States and activities of the slots, as the recording's log lines and our events tell them.
+//! States and activities of the slots, from the recording's log lines and our events.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Per slot the states it went through, as `State/Activity`.
+/// The states of each slot, as `State/Activity`.
 pub type States = BTreeMap<String, Vec<String>>;
 
-/// From the recording's timeline: lines `slot1: Changing state and activity: A/x -> B/y` and their shorter forms.
+/// Reads the states from the recording's timeline: lines `slot1: Changing state and activity: A/x -> B/y` and
+/// shorter forms.
 pub fn recorded(timeline: &str) -> States {
     let mut states = States::new();
     for line in timeline.lines() {
@@ -33,7 +34,7 @@ pub fn recorded(timeline: &str) -> States {
     states
 }
 
-/// From our events.
+/// Reads the states from our events.
 pub fn ours(events: &[Value]) -> States {
     let mut states = States::new();
     for event in events.iter().filter(|event| event.get("event").and_then(Value::as_str) == Some("state")) {
@@ -54,7 +55,8 @@ pub fn ours(events: &[Value]) -> States {
     states
 }
 
-/// Without the loops in which a claim was given up, since a fetch brought nothing, and a new one made at once.
+/// Removes the loops in which a claim was given up because a fetch returned nothing, and a new claim was made
+/// at once.
 pub fn without_gaps(states: &[String]) -> Vec<String> {
     const LOOP: [&str; 4] = ["Preempting/Vacating", "Owner/Idle", "Unclaimed/Idle", "Claimed/Idle"];
     let mut out: Vec<String> = Vec::new();

@@ -1,9 +1,9 @@
-//! What a recording is, whatever the directory is called that it lies in: exceptions and lists name it so.
+//! Identity of a recording, independent of the name of its directory: exceptions and lists refer to it.
 
 use std::fs;
 use std::path::Path;
 
-/// A recording, known by its content.
+/// A recording, identified by its contents.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     title: String,
@@ -11,7 +11,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Reads what tells it from others.
+    /// Reads its identity.
     pub fn of(directory: &Path) -> Self {
         let text = |name: &str| {
             let bytes = fs::read(directory.join(name)).unwrap_or_default();
@@ -20,23 +20,24 @@ impl Subject {
         Subject { title: title(&text("README.md")), config: text("condor_config") }
     }
 
-    /// What its README says that it shows.
+    /// Its title, from its README.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// Whether it is the one of this title.
+    /// Returns true if it has this title.
     pub fn is(&self, title: &str) -> bool {
         self.title == title
     }
 
-    /// Whether its configuration contains this text.
+    /// Returns true if its configuration contains this text.
     pub fn configures(&self, text: &str) -> bool {
         self.config.contains(text)
     }
 }
 
-/// The heading, `# NAME: TITLE` or `# NAME`, without the name; of a heading without title the first line after it counts.
+/// The heading, `# NAME: TITLE` or `# NAME`, without the name; without a title, the first line after the
+/// heading.
 fn title(readme: &str) -> String {
     let mut lines = readme.lines().map(str::trim).filter(|line| !line.is_empty());
     let heading = lines.next().unwrap_or_default().trim_start_matches('#').trim();

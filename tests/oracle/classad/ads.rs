@@ -1,7 +1,7 @@
-//! Random long ads in which names come again, read by the reference's own library and by ours, printed in every form, whole
-//! and filtered, and read again by the reference.
+//! Reads random long ads with repeated names with the reference's library and with ours, prints them in every
+//! form, whole and filtered, and reads the result with the reference again.
 //!
-//! `HTC_ORACLE_ADS` says how many ads (2,000 without it), `HTC_ORACLE_SEED` where the random numbers begin.
+//! `HTC_ORACLE_ADS` sets the number of ads [default: 2,000], `HTC_ORACLE_SEED` the random seed.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use crate::random::Random;
 
 const PROGRAM: &str = include_str!("ads.py");
 
-/// Ads of one file.
+/// Ads in one file.
 const BATCH: usize = 500;
 
 const NAMES: [&str; 12] =
@@ -62,10 +62,10 @@ const CONSTRAINTS: [&str; 9] = [
     "Memory >= 0 && Owner =!= undefined",
 ];
 
-/// A long ad of up to 14 lines over few names.
+/// A long ad of up to 14 lines with few names.
 fn ad(random: &mut Random) -> String {
     let mut text = String::new();
-    // Most ads of a queue look like the one before; some names are always there.
+    // Most ads of a queue are similar to the previous one; some names occur in all of them.
     if random.one_in(2) {
         for name in ["A", "Owner", "B", "Name"] {
             text += &format!("{name} = {}\n", random.pick(&VALUES));
@@ -82,7 +82,7 @@ fn ad(random: &mut Random) -> String {
     text
 }
 
-/// What our program prints.
+/// The output of our program.
 fn filtered(text: &str, words: &[&str]) -> String {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().write_all(text.as_bytes()).unwrap();
@@ -98,7 +98,7 @@ fn filtered(text: &str, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The ads of a text in the reference's new form.
+/// The ads in a text, in the reference's new form.
 fn read_again(peer: &mut Running, form: &str, text: &str) -> Vec<String> {
     let question = json!({ "form": form, "text": text, "constraint": Value::Null });
     peer.exchange(&question)
@@ -134,7 +134,7 @@ fn ads_in_which_names_come_again_are_those_of_the_reference_in_every_form() {
             }
             reader.reuse(record.ad);
         }
-        // Printed by the program in every form, all of them and those that the constraint keeps.
+        // Printed by the program in every form: all of them, and those that match the constraint.
         let all: Vec<&String> = theirs.iter().map(|texts| &texts[0]).collect();
         let some: Vec<&String> =
             theirs.iter().filter(|texts| texts[3] == "True").map(|texts| &texts[0]).collect();

@@ -1,11 +1,11 @@
-//! Random expressions and ads: mostly well-typed enough to get somewhere, sometimes not.
+//! Random expressions and ads, mostly well-typed so that evaluation does not fail at once.
 
 use htc_hooks::classad::function_names;
 
 use super::{Kind, Question};
 use crate::random::Random;
 
-/// Functions that are left out: their values change from call to call, or they depend on the machine.
+/// Omitted functions: their values change from call to call, or depend on the machine.
 const LEFT_OUT: [&str; 9] = [
     "time",
     "currentTime",
@@ -64,7 +64,7 @@ impl Generator {
         ad + "]"
     }
 
-    /// A text with a byte removed, doubled or replaced, to see where parsing stops.
+    /// A text with a byte removed, doubled or replaced, to test where parsing stops.
     fn damaged(&mut self, text: String) -> String {
         let mut bytes = text.into_bytes();
         if bytes.is_empty() {
@@ -94,7 +94,7 @@ impl Generator {
                     "&&", "||", "&&", "||", "&", "|", "^", "<<", ">>", ">>>", "?:",
                 ]);
                 let blank = if self.random.one_in(8) { "" } else { " " };
-                // Words need their blanks.
+                // Operators that are words need blanks.
                 let blank = if op.starts_with('i') { " " } else { blank };
                 format!("{}{blank}{op}{blank}{}", self.expression(inner), self.expression(inner))
             }

@@ -1,8 +1,9 @@
-//! Random expressions, asked of the reference's own library through its Python module and of ours.
+//! Evaluates random expressions with the reference's library, through its Python module, and with ours.
 //!
-//! `HTC_ORACLE_EXPRESSIONS` says how many questions are asked (3,000 without it), `HTC_ORACLE_SEED` where the random
-//! numbers begin, `HTC_PYTHON` which Python has the module `classad2` (the package `htcondor`). Without it nothing is
-//! compared, and the test says so. A difference is shrunk to its smallest form before it is shown.
+//! `HTC_ORACLE_EXPRESSIONS` sets the number of expressions [default: 3,000], `HTC_ORACLE_SEED` the random
+//! seed, and `HTC_PYTHON` names a Python that has the module `classad2` (the package `htcondor`). If there is
+//! none, nothing is compared, and the test prints a message. A difference is reduced to a minimal expression
+//! before it is shown.
 
 mod ads;
 mod generate;
@@ -15,10 +16,10 @@ use std::fmt;
 use generate::Generator;
 use peer::Peer;
 
-/// Questions that are sent together.
+/// Number of questions that are sent together.
 const BATCH: usize = 400;
 
-/// What is asked.
+/// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) kind: Kind,
@@ -27,18 +28,18 @@ pub(crate) struct Question {
     pub(crate) text: String,
 }
 
-/// What is asked about.
+/// Kind of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The expression as it prints, and its value.
     Eval,
-    /// What is left of it when the ad is worked in.
+    /// The flattened expression.
     Flatten,
-    /// The names it needs, and the ad's own that it depends on.
+    /// The names that it refers to, and the ad's own attributes that it depends on.
     Refs,
     /// The ad in new, old and JSON form.
     Print,
-    /// Whether the two ads match.
+    /// The result of matching the two ads.
     Match,
 }
 
@@ -55,7 +56,7 @@ impl Kind {
 }
 
 impl Question {
-    /// Whether a number is written anywhere that is, in seconds, a year beyond what an int holds (6.8e16).
+    /// Returns true if a number in the texts is so large that, in seconds, its year exceeds an int (6.8e16).
     fn has_huge_number(&self) -> bool {
         [Some(&self.my), self.target.as_ref(), Some(&self.text)]
             .into_iter()
@@ -74,8 +75,8 @@ impl fmt::Display for Question {
     }
 }
 
-/// Why an answer of ours is another one, where there is a reason: the reference's depends on memory, on the compiler or
-/// on the machine, or it is a known mistake that ours does not repeat.
+/// The reason why our answer differs, if it is known: the reference's answer depends on memory, the compiler
+/// or the machine, or is a known bug that ours does not reproduce.
 fn explained(question: &Question, theirs: &str) -> Option<&'static str> {
     let uses = |word: &str| {
         question.my.contains(word)

@@ -1,4 +1,4 @@
-//! Our answers, in the form in which the reference's come.
+//! Our answers, in the format of the reference's.
 
 use htc_hooks::classad::flatten::{self, FlattenResult};
 use htc_hooks::classad::format::{json, long, new_syntax};
@@ -9,7 +9,7 @@ use htc_hooks::os::RealWorld;
 use super::{Kind, Question};
 
 pub(crate) fn answer(question: &Question) -> String {
-    // The module reads the ad that a text begins with.
+    // The module reads the ad at the beginning of a text.
     let read = |text: &str| {
         new_syntax::parse_prefix(text.as_bytes(), Dialect::new_syntax())
             .ok()
@@ -42,7 +42,7 @@ pub(crate) fn answer(question: &Question) -> String {
         }
         _ => {}
     }
-    // The module parses an expression by putting it into an ad.
+    // The module parses an expression by inserting it into an ad.
     let Some(expr) = read(&format!("[expression = {}]", question.text)).and_then(|ad| ad.get("expression"))
     else {
         return String::from("!parse");
@@ -99,7 +99,7 @@ pub(crate) fn printed(ad: &ClassAd) -> [String; 3] {
     };
     let mut old = String::from_utf8_lossy(&long::print_with(ad, &options)).into_owned();
     if old.is_empty() {
-        // The module's own idea of an empty ad.
+        // The module prints a newline for an empty ad.
         old.push('\n');
     }
     let mut out = Vec::new();
@@ -108,7 +108,7 @@ pub(crate) fn printed(ad: &ClassAd) -> [String; 3] {
     [ad.unparse().to_string(), old, json]
 }
 
-/// A string as Python's `json.dumps` writes it: everything outside ASCII escaped.
+/// A string as Python's `json.dumps` writes it: everything outside ASCII is escaped.
 fn python_json(text: &str) -> String {
     let mut out = String::new();
     for c in serde_json::to_string(text).unwrap_or_default().chars() {

@@ -1,4 +1,4 @@
-//! The Python process that answers for the reference.
+//! The Python process that runs the reference's library.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::Question;
 
-/// In place of an answer that the reference died of, or for which it took longer than it may.
+/// The answer if the reference crashed or exceeded its time limit.
 pub(crate) const CRASHED: &str = "!crashed";
 
 const PROGRAM: &str = include_str!("peer.py");
@@ -33,7 +33,7 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Starts a program that says the version of the library first.
+    /// Starts a program whose first line is the version of the library.
     pub(crate) fn start(program: &str) -> Option<Self> {
         let python = std::env::var_os("HTC_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
         let mut child = Command::new(python)
@@ -51,7 +51,7 @@ impl Running {
         version.contains('.').then_some(running)
     }
 
-    /// Sends a question and waits for the answer, both a line of JSON.
+    /// Sends a question and waits for the answer; both are a line of JSON.
     pub(crate) fn exchange<A: DeserializeOwned>(&mut self, question: &impl Serialize) -> Option<A> {
         let mut line = serde_json::to_string(question).ok()?;
         line.push('\n');
@@ -71,12 +71,13 @@ impl Running {
 }
 
 impl Peer {
-    /// Starts Python; none where there is none or it lacks the module.
+    /// Starts Python; `None` if it is missing or lacks the module.
     pub(crate) fn start() -> Option<Self> {
         Some(Peer { running: Running::start(PROGRAM)? })
     }
 
-    /// The answers to all questions. When the process dies of one, it is found and the others are asked again.
+    /// Returns the answers to all questions. If the process dies, the responsible question is determined, and
+    /// the others are sent again.
     pub(crate) fn ask(&mut self, questions: &[Question]) -> Vec<String> {
         if questions.is_empty() {
             return Vec::new();

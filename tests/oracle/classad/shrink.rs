@@ -1,15 +1,15 @@
-//! From a question whose answers differ to the smallest one that still does.
+//! Reduces a question with different answers to a minimal one.
 
 use super::peer::Peer;
 use super::{Question, explained, ours};
 
-/// What is kept of a difference while it shrinks: which of the two answers says that a text does not parse.
+/// Property of a difference that is preserved: which of the two answers says that a text does not parse.
 fn nature(question: &Question, theirs: &str) -> (bool, bool) {
     let refused = |answer: &str| answer == "!parse" || answer == "!ad";
     (refused(theirs), refused(&ours::answer(question)))
 }
 
-/// Cuts pieces out of the texts of a question as long as the answers differ.
+/// Removes pieces of a question's texts as long as the answers differ.
 pub(crate) fn smallest(peer: &mut Peer, question: &Question) -> Question {
     let mut best = question.clone();
     let theirs = peer.ask(std::slice::from_ref(question)).pop().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Events in the user logs of source jobs, as the router writes them: each with all its lines.
+//! Events that the router writes to the user logs of source jobs, with all their lines.
 
 use std::fs;
 use std::path::Path;
@@ -13,24 +13,24 @@ use super::super::findings::Difference;
 use super::recording::{Recording, seconds_of_civil};
 use super::session::Session;
 
-/// Events that the schedd writes, and submitters: SUBMIT and RELEASED; and those that follow another.
+/// Events written by the schedd and by submitters: SUBMIT and RELEASED; and events that follow another one.
 const OF_OTHERS: [&str; 3] = ["000", "013", "028"];
-/// How many seconds an event of ours may be off.
+/// Maximum time difference of an event, in seconds.
 const SLACK: f64 = 3.0;
 
-/// One event.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
     /// The job.
     pub id: JobId,
-    /// When, in seconds since the epoch.
+    /// The time, in seconds since the epoch.
     pub at: f64,
-    /// Its lines, without the time.
+    /// The lines, without the time.
     pub text: String,
 }
 
 impl Told {
-    /// What is written for a body.
+    /// Formats an event with this body.
     pub fn of(id: JobId, at: f64, body: EventBody) -> Self {
         let zone = htc_hooks::os::RealWorld::new().zone(0);
         let time = EventTime::from_micros(
@@ -43,7 +43,7 @@ impl Told {
             .map_or_else(|| Told { id, at, text: "not an event".to_owned() }, |told| Told { at, ..told })
     }
 
-    /// Reads `NNN (CCC.PPP.SSS) YYYY-MM-DD HH:MM:SS TEXT`, and what follows.
+    /// Parses `NNN (CCC.PPP.SSS) YYYY-MM-DD HH:MM:SS TEXT`, and the following lines.
     fn read(text: &str) -> Option<Self> {
         let text = text.trim_end().strip_suffix("...").unwrap_or(text);
         let (head, rest) = text.split_once(") ")?;
@@ -64,7 +64,7 @@ impl Told {
     }
 }
 
-/// The events of all logs of a recording that a router writes.
+/// The events in all logs of a recording that a router writes.
 pub fn recorded(directory: &Path) -> Vec<Told> {
     let entries = fs::read_dir(directory.join("jobs")).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -77,7 +77,7 @@ pub fn recorded(directory: &Path) -> Vec<Told> {
     all
 }
 
-/// Holds the events of each job against the recorded ones, one after the other.
+/// Compares the events of each job with the recorded ones, in order.
 pub fn compare(recording: &Recording, session: &Session<'_>, outcome: &mut Outcome) {
     let ours = &session.events;
     let known = |told: &&Told| told.at <= recording.end;
@@ -94,7 +94,7 @@ pub fn compare(recording: &Recording, session: &Session<'_>, outcome: &mut Outco
             let pair = (recorded.get(at), ours.get(at));
             outcome.counts.values.compared += pair.0.map_or(0, |told| told.text.lines().count());
             let same = matches!(pair, (Some(a), Some(b)) if a.text == b.text && (a.at - b.at).abs() <= SLACK);
-            // What it did in its last seconds nobody may have seen.
+            // Events of the last seconds may be missing in the recording.
             let last = matches!(pair, (None, Some(told)) if told.at > recording.end - SLACK);
             let of_parted = pair.1.is_none() && session.parted.contains(&id);
             if !same && !last && !of_parted {

@@ -1,6 +1,7 @@
-//! Replays recordings of the real job router against the router machine, in no time: the queue is shown to the machine
-//! as the recorded router saw it, hooks answer as recorded, and every hook call (path, standard input), every write to the
-//! queue with all its attributes, every submitted copy, and the sentences of the daemon's log are compared.
+//! Replays recordings of the real job router with the router's state machine in virtual time. The machine
+//! sees the queue as the recorded router saw it, and hooks return the recorded outputs. All hook calls (path,
+//! standard input), all writes to the queue with their attributes, all submitted copies, and messages in the
+//! daemon's log are compared.
 
 mod calls;
 mod events;
@@ -31,7 +32,7 @@ use super::{Outcome, Result};
 /// Replays one recording.
 pub fn fill(directory: &Path, subject: &Subject, outcome: &mut Outcome) -> Result<()> {
     replay(directory, subject, 0, outcome)?;
-    // How often it looked in a long time without any sign is known but for one.
+    // The number of polls in a long time without any trace is uncertain by one.
     for extra in [-1, 1] {
         if outcome.differences.is_empty() || !Recording::read(directory, extra)?.has_more_calls {
             break;
@@ -93,8 +94,9 @@ fn replay(directory: &Path, subject: &Subject, extra: i32, outcome: &mut Outcome
     Ok(())
 }
 
-/// From poll to poll, with what lies between. What of the queue the recorded router saw at each is known but for a second or
-/// so, and the schedd writes with some delay: several accounts are followed, and the one with the fewest differences counts.
+/// Replays from poll to poll, including the events in between. The state of the queue at a recorded poll is
+/// uncertain by about a second, and the schedd writes with some delay: several possibilities are followed,
+/// and the one with the fewest differences counts.
 fn play<'a>(stage: &'a Stage<'a>) -> Session<'a> {
     let recording = stage.recording;
     let mut sessions = vec![Session::new(stage)];
@@ -131,7 +133,7 @@ fn play<'a>(stage: &'a Stage<'a>) -> Session<'a> {
     sessions.into_iter().next().unwrap_or_else(|| Session::new(stage))
 }
 
-/// The sentences of the daemon's log, job by job, as far as the log goes.
+/// Compares the messages of the daemon's log, job by job, up to the end of the log.
 fn sentences(recording: &Recording, session: &Session<'_>, outcome: &mut Outcome) {
     let mut sources: Vec<&str> = recording.said.iter().map(|said| said.source.as_str()).collect();
     sources.sort_unstable();

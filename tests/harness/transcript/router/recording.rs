@@ -1,4 +1,4 @@
-//! A recording of the job router: configuration, hook calls, the queue log, the router's own log.
+//! A recording of the job router: configuration, hook calls, queue log, and the router's own log.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,37 +12,37 @@ use super::events::{self, Told};
 use super::second;
 use super::units::{self, Kind, Unit};
 
-/// One call of a hook, as the table of README.md and the folder of the call tell.
+/// A hook call, from the table in README.md and the directory of the call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Its number and name.
+    /// Number and name.
     pub label: String,
-    /// Name of the recorder: the last part of the configured path.
+    /// Name of the recorder, which is the last part of the configured path.
     pub hook: String,
-    /// The source job, as far as known.
+    /// The source job, if known.
     pub source: Option<JobId>,
-    /// Whether the job was read from the call's own standard input.
+    /// True if the job was read from the call's own standard input.
     pub is_certain: bool,
-    /// When it began, in seconds since the epoch.
+    /// Start time, in seconds since the epoch.
     pub start: f64,
-    /// How long it ran; never ended without.
+    /// Duration, or `None` if it never ended.
     pub lasted: Option<f64>,
-    /// How it ended.
+    /// Exit of the hook.
     pub exit: Exit,
-    /// Length of its standard input, before the texts were made neutral.
+    /// Its standard input, if recorded.
     pub stdin: Option<String>,
-    /// What it printed, if kept.
+    /// Its output, if recorded.
     pub stdout: Option<Vec<u8>>,
-    /// Length of what it printed.
+    /// Length of its output.
     pub printed: usize,
 }
 
-/// A sentence of the router about a job.
+/// A message of the router about a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// Key of the source.
+    /// Key of the source job.
     pub source: String,
-    /// The sentence.
+    /// The message.
     pub text: String,
 }
 
@@ -52,57 +52,58 @@ pub struct Recording {
     pub config: String,
     /// The queue log.
     pub units: Vec<Unit>,
-    /// Whether copies go to another queue, whose log is put together from what is known of it.
+    /// True if copies go to another queue, whose log is reconstructed.
     pub has_second: bool,
     /// Calls in order of start.
     pub calls: Vec<Call>,
-    /// Whether calls were left out of the table.
+    /// True if the table does not list all calls.
     pub has_more_calls: bool,
-    /// Behaviours of hooks by name of the recorder.
+    /// Behaviour of hooks by name of the recorder.
     pub behaviours: Vec<(String, String)>,
-    /// When the daemon started, each time, in seconds since the epoch.
+    /// Start times of the daemon, in seconds since the epoch.
     pub lives: Vec<f64>,
-    /// When it looked at the queue, in seconds since the epoch.
+    /// Times of its polls, in seconds since the epoch.
     pub polls: Vec<f64>,
-    /// How long the queue log was from when on, in seconds since the epoch and bytes; empty where nobody noted it.
+    /// Sizes of the queue log: seconds since the epoch, and bytes; empty if they were not recorded.
     pub sizes: Vec<(f64, u64)>,
-    /// When it evaluated periodic expressions, in seconds since the epoch; empty where only what came of it tells.
+    /// Times at which it evaluated periodic expressions, in seconds since the epoch; empty if they can only
+    /// be inferred.
     pub periodic: Vec<f64>,
-    /// What it said about jobs.
+    /// Its messages about jobs.
     pub said: Vec<Said>,
-    /// What was written to the user logs of sources.
+    /// Events in the user logs of source jobs.
     pub events: Vec<Told>,
-    /// Whether its log was cut.
+    /// True if its log was cut.
     pub is_log_cut: bool,
-    /// The last second of the recording of which everything is known.
+    /// The last second that is completely recorded.
     pub end: f64,
     /// The second in which it was stopped.
     pub stopped: f64,
 }
 
-/// How long one look at the queue may take, in seconds.
+/// Maximum duration of one poll, in seconds.
 const LOOK: f64 = 1.5;
-/// Lines kept of a router's log; a log of so many was cut.
+/// Maximum number of recorded log lines; a log of this length was cut.
 const LOG_LINES: usize = 260;
 
-/// The text of a file of a recording.
+/// Reads the text of a file in a recording.
 pub fn read(path: &Path) -> Result<String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether this directory is a recording of the router.
+/// Returns true if this directory is a recording of the router.
 pub fn is_one(directory: &Path) -> bool {
     directory.join("JobRouterLog.extract").exists() && directory.join("job_queue.log").exists()
 }
 
-/// Seconds since the epoch that a recorder noted, one a line; none where it noted none.
+/// Seconds since the epoch that a recorder stored, one per line; empty if it stored none.
 fn noted(directory: &Path, name: &str) -> Vec<f64> {
     let text = fs::read_to_string(directory.join(name)).unwrap_or_default();
     text.lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 
-/// How long the queue log was and when, if a recorder noted it.
+/// Sizes of the queue log with their times, if they were recorded.
 fn sizes(directory: &Path) -> Vec<(f64, u64)> {
     let text = fs::read_to_string(directory.join("sizes.txt")).unwrap_or_default();
     let pair = |line: &str| {
@@ -123,13 +124,13 @@ fn id_in(text: &str) -> Option<JobId> {
 }
 
 impl Recording {
-    /// How long the queue log was at a time, if that is known.
+    /// Size of the queue log at a time, if known.
     pub fn size_at(&self, at: f64) -> Option<u64> {
         let after = self.sizes.partition_point(|(since, _)| *since <= at);
         (!self.sizes.is_empty()).then(|| after.checked_sub(1).map_or(0, |last| self.sizes[last].1))
     }
 
-    /// Reads a directory. `extra` looks more than thought are put into long times about which nothing is known.
+    /// Reads a directory. `extra` is the number of additional polls in long times without traces.
     pub fn read(directory: &Path, extra: i32) -> Result<Self> {
         let mut config = read(&directory.join("condor_config"))?;
         let name = config
@@ -169,7 +170,7 @@ impl Recording {
         for call in &mut calls {
             call.start += zero;
         }
-        // The recorder noted when its own commands had ended.
+        // The recorder stored the end times of its own commands.
         let commands = timeline.lines().filter(|line| {
             ["* condor_rm", "* condor_hold", "* condor_release"].iter().any(|word| line.contains(word))
         });
@@ -183,7 +184,7 @@ impl Recording {
                 }
             }
         }
-        // A claim is followed by its submission as soon as the translate hook lets it.
+        // A claim is followed by its submission as soon as the translate hook has ended.
         for claim in 0..units.len() {
             let Some((source, Kind::Claim)) = units[claim].router else { continue };
             let next = units[claim + 1..]
@@ -201,7 +202,8 @@ impl Recording {
             after = after.max(unit.after);
             unit.after = after;
         }
-        // Where somebody noted how long the log was, that tells when each entered; a look takes a while on a loaded machine.
+        // If sizes of the log were recorded, they give the time of each entry; a poll takes a while on a
+        // loaded machine.
         let grown = sizes(directory);
         for unit in units.iter_mut().filter(|_| !grown.is_empty()) {
             if let Some((at, _)) = grown.iter().find(|(_, size)| *size >= unit.end) {
@@ -209,12 +211,13 @@ impl Recording {
             }
         }
         let known = timeline.lines().map_while(|line| match line {
-            // What follows is left out.
+            // The following lines are omitted.
             "... (the same goes on)" => None,
             line => Some(line),
         });
         let known: Vec<&str> = known.collect();
-        // Of a configuration that was changed only the last state is kept; what it was before, the log tells of tokens.
+        // Of a configuration that was changed, only the last state is recorded; the earlier token settings
+        // are in the log.
         let reconfig = known.iter().find(|line| line.contains("* condor_reconfig"));
         if reconfig.is_some()
             && let Some(names) =
@@ -227,7 +230,7 @@ impl Recording {
         let is_part = reconfig.is_some() || known.len() < timeline.lines().count();
         let end = zero + last;
         if is_part {
-            // What was done later is not asked for.
+            // Later events are not compared.
             units.retain(|unit| unit.after <= end);
             calls.retain(|call| call.start <= end);
         }
@@ -239,12 +242,12 @@ impl Recording {
         for (number, &begun) in lives.iter().enumerate() {
             let next = lives.get(number + 1).copied().unwrap_or(f64::INFINITY);
             let died = ends.iter().copied().find(|at| *at >= begun && *at < next).unwrap_or(f64::INFINITY);
-            // Before the schedd's log was there, or before the first job, it looked in vain.
+            // Before the schedd's log existed, or before the first job, its polls found nothing.
             let first = lines.iter().find(|(at, text)| {
                 *at >= begun && (text.contains("Found candidate") || text.contains("orphan"))
             });
             let first = first.map_or(begun, |(at, _)| *at);
-            // More of the log, where somebody kept it: the routing table is logged at each look.
+            // If more of the log was recorded, each poll shows in it, because it logs the routing table.
             let more = read(&directory.join("throttle.extract")).unwrap_or_default();
             let tables: Vec<f64> = timed(&more).iter().map(|(at, _)| at + 0.5).collect();
             let claims: Vec<f64> = match tables.is_empty() {
@@ -258,7 +261,7 @@ impl Recording {
             let looks = polls_of(begun, died.min(end - 0.2), period, &calls, &lines, &claims, extra);
             polls.extend(looks.into_iter().filter(|at| *at >= first - 0.1));
             for (second, _) in timed(&more) {
-                // A look that was logged fell into that second.
+                // A logged poll occurred in that second.
                 let near = polls
                     .iter_mut()
                     .min_by(|a, b| (**a - second - 0.5).abs().total_cmp(&(**b - second - 0.5).abs()));
@@ -267,7 +270,7 @@ impl Recording {
                 }
             }
         }
-        // Some recorders kept the milliseconds of the log.
+        // Some recorders stored the times of the log in milliseconds.
         let looked = noted(directory, "polls.txt");
         if !looked.is_empty() {
             polls = looked.into_iter().filter(|at| *at <= end - 0.2).collect();
@@ -313,7 +316,7 @@ pub fn seconds_of(line: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// One row of the table of calls.
+/// Parses one row of the table of calls.
 fn call(directory: &Path, row: &str) -> Option<Call> {
     let columns: Vec<&str> = row.split('|').map(str::trim).collect();
     let [_, number, start, hook, job, _, printed, end, ..] = columns.as_slice() else { return None };
@@ -328,7 +331,7 @@ fn call(directory: &Path, row: &str) -> Option<Call> {
         [first, ..] => JobId::parse_key(first.as_bytes()),
         [] => None,
     };
-    // Jobs of several procs share a row's number: the call's own input knows better.
+    // Jobs with several procs share a row's number, so the call's own input is more reliable.
     let own = stdin.as_deref().and_then(|text| {
         let from = attribute(text, "RoutedFromJobId").map(|from| from.trim_matches('"'));
         let two = text.contains("\n------\n");
@@ -359,7 +362,7 @@ fn call(directory: &Path, row: &str) -> Option<Call> {
     })
 }
 
-/// The lines of a daemon's log with their seconds since the epoch.
+/// The lines of a daemon's log with their times in seconds since the epoch.
 pub fn timed(log: &str) -> Vec<(f64, &str)> {
     log.lines()
         .filter_map(|line| {
@@ -382,7 +385,8 @@ pub fn seconds_of_civil([year, month, day]: [i64; 3], [hour, minute, second]: [i
     (((days * 24 + hour) * 60 + minute) * 60) as f64 + second as f64
 }
 
-/// The second since the epoch in which the recorder's clock stood at zero: whatever agrees with all stamps best.
+/// Time at which the recorder's clock was zero, in seconds since the epoch: the value that agrees best with
+/// all timestamps.
 fn zero_of(lines: &[(f64, &str)], calls: &[Call], timeline: &str, units: &[Unit]) -> f64 {
     let named = |line: &&(f64, &str), call: &Call| {
         line.1.starts_with("Hook ") && line.1.ends_with(&format!("/{}", call.hook))
@@ -390,14 +394,14 @@ fn zero_of(lines: &[(f64, &str)], calls: &[Call], timeline: &str, units: &[Unit]
     let first =
         calls.first().and_then(|call| Some((call.start, lines.iter().find(|line| named(line, call))?.0)));
     let first = first.or_else(|| {
-        // Without hooks: the first submission, whose end the recorder noted.
+        // Without hooks, the first submission is used, whose end the recorder stored.
         let unit = units.iter().find(|unit| unit.sets.contains_key("globaljobid"))?;
         let second = unit.sets.get("qdate")?.1.as_deref()?.parse::<f64>().ok()?;
         let line = timeline.lines().find(|line| line.contains("* submit"))?;
         Some((seconds_of(line)?, second))
     });
     let Some((relative, second)) = first else { return lines.first().map_or(0.0, |(at, _)| *at) };
-    // Within that second, where most calls fall into a second in which the daemon logged one.
+    // The fraction of the second for which most calls start in a second in which the daemon logged a call.
     let last = lines.last().map_or(0.0, |(at, _)| *at);
     let fits = |zero: f64| {
         let covered = calls.iter().filter(|call| zero + call.start < last);
@@ -416,8 +420,9 @@ fn zero_of(lines: &[(f64, &str)], calls: &[Call], timeline: &str, units: &[Unit]
     best.get(best.len() / 2).copied().unwrap_or(second - relative)
 }
 
-/// When a daemon that lived from `begun` to `end` looked at the queue: each hook starts within such a look, the others
-/// lie evenly between; without hooks, the even row that explains most seconds of the log.
+/// Poll times of a daemon that ran from `begun` to `end`. Each hook starts during a poll, and the other polls
+/// are evenly spaced in between; without hooks, the evenly spaced sequence that explains most seconds of the
+/// log.
 fn polls_of(
     begun: f64,
     end: f64,
@@ -430,7 +435,7 @@ fn polls_of(
     let mut anchors: Vec<f64> = Vec::new();
     let mut called: Vec<(&String, Option<JobId>)> = Vec::new();
     for call in calls.iter().filter(|call| call.start >= begun && call.start <= end + 1.0) {
-        // Starting many hooks takes a while; but none is called twice for a job in one look.
+        // Starting many hooks takes a while, but none is called twice for a job in one poll.
         let since = anchors.last().map_or(f64::INFINITY, |last| call.start - last);
         let again = called.contains(&(&call.hook, call.source)) && (call.is_certain || since > 0.4 * period);
         if since > 0.75 * period || (since > 0.3 && again) {
@@ -478,7 +483,7 @@ fn polls_of(
         anchors.push(best.1 + 0.02);
         return spread(begun, end, best.2, &anchors, extra);
     }
-    // Where calls are no longer listed, now and then the claim of a job tells of a look.
+    // After the last listed call, claims of jobs show some of the polls.
     for claim in claims.iter().filter(|at| **at < end) {
         if anchors.last().is_some_and(|last| claim - last > 15.0 * period) {
             anchors.push(*claim);
@@ -495,7 +500,7 @@ fn even(from: f64, to: f64, step: f64) -> Vec<f64> {
     (0..=rounds).map(|round| from + f64::from(round) * step).collect()
 }
 
-/// The anchors, with rounds between, before and after them.
+/// The anchors, with polls between, before and after them.
 fn spread(begun: f64, end: f64, step: f64, anchors: &[f64], extra: i32) -> Vec<f64> {
     let mut polls = Vec::new();
     let (Some(&first), Some(&last)) = (anchors.first(), anchors.last()) else { return polls };
@@ -518,12 +523,12 @@ fn spread(begun: f64, end: f64, step: f64, anchors: &[f64], extra: i32) -> Vec<f
     polls
 }
 
-/// What a router says about jobs that both sides word alike, in order.
+/// The router's messages about jobs that both programs print, in order.
 pub fn said(log: &str) -> Vec<Said> {
     log.lines().filter_map(|line| said_in(line.get(18..)?)).collect()
 }
 
-/// The sentence of one line of a router, if it is one that is compared.
+/// The message in a log line of a router, if it is one that is compared.
 pub fn said_in(text: &str) -> Option<Said> {
     let rest = text.strip_prefix("JobRouter ").or_else(|| text.strip_prefix("Job Router "))?;
     let rest = rest.strip_prefix("failure ").unwrap_or(rest).strip_prefix('(')?;
@@ -550,7 +555,7 @@ pub fn said_in(text: &str) -> Option<Said> {
     ];
     let one =
         compared.iter().find(|start| text.starts_with(**start) && !text.contains("has not yet appeared"))?;
-    // Whatever follows a failure is worded by whoever refused.
+    // The text after a failure depends on the program that refused.
     let text = if one.starts_with("failed") { (*one).to_owned() } else { text.to_owned() };
     Some(Said { source, text })
 }

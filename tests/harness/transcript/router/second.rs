@@ -1,9 +1,10 @@
-//! The log of a second queue, put together from what is recorded of it.
+//! Reconstructs the log of a second queue from the recorded data.
 //!
-//! A schedd rewrites its log when it stops, so that only the last state of each job stands there. What is known beside it:
-//! the ads that hooks were given, `condor_q -l` before the end, the recorder's own commands, and the router's log, which tells
-//! when the router submitted a copy, when it saw which value of it, and when it saw it gone. A copy of which nothing else is
-//! known was submitted as that of another proc of the same cluster.
+//! A schedd rewrites its log when it stops, so that the log contains only the last state of each job. The
+//! other sources are the ads in the input of hooks, `condor_q -l` before the end, the recorder's own
+//! commands, and the router's log, which shows when the router submitted a copy, when it saw its values, and
+//! when it noticed that it was gone. If nothing else is known about a copy, it was submitted like that of
+//! another proc of the same cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +16,7 @@ use super::super::Result;
 use super::recording::{read, seconds_of, timed};
 use super::units::{Classifier, Kind, Unit};
 
-/// Attributes of a copy that its schedd writes while it runs and ends, whatever the route.
+/// Attributes of a copy that its schedd sets while the copy runs and ends, whatever the route.
 const OF_A_RUN: [&str; 26] = [
     "CompletionDate",
     "CumulativeRemoteSysCpu",
@@ -48,10 +49,11 @@ const OF_A_RUN: [&str; 26] = [
 /// Attributes by name.
 type Values = BTreeMap<String, String>;
 
-/// Puts what is known of the second queue's log, if there is one, between the pieces of the first one's. Says whether there is.
+/// Inserts the reconstructed entries of the second queue's log, if there is one, between those of the first;
+/// returns true if there is one.
 ///
 /// # Errors
-/// A file of the recording is not there, or nothing is known of a copy.
+/// A file of the recording is missing, or nothing is known about a copy.
 pub fn merge(
     directory: &Path,
     (router, answered): (&str, &BTreeSet<String>),
@@ -84,13 +86,13 @@ pub fn merge(
     Ok(true)
 }
 
-/// What the router's log tells of a job in one second.
+/// A message of the router's log about a job.
 struct Told<'a> {
     at: f64,
     source: JobId,
     copy: Option<JobId>,
     sentence: &'a str,
-    /// What it set in the source just before.
+    /// Attributes that it set in the source job just before.
     set: Values,
 }
 
@@ -117,13 +119,13 @@ impl<'a> Told<'a> {
         self.sentence == sentence || self.sentence.starts_with(&format!("{sentence} ("))
     }
 
-    /// The copy that it tells the submission of.
+    /// The copy whose submission the message reports.
     fn submitted(&self) -> Option<JobId> {
         self.copy.filter(|_| self.is("submitted job"))
     }
 }
 
-/// The second in which the router wrote each piece of the first queue's log, as its own log tells.
+/// Times at which the router wrote each unit of the first queue's log, according to its own log.
 fn written(units: &[Unit], told: &[Told<'_>]) -> Vec<Option<(f64, JobId)>> {
     let mut written = vec![None; units.len()];
     for told in told {
@@ -143,11 +145,11 @@ fn written(units: &[Unit], told: &[Told<'_>]) -> Vec<Option<(f64, JobId)>> {
     written
 }
 
-/// What is recorded of the jobs of the second queue.
+/// Recorded data about the jobs of the second queue.
 struct Known {
-    /// With which attributes a job entered, as its cluster's ad tells in the rewritten log.
+    /// The initial attributes of a job, from its cluster's ad in the rewritten log.
     first: BTreeMap<JobId, Values>,
-    /// The whole ad when it was last seen.
+    /// The whole ad when it was last recorded.
     last: BTreeMap<JobId, Values>,
 }
 
@@ -161,7 +163,7 @@ impl Known {
             else {
                 continue;
             };
-            // Later changes stand in the job's own ad.
+            // Later changes are in the job's own ad.
             if key.cluster > 0 && (key.proc == -1 || ["ProcId", "GlobalJobId"].contains(&name)) {
                 let values = first.entry(JobId::new(key.cluster, 0)).or_default();
                 values.insert(name.to_owned(), value.to_owned());
@@ -170,7 +172,7 @@ impl Known {
         let mut texts: Vec<String> =
             read(&directory.join("q2.ads"))?.split("\n\n").map(str::to_owned).collect();
         for entry in fs::read_dir(directory.join("hooks")).into_iter().flatten().flatten() {
-            // A hook that is told of both: the copy stands behind the source.
+            // Hooks that receive both ads: the copy follows the source job.
             let stdin = fs::read_to_string(entry.path().join("stdin")).unwrap_or_default();
             texts.extend(stdin.split_once("\n------\n").map(|(_, copy)| copy.to_owned()));
         }
@@ -186,7 +188,7 @@ impl Known {
         Ok(Known { first, last: last.collect() })
     }
 
-    /// With which attributes a copy entered.
+    /// The initial attributes of a copy.
     fn first(&self, copy: JobId, source: JobId) -> Result<Values> {
         if let Some(first) = self.first.get(&copy) {
             return Ok(first.clone());
@@ -195,7 +197,8 @@ impl Known {
             self.first.values().filter(|first| first.get("NumJobStarts").is_some_and(|starts| starts == "0"))
         };
         if let Some(last) = self.last.get(&copy) {
-            // What a schedd has not changed since stands in its last ad; the rest was as in another copy of its route.
+            // Attributes that a schedd never changes are taken from the last ad; the others are the same as
+            // in another copy of the same route.
             let other = new().find(|other| other.get("RouteName") == last.get("RouteName"));
             let mut values = last.clone();
             values.retain(|name, _| !OF_A_RUN.contains(&name.as_str()));
@@ -223,9 +226,9 @@ impl Known {
 struct History<'a> {
     classifier: Classifier<'a>,
     written: Vec<Option<(f64, JobId)>>,
-    /// The copies as they are by now.
+    /// The current state of the copies.
     now: BTreeMap<JobId, Values>,
-    /// Pieces of its log, each with the place of the piece of the first queue's log that it stands before.
+    /// Units of its log, each with the index of the first queue's unit that follows it.
     made: Vec<(usize, Unit)>,
 }
 
@@ -238,13 +241,13 @@ impl History<'_> {
         self.made.push((place, unit));
     }
 
-    /// The place before the first write of the router that fits.
+    /// The index of the first matching write of the router.
     fn place(&self, fits: impl Fn(f64) -> bool) -> usize {
         let known = |written: &Option<(f64, JobId)>| written.is_some_and(|(at, _)| fits(at));
         self.written.iter().position(known).unwrap_or(self.written.len())
     }
 
-    /// The place behind the last write of that second, or before it, about a source.
+    /// The index after the last write about a source job up to that second.
     fn behind(&self, at: f64, source: JobId) -> usize {
         let known = |known: &Option<(f64, JobId)>| known.is_some_and(|(then, id)| then <= at && id == source);
         self.written.iter().rposition(known).map_or(0, |last| last + 1)
@@ -265,7 +268,7 @@ impl History<'_> {
         self.now.insert(id, values);
     }
 
-    /// Jobs that the router found there.
+    /// Adds jobs that the router found there.
     fn jobs_of_others(&mut self, known: &Known, told: &[Told<'_>]) {
         let submitted: Vec<JobId> = told.iter().filter_map(Told::submitted).collect();
         for (id, last) in
@@ -276,7 +279,7 @@ impl History<'_> {
         }
     }
 
-    /// What one sentence tells of a copy.
+    /// Adds the information in one message about a copy.
     fn look(&mut self, known: &Known, told: &Told<'_>) -> Result<()> {
         let Some(copy) = told.copy else { return Ok(()) };
         if told.submitted().is_some() {
@@ -284,14 +287,15 @@ impl History<'_> {
             self.submit(self.behind(told.at, told.source), (told.at, told.at + 1.4), copy, values);
         } else if told.is("updated job status") {
             let mut values = told.set.clone();
-            // These are the source's own.
+            // These attributes belong to the source job.
             values.retain(|name, _| name != "RoutedToJobId" && name != "EnteredCurrentStatus");
             let status = told.set.get("JobStatus");
             let is_last = |last: &&Values| status.is_some() && last.get("JobStatus") == status;
             let mut gone = Vec::new();
             if let (Some(last), Some(now)) = (known.last.get(&copy).filter(is_last), self.now.get_mut(&copy))
             {
-                // With that state it has whatever else the schedd wrote by then, and lacks what it took away.
+                // With that state, the copy has all attributes that the schedd had set by then, and lacks
+                // those it had removed.
                 values.extend(last.clone());
                 now.retain(|name, _| {
                     let stays = last.contains_key(name);
@@ -309,7 +313,7 @@ impl History<'_> {
         Ok(())
     }
 
-    /// The attributes of a copy that are others now, and those that are gone.
+    /// Adds a unit with the changed and the removed attributes of a copy.
     fn change(&mut self, place: usize, before: f64, copy: JobId, (mut values, gone): (Values, Vec<String>)) {
         let Some(now) = self.now.get_mut(&copy) else { return };
         values.retain(|name, value| now.get(name) != Some(value));
@@ -321,13 +325,13 @@ impl History<'_> {
             values.iter().map(|(name, value)| format!("103 {copy} {name} {value}\n")).collect();
         lines.extend(gone.iter().map(|name| format!("104 {copy} {name}\n")));
         self.put(place, (latest(&values, before).unwrap_or(0.0), before), &lines);
-        // The schedd wrote it, or whoever else manages the copy.
+        // Written by the schedd, or by another manager of the copy.
         if let Some((_, unit)) = self.made.last_mut() {
             unit.router = None;
         }
     }
 
-    /// Somebody removed a job of this queue, which goes before the router misses it.
+    /// Adds the removal of a job of this queue, before the router notices it.
     fn removed(&mut self, copy: JobId, at: f64, told: &[Told<'_>]) {
         let place = self.place(|second| second >= at);
         let lines = [
@@ -351,7 +355,7 @@ impl History<'_> {
         self.now.remove(&copy);
     }
 
-    /// What the router never mirrored of those that are there at the end.
+    /// Adds the changes of remaining copies that the router never mirrored.
     fn rest(&mut self, known: &Known) {
         let left: Vec<JobId> = self.now.keys().copied().filter(|id| known.first.contains_key(id)).collect();
         for id in left {
@@ -371,7 +375,7 @@ impl History<'_> {
     }
 }
 
-/// The latest second that values name and that is not later than `limit`: some name one to come.
+/// The latest time in the values up to `limit`; some values are in the future.
 fn latest(values: &Values, limit: f64) -> Option<f64> {
     let seconds = values.values().filter_map(|value| value.parse::<f64>().ok());
     seconds.filter(|second| *second > 1e9 && *second <= limit).max_by(f64::total_cmp)

@@ -1,5 +1,5 @@
-//! A router machine in the place of the recorded one: it sees the queue as that one saw it, its hooks answer as they
-//! answered then, and what it does is held against what was done.
+//! A router state machine in place of the recorded router: it sees the queue as that one saw it, its hooks
+//! return the recorded outputs, and its actions are compared with the recorded ones.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -28,32 +28,32 @@ use super::events::Told;
 use super::recording::{Call, Recording, said_in};
 use super::units::{Kind, Unit};
 
-/// What scripts printed, by hook and input; nothing where one failed.
+/// Outputs of scripts, by hook and input; `None` if a script failed.
 pub(super) type Printed = RefCell<HashMap<(String, String), Option<Vec<u8>>>>;
 
-/// What does not change during a replay.
+/// Data that do not change during a replay.
 pub struct Stage<'a> {
     pub subject: &'a Subject,
     pub recording: &'a Recording,
     pub view: &'a ConfigView<'a>,
     pub world: &'a RealWorld,
     pub exceptions: &'a Exceptions,
-    /// What stands for `@LOCAL_DIR@`.
+    /// The value of `@LOCAL_DIR@`.
     pub local: String,
     /// Seconds between polls.
     pub period: f64,
-    /// What scripts printed, by hook and input.
+    /// Outputs of scripts, by hook and input.
     pub printed: Printed,
 }
 
-/// How much of an answer is read, in bytes.
+/// Maximum number of bytes of an output that are read.
 const PIPE_BUFFER_MAX: usize = 10_240;
-/// How many views of the queue are tried at each look.
+/// Maximum number of possible states of the queue that are tried at each poll.
 const VIEWS: usize = 40;
-/// How many accounts of what the recorded router may have seen are followed.
+/// Maximum number of possibilities that are followed.
 const BEAM: usize = 12;
 
-/// A hook that runs.
+/// A running hook.
 #[derive(Clone)]
 pub(super) struct Running {
     pub(super) ends: f64,
@@ -66,7 +66,8 @@ pub(super) struct Running {
     pub(super) stdout: Vec<u8>,
 }
 
-/// The replay so far; cloned to try out what the recorded router may have seen of the queue.
+/// State of a replay; it is cloned to try the possible states of the queue that the recorded router may have
+/// seen.
 #[derive(Clone)]
 pub struct Session<'a> {
     pub(super) stage: &'a Stage<'a>,
@@ -77,21 +78,21 @@ pub struct Session<'a> {
     pub(super) called: Vec<bool>,
     pub(super) answers: BTreeMap<(JobId, String), Call>,
     pub(super) running: Vec<Running>,
-    /// What it said about jobs, by source.
+    /// Messages about jobs, by source job.
     pub said: BTreeMap<String, Vec<String>>,
-    /// What it wrote to the sources' user logs.
+    /// Events written to the user logs of source jobs.
     pub events: Vec<Told>,
     pub counts: Counts,
-    /// How often it did something shortly before the recorded one did it.
+    /// Number of actions shortly before the recorded router's.
     pub(super) doubts: usize,
     pub differences: Vec<Difference>,
-    /// Whether the recorded router has aborted where ours goes on.
+    /// True while the recorded router has aborted and ours continues.
     pub is_dead: bool,
-    /// Sources that the recorded router never lets go, where ours has ended their routing.
+    /// Source jobs that the recorded router never releases although ours has ended their routing.
     pub parted: Vec<JobId>,
 }
 
-/// The queue of the sources, and that of the copies where it is another one.
+/// The queue of the source jobs, and that of the copies if it is a different one.
 #[derive(Clone)]
 pub(super) struct Queues {
     pub(super) first: QueueLogReader,
@@ -180,7 +181,7 @@ impl<'a> Session<'a> {
         self.differences.push(Difference { place, what: what.to_owned(), recorded, ours });
     }
 
-    /// Starts the daemon again after an abort.
+    /// Restarts the daemon after an abort.
     pub fn restart(&mut self, at: f64) {
         self.router = fresh(self.stage, at);
         self.running.clear();
@@ -193,7 +194,7 @@ impl<'a> Session<'a> {
         self.units().iter().enumerate().find(open).map_or(self.units().len(), |(at, _)| at)
     }
 
-    /// Gives up recorded writes and calls that ours should have made long ago.
+    /// Reports recorded writes and calls that ours should have made long ago.
     pub fn give_up(&mut self, at: f64) {
         let late = 1.6 * self.stage.period;
         for (number, unit) in self.units().iter().enumerate() {
@@ -215,7 +216,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What may have come of one look at the queue: one session for each view of it that was possible then.
+    /// Possible results of one poll: one session for each possible state of the queue.
     pub fn looks(&self, at: f64, next: f64) -> Vec<Session<'a>> {
         let mut ready = self.clone();
         ready.deliver(at);
@@ -226,7 +227,7 @@ impl<'a> Session<'a> {
         let surely = units.iter().take_while(|unit| unit.before <= at - 0.35).count().min(limit);
         let low = ready.shown.max(last_made).max(surely);
         let high = units[..limit].iter().take_while(|unit| unit.after <= at + 0.2).count().max(low);
-        // Where somebody noted how long the log was, that tells it.
+        // The recorded size of the log determines the state.
         let by_size = |at: f64| {
             let size = self.stage.recording.size_at(at)?;
             Some(units.iter().take_while(|unit| unit.end <= size).count().clamp(ready.shown, limit))
@@ -249,8 +250,7 @@ impl<'a> Session<'a> {
             .collect()
     }
 
-    /// The best few of the sessions, of those that stand alike only one: with few differences and many of the recorded writes
-    /// made.
+    /// The best sessions, without duplicates: with few differences and many of the recorded writes.
     pub fn best(mut sessions: Vec<Session<'a>>) -> Vec<Session<'a>> {
         let made = |session: &Session<'_>| session.done.iter().filter(|done| **done).count();
         let cost = |session: &Session<'_>| (3 * session.differences.len() + session.doubts) as i64;
@@ -263,7 +263,8 @@ impl<'a> Session<'a> {
             seen.push(key);
             fresh
         });
-        // Half of them those that made most of the writes and saw most, half those that differ and saw least.
+        // Half of them are the sessions with the most writes that saw the most, the others those that saw the
+        // least.
         let mut patient = sessions.split_off(sessions.len().min(BEAM / 2));
         patient.sort_by_key(|session| (cost(session), usize::MAX - made(session), session.shown));
         patient.truncate(BEAM / 2);
@@ -278,7 +279,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Hooks that have ended by then.
+    /// Delivers the hooks that have ended by then.
     pub fn deliver(&mut self, until: f64) {
         while let Some(first) = (0..self.running.len())
             .filter(|&at| self.running[at].ends <= until)
@@ -352,7 +353,7 @@ impl<'a> Session<'a> {
                 self.is_dead = true;
                 self.running.clear();
             }
-            // No file of a recording was there to be copied.
+            // The recordings contain no file that could be copied.
             RouterAction::Quirk(_, Quirk::ProxyCopyLeft) => {}
             RouterAction::Quirk(source, quirk) => self.part(source, quirk),
             RouterAction::Claim(id) => {
@@ -363,7 +364,7 @@ impl<'a> Session<'a> {
                 ));
             }
             RouterAction::SubmitCopy(id, ad) => {
-                // What the schedd refused left nothing behind; the job is given back next.
+                // A submission that the schedd refused left no trace; the job is released next.
                 let next = self.first(id, false).and_then(|unit| self.units()[unit].router);
                 let Some((_, Kind::Submit(copy))) = next else {
                     let job = self.router.job(id);
@@ -377,7 +378,7 @@ impl<'a> Session<'a> {
                 };
                 let unit = self.take(id, at, "submission", |kind| matches!(kind, Kind::Submit(_)))?;
                 self.submitted(id, unit, &ad);
-                // A schedd that did not get the files removes the job by itself.
+                // A schedd that did not receive the files removes the job by itself.
                 let spooling = self.units()[unit]
                     .sets
                     .get("holdreasoncode")
@@ -416,7 +417,7 @@ impl<'a> Session<'a> {
                 return Some(RouterEvent::CopyUpdateResult(source, Ok(())));
             }
             RouterAction::FinalizeCopy(source, copy) => {
-                // A copy that is gone cannot be told to leave.
+                // A copy that is gone cannot be told to leave the queue.
                 if self.first(copy, true).is_none() && self.going(copy) {
                     return Some(RouterEvent::FinalizeResult(source, Err("gone".to_owned())));
                 }
@@ -427,7 +428,7 @@ impl<'a> Session<'a> {
                 ));
             }
             RouterAction::RemoveCopy(copy, reason) => {
-                // One that is gone or going already cannot be removed.
+                // A copy that is gone or being removed cannot be removed.
                 let going = self.going(copy);
                 if (self.first(copy, true).is_some() || !going)
                     && let Some(unit) = self.take(copy, at, "removal", |kind| kind == Kind::Remove)
@@ -441,7 +442,7 @@ impl<'a> Session<'a> {
                 }
             }
             RouterAction::YieldSource(id, done) => {
-                // A job that was adopted by mistake is not ours to give back.
+                // A job that was adopted by mistake is not released by us.
                 if !self.is_managed(id) {
                     return Some(RouterEvent::YieldResult(id, Err(YieldError::NotOurs)));
                 }
@@ -463,7 +464,7 @@ impl<'a> Session<'a> {
         None
     }
 
-    /// From here on the recorded router did otherwise with a job, for ever: nothing of it is compared any more.
+    /// Ends the comparison of a job that the recorded router treats differently from here on.
     fn part(&mut self, source: JobId, quirk: Quirk) {
         let place = format!("job {source}");
         let case = (self.stage.subject, place.as_str());
@@ -486,7 +487,7 @@ impl<'a> Session<'a> {
     }
 
     fn update(&mut self, id: JobId, kind: Kind, changes: &[(BString, Option<Expr>)], at: f64) {
-        // Nothing is written where JobStatus alone is to be and the queue lets it go.
+        // Nothing is written if only JobStatus is to be set and the queue does not allow it.
         if let [(name, _)] = changes
             && name == "JobStatus"
             && kind == Kind::Write
@@ -504,14 +505,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The recorded queues as they were before a unit.
+    /// The recorded queues before a unit.
     pub(super) fn before(&self, unit: usize) -> Queues {
         let mut queues = self.queues.clone();
         self.units().get(self.shown..unit).into_iter().flatten().for_each(|unit| queues.feed(unit));
         queues
     }
 
-    /// What JobStatus a job had before a recorded write about it.
+    /// JobStatus of a job before a recorded write about it.
     pub(super) fn status_before(&self, unit: usize, id: JobId) -> Option<i64> {
         let queues = self.before(unit);
         let of_copy = self.units()[unit].router.is_some_and(|(_, kind)| kind.is_of_copy());
@@ -519,32 +520,33 @@ impl<'a> Session<'a> {
         reader.queue().job(id)?.literal("JobStatus")?.as_int()
     }
 
-    /// The recorded queues as they were before the router's next write.
+    /// The recorded queues before the router's next write.
     fn by_then(&self) -> Queues {
         self.before(self.next_write().max(self.shown))
     }
 
-    /// Whether the recorded queue has a source by then that some router manages.
+    /// Returns true if the recorded queue then has a source job that a router manages.
     fn is_managed(&self, id: JobId) -> bool {
         let source = self.by_then().first.queue().job(id);
         source.is_some_and(|ad| ad.string("Managed").is_some_and(|managed| managed == "External"))
     }
 
-    /// Whether a source is removed or completed by the router's next write.
+    /// Returns true if a source job is removed or completed by the router's next write.
     fn is_over(&self, id: JobId) -> bool {
         let source = self.by_then().first.queue().job(id);
         let status = source.as_ref().and_then(|ad| ad.literal("JobStatus")?.as_int());
         matches!(status, None | Some(3 | 4))
     }
 
-    /// Whether the recorded queue has no such copy by the router's next write, or one that is removed.
+    /// Returns true if the recorded queue has no such copy by the router's next write, or has one that is
+    /// removed.
     fn going(&self, id: JobId) -> bool {
         self.by_then().copies().queue().job(id).is_none_or(|ad| {
             ad.literal("JobStatus").and_then(|status| status.as_int()).is_some_and(|status| status == 3)
         })
     }
 
-    /// The recorded router's next write about a source, or about a copy.
+    /// The recorded router's next write about a source job, or about a copy.
     pub(super) fn first(&self, id: JobId, of_copy: bool) -> Option<usize> {
         let open = |(at, unit): &(usize, &Unit)| {
             unit.router.is_some_and(|(about, kind)| about == id && kind.is_of_copy() == of_copy)
@@ -553,7 +555,7 @@ impl<'a> Session<'a> {
         self.units().iter().enumerate().find(open).map(|(at, _)| at)
     }
 
-    /// Takes that write if it is of the kind that ours makes, at about the same time.
+    /// Consumes that write if it has the kind of our write and about the same time.
     fn take(&mut self, id: JobId, at: f64, what: &str, fits: impl Fn(Kind) -> bool) -> Option<usize> {
         let of_copy = [Kind::Answer, Kind::Finalize, Kind::Remove].into_iter().any(&fits);
         let found = self.first(id, of_copy);
@@ -583,11 +585,11 @@ impl<'a> Session<'a> {
         None
     }
 
-    /// What is left at the end.
+    /// Reports the writes that remain at the end.
     pub fn finish(&mut self) {
         let end = self.stage.recording.end;
         self.give_up(end);
-        // Whatever the recorded router wrote well before the end ours should have written.
+        // Ours should have made all recorded writes well before the end.
         for (number, unit) in self.units().iter().enumerate() {
             if let Some((id, kind)) = unit.router
                 && !self.done[number]
@@ -600,7 +602,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The job that an action is about: a source, or a copy that is removed.
+/// The job of an action: a source job, or a copy that is removed.
 fn about(action: &RouterAction) -> Option<JobId> {
     match action {
         RouterAction::Claim(id)
@@ -618,7 +620,7 @@ fn about(action: &RouterAction) -> Option<JobId> {
     }
 }
 
-/// The answer to what is not compared any more: it is done.
+/// The reply to an action that is no longer compared: success.
 fn unheard(action: &RouterAction) -> Option<RouterEvent> {
     match action {
         RouterAction::Claim(id) => Some(RouterEvent::ClaimResult(*id, Err("not recorded".to_owned()))),

@@ -1,5 +1,6 @@
-//! A recording so long that only its ends are logged: the queue is made from what our router does to it, and the whole order
-//! of its writes, each state of the routing table that was kept, and what was said of throttles are held against it.
+//! A recording that is so long that only its beginning and end are logged. The queue is generated from our
+//! router's actions, and the order of its writes, all recorded states of the routing table, and messages
+//! about throttles are compared.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -24,7 +25,7 @@ use super::recording::timed;
 use super::session::{Stage, fresh, now};
 use super::units::Kind;
 
-/// What is kept of the router's log: seconds since the epoch with rows of the routing table and sentences.
+/// Recorded parts of the router's log: seconds since the epoch with rows of the routing table and messages.
 pub struct More(Vec<(f64, String)>);
 
 /// The longer log of a recording, if there is one.
@@ -33,7 +34,7 @@ pub fn recorded(directory: &Path) -> Option<More> {
     Some(More(timed(&text).into_iter().map(|(at, line)| (at, line.trim().to_owned())).collect()))
 }
 
-/// The queue as our own router has left it; what it writes is seen at the next look.
+/// The queue as modified by our own router; its writes are visible at the next poll.
 struct Mirror {
     jobs: Vec<(JobId, ClassAd)>,
     written: Vec<(JobId, &'static str)>,
@@ -60,11 +61,11 @@ impl QueueView for Mirror {
     }
 }
 
-/// What the recorded router needed for one thing that it did is not known: so many thousandths of a second are tried, of which
-/// the one that agrees best counts. It sets its timer when a look is over.
+/// Times per action to try, in half milliseconds, because the time that the recorded router needed is
+/// unknown. The best match counts. The router sets its timer at the end of a poll.
 const COSTS: std::ops::Range<u32> = 0..24;
 
-/// Plays it from the start to the end of the recording.
+/// Replays it from the start to the end of the recording.
 pub fn compare(stage: &Stage<'_>, more: &More, outcome: &mut Outcome) {
     let accounts = COSTS.map(|half| {
         let mut trial = Outcome { differences: Vec::new(), ..outcome.clone() };
@@ -93,7 +94,7 @@ impl Account {
         let mut at = begun + stage.period;
         while at < recording.stopped {
             mirror.catch_up();
-            // Hooks that were begun at one look have ended long before the next.
+            // Hooks that were started in one poll have ended long before the next one.
             let mut done = 0;
             let mut events: VecDeque<RouterEvent> = hooks.drain(..).chain([RouterEvent::Poll]).collect();
             while let Some(event) = events.pop_front() {
@@ -174,21 +175,21 @@ impl Account {
     }
 }
 
-/// What our router did.
+/// Actions of our router.
 #[derive(Default)]
 struct Account {
     writes: Vec<(JobId, Kind)>,
-    /// Of each route, what its row showed whenever it changed.
+    /// Changing rows of each route.
     rows: BTreeMap<String, Vec<String>>,
-    /// Since when its counts are made.
+    /// Time at which the counts of each route began.
     begun: BTreeMap<String, i64>,
     said: Vec<(f64, String)>,
     inputs: Vec<(JobId, String)>,
 }
 
 impl Account {
-    /// Notes what the table shows of each route if that has changed. The recorded router logs it before it chooses jobs, so that
-    /// counts that begin anew are seen as such.
+    /// Records the table row of each route if it has changed. The recorded router logs the table before it
+    /// chooses jobs, so that reset counts are visible.
     fn look(&mut self, router: &htc_hooks::router::Router) {
         for (route, state) in router.routes() {
             let throttle = limits::format_throttle(state.throttle);
@@ -212,7 +213,8 @@ impl Account {
             let place = "routes".to_owned();
             outcome.differences.push(Difference { place, what: what.to_owned(), recorded, ours });
         };
-        // All writes, one after the other; where it was stopped is known but for a look or two.
+        // Compares all writes in order; the time at which the router was stopped is uncertain by one or two
+        // polls.
         let recorded: Vec<(JobId, Kind)> =
             stage.recording.units.iter().filter_map(|unit| unit.router).collect();
         let same = recorded.iter().zip(&self.writes).take_while(|(a, b)| a == b).count();
@@ -222,7 +224,7 @@ impl Account {
             let shown = |all: &[(JobId, Kind)]| Some(format!("{:?} of {}", all.get(same), all.len()));
             differ(&format!("write {}", same + 1), shown(&recorded), shown(&self.writes));
         }
-        // Each row that was kept, in order.
+        // Compares each recorded row, in order.
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         for (_, line) in &more.0 {
             let words: Vec<&str> = line.split_whitespace().collect();

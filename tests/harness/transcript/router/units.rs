@@ -1,19 +1,19 @@
-//! The recorded queue log cut into what entered the queue at once, with who wrote it and when.
+//! Splits the recorded queue log into units that were written at once, with their writer and time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use htc_hooks::job::JobId;
 
-/// What a router does to the queue, as it shows there.
+/// An action of a router, as it appears in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Managed = "External".
     Claim,
-    /// A copy is submitted; its id.
+    /// A copy with this id is submitted.
     Submit(JobId),
-    /// Attributes of a source are set.
+    /// Attributes of a source job are set.
     Write,
-    /// What an update hook answered is set in a copy.
+    /// Output of an update hook is set in a copy.
     Answer,
     /// LeaveJobInQueue = FALSE.
     Finalize,
@@ -21,13 +21,14 @@ pub enum Kind {
     Remove,
     /// Managed = "Schedd" or "ScheddDone".
     Yield {
-        /// Whether the job is done.
+        /// True if the job is done.
         done: bool,
     },
 }
 
 impl Kind {
-    /// Whether it is done to a copy, whose id then stands beside it, and not the source's.
+    /// Returns true if the action concerns a copy, so that its id is that of the copy and not of the source
+    /// job.
     pub fn is_of_copy(self) -> bool {
         matches!(self, Kind::Answer | Kind::Finalize | Kind::Remove)
     }
@@ -38,31 +39,31 @@ impl Kind {
 pub struct Unit {
     /// Its lines.
     pub text: Vec<u8>,
-    /// Whether it stands in the log of the second queue.
+    /// True if it belongs to the log of the second queue.
     pub is_second: bool,
-    /// What the router did with it: the job it is about (see [`Kind::is_of_copy`]), and what.
+    /// The job concerned (see [`Kind::is_of_copy`]) and the action, if the router wrote it.
     pub router: Option<(JobId, Kind)>,
-    /// The attributes it leaves behind by lower-case name, of all keys; `None` for a deleted one.
+    /// The resulting attributes of all keys by lower-case name; `None` for a deleted one.
     pub sets: BTreeMap<String, (String, Option<String>)>,
-    /// Not before this second.
+    /// Earliest time.
     pub after: f64,
-    /// Not after it.
+    /// Latest time.
     pub before: f64,
-    /// Whether somebody held, released or removed the job by hand.
+    /// True if a person held, released or removed the job.
     pub by_hand: bool,
-    /// Whether a periodic expression of a source was the cause.
+    /// True if it was caused by a periodic expression of a source job.
     pub periodic: bool,
-    /// The latest second that it names as that of its own making.
+    /// The latest time among its attributes that are set to the current time.
     pub stamp: Option<f64>,
-    /// Where it ends in the log, in bytes.
+    /// Offset of its end in the log, in bytes.
     pub end: u64,
 }
 
-/// Attributes whose value is the second in which they are set.
+/// Attributes that are set to the current time.
 const STAMPS: [&str; 3] = ["enteredcurrentstatus", "qdate", "jobfinishedhookdone"];
-/// How long after its stamp a write of the router may enter the log.
+/// Maximum delay between the timestamp of a router's write and its appearance in the log.
 const SLACK: f64 = 1.4;
-/// The same for one of the schedd: it leaves most of them in its buffer until it has to write.
+/// The same for the schedd, which buffers most of its writes.
 const BUFFERED: f64 = 8.0;
 
 struct Line<'a> {
@@ -79,8 +80,8 @@ fn line(text: &str) -> Line<'_> {
     Line { op, key, name: words.next().unwrap_or_default(), value: words.next().unwrap_or_default() }
 }
 
-/// Cuts a queue log, and tells the writes of the router of this name from others. `answered` are the names, in lower case,
-/// of all attributes that update hooks answered.
+/// Splits a queue log, and recognizes the writes of the router with this name. `answered` are the lower-case
+/// names of all attributes in the outputs of update hooks.
 pub fn cut(log: &str, router: &str, answered: &BTreeSet<String>) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut classifier = Classifier::new(router, answered);
@@ -116,13 +117,13 @@ pub fn cut(log: &str, router: &str, answered: &BTreeSet<String>) -> Vec<Unit> {
     units
 }
 
-/// Tells who wrote what, one piece of a log after the other.
+/// Determines the writer of one unit of a log after the other.
 pub struct Classifier<'a> {
     router: &'a str,
     answered: &'a BTreeSet<String>,
-    /// Copies and what they are copies of.
+    /// Copies and their source jobs.
     copies: BTreeMap<JobId, JobId>,
-    /// Sources that the router managed and manages no more.
+    /// Source jobs that the router has released.
     given_back: BTreeSet<JobId>,
 }
 
@@ -131,7 +132,7 @@ impl<'a> Classifier<'a> {
         Classifier { router, answered, copies: BTreeMap::new(), given_back: BTreeSet::new() }
     }
 
-    /// What these lines, which enter the queue at once, are.
+    /// Creates the unit of these lines, which were written at once.
     pub fn unit(&mut self, lines: &[&str]) -> Unit {
         let parsed: Vec<Line<'_>> = lines.iter().map(|text| line(text.trim_end_matches('\n'))).collect();
         let mut sets = BTreeMap::new();
@@ -145,7 +146,7 @@ impl<'a> Classifier<'a> {
             };
         }
         let stamp = STAMPS.iter().filter_map(|name| value(&sets, name)?.parse::<f64>().ok());
-        // What a hook put there need be no time of a recording.
+        // A value set by a hook need not be a time of a recording.
         let stamp = stamp.filter(|stamp| *stamp > 1e9).max_by(f64::total_cmp);
         let mut unit = Unit {
             text: lines.concat().into_bytes(),
@@ -161,7 +162,7 @@ impl<'a> Classifier<'a> {
         };
         unit.router = self.router_of(&parsed, &unit.sets);
         unit.by_hand = unit.router.is_none() && unit.sets.contains_key("jobstatus") && by_hand(&unit.sets);
-        // What the router mirrors was stamped by others; what it sets itself is new.
+        // Mirrored values have the timestamps of others; values that the router itself sets are new.
         if matches!(unit.router, Some((_, Kind::Write | Kind::Answer)))
             && !unit.sets.contains_key("jobstatus")
         {
@@ -193,12 +194,12 @@ impl<'a> Classifier<'a> {
             return None;
         }
         let key = lines.iter().filter_map(|line| line.key).find(|key| key.is_job())?;
-        // So a recorder marks what it edited itself.
+        // This attribute marks the recorder's own edits.
         if sets.contains_key("editedbyhand") {
             return None;
         }
         let others = |(name, _): (&String, _)| !["managed", "managedmanager"].contains(&name.as_str());
-        // The gridmanager claims copies, and gives them back.
+        // The gridmanager also claims copies and releases them.
         let is_copy = self.copies.contains_key(&key);
         if is("managed", "\"External\"") && !sets.iter().any(others) && !is_copy {
             self.given_back.remove(&key);
@@ -213,7 +214,7 @@ impl<'a> Classifier<'a> {
             let removed = value(sets, "removereason").is_some_and(|text| text.starts_with("\"JobRouter"));
             let leaves =
                 value(sets, "leavejobinqueue").is_some_and(|text| text.eq_ignore_ascii_case("false"));
-            // Beside that a router writes to a copy only what a hook has answered.
+            // Otherwise a router sets only attributes of a hook's output in a copy.
             let counts = ["numholds", "numholdsbyreason"];
             let by_hook = |name: &String| {
                 let name = name.strip_suffix("_raw").unwrap_or(name);
@@ -227,7 +228,7 @@ impl<'a> Classifier<'a> {
                 () => None,
             };
         }
-        // Of what was given back the schedd minds the state.
+        // The schedd maintains the state of jobs that were released.
         if self.given_back.contains(&key) && sets.contains_key("jobstatus") {
             return None;
         }
@@ -235,7 +236,8 @@ impl<'a> Classifier<'a> {
         if destroyed || (by_user && !sets.contains_key("holdcopiedfromtargetjob")) {
             return None;
         }
-        // The schedd leaves managed jobs alone; an idle one without a copy is edited by nobody else in a recording.
+        // The schedd does not change managed jobs, and in a recording nothing else edits an idle one without
+        // a copy.
         let others = sets.contains_key("jobpreparingtasks") || sets.contains_key("jobfinishedhookdone");
         (!others && !sets.is_empty()).then_some((key, Kind::Write))
     }
@@ -246,7 +248,7 @@ fn by_hand(sets: &BTreeMap<String, (String, Option<String>)>) -> bool {
     reasons.iter().any(|name| value(sets, name).is_some_and(|text| text.starts_with("\"via condor_")))
 }
 
-/// What a unit sets an attribute to.
+/// The value of an attribute in a unit.
 fn value<'a>(sets: &'a BTreeMap<String, (String, Option<String>)>, name: &str) -> Option<&'a str> {
     sets.get(name)?.1.as_deref()
 }

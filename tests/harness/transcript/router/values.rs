@@ -1,4 +1,5 @@
-//! What the machine writes, submits and tells its hooks, held against the recording attribute by attribute.
+//! Compares the writes, submissions and hook inputs of the state machine with the recording, attribute by
+//! attribute.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::super::exceptions::Allow;
 use super::session::Session;
 
 impl Session<'_> {
-    /// Whether an exception allows a difference, which is counted then.
+    /// Returns true if an exception allows a difference, which is then counted.
     pub(super) fn allowed(&mut self, place: &str, name: &str, allow: Allow) -> bool {
         let stage = self.stage;
         let Some(exception) = stage.exceptions.find((stage.subject, ""), place, name, allow) else {
@@ -18,7 +19,7 @@ impl Session<'_> {
         };
         exception.count(("", place, name), &mut self.counts.values);
         if allow != Allow::Extra {
-            // It was taken for compared before.
+            // It was counted as compared before.
             self.counts.values.compared -= 1;
         }
         true
@@ -28,7 +29,7 @@ impl Session<'_> {
         text.replace(&self.stage.local, "@LOCAL_DIR@")
     }
 
-    /// A value as both sides would print it.
+    /// Returns true if both sides would print the same value.
     pub(super) fn same_value(&self, recorded: &str, ours: &Expr) -> bool {
         let ours = self.neutral(&ours.unparse().to_string());
         if ours == recorded {
@@ -50,7 +51,7 @@ impl Session<'_> {
     ) {
         let recorded = &self.units()[unit].sets;
         let place = format!("job {id}");
-        // The queue lets JobStatus go when it is removed or completed already.
+        // The queue does not change JobStatus of a job that is removed or completed.
         let ended = matches!(self.status_before(unit, id), Some(3 | 4));
         let changes: Vec<_> = changes
             .iter()
@@ -59,7 +60,7 @@ impl Session<'_> {
             .collect();
         let changes = changes.as_slice();
         for (name, value) in recorded.values() {
-            // What the schedd rounds it keeps as it was beside.
+            // For values that the schedd rounds, it keeps the original value as well.
             if name.ends_with("_RAW") {
                 continue;
             }
@@ -70,7 +71,7 @@ impl Session<'_> {
             let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "(deleted)".to_owned());
             match (ours, value) {
                 (None, _) => {
-                    // 25.14 takes an expression for another one where it has not looked at the one in the queue yet.
+                    // 25.14 treats an expression as changed if it has not yet parsed the one in the queue.
                     let same = self.before(unit).first.queue().job(id).and_then(|ad| ad.get(name.as_str()));
                     let again = same.zip(value.as_ref()).is_some_and(|(same, text)| {
                         same.as_literal().is_none() && self.same_value(text, &same)
@@ -110,7 +111,7 @@ impl Session<'_> {
         let ours = ad.flattened_chain();
         for (name, value) in recorded.values() {
             let Some(text) = value else { continue };
-            // What the schedd changed when it was to spool files it keeps as it was beside.
+            // For values that the schedd changed for spooling, it keeps the original value as well.
             let kept = recorded.get(&format!("submit_{}", name.to_lowercase()));
             let text = kept.and_then(|(_, text)| text.as_ref()).unwrap_or(text);
             self.counts.values.compared += 1;
@@ -143,14 +144,14 @@ impl Session<'_> {
         }
     }
 
-    /// The standard input of a call, line by line.
+    /// Compares the standard input of a call, line by line.
     pub(super) fn input(&mut self, place: &str, recorded: &str, ours: &str) {
         if recorded == ours {
             self.counts.values.compared += recorded.lines().count();
             return;
         }
         let name = |line: &str| line.split(" = ").next().unwrap_or_default().to_owned();
-        // Two ads may stand there: the part counts too.
+        // There may be two ads, which are distinguished by a number.
         let parts = |text: &str| {
             let mut part = 0;
             let mut lines = BTreeMap::new();
@@ -171,7 +172,7 @@ impl Session<'_> {
                 continue;
             }
             differs = true;
-            // A second may turn while a submission is under way.
+            // The time may change by a second or two during a submission.
             let second = |line: &str| line.rsplit(' ').next().and_then(|word| word.parse::<i64>().ok());
             if let (Some(other), "QDate" | "EnteredCurrentStatus") = (other, key.1.as_str())
                 && second(line).zip(second(other)).is_some_and(|(a, b)| (a - b).abs() <= 2)
