@@ -1,9 +1,9 @@
-//! The verdicts of recorded sessions: what the real caller decided from each recorded call, against what our code decides
-//! from the same input, output and exit.
+//! Verdicts of recorded sessions: compares the decision of the real caller for each recorded call with that
+//! of our code for the same input, output and exit.
 //!
-//! A directory holds `verdicts.jsonl` and the records below `hooks`. Compared are the decision, hold code and subcode,
-//! the reason where the recording quotes the hook's own caller, and the attributes a prepare hook changed. Records
-//! without their input are listed with that reason.
+//! A directory contains `verdicts.jsonl` and the records below `hooks`. The comparison includes the decision,
+//! hold code and subcode, the reason if the recording quotes the hook's caller, and the attributes changed by
+//! a prepare hook. Records without input are listed with that reason.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use htc_hooks::hook_testing::{judge_call, replay};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::QuirkMode;
 
-/// One line of `verdicts.jsonl`.
+/// A line of `verdicts.jsonl`.
 #[derive(Debug, Deserialize)]
 struct Line {
     record: String,
@@ -33,20 +33,20 @@ struct Line {
     changed: Option<BTreeMap<String, Option<String>>>,
 }
 
-/// What came of the directories.
+/// Result of the comparison.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Records whose verdict was compared.
+    /// Number of compared records.
     pub compared: usize,
     /// Differences, one text each.
     pub differences: Vec<String>,
-    /// Records that could not be judged, by reason.
+    /// Numbers of records without a verdict, by reason.
     pub left_out: BTreeMap<String, usize>,
-    /// Directories that hold no verdicts.
+    /// Directories without verdicts.
     pub passed_over: Vec<PathBuf>,
 }
 
-/// `corpus verdicts DIR...`: each a scenario, or a directory of scenarios.
+/// `corpus verdicts DIR...`: each argument is a scenario, or a directory of scenarios.
 pub fn main(arguments: &[String]) -> Result<bool, String> {
     let mut tally = Tally::default();
     for argument in arguments {
@@ -59,7 +59,7 @@ pub fn main(arguments: &[String]) -> Result<bool, String> {
     Ok(tally.differences.is_empty())
 }
 
-/// Prints what came of it.
+/// Prints the result.
 pub fn report(tally: &Tally) {
     for difference in &tally.differences {
         println!("{difference}");
@@ -73,7 +73,7 @@ pub fn report(tally: &Tally) {
     println!("verdicts: {} compared, {} differ", tally.compared, tally.differences.len());
 }
 
-/// Compares one scenario, or all below a directory.
+/// Compares one scenario, or all scenarios in a directory.
 pub fn compare(directory: &Path, tally: &mut Tally) -> Result<(), String> {
     if directory.join("verdicts.jsonl").is_file() {
         return scenario(directory, tally);
@@ -83,7 +83,7 @@ pub fn compare(directory: &Path, tally: &mut Tally) -> Result<(), String> {
     below.retain(|path| path.join("verdicts.jsonl").is_file());
     below.sort();
     if below.is_empty() {
-        // Not every recording has verdicts: one of many is passed over.
+        // Not every recording has verdicts, so one of many is skipped.
         tally.passed_over.push(directory.to_owned());
     }
     below.iter().try_for_each(|directory| scenario(directory, tally))
@@ -139,7 +139,7 @@ fn scenario(directory: &Path, tally: &mut Tally) -> Result<(), String> {
     Ok(())
 }
 
-/// What a call does not show itself.
+/// Information that a call itself does not show.
 struct Around {
     config: String,
     router: bool,
@@ -147,7 +147,7 @@ struct Around {
 }
 
 impl Around {
-    /// The last value of a knob, for plain settings.
+    /// The last value of a parameter that is set without conditions.
     fn knob(&self, name: &str) -> Option<&str> {
         self.config
             .lines()
@@ -156,7 +156,7 @@ impl Around {
             .map(|(_, right)| right.trim())
     }
 
-    /// Whether the route of that name edits in place.
+    /// Returns true if the route of that name edits in place.
     fn edits(&self, route: &str) -> bool {
         let mut inside = false;
         for line in self.config.lines() {
@@ -193,7 +193,7 @@ fn judge(
     differences: &mut Vec<String>,
 ) {
     let mut case = replay::case_from_record(record, hook);
-    // In a scenario with a schedd there may be fetched jobs as well: those have no id that a schedd has given.
+    // In a scenario with a schedd there may be fetched jobs as well, which have no id from a schedd.
     let of_schedd = case.job.contains("GlobalJobId") && (around.schedd || case.job.contains("ShadowBday"));
     case.with_shadow = of_schedd && hook != HookType::FetchWork;
     case.route.edit_in_place = around.edits(&case.route.name.to_string());
@@ -219,7 +219,7 @@ fn judge(
     if ours.hold != hold {
         differ("hold", format!("{hold:?}"), format!("{:?}", ours.hold));
     }
-    // The slot's and the queue's own reasons are put otherwise by people who recorded them.
+    // The recorder described the slot's and the queue's own reasons in other words.
     let quoted = !matches!(hook, HookType::FetchWork) || line.decision == "bad-output";
     if let Some(reason) = &line.reason
         && quoted
@@ -230,7 +230,7 @@ fn judge(
     }
     let prepares = matches!(hook, HookType::PrepareJob | HookType::PrepareJobBeforeTransfer);
     if prepares && let Some(changed) = &line.changed {
-        // A private attribute is changed too, but no later record can show it.
+        // A private attribute may change too, but later records cannot show it.
         let mine: BTreeMap<String, Option<String>> = ours
             .changes
             .iter()

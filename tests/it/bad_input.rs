@@ -1,4 +1,5 @@
-//! What hooks, configuration and the disk can do to `htc-slot-run`: a clear message each, and the loop goes on.
+//! Faults of hooks, configuration and disk in `htc-slot-run`: each gives a clear message, and the event loop
+//! continues.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +7,7 @@ use super::point::Point;
 
 const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
 
-/// Slot 1 has good hooks and a job, slot 2 asks the hook `bad`.
+/// Slot 1 has working hooks and a job, slot 2 calls the hook `bad`.
 fn beside_a_good_slot() -> Point {
     Point::new()
         .knob("NUM_SLOTS_TYPE_1 = 2")
@@ -20,7 +21,7 @@ fn goes_on(point: &Point, said: &str) {
     goes_on_to(point, 0, said);
 }
 
-/// `status` is 1 if a hook could not be called: nobody knows whether it would have had work.
+/// `status` is 1 if a hook could not be called, because it is unknown whether there was work.
 fn goes_on_to(point: &Point, status: i32, said: &str) {
     let run = point.run();
     assert_eq!(run.status, Some(status), "{}", run.stderr);
@@ -55,13 +56,13 @@ fn slots_without_any_keyword_are_told() {
 fn a_hundred_megabytes_are_cut_and_told() {
     let hook = "#!/bin/sh\nyes 'A = 1' | head -c 100000000\n";
     goes_on(&beside_a_good_slot().hook("bad", hook), "longer than PIPE_BUFFER_MAX, 10240 bytes");
-    // Nobody listens to what the other hooks print.
+    // No caller reads the output of the other hooks.
     let noisy = "#!/bin/sh\ncat > /dev/null\nhead -c 100000000 /dev/zero\n: > \"$HOME/out/done\"\n";
     let run = Point::new().job("1", JOB).hook("reply", noisy).hook("evict", noisy).run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
 }
 
-/// More than a pipe takes: whoever writes it must not wait for the reader.
+/// The ad is larger than a pipe's buffer: the writer must not wait for the reader.
 #[test]
 fn an_ad_that_nobody_reads_holds_nothing_up() {
     let deaf = "#!/bin/sh\nsleep 0.3\n";
@@ -86,8 +87,8 @@ fn events_that_find_no_room_are_told_once_and_the_work_goes_on() {
     assert!(stderr.contains("job 1.0: succeeded"), "{stderr}");
 }
 
-/// A full disk where the starter's directory should be: the job is lost, which is said and is the exit status. With a journal it stands
-/// beside that.
+/// The disk with the starter's directory is full: the job is lost, which is reported and gives the exit
+/// status. A journal is stored on another disk.
 #[test]
 fn a_full_disk_costs_the_job_and_not_the_loop() {
     let point = Point::new().job("1", JOB).job("2", JOB);
@@ -115,7 +116,7 @@ fn a_full_disk_costs_the_job_and_not_the_loop() {
     assert_eq!(run.count(&[("event", "verdict"), ("verdict", "no work")]), 1, "{}", run.stderr);
 }
 
-/// As `htc-hook-test fetch` tells of them.
+/// As reported by `htc-hook-test fetch`.
 #[test]
 fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
     let job = |id: u32| {
@@ -132,7 +133,7 @@ fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
     }
 }
 
-/// Seen on 8b17ada: only lines that stand in the site's own files were named.
+/// Regression test: only settings in the site's own files were reported.
 #[test]
 fn what_a_template_asks_for_and_is_not_done_is_named() {
     let run = Point::new().knob("use POLICY : UWCS_DESKTOP").run();

@@ -1,4 +1,4 @@
-//! `htc-classad-eval` as users call it: what it prints, what it says, how it ends.
+//! Tests of the output, messages and exit status of `htc-classad-eval`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -43,7 +43,7 @@ fn operands_are_worked_off_from_left_to_right() {
 fn references_of_an_expression_are_an_answer() {
     let (status, out, err) = call(&["-refs", "A=1", "A + b + TARGET.c"]);
     assert_eq!((status, out.as_str(), err.as_str()), (0, "internal: A\nexternal: b TARGET.c\n", ""));
-    // An assignment alone is none.
+    // An assignment alone is not evaluated.
     assert!(call(&["A=1"]).2.contains("nothing was evaluated"));
 }
 
@@ -138,7 +138,7 @@ fn input_without_end_is_refused_in_bounded_memory() {
     }
 }
 
-/// What is printed with a zone for TZ.
+/// Output with a time zone in TZ.
 fn in_zone(zone: &str, words: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_htc-classad-eval"))
         .args(words)
@@ -153,7 +153,7 @@ fn in_zone(zone: &str, words: &[&str]) -> String {
 fn local_time_is_that_of_the_zone_by_rule_and_by_name() {
     let words =
         ["-quiet", "absTime(0)", "absTime(\"2020-07-02T03:04:05\")", "formatTime(1593659045, \"%c %s\")"];
-    // Recorded with classad_eval of HTCondor 25.14.
+    // Output of classad_eval of HTCondor 25.14.
     let expected = "absTime(\"1969-12-31T19:00:00-05:00\")\nabsTime(\"2020-07-02T03:04:05-04:00\")\n\
                     \"Wed Jul  1 23:04:05 2020 1593662645\"\n";
     assert_eq!(in_zone("EST5EDT,M3.2.0,M11.1.0", &words), expected);
@@ -161,7 +161,7 @@ fn local_time_is_that_of_the_zone_by_rule_and_by_name() {
         assert_eq!(in_zone("America/New_York", &words), expected);
         assert_eq!(in_zone(":America/New_York", &words), expected);
     }
-    // Also in ads of a file.
+    // Also in the ads of a file.
     let ads = std::env::temp_dir().join(format!("zone-{}.ads", std::process::id()));
     std::fs::write(&ads, "T = absTime(\"2020-07-02T03:04:05\")\n").unwrap();
     let words = ["-ads", ads.to_str().unwrap(), "-af", "T"];
@@ -174,7 +174,7 @@ fn of_a_broken_assignment_the_value_is_pointed_at() {
     let (status, _, err) = call(&["a = 2 +"]);
     assert_eq!(status, 2, "{err}");
     assert!(err.contains("expression:1:8: expected an operand") && err.contains("\n           ^\n"), "{err}");
-    // A comparison written like one is still told of.
+    // A comparison written like an assignment is still reported.
     let (_, _, err) = call(&["1 = 2"]);
     assert!(err.contains("expression:1:3:") && err.contains("`==` compares"), "{err}");
 }
@@ -208,7 +208,7 @@ fn what_is_filtered_and_what_is_read_whole_is_the_same() {
     ] {
         for words in [&["-c", "true"][..], &["-c", "A =!= 1", "-strict-input"]] {
             let columns = [words, &["-af", "A", "B"]].concat();
-            // An assignment makes the program read all of an ad.
+            // An assignment makes the program read whole ads.
             let whole = [&["Unheard=1"], &columns[..]].concat();
             assert_eq!(fed(&columns, text), fed(&whole, text), "{text:?} {words:?}");
         }

@@ -1,4 +1,4 @@
-//! Completion as somebody sees it who types: real shells at a pseudo-terminal.
+//! Completion as users see it: real shells on a pseudo-terminal.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A shell at a terminal of its own, made by script(1).
+/// A shell on its own terminal, created by script(1).
 struct Typed {
     child: Child,
     screen: Arc<Mutex<String>>,
@@ -62,7 +62,7 @@ impl Typed {
         stdin.flush().unwrap();
     }
 
-    /// Waits until the screen shows it.
+    /// Waits until the text appears on the screen.
     fn wait(&self, text: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -75,9 +75,9 @@ impl Typed {
         }
     }
 
-    /// Types a line up to the tabulator, and has the shell print what the line has become.
+    /// Types a line and a tab, and makes the shell print the completed line.
     fn completed(&mut self, number: usize, line: &str) -> String {
-        // The beginning of the line, `echo` in front, the end of the line.
+        // Moves to the beginning of the line, inserts `echo`, and moves to the end.
         self.enter(&format!("{line}\t\x01echo \"<{number}\" \x05 \">{number}\"\r"));
         let screen = self.wait(&format!(">{number}\r"));
         let screen = screen.rsplit_once(&format!("<{number} ")).unwrap().1;
@@ -103,7 +103,7 @@ const LINES: [(&str, &str); 7] = [
     ("htc-slot-run ads slo", "htc-slot-run ads slot1"),
 ];
 
-/// A home whose configuration has one slot.
+/// A home directory whose configuration has one slot.
 fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let text = "NUM_CPUS = 1\nMEMORY = 1024\nEXECUTE = /tmp\nLOG = $(CONFIG_ROOT)/log\n";
@@ -127,7 +127,7 @@ fn bash_completes_behind_verbs_and_values() {
     for program in ["htc-hook-test", "htc-slot-run", "htc-config-dump"] {
         typed.enter(&format!(". {}\r", completions("bash").join(program).display()));
     }
-    // bash makes a word of the equals sign.
+    // bash treats the equals sign as a separate word.
     let line = "htc-hook-test prepare --sample-job=gri";
     assert_eq!(typed.completed(90, line), "htc-hook-test prepare --sample-job=grid");
     types_the_rest(typed);

@@ -1,4 +1,4 @@
-//! Columns of `condor_q -jobads` where they are odd: all of what is expected here was printed by version 25.14.
+//! Unusual columns of `condor_q -jobads`; all expected output was printed by version 25.14.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::tool::call;
 
 const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
 
-/// Status and output of condor_q on these ads.
+/// Status and output of condor_q for these ads.
 fn ask(ads: &str, words: &[&str]) -> (i32, String) {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("q.ads"), ads).unwrap();
@@ -92,7 +92,7 @@ fn a_dag_asked_for_by_its_id_is_listed_with_its_jobs_and_those_of_its_batch() {
     assert_eq!(ids(&["7.0"]), ["1.0", "0.0", "9.0"]);
     assert!(ids(&["7.1"]).is_empty());
     assert_eq!(ids(&["7", "-nobatch"]).len(), 1);
-    // What was submitted with a node of a DAG is no total.
+    // Jobs submitted with a DAG node do not count in the totals.
     assert_eq!(last(&["1", "2"], 1), ["_", "4"]);
 }
 
@@ -132,14 +132,14 @@ fn ads_without_a_cluster_are_all_printed() {
     assert_eq!(ask(ads, &["-af", "A"]), told("undefined\n1\n2\n"));
     let (status, long) = ask(ads, &["-long"]);
     assert_eq!((status, long.matches("ProcId = 0\n").count()), (0, 3), "{long}");
-    // Two jobs with the same id are one.
+    // Two jobs with the same id count as one.
     assert_eq!(
         ask("ClusterId = 3\nA = 1\nProcId = 0\n\nClusterId = 3\nA = 2\nProcId = 0\n", &["-af", "A"]),
         told("1\n")
     );
 }
 
-/// The page of the book says which forms are exact and which are refused.
+/// The book lists the formats that are reproduced exactly and those that are refused.
 #[test]
 fn the_forms_that_the_book_calls_exact_are_printed_and_the_others_refused() {
     let ads = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nJobStatus = 1\n";

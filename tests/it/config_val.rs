@@ -1,5 +1,5 @@
-//! `condor_config_val`'s answers about itself: how often names were read, what it copied, where odd statements went. All
-//! of what is expected here was printed by version 25.14.
+//! Output of `condor_config_val` about itself: how often names were read, the strings that it copied, the
+//! treatment of unusual statements. All expected output was printed by version 25.14.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -20,7 +20,7 @@ impl Place {
         fs::write(self.0.path().join(name), text).unwrap();
     }
 
-    /// What it prints, called as the tool.
+    /// Its output under the tool's name.
     fn run(&self, words: &str) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
         command.env_clear().env("CONDOR_CONFIG", "condor_config").env("PATH", "/usr/bin:/bin");
@@ -59,8 +59,8 @@ TOOL.N = 6
 
 #[test]
 fn a_name_shows_how_often_it_was_read() {
-    // A and what it refers to were read for the include; a setting's count is taken behind its own reading, that of a
-    // default before.
+    // A and the names it refers to were read for the include; the count of a setting is taken after it is
+    // read for output, that of a default before.
     let asked = "-v:use A N LOG B";
     let fresh = || Place::new(CONFIG);
     assert_eq!(fresh().counts(asked), ["A: 1 / 2", "TOOL.N: 2 / 2", "LOG: 1 / 2", "B: 2 / 3"]);
@@ -78,11 +78,11 @@ fn both_tables_show_what_reading_the_sources_has_used() {
         found.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(of("A"), ["0 / 1"]);
-    // As read once from the sources, by `defined`, and once by the included command.
+    // Read once from the sources by `defined`, and once by the included command.
     assert_eq!(of("N"), ["0 / 2"]);
     assert_eq!(of("LOCAL_DIR"), ["0 / 1", "0"]);
     assert_eq!(of("NETWORK_HOSTNAME"), ["2 / 2", "0"]);
-    // Nothing asks the name service where the name is set.
+    // The name service is not used if the name is set.
     assert_eq!(of("NO_DNS"), ["2 / 2"]);
     assert_eq!(of("DEFAULT_DOMAIN_NAME"), ["1 / 1"]);
     assert_eq!(of("LOCAL_CONFIG_DIR"), ["2 / 2"]);
@@ -130,9 +130,9 @@ fn statistics_count_entries_and_the_texts_that_were_copied() {
     assert_eq!((of("Files"), of("IsSorted")), (5, of("Macros")));
     let (_, strings) = text.split_once("\nStrings -----\n").unwrap();
     let strings = strings.strip_suffix("\n\n").unwrap();
-    // Each takes its length and a zero.
+    // Each string needs its length plus a zero byte.
     assert_eq!(of("StringBytes"), strings.len() + 1, "{strings}");
-    // Names that are spelled as in the table of defaults are not copied, nor values that stay as they were.
+    // Names that are spelled as in the table of defaults, and unchanged values, are not copied.
     assert!(strings.contains("\ncondor_config\nA\n x\ny\nB\n$(LOG)\nh.x\nh\nh.x\n"), "{strings}");
 }
 

@@ -1,6 +1,6 @@
-//! What tests throw.
+//! Pseudorandom numbers for tests.
 
-/// A sequence that looks random and is the same each time.
+/// A sequence of pseudorandom numbers that is the same each time.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! What stands in the event stream, against the table that describes it.
+//! Compares the event stream with the table that describes it.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn table() -> BTreeMap<String, Vec<String>> {
     kinds
 }
 
-/// A run in which hooks and cron jobs do well, fail, complain, are missing or never end.
+/// A run in which hooks and cron jobs succeed, fail, print errors, are missing or never end.
 fn point() -> Point {
     let job = |cluster: u32| {
         format!("ClusterId = {cluster}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n")
@@ -55,7 +55,7 @@ fn events_have_the_keys_that_are_described() {
         }
         *seen.entry(kind.to_owned()).or_insert(0) += 1;
     }
-    // What a router tells has a test of its own (`json_schema`); notes have theirs (`drain`).
+    // Events of a router are tested in `json_schema`, notes in `drain`.
     for kind in kinds
         .keys()
         .filter(|kind| !["log", "note"].contains(&kind.as_str()))

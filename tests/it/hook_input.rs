@@ -1,4 +1,4 @@
-//! What `htc-hook-test` gives a hook to read, against what recorded callers gave theirs (s01), and what follows from it.
+//! Compares the input that `htc-hook-test` gives to a hook with the recorded input of real callers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn ad(text: &str) -> BTreeMap<&str, &str> {
     text.lines().filter_map(|line| line.split_once(" = ")).collect()
 }
 
-/// What the fetch hook of s01 printed.
+/// Output of a recorded fetch hook.
 const FETCHED: &str = r#"MyType = "Job"
 ClusterId = 1
 ProcId = 0
@@ -36,7 +36,7 @@ Env = "COLOUR=green"
 Extra = 1 + 2
 "#;
 
-/// What its prepare hook read.
+/// Input of the prepare hook for that job.
 const PREPARED: &str = r#"Args = "3"
 ClusterId = 1
 Cmd = "/L/iwd/job.d/job"
@@ -59,7 +59,7 @@ RequestMemory = 1
 User = "alice@host"
 "#;
 
-/// What its update hook read besides, once the job ran.
+/// Additional attributes in the input of its update hook, once the job ran.
 const OF_A_RUN: [&str; 20] = [
     "BlockReadKbytes",
     "BlockReads",
@@ -104,7 +104,7 @@ fn hooks_of_the_starter_read_what_startd_and_starter_make_of_a_fetched_job() {
     assert_eq!(more, ["ExitBySignal", "ExitCode", "ExitReason", "JobDuration"]);
     assert_eq!((ad(&exit)["JobState"], ad(&exit)["NumPids"]), ("\"Exited\"", "0"));
     assert!(said.contains("env: _CONDOR_MAINJOB_EXIT_CODE=0\n"), "{said}");
-    // The ad says how the job ended, the word what was asked for.
+    // The ad shows how the job ended, the argument what was requested.
     let (exit, said) = shown(&["exit", "h", "--set", "ExitCode=3"]).unwrap();
     assert_eq!((ad(&exit)["ExitCode"], ad(&exit)["ExitBySignal"]), ("3", "false"));
     assert!(said.contains("env: _CONDOR_MAINJOB_EXIT_CODE=3\n"), "{said}");
@@ -114,7 +114,7 @@ fn hooks_of_the_starter_read_what_startd_and_starter_make_of_a_fetched_job() {
     let (never, said) = shown(&["exit", "h", "evict", "--before-job"]).unwrap();
     assert_eq!(never, PREPARED);
     assert!(!said.contains("MAINJOB"), "{said}");
-    // With a shadow nothing was fetched, and the job knows what it was given.
+    // With a shadow nothing was fetched, and the job ad contains the provisioned resources.
     let (claimed, _) = shown(&["prepare", "h", "--shadow", "--set-slot", "Cpus=7"]).unwrap();
     assert!(!claimed.contains("HookKeyword") && !claimed.contains("RequestCpus"), "{claimed}");
     assert_eq!(ad(&claimed)["CpusProvisioned"], "7");
@@ -131,7 +131,7 @@ fn a_job_without_a_directory_begins_in_its_scratch_directory() {
     let directory = said.lines().find_map(|line| line.strip_prefix("directory: ")).unwrap();
     assert_eq!(ad(&input)["Iwd"], format!("\"{directory}\""));
     assert_eq!(ad(&input)["Cmd"], format!("\"{directory}/a.out\""));
-    // The file of the job is that of the time before its start.
+    // The job's file contains the ad before the job's start.
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat \"$_CONDOR_JOB_AD\" >&2\n");
     let said = text(&run(home.path(), &["exit", "h", "--ads", "small.ad"]).unwrap().stderr);
     assert!(said.contains("OrigCmd = \"a.out\"\n") && !said.contains("JobState"), "{said}");
@@ -175,7 +175,7 @@ fn a_built_in_slot_has_the_start_of_the_configuration() {
     let said = text(&output.stderr);
     assert!(said.contains("RequestMemory <= 64 is false"), "{said}");
     assert_eq!(output.status.code(), Some(1));
-    // Options and ads that are given win.
+    // Options and ads given on the command line take precedence.
     for more in [["--set", "start = true"], ["--set-slot", "Start=true"], ["--slot-ads", "slot"]] {
         let output = run(home.path(), &[&words[..], &more].concat()).unwrap();
         assert_eq!(output.status.code(), Some(0), "{more:?}: {}", text(&output.stderr));
@@ -184,8 +184,8 @@ fn a_built_in_slot_has_the_start_of_the_configuration() {
     assert_eq!(ad(&text(&output.stdout))["Rank"], "3");
 }
 
-/// Seen on 8b17ada: reply and evict had a built-in static slot whatever the configuration makes, and no slot had what its starter
-/// can do.
+/// Regression test: reply and evict received a built-in static slot whatever the configuration, and slots
+/// lacked the abilities of their starter.
 #[test]
 fn fetch_reply_and_evict_read_the_slot_that_the_configuration_makes() {
     let home = home();
@@ -232,7 +232,7 @@ fn reply_reads_the_internal_ad_with_the_policy() {
     }
     assert!(!job.contains("OrigCmd"), "{job}");
     let slot = ad(slot);
-    // What the slot's ad says, what the configuration says, what holds by default.
+    // From the slot's ad, from the configuration, and from the defaults.
     assert_eq!(
         (slot["START"], slot["SUSPEND"], slot["CLAIM_WORKLIFE"]),
         ("Cpus > 1", "KeyboardIdle < 7", "1200")
@@ -290,7 +290,7 @@ fn one_bad_path_of_a_starter_hook_refuses_the_job() {
     assert!(said.starts_with("\"not-started\"") && said.contains("K_HOOK_JOB_EXIT"), "{said}");
     make_writable("exit", 0o755);
     assert!(verdict(&["prepare"]).unwrap().1.starts_with("\"go-on\""));
-    // A bad text of arguments does the same, and JOB_EXIT is told of it.
+    // Invalid arguments of PREPARE_JOB have the same effect, and JOB_EXIT is called for the refused job.
     std::fs::write(home.path().join("conf"), format!("{config}K_HOOK_PREPARE_JOB_ARGS = 'open\n")).unwrap();
     let (status, said, _) = verdict(&["prepare"]).unwrap();
     assert_eq!(status, Some(1));
@@ -316,7 +316,7 @@ fn the_time_out_is_an_expression_as_for_the_starter() {
     assert!(said.contains("timed-out") && said.contains("after 1 s"), "{said}");
     let said = told("soon", &["--timeout", "0.2"]).unwrap();
     assert!(said.contains("K_HOOK_JOB_EXIT_TIMEOUT is 'soon'"), "{said}");
-    // Not waited for to the end: the caller would have.
+    // The test does not wait for the end, although the caller would.
     assert!(said.contains("the clean-up waits for it") && said.contains("waits 30 s for it"), "{said}");
     let said = told("soon", &["--timeout", "0.2", "--protocol", "7.1"]).unwrap();
     assert!(said.contains("has no time-out") && !said.contains("goes on without it"), "{said}");
@@ -429,7 +429,7 @@ fn the_command_of_a_fuzzer_shows_the_fault_again() {
     let again = again.output().unwrap();
     assert_eq!(again.status.code(), Some(1), "{command}: {}", text(&again.stderr));
     assert!(text(&again.stderr).contains("held"), "{command}: {}", text(&again.stderr));
-    // What the unchanged ad shows as well is not the fuzzer's find.
+    // A finding that the unchanged ad causes as well is not a result of the fuzzer.
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\nexit 3\n");
     let output = run(home.path(), &["prepare", "h", "--fuzz", "20", "--seed", "4"]).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

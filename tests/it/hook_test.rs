@@ -1,9 +1,9 @@
-//! How tests call `htc-hook-test`: in a directory, with next to no environment and nothing to read.
+//! Calls of `htc-hook-test` in tests: in a directory, with a minimal environment and no input.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The program, where it was built.
+/// The program, if it was built.
 pub(crate) fn program() -> Option<PathBuf> {
     let path = option_env!("CARGO_BIN_EXE_htc-hook-test").map(PathBuf::from);
     if path.is_none() {

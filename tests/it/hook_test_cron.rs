@@ -1,4 +1,5 @@
-//! Suites of `htc-hook-test` with cron jobs: failures are results, results written, present answers accepted.
+//! Suites of `htc-hook-test` with cron jobs: failures are results, results are written, current results are
+//! accepted.
 
 use crate::children::write_executable;
 use crate::hook_test::told;

@@ -1,4 +1,4 @@
-//! `htc-hook-test`: ads that are given, slots that are named, events that find no room, signals that come at any time.
+//! `htc-hook-test`: given ads, named slots, events that cannot be written, signals at any time.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ const READS: &str = "#!/bin/sh\ncat >/dev/null\necho A = 1\n";
 #[test]
 fn standard_input_that_is_named_is_read_whatever_it_is() {
     let home = home(READS);
-    // /dev/null is no sign of anything where nobody names it.
+    // /dev/null as standard input has no effect unless it is named.
     let Some((status, ..)) = told(home.path(), &["prepare", "./h"]) else { return };
     assert_eq!(status, 0);
     let (status, out, err) = told(home.path(), &["prepare", "./h", "--ads", "-"]).unwrap();
@@ -76,7 +76,7 @@ fn events_that_cannot_be_written_are_told_and_are_a_failure() {
     }
 }
 
-/// Nobody catches signals where an input is only shown: nothing may lie about then.
+/// No signal handler is installed while an input is only shown, so there must be no temporary files then.
 #[test]
 fn an_input_that_is_shown_to_a_slow_reader_leaves_no_directory_when_it_is_killed() {
     let home = home(READS);
@@ -106,7 +106,7 @@ fn calls_do_not_wait_for_the_next_ad_nor_do_signals() {
     let mut child = piped.stderr(Stdio::null()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
-    // Whether there are more than one is known with the second.
+    // The second ad shows that there are several.
     input.write_all(b"ClusterId = 1\nCmd = \"x\"\n\nClusterId = 2\nCmd = \"x\"\n\n").unwrap();
     for cluster in 1..4 {
         let mut line = String::new();

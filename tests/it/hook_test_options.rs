@@ -1,4 +1,4 @@
-//! `htc-hook-test`: what its suites and options must not pass over in silence.
+//! `htc-hook-test`: mistakes in suites and options that must be reported.
 
 use std::process::Stdio;
 
@@ -90,7 +90,7 @@ fn an_interrupted_series_of_calls_is_no_success() {
             ["prepare", "h", "--sample-job", "vanilla"].iter().chain(words).copied().collect();
         let Some(mut command) = command(home.path(), &words) else { return };
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Somewhere in the series.
+        // In the middle of the series.
         let called = || std::fs::read_to_string(&calls).unwrap_or_default().lines().count();
         assert!(crate::router_live::waits_for(|| called() > 2), "{words:?}");
         let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
@@ -198,12 +198,12 @@ fn a_job_exit_hook_that_is_told_hold_hears_that_a_real_pool_says_evict() {
     let words = ["exit", "./h", "hold", "--quirks", "reference"];
     let Some((_, _, stderr)) = told(home.path(), &words) else { return };
     assert!(stderr.contains("told evict\n"), "{stderr}");
-    // What a starter asks of itself is told as it is.
+    // A starter of 25.14 itself uses `evict`, so there is no note about the version.
     let Some((_, _, stderr)) = told(home.path(), &["exit", "./h", "evict"]) else { return };
     assert!(!stderr.contains("25.14"), "{stderr}");
 }
 
-/// Seen on 8b17ada: the word was taken for the path of the hook.
+/// Regression test: the word was treated as the path of the hook.
 #[test]
 fn a_word_alone_is_what_the_configured_hook_is_told() {
     let home = home("#!/bin/sh\ncat >/dev/null\necho told \"$1\" >&2\n");
@@ -227,7 +227,7 @@ fn a_word_alone_is_what_the_configured_hook_is_told() {
     }
 }
 
-/// `ArgList::AppendArgsFromClassAd` looks at Args only where there is no Arguments.
+/// `ArgList::AppendArgsFromClassAd` reads Args only if there is no Arguments.
 #[test]
 fn arguments_in_the_form_that_is_not_read_are_told() {
     let home = home("#!/bin/sh\ncat >/dev/null\necho 'Args = \"a b\"'\n");

@@ -1,4 +1,4 @@
-//! `htc-hook-test` itself: suites, recording and replay.
+//! The program `htc-hook-test`: suites, recording and replay.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::children::{flood, write_executable};
 use crate::hook_test::{program, run, text, told};
 
-/// The types of hooks, in its words.
+/// The types of hooks, as the program names them.
 const HOOKS: [&str; 12] = [
     "fetch",
     "reply",
@@ -113,7 +113,7 @@ fn random_ads_find_what_a_hook_does_not_expect() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("dies of signal 11") && said.contains("| htc-hook-test prepare"), "{said}");
-    // One that can be read: of an empty ad a command line could not show anything.
+    // An ad that is readable: an empty ad could not be shown on a command line.
     assert!(said.contains("smallest ad, 1 attributes"), "{said}");
 }
 
@@ -195,7 +195,7 @@ fn values_of_options_without_a_meaning_are_refused_with_their_place() {
     assert!(home.path().join("called").exists(), "{}", text(&output.stderr));
 }
 
-/// The jobs of a configuration on the skipping clock: half a minute of them takes no half minute.
+/// Runs the jobs of a configuration with a clock that skips idle time, so that half a minute takes less.
 #[test]
 fn a_cron_list_is_played_with_its_periods_loads_and_reconfigs() {
     let home = tempfile::tempdir().unwrap();
@@ -238,7 +238,7 @@ fn a_cron_list_is_played_with_its_periods_loads_and_reconfigs() {
         ["startd-cron", "--config-file", "one", "--for", "25", "--reconfig", "12", "--reconfig-file", "two"];
     let output = run(home.path(), &words).unwrap();
     let (ad, said) = (text(&output.stdout), text(&output.stderr));
-    // What does not fit under the load any more never starts again; its last answer stays.
+    // A job that exceeds the load limit is never started again; its last output remains.
     assert!(
         ad.contains("Runs_A = 2\n") && ad.contains("Runs_S = 2\n") && !ad.contains("Runs_W"),
         "{ad}{said}"
@@ -346,7 +346,7 @@ fn knobs_that_nobody_reads_are_told() {
     assert!(said.contains("K_HOOK_PREPARE_JOB_TIMEOUT is set, but nobody reads it"), "{said}");
 }
 
-/// The program itself, for every type: bounded memory, and not a file left behind.
+/// Runs the program itself, for every type: bounded memory, and no files left behind.
 #[test]
 fn a_flood_takes_no_memory_and_leaves_no_file() {
     let Some(program) = program() else { return };
@@ -365,7 +365,7 @@ fn a_flood_takes_no_memory_and_leaves_no_file() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // The kernel's own high-water mark, as last seen before the end.
+        // The kernel's high-water mark, as last read before the end.
         let mut peak = 0;
         while child.try_wait().unwrap().is_none() {
             let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
@@ -409,11 +409,11 @@ fn a_slot_may_be_named_by_its_number() {
     assert_eq!(status("1"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(3)));
 }
 
-/// `trap 'kill 0' EXIT` is in many scripts, and the group is that of the starter.
+/// `trap 'kill 0' EXIT` is in many scripts, and the process group is that of the starter.
 #[test]
 fn a_hook_that_kills_its_group_is_told_and_ends_nobody_but_itself() {
     let home = tempfile::tempdir().unwrap();
-    // A shell that has run a program unblocks signals: this one runs none.
+    // A shell that has run a program unblocks signals, so this script runs none.
     let script = "#!/bin/sh\nwhile read line; do :; done\nread pid name state parent group rest < /proc/self/stat\n\
                   echo \"Leads = $((pid == group))\"\nkill 0\n";
     write_executable(&home.path().join("kills"), script.as_bytes());
@@ -424,11 +424,12 @@ fn a_hook_that_kills_its_group_is_told_and_ends_nobody_but_itself() {
     assert!(said.contains("failed (died with signal 15)"), "{said}");
     let finding = "warning signals-caller: it sends signal 15 to its process group (kill 0), in which the starter is too";
     assert!(said.contains(finding), "{said}");
-    // As a daemon calls it nearly all signals are blocked: the hook goes on, and its starter gets the signal.
+    // When a daemon calls it, nearly all signals are blocked: the hook continues, and its starter receives
+    // the signal.
     let (status, ad, said) = told(home.path(), &[&call[..], &["--quirks", "reference"]].concat()).unwrap();
     assert_eq!(status, 0, "{said}");
     assert!(ad.contains("Leads = 0\n") && said.contains(finding), "{ad}{said}");
-    // Calls beside it do not hear of it.
+    // Calls running in parallel are not affected.
     let case = |number: usize| {
         let (hook, expect) = match number % 2 {
             0 => ("good", "verdict = \"go-on\", findings = []"),

@@ -1,4 +1,4 @@
-//! `htc-hook-test queue`: hooks of queues that are sound, and of some that are not.
+//! `htc-hook-test queue`: hooks of correct and of faulty queues.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::children::write_executable;
 use crate::hook_test::{program, run, text};
 use crate::queue_of_files::{BY_RENAME, EXIT, queue};
 
-/// Drives a queue of 40 jobs; what was said, and the status.
+/// Tests a queue of 40 jobs; returns the messages and the status.
 fn drive(home: &Path, more: &[&str]) -> Option<(String, Option<i32>)> {
     let words = [&["queue", "--config-file", "condor_config", "--jobs", "40", "--seed", "3"], more].concat();
     let output = run(home, &words)?;
@@ -24,7 +24,7 @@ fn a_queue_that_renames_its_jobs_holds_its_contract() {
     assert!(said.contains("40 jobs handed out, 40 done"), "{said}");
 }
 
-/// A queue whose hooks leave their lock behind when they are killed: nobody gets a job any more.
+/// The hooks leave their lock behind when they are killed, so that no slot gets a job any more.
 #[test]
 fn killed_hooks_must_not_stop_a_queue() {
     let home = tempfile::tempdir().unwrap();
@@ -41,7 +41,7 @@ fn killed_hooks_must_not_stop_a_queue() {
     assert!(said.contains("were never handed out"), "{said}");
 }
 
-/// The scripts of the quickstart, as they are, with more jobs and with hooks killed in the middle.
+/// Uses the scripts of the quickstart unchanged, with more jobs, and with hooks killed in the middle.
 #[test]
 fn the_queue_of_the_quickstart_holds_its_contract() {
     let home = tempfile::tempdir().unwrap();
@@ -76,16 +76,16 @@ fn the_queue_of_the_quickstart_holds_its_contract() {
         let Some(output) = run(home.path(), &words) else { return };
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{said}");
-        // Its REPLY_FETCH puts what was rejected aside.
+        // Its REPLY_FETCH moves rejected jobs aside.
         let at_once = said.lines().find(|line| line.starts_with("at once: ")).unwrap();
         assert!(at_once.contains("30 jobs handed out") && at_once.contains("of them put aside"), "{said}");
         assert!(said.contains("exit records were looked for in queue/done\n"), "{said}");
     }
-    // It works on a copy: nothing has moved here.
+    // The test uses a copy, so nothing has moved here.
     assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 30);
 }
 
-/// Hooks named by absolute paths, which themselves name the queue by one: the copy is used all the same.
+/// Hooks with absolute paths that contain the absolute path of the queue: the copy is used all the same.
 #[test]
 fn absolute_paths_lead_into_the_copy_or_are_refused() {
     let home = tempfile::tempdir().unwrap();
@@ -99,7 +99,7 @@ fn absolute_paths_lead_into_the_copy_or_are_refused() {
     let waiting = || std::fs::read_dir(home.path().join("queue/new")).unwrap().count();
     let Some((said, status)) = drive(home.path(), &["--kill", "0"]) else { return };
     assert_eq!((status, waiting()), (Some(0), 40), "{said}");
-    // A hook elsewhere works on the queue itself.
+    // A hook elsewhere uses the original queue.
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::copy(&path, elsewhere.path().join("fetch")).unwrap();
     let outside =
@@ -108,7 +108,7 @@ fn absolute_paths_lead_into_the_copy_or_are_refused() {
     let (said, status) = drive(home.path(), &[]).unwrap();
     assert_eq!((status, waiting()), (Some(3), 40), "{said}");
     assert!(said.contains("cannot be called on a copy") && said.contains("--in-place"), "{said}");
-    // One that finds its way back is caught at its first job.
+    // A hook that finds the original queue is detected at its first job.
     let (parent, last) = at.rsplit_once('/').unwrap();
     let back = fetch.replace("\"${0%/*}/../queue\"", &format!("{parent}/./{last}/queue"));
     write_executable(&path, back.as_bytes());
@@ -129,7 +129,7 @@ fn in_place_the_queue_itself_is_emptied_and_no_kill_excuses_a_loss() {
     assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 0);
 }
 
-/// What is wrong in the simplest way is told, and comes to an end.
+/// Simple faults are reported, and the test ends.
 #[test]
 fn hooks_that_never_run_dry_are_stopped_and_told() {
     for (take, begin) in [
@@ -155,7 +155,7 @@ fn hooks_that_never_run_dry_are_stopped_and_told() {
 fn an_interrupt_tells_what_was_found_so_far() {
     let Some(program) = program() else { return };
     let home = tempfile::tempdir().unwrap();
-    // Not below the queue's directory, whose name would become that of the copy.
+    // The file must not be in the queue's directory, whose path would be replaced by that of the copy.
     let outside = tempfile::tempdir().unwrap();
     let mark = outside.path().join("waits");
     let take = "[ -e done/1 ] && { : >'{}'; exec sleep 1000; }\nmv new/1 taken/1\ncat taken/1";
@@ -175,7 +175,7 @@ fn an_interrupt_tells_what_was_found_so_far() {
     assert!(said.contains("interrupted: so far the queue's contract holds"), "{said}");
 }
 
-/// Contracts that only hold by the word of the hooks.
+/// Contracts that only the hooks themselves can report.
 #[test]
 fn records_rejected_jobs_and_losses_are_looked_for() {
     let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
@@ -257,12 +257,13 @@ fn records_rejected_jobs_and_losses_are_looked_for() {
     assert!(said.contains("no JOB_EXIT is configured"), "{said}");
 }
 
-/// What REPLY_FETCH and EVICT_CLAIM read is what the startd sends: the completed job, and the slot as policy sees it.
+/// REPLY_FETCH and EVICT_CLAIM receive the input that the startd sends: the completed job ad, and the slot ad
+/// with the policy's values.
 #[test]
 fn hooks_of_the_startd_read_the_completed_job_and_the_policy() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
-    // Outside of what is copied.
+    // Outside of the directory that is copied.
     let seen = tempfile::tempdir().unwrap();
     for hook in ["reply", "evict"] {
         let script = format!("#!/bin/sh\ncat >{}/{hook}.$1\n", seen.path().display());

@@ -1,4 +1,5 @@
-//! `htc-hook-test record` and `replay`: a recorded hook behaves as itself, and a call made again is judged as the first.
+//! `htc-hook-test record` and `replay`: a recorded hook behaves like the hook itself, and a repeated call
+//! gets the same verdict.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use crate::children::write_executable;
 use crate::hook_test::{program, run, text};
 
-/// A hook, started through a recorder that the shell makes ready with `before`.
+/// Starts a hook through a recorder, in a shell that first executes `before`.
 fn start(home: &Path, hook: &str, before: &str, input: Stdio) -> Option<Child> {
     write_executable(&home.join("h"), format!("#!/bin/sh\n{hook}\n").as_bytes());
     let line = format!("{before}\nexec \"$0\" record --into calls --type prepare -- ./h one");
@@ -33,7 +34,7 @@ fn record(home: &Path) -> PathBuf {
     place
 }
 
-/// The kernel's own high-water mark of a process that runs, in KiB.
+/// The kernel's high-water mark of a running process, in KiB.
 fn peak(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
@@ -145,7 +146,7 @@ fn the_type_of_a_recorded_hook_is_guessed_or_told_later() {
     );
 }
 
-/// A call that `--keep` has stored, made again with the same hook or with another.
+/// Repeats a call that `--keep` has stored, with the same hook or with another one.
 #[test]
 fn a_call_made_again_differs_only_where_its_hook_does() {
     let home = tempfile::tempdir().unwrap();
@@ -201,7 +202,7 @@ fn a_hook_that_cannot_be_executed_is_recorded_as_that() {
     write_executable(&home.path().join("prepare"), b"#!/nonexistent/interpreter\n");
     let Some(output) = run(home.path(), &["record", "--into", "calls", "--", "./prepare"]) else { return };
     assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
-    // The daemon logs what we say: it names the reason.
+    // The daemon logs our message, which contains the reason.
     write_executable(&home.path().join("text"), b"no program\n");
     let output = run(home.path(), &["record", "--into", "calls", "--", "./text"]).unwrap();
     assert_eq!(output.status.code(), Some(126), "{}", text(&output.stderr));

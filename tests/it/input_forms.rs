@@ -1,4 +1,5 @@
-//! The same input as a file, through a pipe, compressed and in a directory: every verb that reads ads gives one result for all.
+//! The same input as a file, through a pipe, compressed and in a directory: every verb that reads ads gives
+//! the same result.
 
 use std::io::Write;
 use std::path::Path;
@@ -85,7 +86,7 @@ fn compress(text: &[u8], format: &str) -> Vec<u8> {
     }
 }
 
-/// Where a text is read from.
+/// Source of a text.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     File,
@@ -199,7 +200,7 @@ fn run(verb: &Verb, text: &[u8], source: Source, home: &Path) -> Outcome {
             let at = [" -:"].iter().find_map(|name| line.find(name).map(|at| (at, name.len())));
             at.map_or(line.to_owned(), |(at, length)| format!("{} IN:{}", &line[..at], &line[at + length..]))
         });
-        // How long a hook took is not part of the result.
+        // The duration of a hook is not part of the result.
         let lines = lines
             .map(|line| line.split_once("(exited with").map_or(line.clone(), |(start, _)| start.to_owned()));
         lines.collect::<Vec<_>>().join("\n")
@@ -369,7 +370,7 @@ fn any_asks_for_one_job_with_a_route_or_slot() {
     );
 }
 
-/// What two programs print one after the other is what each of them prints.
+/// The concatenated output of two programs contains the ads of both.
 #[test]
 fn printed_ads_end_with_an_empty_line_so_that_outputs_can_be_joined() {
     let home = prepared_home();
@@ -391,7 +392,7 @@ fn printed_ads_end_with_an_empty_line_so_that_outputs_can_be_joined() {
             String::from_utf8_lossy(&output.stderr).into_owned(),
         )
     };
-    // An account that may run the job: this one, or another if this is root.
+    // An account that may run the job: this one, or another one for root.
     let this = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
     let owner = this.filter(|user| !user.uid.is_root()).map_or("nobody".to_owned(), |user| user.name);
     std::fs::write(home.path().join("mine.ad"), ONE.replace("\"ann\"", &format!("\"{owner}\""))).unwrap();

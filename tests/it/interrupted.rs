@@ -1,4 +1,4 @@
-//! Programs that are stopped while a command of theirs runs: nothing of it stays behind.
+//! Programs that are stopped while they run a command: nothing is left behind.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Notes its pid and that of a grandchild, and ends on nothing but SIGKILL.
+/// Stores its pid and that of a grandchild, and ends only with SIGKILL.
 const STUBBORN: &str = "#!/bin/sh\ntrap '' TERM INT HUP\nsleep 300 &\necho $$ $! > \"$0.new\"\n\
                         mv \"$0.new\" \"$0.pids\"\nwhile :; do sleep 300; done\n";
 
@@ -23,13 +23,14 @@ fn within_ten_seconds<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
-/// Neither gone nor a zombie.
+/// Returns true if the process exists and is not a zombie.
 fn lives(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     status.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
 }
 
-/// Whether whoever started the tests ignores it, as `nohup` does SIGHUP: then so does all that they start.
+/// Returns true if the caller of the tests ignores the signal, as `nohup` does for SIGHUP; then all child
+/// processes ignore it too.
 fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -48,7 +49,7 @@ fn script(directory: &Path, text: &str) -> std::path::PathBuf {
     path
 }
 
-/// Stops the program with a signal while the script runs; which of its processes live on.
+/// Stops the program with a signal while the script runs; returns its processes that are still running.
 fn stopped(command: &mut Command, script: &Path, signal: Signal) -> Vec<i32> {
     let mut program =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -82,7 +83,7 @@ fn a_command_of_the_configuration_ends_with_its_program() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
         command.args(["--exec", "--config-file"]).arg(&config).arg("X");
         let left = stopped(&mut command, &script, signal);
-        // Of what SIGKILL orphans, whatever else ends it is the machine's business.
+        // Processes orphaned by SIGKILL may be killed by other software of the machine.
         assert!(left.len() <= usize::from(signal == Signal::SIGKILL), "{signal}: {left:?}");
     }
 }

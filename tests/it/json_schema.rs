@@ -1,4 +1,5 @@
-//! `--json` is one array and `--jsonl` a line for each of its rows, whatever the verb; each row is as its schema in `docs/schemas` says.
+//! Checks that `--json` prints one array and `--jsonl` a line for each of its elements, for every verb, and
+//! that each element matches its schema in `docs/schemas`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use serde_json::Value;
 use super::children::write_executable;
 use super::point::Point;
 
-/// Schema and command line of each call; a schema stands for the rows.
+/// Schema and command line of each call; a schema describes one element.
 pub(super) const CALLS: &str = include_str!("../data/json_calls.tsv");
 
 fn root() -> &'static Path {
@@ -34,7 +35,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// What is wrong with a value by a schema: the words of JSON Schema that ours use, and none else.
+/// Violations of a schema by a value; supports only the keywords of JSON Schema that our schemas use.
 fn wrong(value: &Value, schema: &Value, root: &Value, place: &str) -> Vec<String> {
     let mut found = Vec::new();
     let Some(words) = schema.as_object() else { return vec![format!("{place}: no schema")] };
@@ -107,7 +108,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What the calls read: the files of the manual's examples, and some that have faults.
+/// The input of the calls: the files of the manual's examples, and some with faults.
 pub(super) fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     copy(&root().join("tests/data/manual"), place.path());
@@ -126,14 +127,14 @@ pub(super) fn place() -> tempfile::TempDir {
     place
 }
 
-/// Status, standard output and standard error of a line typed into a shell.
+/// Status, standard output and standard error of a shell command line.
 fn call(place: &Path, line: &str) -> (i32, String, String) {
     let output = shell(place, line).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// A line for a shell that has the programs on its path.
+/// A shell command line, with the programs on PATH.
 pub(super) fn shell(place: &Path, line: &str) -> Command {
     let programs: PathBuf = Path::new(env!("CARGO_BIN_EXE_htc-hook-test")).parent().unwrap().into();
     let path = std::env::join_paths([&programs, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
@@ -148,7 +149,7 @@ pub(super) fn shell(place: &Path, line: &str) -> Command {
     command
 }
 
-/// A line with an option behind its verb, where no hook's words are.
+/// Inserts an option after the verb of a command line, before the arguments of a hook.
 fn with(line: &str, option: &str) -> String {
     let (program, rest) = line.split_once(' ').unwrap();
     let has_verbs = program != "htc-classad-eval" && !rest.starts_with('-');
@@ -273,7 +274,7 @@ fn a_router_tells_its_events_as_their_schema_says() {
     let kinds: Vec<&str> = rows.iter().map(|row| row["event"].as_str().unwrap()).collect();
     let log = kinds.len() - 2;
     assert!(log > 0 && kinds[0] == "start" && kinds[log + 1] == "stop", "{kinds:?}");
-    // What is said there is what is told here.
+    // The messages of both outputs are the same.
     let told = rows[1..=log].iter().filter(|row| !said.contains(row["reason"].as_str().unwrap())).count();
     assert_eq!(told, 0, "{said}{text}");
 }

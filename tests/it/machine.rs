@@ -1,4 +1,4 @@
-//! An execution point alone, in virtual time: what slots go through when they are told this and that.
+//! An execution point's state machine in virtual time: the effects of events on the slots.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use htc_hooks::slot::{
 };
 use htc_hooks::time::ClockReading;
 
-/// An execution point, its clock, and what its slots went through.
+/// An execution point, its clock, and the states of its slots.
 pub(crate) struct Machine {
     pub(crate) point: ExecutionPoint,
     pub(crate) now: ClockReading,
     pub(crate) states: Vec<String>,
     pub(crate) starter: Option<StarterId>,
     pub(crate) warnings: Vec<String>,
-    /// Signals that starters got.
+    /// Signals sent to starters.
     pub(crate) signals: Vec<StarterSignal>,
     world: Rc<RealWorld>,
     quirks: QuirkMode,
@@ -31,7 +31,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// As 25.14 would.
+    /// Creates a machine that behaves like 25.14.
     pub(crate) fn new(lines: &str) -> Self {
         Machine::with(lines, QuirkMode::Reference, None)
     }
@@ -56,13 +56,13 @@ impl Machine {
         self.step(StartdEvent::Reconfigure(Box::new(made.settings)));
     }
 
-    /// Others make this load; nobody touches the keyboard.
+    /// Measures this load of other processes, and no input at the keyboard.
     pub(crate) fn measure(&mut self, load: f64) {
         let measured = Measurements { load, virtual_memory: 1_000_000, ..Measurements::default() };
         self.step(StartdEvent::MeasurementsTaken(Box::new(measured)));
     }
 
-    /// The backfill client ends.
+    /// Ends the backfill client.
     pub(crate) fn client_ends(&mut self) {
         let starter = self.starter.take().unwrap();
         self.step(StartdEvent::StarterExited { starter, exit: Exit::Code(0) });

@@ -1,6 +1,6 @@
-//! Behaviour of the programs as processes: signals, families, deadlines, pipes, with real children.
+//! Tests of the programs as processes: signals, process families, deadlines, pipes, with real children.
 
-// Clippy's permission for tests does not reach their helpers.
+// Clippy's settings for tests do not apply to their helpers.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 #[cfg(feature = "cli")]

@@ -1,4 +1,4 @@
-//! A place for one run of `htc-starter-run`: configuration, hooks, the job's directory.
+//! A directory for one run of `htc-starter-run`: configuration, hooks, the job's directory.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,14 +14,14 @@ use nix::unistd::Pid;
 
 use crate::children::write_executable;
 
-/// After which a program hangs.
+/// Time after which a program is considered to hang.
 const PATIENCE: Duration = Duration::from_secs(200);
 
-/// The account that jobs run as when we are root.
+/// The account of jobs if the tests run as root.
 const NOBODY: u32 = 65534;
 
-/// A directory with a configuration, hooks and a place for the job. As root hooks and jobs run as `nobody`, else as the
-/// caller.
+/// A directory with a configuration, hooks and the job's directory. If root runs the tests, hooks and jobs
+/// run as `nobody`, else as the caller.
 pub(crate) struct Place {
     pub(crate) home: tempfile::TempDir,
     pub(crate) knobs: String,
@@ -53,7 +53,7 @@ impl Place {
         }
     }
 
-    /// Sets a hook of the keyword FARM; `$CALLS` in the script is a file that all may append to.
+    /// Sets a hook of the keyword FARM; `$CALLS` in the script is a file to which all hooks can append.
     pub(crate) fn hook(mut self, name: &str, script: &str) -> Self {
         let path = self.path(&format!("hooks/{name}"));
         let script = script.replace("$CALLS", self.path("iwd/calls").to_str().unwrap());
@@ -62,7 +62,7 @@ impl Place {
         self
     }
 
-    /// PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT that note that they were called, and with what argument.
+    /// Sets PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT hooks that record their calls and arguments.
     pub(crate) fn noting(self) -> Self {
         self.hook("PREPARE_JOB", "cat >/dev/null; echo prepare >> $CALLS")
             .hook("UPDATE_JOB_INFO", "cat >/dev/null")
@@ -80,12 +80,12 @@ impl Place {
         self
     }
 
-    /// The program with this place's configuration, not started yet.
+    /// The program with this configuration, not yet started.
     pub(crate) fn command(&self) -> Command {
         let config = self.path("condor_config");
         let execute = self.path("execute");
         let text = format!(
-            // Whether the machine has an account for HTCondor's daemons is all one.
+            // CONDOR_IDS makes the test independent of the machine's account for HTCondor's daemons.
             "LOCAL_DIR = {}\nEXECUTE = {}\nCONDOR_IDS = 0.0\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = FARM\n{}",
             self.home.path().display(),
             execute.display(),
@@ -109,7 +109,7 @@ impl Place {
         command
     }
 
-    /// The ad with what every job here has.
+    /// Adds the attributes that every job has here.
     pub(crate) fn whole(&self, ad: &str) -> String {
         format!(
             "ClusterId = 7\nProcId = 1\nUser = \"nobody@example.org\"\nIwd = \"{}\"\n{ad}\n",
@@ -120,7 +120,7 @@ impl Place {
     pub(crate) fn start(&self, ad: &str) -> Child {
         let mut child = self.command().spawn().unwrap();
         let ad = self.whole(ad);
-        // A program that refuses its command line never reads.
+        // A program that refuses its command line does not read.
         let _ = child.stdin.take().unwrap().write_all(ad.as_bytes());
         child
     }
@@ -142,7 +142,7 @@ impl Place {
         }
     }
 
-    /// A pipe through which a job tells that it runs; reading it waits for that.
+    /// Creates a FIFO by which a job reports that it runs; reading it waits for that.
     pub(crate) fn pipe(&self) -> PathBuf {
         let path = self.path("iwd/pipe");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::from_bits_truncate(0o666)).unwrap();
@@ -151,7 +151,8 @@ impl Place {
     }
 }
 
-/// How a program ended. One that does not is killed at last: its test fails with what it said instead of standing still.
+/// Waits for the end of a program. One that hangs is killed, so that its test fails with the program's
+/// messages.
 fn ended(child: Child) -> Output {
     let pid = Pid::from_raw(child.id().cast_signed());
     let (done, waits) = std::sync::mpsc::channel::<()>();
@@ -166,7 +167,7 @@ fn ended(child: Child) -> Output {
     output
 }
 
-/// Waits until somebody writes into the pipe and closes it; what was written.
+/// Waits until a process writes to the FIFO and closes it; returns the text.
 pub(crate) fn heard(pipe: &Path) -> String {
     let mut text = String::new();
     fs::File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
@@ -177,7 +178,7 @@ pub(crate) fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
 }
 
-/// Waits until a process has taken a signal that it was sent.
+/// Waits until a process has received a signal.
 pub(crate) fn taken(child: &Child, signal: Signal) {
     let waits = || {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();

@@ -1,4 +1,4 @@
-//! An execution point in an empty directory: hooks and a stand-in for the starter as shell scripts, events as JSON.
+//! An execution point in an empty directory: hooks and a fake starter as shell scripts, events as JSON.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::children::{LONG, write_executable};
 
-/// Prints the job it was given with status 0 merged in, as the sibling starter does.
+/// Prints the job it received with status 0 added, as the real starter does.
 const STARTER: &str = "#!/bin/sh\ncat > \"$HOME/job.$$\"\ncat \"$HOME/job.$$\"\n\
                        echo 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
 
-/// Hands out `queue/*`, one file a call, in order; atomic, so that slots do not get the same one.
+/// Returns the files of `queue/*` in order, one per call; it is atomic, so that each slot gets a different
+/// job.
 const FETCH: &str = "#!/bin/sh\nfor file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n\
                      mv \"$file\" \"$HOME/taken/\" 2>/dev/null || continue\n\
                      exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
@@ -23,13 +24,13 @@ pub(crate) struct Point {
     home: tempfile::TempDir,
     knobs: Vec<String>,
     pub(crate) arguments: Vec<String>,
-    /// How the configuration is named on the command line; by its absolute path if not told.
+    /// Path of the configuration on the command line [default: absolute].
     pub(crate) config_name: PathBuf,
-    /// Where events are told; to the file `events` if not told.
+    /// Destination of events [default: the file `events`].
     pub(crate) events_to: Option<String>,
 }
 
-/// What came of a run.
+/// Result of a run.
 pub(crate) struct Run {
     pub(crate) status: Option<i32>,
     pub(crate) stderr: String,
@@ -37,7 +38,7 @@ pub(crate) struct Run {
 }
 
 impl Point {
-    /// One static slot that fetches `queue/*` and tells everybody; jobs end at once.
+    /// One static slot that fetches `queue/*`, with all hooks; jobs end at once.
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let config_name = home.path().join("config");
@@ -77,13 +78,13 @@ impl Point {
         self.home.path().join(name)
     }
 
-    /// Adds a line to the configuration; later ones win.
+    /// Adds a line to the configuration; later lines take precedence.
     pub(crate) fn knob(mut self, line: &str) -> Self {
         self.knobs.push(line.to_owned());
         self
     }
 
-    /// Writes an executable file below `hooks`. A starter says nothing of what it can do.
+    /// Writes an executable file below `hooks`. A starter does not report abilities.
     pub(crate) fn hook(self, name: &str, text: &str) -> Self {
         let text = &match name {
             "starter" => text.replacen("#!/bin/sh\n", "#!/bin/sh\n[ \"$1\" = -classad ] && exit\n", 1),
@@ -114,7 +115,7 @@ impl Point {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.home.path())
             .env("TMPDIR", self.home.path())
-            // As root the hooks have to run as somebody.
+            // If root runs the tests, the hooks need an account.
             .env("CONDOR_IDS", "65534.65534")
             .arg("--config-file")
             .arg(&self.config_name)
@@ -132,7 +133,7 @@ impl Point {
         self.end(child)
     }
 
-    /// Starts it and leaves it running.
+    /// Starts it in the background.
     pub(crate) fn start(&self) -> Child {
         self.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }
@@ -144,15 +145,15 @@ impl Point {
         Run { status: status.code(), stderr, events: self.events() }
     }
 
-    /// What has been told so far.
+    /// The events so far.
     pub(crate) fn events(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path("events")).unwrap_or_default();
-        // What stands behind the last newline is being written.
+        // A line without newline is still being written.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Waits until an event with these keys and values has been told.
+    /// Waits until there is an event with these keys and values.
     pub(crate) fn wait_for(&self, child: &mut Child, wanted: &[(&str, &str)]) {
         let begun = Instant::now();
         while !self.events().iter().any(|event| is(event, wanted)) {
@@ -162,7 +163,7 @@ impl Point {
         }
     }
 
-    /// The content of all files in `out` whose names begin so.
+    /// The contents of all files in `out` whose names begin with `name`.
     pub(crate) fn told(&self, name: &str) -> Vec<String> {
         let mut files: Vec<PathBuf> = std::fs::read_dir(self.path("out"))
             .unwrap()
@@ -173,7 +174,7 @@ impl Point {
         files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
     }
 
-    /// Asks it something through its control socket.
+    /// Sends a command through the control socket.
     pub(crate) fn ask<const N: usize>(&self, words: [&str; N]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
             .args(words)
@@ -187,7 +188,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// Whether an event has these values.
+/// Returns true if an event has these values.
 pub(crate) fn is(event: &Value, wanted: &[(&str, &str)]) -> bool {
     wanted
         .iter()
@@ -195,12 +196,12 @@ pub(crate) fn is(event: &Value, wanted: &[(&str, &str)]) -> bool {
 }
 
 impl Run {
-    /// How many events have these values.
+    /// Number of events with these values.
     pub(crate) fn count(&self, wanted: &[(&str, &str)]) -> usize {
         self.events.iter().filter(|event| is(event, wanted)).count()
     }
 
-    /// The states and activities a slot went through.
+    /// The states and activities of a slot.
     pub(crate) fn states(&self, slot: &str) -> String {
         let of_slot = self.events.iter().filter(|event| is(event, &[("event", "state"), ("slot", slot)]));
         let words: Vec<String> = of_slot

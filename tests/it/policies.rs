@@ -1,5 +1,6 @@
-//! The policies of `examples/policies`: each takes the course that the manual and the recordings of 25.14 say, and its picture is
-//! that course. `UPDATE_POLICIES=1` writes courses and pictures anew; what is expected is written by hand.
+//! The policies of `examples/policies`: the course of each agrees with the manual and with 25.14, and its
+//! picture shows that course. `UPDATE_POLICIES=1` rewrites courses and pictures; the expectations are written
+//! by hand.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +28,7 @@ fn play(scenario: &Path, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A file that is made by the program, written anew where that is asked for.
+/// Compares a generated file, or rewrites it on request.
 fn held(path: &Path, made: &str) {
     if std::env::var_os("UPDATE_POLICIES").is_some() {
         std::fs::write(path, made).unwrap();
@@ -36,8 +37,8 @@ fn held(path: &Path, made: &str) {
     assert!(known == made, "{} is not what is made now; UPDATE_POLICIES=1 writes it", path.display());
 }
 
-/// Lines `FROM TO SLOT STATE/ACTIVITY REASON`: within this time, in seconds, the slot comes to this state, for a reason that has
-/// these words.
+/// Lines `FROM TO SLOT STATE/ACTIVITY REASON`: in this interval, in seconds, the slot must change to this
+/// state, with a reason that contains these words.
 fn expected(scenario: &Path, course: &str) {
     let mut count = 0;
     let states: Vec<(f64, &str, &str, &str)> = course
@@ -86,7 +87,7 @@ fn every_policy_of_the_examples_takes_its_course() {
     assert!(all.len() >= 28, "{}", all.len());
 }
 
-/// Every template that touches policy has its example.
+/// Every template for policies has an example.
 #[test]
 fn every_template_of_policy_is_tried() {
     let used: String =
@@ -122,7 +123,7 @@ fn every_template_of_policy_is_tried() {
     }
 }
 
-/// As the manual prints it, one bracket of the slot pairs is missing.
+/// A bracket is missing in the slot pairs as the manual prints them.
 #[test]
 fn lint_says_which_bracket_the_manual_lacks() {
     let pairs = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/policies/slot-pairs.conf");
@@ -139,7 +140,7 @@ fn lint_says_which_bracket_the_manual_lacks() {
     assert!(told.contains("NonSuspendableSlotState") && told.contains("'(' is never closed"), "{told}");
 }
 
-/// WANT_HOLD: the job is put on hold with the template's own words; without it, it is not.
+/// WANT_HOLD: the job is held with the template's reason; without it, the job is not held.
 #[test]
 fn jobs_that_exceed_a_limit_are_held_where_the_policy_says_so() {
     for (name, job, words) in [

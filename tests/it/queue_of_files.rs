@@ -1,15 +1,15 @@
-//! A queue of files and its hooks, as tests of `htc-hook-test queue` fill it.
+//! A queue of files and its hooks, for tests of `htc-hook-test queue`.
 
 use std::path::Path;
 
 use crate::children::write_executable;
 
-/// Takes the end of a job down, or gives it back.
+/// Records the end of a job, or returns the job to the queue.
 pub(crate) const EXIT: &str = "#!/bin/sh\ncd \"${0%/*}/../queue\"\nid=$(sed -n 's/^ClusterId = //p')\n\
     rm -f \"taken/$id\"\nif [ \"$1\" = exit ]; then echo ended >\"done/$id\"; exit; fi\n\
     printf 'ClusterId = %s\\nProcId = 0\\nCmd = \"/bin/true\"\\n' \"$id\" >\"tmp.$id\" && mv \"tmp.$id\" \"new/$id\"\n";
 
-/// A queue of files in a directory, and a fetch hook that takes the first of them in some way.
+/// Creates a queue of files in a directory, and a fetch hook that takes the first file as `take` says.
 pub(crate) fn queue(home: &Path, take: &str) {
     std::fs::create_dir(home.join("hooks")).unwrap();
     std::fs::create_dir_all(home.join("queue/new")).unwrap();

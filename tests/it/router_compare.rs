@@ -1,4 +1,5 @@
-//! `htc-router-translate compare` and `convert`: routers that differ are told apart, and what is said of others is true.
+//! `htc-router-translate compare` and `convert`: differences between routers are found, and the reported
+//! differences are true.
 
 use std::fs;
 use std::path::Path;
@@ -40,7 +41,7 @@ fn one_route(requirements: &str) -> String {
     )
 }
 
-/// The same router in other words: it has to be looked at.
+/// An equivalent router with another text, so that the texts cannot just be compared.
 fn reworded(text: &str) -> String {
     text.replace("UNIVERSE VANILLA\n", "UNIVERSE VANILLA\nUnused = 1\n")
 }
@@ -98,7 +99,8 @@ fn a_condition_that_no_job_was_found_for_is_named() {
     assert!(out.contains("no difference found in ") && out.contains("could not be reached\n"), "{out}");
 }
 
-/// Their parts are met one by one; what only time or chance decides is met by no job at all.
+/// Their parts occur individually in jobs; a condition that depends only on time or random numbers is not met
+/// by any job.
 #[test]
 fn routers_that_differ_where_no_made_up_job_gets_are_never_called_alike() {
     for (left, right) in [
@@ -131,7 +133,7 @@ fn routers_without_a_usable_route_are_not_called_alike() {
     assert_eq!(status, 1, "{out}");
     assert!(out.starts_with("a: 1 route R\nb: no route is loaded\n"), "{out}");
     assert!(!out.contains("alike"), "{out}");
-    // A route more that no job gets.
+    // An additional route that no job gets.
     let more = one_route("Owner == \"a\"").replace("= R\n", "= R S\n")
         + "JOB_ROUTER_ROUTE_S @=s\nREQUIREMENTS false\n@s\n";
     let (status, out) = compared(&one_route("Owner == \"a\""), &more);
@@ -179,7 +181,7 @@ fn conditions_in_statements_and_transforms_are_tried_too() {
     }
     let (left, right) = ("if defined MY.A\nSET X 1\nendif", "if defined MY.A\nSET X 2\nendif");
     assert_eq!(compared(&with(left, "Cpus > 8"), &with(right, "Cpus > 8")).0, 1);
-    // What chance decides is the same chance for both.
+    // Random numbers are the same for both routers.
     let chance = one_route("random() < 0.5");
     let (_, out) = compared(&chance, &chance);
     assert!(!out.contains("the routers differ"), "{out}");
@@ -201,7 +203,7 @@ fn rule_sets_that_chance_does_not_tell_apart_are_told_apart() {
     }
 }
 
-/// A condition about one attribute, and the same with another literal.
+/// A condition about one attribute, and the same condition with another literal.
 fn atom(name: &str, random: &mut SeededRandom) -> (String, String) {
     let number = 3 + random.number_below(9000);
     let other = number + 1 + random.number_below(3);
@@ -224,7 +226,8 @@ fn atom(name: &str, random: &mut SeededRandom) -> (String, String) {
     }
 }
 
-/// Atoms joined by `&&`, `||` and `!`, each with an attribute of its own, so that each decides in some job.
+/// Conditions joined by `&&`, `||` and `!`, each with a different attribute, so that each matters for some
+/// job.
 fn condition(prefix: &str, random: &mut SeededRandom) -> Vec<(String, String)> {
     let count = 1 + random.number_below(4);
     let mut pieces = Vec::new();
@@ -282,7 +285,7 @@ fn two_random_routers_that_differ_in_one_literal_are_told_apart() {
     }
 }
 
-/// Whether two configurations are told apart, and what could not be reached.
+/// Returns true if two configurations are found to differ, and the parts that could not be reached.
 fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>) {
     let place = tempfile::tempdir().unwrap();
     let load = |text: &str| {
@@ -320,7 +323,7 @@ fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>)
     (found, comparison.unreached_parts(&cover))
 }
 
-/// Many literals, long patterns, patterns that must hold together.
+/// Many literals, long patterns, and patterns that must match together.
 #[test]
 fn large_conditions_and_patterns_that_hold_together_are_reached() {
     let any =
@@ -345,7 +348,7 @@ fn large_conditions_and_patterns_that_hold_together_are_reached() {
         let (status, out) = compared(&one_route(&left), &reworded(&one_route(&left)));
         assert_eq!(status, 0, "{left}: {out}");
     }
-    // Nothing matches it, and that is found out soon.
+    // Nothing matches it, which is determined quickly.
     let nested = one_route("regexp(\"((a{300}){300}){5}\", Owner)");
     let (status, out) = compared(&nested, &reworded(&nested));
     assert_eq!(status, 4, "{out}");
@@ -365,7 +368,7 @@ fn copies_that_fail_for_different_reasons_differ_and_routes_that_only_fail_are_n
         out.contains("a: route R: no job was found of which it makes a copy: unknown IDTOKEN nosuch\n"),
         "{out}"
     );
-    // The same of rule sets.
+    // The same for rule sets.
     let files = [("a", "SET A 1\nerror : one\n"), ("b", "SET A 1\nerror : two\n")];
     let (status, out, said) = called(&["compare", "--no-env", "a", "b", "--generate", "10"], &files);
     assert_eq!(status, 1, "{out}{said}");
@@ -382,7 +385,7 @@ fn routes_whose_names_no_parameter_can_have_are_those_that_convert_makes_of_them
     assert!(new.contains("JOB_ROUTER_ROUTE_route2"), "{new}");
     let (status, out) = compared(old, &new);
     assert_eq!(status, 0, "{out}");
-    // Another name that a parameter can have is another route.
+    // A different valid name is a different route.
     let (status, out) =
         compared(&one_route("WantA"), &one_route("WantA").replace("_R ", "_S ").replace("= R", "= S"));
     assert_eq!(status, 1, "{out}");
@@ -398,7 +401,7 @@ fn old_routes_that_a_list_of_names_leaves_out_are_not_called_converted() {
     assert!(!out.contains("are converted here"), "{out}");
 }
 
-/// A condition of comparisons and patterns over three attributes, joined in any way.
+/// A random condition of comparisons and patterns over three attributes.
 fn tree(random: &mut SeededRandom, depth: usize) -> String {
     let name = ["A", "B", "C"][random.number_below(3)];
     if depth == 0 || random.number_below(4) == 0 {
@@ -444,8 +447,9 @@ fn universe() -> Vec<ClassAd> {
     ads
 }
 
-/// Brute force over a small universe of jobs knows what can be true and false, and what tells two conditions apart: `compare` never
-/// says that it could not be reached, and never that two are alike of which one job says otherwise.
+/// Compares with an exhaustive test of a small universe of jobs: it determines which values a condition can
+/// have and which jobs distinguish two conditions. `compare` must not report a reachable case as unreachable,
+/// or two conditions as equal that differ for some job.
 #[test]
 fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
     let rounds: usize = std::env::var("COMPARE_CASES").map_or(9, |text| text.parse().unwrap());
@@ -455,7 +459,7 @@ fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
     let mut apart = 0;
     for round in 0..rounds {
         let (one, two) = (tree(&mut random, 3), tree(&mut random, 3));
-        // Two that have nothing to do with one another, and two that nearly agree.
+        // Two unrelated conditions, or two that are nearly equal.
         let two = match round % 3 {
             0 => two,
             1 => format!("{one} && ({two} || {one})"),
@@ -569,8 +573,8 @@ fn routes_of_the_old_syntax_alone_are_sent_to_convert() {
     assert!(said.contains("hint: write them anew with htc-router-translate convert"), "{said}");
 }
 
-/// Two routers of many routes with many clauses, which differ where no job can tell: what they have in common is not tried, and that
-/// is said.
+/// Two routers of many routes with many clauses that no job can distinguish: common parts are not tested
+/// repeatedly, and this is reported.
 #[test]
 fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
     let clause = |route: usize, at: usize| match at % 3 {
@@ -599,7 +603,7 @@ fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
         ),
         "{said}"
     );
-    // One constant of the last of them is found.
+    // A single different constant in the last route is found.
     let (status, said) = compared(&plain, &more.replacen("Memory_0 > 1490", "Memory_0 > 1491", 1));
     assert_eq!(status, 1, "{said}");
     assert!(said.contains("Memory_0 = 1491\n"), "{said}");
@@ -664,7 +668,8 @@ fn whatever_convert_writes_is_loaded_without_a_complaint_and_routes_as_the_origi
             );
             for _ in 0..random.number_below(6) {
                 let name = NAMES[random.number_below(NAMES.len())];
-                // Of what 25.14 lets the evaluation of a statement see, only a plain value is asked for here.
+                // Only a plain value is used here, because it is visible to the evaluation of a statement in
+                // 25.14.
                 text += &format!("  {name} = {};\n", old_value(&mut random));
             }
             for _ in 0..random.number_below(5) {
