@@ -684,7 +684,7 @@ fn whatever_convert_writes_is_loaded_without_a_complaint_and_routes_as_the_origi
         let place = place.path();
         fs::write(place.join("old"), &text).unwrap();
         let (status, new, said) = call(&["convert", "--no-env", "--config-file", "old"], place);
-        // A name with a blank cannot be said by any statement: that is told.
+        // A name with a blank cannot be written in a statement, which is reported.
         let odd = text.contains("'a b'");
         assert_eq!(status, i32::from(odd), "round {round}\n{text}{new}{said}");
         assert!(said.lines().all(|line| line.contains("'a b' is left out")), "round {round}\n{text}{said}");
@@ -710,7 +710,7 @@ fn a_router_is_never_taken_to_differ_from_itself_whatever_it_asks() {
         assert_eq!(status, 0, "{out}");
         assert!(out.ends_with("the two say the same: no job can make a difference\n"), "{out}");
     }
-    // What both say in one way need not be reached where something else is said in two.
+    // A common part need not be reached if other parts differ.
     let other = "JOB_ROUTER_ROUTE_S @=s\nUNIVERSE VANILLA\nREQUIREMENTS WantS is true\n@s\n";
     let two = |first: &str, text: &str| format!("{text}{other}JOB_ROUTER_ROUTE_NAMES = {first}\n");
     let never = one_route("regexp(\"^a(?=b)c\", Owner) && Cpus > 1");
@@ -761,7 +761,7 @@ fn convert_decides_as_routers_did_which_of_two_routes_of_a_name_counts() {
 
 #[test]
 fn a_converted_router_with_renamed_routes_is_found_the_same() {
-    // By name the blank comes before the digit, and the line that replaces it after.
+    // In the order of names the blank comes before the digit, and the replaced line after it.
     let old = "JOB_ROUTER_ENTRIES @=e\n\
         [ name = \"Site A\"; GridResource = \"condor a b\"; Requirements = target.WantA; ]\n\
         [ name = \"Site1\"; GridResource = \"condor a b\"; Requirements = Owner == \"ann\"; ]\n\
@@ -782,7 +782,8 @@ fn jobs_that_no_queue_holds_are_not_called_a_difference_and_others_get_the_reaso
              JOB_ROUTER_ROUTE_M @=r\nUNIVERSE VANILLA\nREQUIREMENTS WantB\n@r\n"
         )
     };
-    // Asked first the comparison of a number with a string is an error, asked last it does not matter.
+    // If it is evaluated first, the comparison of a number with a string is an error; if it is evaluated
+    // last, it does not matter.
     let (status, out) = compared(&routes("A"), &routes("Z"));
     assert!(!out.contains("Owner = 0"), "{status} {out}");
     let (status, out) = compared(&one_route("Owner == \"ann\""), &one_route("Owner == \"bob\""));

@@ -1,4 +1,5 @@
-//! What `condor_job_router_info` says of a configuration that is not right, as 25.14 says it to the same input.
+//! Messages of `condor_job_router_info` about an invalid configuration, compared with 25.14 for the same
+//! input.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use crate::tool::call;
 
 const ROUTE: [&str; 5] = ["-route-jobs", "-", "-jobads", "jobs", "-log-steps"];
 
-// The expected texts below are 25.14's own for the same input.
+// The expected texts below are those of 25.14 for the same input.
 
 #[test]
 fn parameters_that_are_no_numbers_are_told_where_they_are_read() {
@@ -65,9 +66,9 @@ fn parameters_that_are_no_numbers_are_told_where_they_are_read() {
         "Routing jobs to schedd x in pool ".into(),
     ];
     assert_eq!(told, expected);
-    // Out of range counts as the nearest, what is no number as the default.
+    // A value out of range is replaced by the nearest limit, an invalid number by the default.
     assert!(out.contains("MaxJobs      : 2147483647\nMaxIdleJobs  : 50\n"), "{out}");
-    // Without -diagnostic nothing of it is shown.
+    // Nothing of it is printed without -diagnostic.
     assert!(!router_info(&config, "", &["-config"]).1.contains("ERROR"));
 }
 
@@ -198,7 +199,7 @@ fn strict_evaluation_is_read_from_the_configuration() {
     };
     assert_eq!(results(&condor), ["    SET B to 5", "    SET C to ab"]);
     assert_eq!(results(&strict), ["    SET A to 10", "    SET B to undefined"]);
-    // The other programs that read a configuration do, too.
+    // The other programs that read a configuration do so, too.
     let place = tempfile::tempdir().unwrap();
     let config = |strict: bool| format!("LOCAL_DIR = .\nSTRICT_CLASSAD_EVALUATION = {strict}\n{text}");
     fs::write(place.path().join("condor_config"), config(true)).unwrap();
@@ -209,7 +210,7 @@ fn strict_evaluation_is_read_from_the_configuration() {
     };
     let (_, routed) = verb(&["route", "jobs"]);
     assert!(routed.starts_with("A = 10\nB = undefined\n"), "{routed}");
-    // Each of two routers that are compared in its own way.
+    // Each of two routers that are compared is read in its own mode.
     let (status, told) = verb(&["compare", "condor_config", "other", "--ads", "jobs"]);
     assert_eq!(status, 1, "{told}");
     assert!(told.contains("B = undefined") && told.contains("B = 5"), "{told}");

@@ -1,4 +1,4 @@
-//! `htc-router-translate run` with a submit command, and with a directory that is not as it should be.
+//! `htc-router-translate run` with a submit command, and with unusual contents of the queue's directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,13 +47,13 @@ impl Place {
         command
     }
 
-    /// A router that runs until it is stopped; what it tells can be read meanwhile.
+    /// Starts a router that runs until it is stopped; its messages can be read meanwhile.
     fn start(&self, words: &[&str]) -> Child {
         let told = fs::File::create(self.file("told")).unwrap();
         self.command("queue", words).stderr(told).spawn().unwrap()
     }
 
-    /// Waits until it has looked at the queue so often: each look names a directory that was put there.
+    /// Waits for this number of polls: each poll reports a directory that is created in the queue.
     fn polls(&self, times: u32) {
         for number in 0..times {
             let name = format!("77{number}9.0.ad");
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// Ends it; what it told.
+    /// Stops the router; returns its messages.
     fn stop(&self, mut router: Child) -> String {
         kill(Pid::from_raw(router.id() as i32), Signal::SIGTERM).unwrap();
         router.wait().unwrap();
@@ -77,7 +77,7 @@ impl Place {
         (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
-    /// A submit command: writes down that it was called, then goes on as told.
+    /// A submit command that records its call and then runs the script.
     fn submit(&self, script: &str) -> String {
         format!("cat > ad; echo called >> calls; {script}")
     }
@@ -122,13 +122,13 @@ fn what_may_have_been_submitted_is_not_submitted_again() {
         let submit = place.submit(unclear);
         let router = place.start(&["--period", "0.2", "--submit", &submit]);
         assert!(waits_for(|| place.calls() > 0));
-        // A run looks for orphans in its first polls.
+        // A router looks for orphans in its first polls.
         place.polls(6);
         let told = place.stop(router);
         assert_eq!(place.calls(), 1, "{unclear}: {told}");
         assert_eq!(told.matches("may have been submitted").count(), 1, "{unclear}: {told}");
         assert!(place.read("queue/1.0.ad").contains("Managed = \"External\"\n"), "{unclear}: {told}");
-        // Nor by the next router, until somebody has looked.
+        // Nor is it submitted by the next router, until the administrator has removed the file.
         let (status, told) = place.run("queue", &["--once", "--submit", &submit]);
         assert_eq!((status, place.calls()), (0, 1), "{unclear}: {told}");
         assert_eq!(told.matches("may have been submitted").count(), 1, "{unclear}: {told}");
@@ -173,7 +173,7 @@ fn a_signal_is_heard_while_a_submit_command_runs() {
     let output = router.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(begin.elapsed() < Duration::from_secs(15), "{told}");
-    // What the command said at its end is written down.
+    // The output at the end of the command is stored.
     assert!(waits_for(|| place.file("queue/8.0.ad").exists()), "{told}");
     assert!(waits_for(|| is_gone(&place.file("pid"))), "{told}");
     assert!(!place.file("queue/.submitting.1.0").exists(), "{told}");
@@ -272,7 +272,7 @@ fn a_pipe_in_the_place_of_a_file_of_the_queue_is_told_and_not_waited_for() {
     let (status, told) = place.run("queue", &["--once"]);
     assert!(status == 1 && told.contains("failed to submit job: is not a regular file"), "{told}");
     assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
-    // A job that is to leave stays where nobody can be told of it.
+    // A job that must leave the queue stays if the history cannot be written.
     let place = Place::new();
     fifo(&place, "queue/history");
     place.run("queue", &["--once"]);
@@ -310,7 +310,7 @@ fn a_submit_command_that_outlives_its_router_is_not_repeated() {
     let submit = place.submit("sleep 2; echo 9.0 > answer; echo 9.0");
     let mut router = place.command("queue", &["--submit", &submit]).spawn().unwrap();
     assert!(waits_for(|| place.calls() == 1));
-    // `timeout` stands between: it is the router itself that is killed.
+    // `timeout` is the parent of the router: it is the router itself that is killed.
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", router.id())).unwrap();
     let pid: i32 = children.split_whitespace().next().unwrap().parse().unwrap();
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
@@ -325,7 +325,7 @@ fn a_submit_command_that_outlives_its_router_is_not_repeated() {
     assert!(place.read("queue/1.0.ad").contains("Managed = \"External\"\n"));
 }
 
-/// A queue whose jobs are sandboxed, in a directory that their owner can use.
+/// A queue with sandboxed jobs, in a directory that their owner can use.
 fn sandboxed(lines: &str, route: &str) -> Place {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
@@ -412,7 +412,7 @@ fn files_that_a_killed_router_left_in_the_spool_are_cleared_away() {
     let place = Place::new();
     let stray = place.file("queue/spool/77/0/cluster77.proc0.subproc0");
     let of_a_job = place.file("queue/spool/1/0/cluster1.proc0.subproc0");
-    // Somebody else's, and one that stands where none belongs.
+    // Directories of other jobs, and one in an unexpected place.
     let others =
         ["queue/spool/77/0/notes", "queue/spool/78/0/cluster77.proc0.subproc0"].map(|name| place.file(name));
     for path in [&stray, &of_a_job].into_iter().chain(&others) {
@@ -435,7 +435,7 @@ fn a_lent_proxy_is_spooled_and_its_copy_taken_away() {
     let copy = place.read("queue/2.0.ad");
     assert!(copy.contains("x509userproxy = \"proxy.pem.1.0\"\n"), "{copy}");
     assert!(!place.file("proxy.pem.1.0").exists());
-    // Without the file nothing is submitted.
+    // Nothing is submitted without the file.
     let place = sandboxed("", lend);
     let (_, told) = place.run("queue", &["--once"]);
     assert!(told.contains("failed to copy ") && told.contains("proxy.pem.1.0. (No such file"), "{told}");
@@ -467,7 +467,7 @@ fn what_is_no_history_is_unreadable_and_counts_are_made_of_what_is_one() {
     };
     let (code, told) = status(&["history", "noise"]);
     assert!(code == 3 && told.contains("'noise' holds no record of a job"), "{code}: {told}");
-    // Nor is it a queue in which nothing is wrong.
+    // Nor is it a valid queue.
     let lines: String = (0..40).map(|at| format!("A{at} = )\n\n")).collect();
     fs::write(place.file("no.ads"), lines).unwrap();
     for words in [&["no.ads"][..], &["doctor", "no.ads"]] {
@@ -515,13 +515,13 @@ fn copies_go_into_a_queue_of_their_own() {
         told
     };
     let told = run();
-    // The numbers of that queue.
+    // The ids are those of the other queue.
     let copy = place.read("copies/2.0.ad");
     assert!(copy.contains("RoutedFromJobId = \"1.0\"\n"), "{told}");
     assert!(!place.file("queue/2.0.ad").exists() && place.read("copies/1.0.ad") == other, "{told}");
     let source = place.read("queue/1.0.ad");
     assert!(source.contains("Managed = \"External\"\n"), "{told}");
-    // The next router finds the copy there, and does not take the source for one that has none.
+    // The next router finds the copy there, and does not treat the source as a job without a copy.
     fs::write(place.file("copies/2.0.ad"), copy.replace("JobStatus = 1\n", "JobStatus = 2\n")).unwrap();
     let told = run();
     let source = place.read("queue/1.0.ad");
@@ -544,13 +544,13 @@ fn who_has_a_second_queue_is_told_where_copies_go_without_it() {
     assert_eq!(status, 0, "{told}");
     assert!(told.contains("JOB_ROUTER_SCHEDD2_SPOOL") && told.contains("--copies DIR"), "{told}");
     assert!(place.file("queue/2.0.ad").exists());
-    // A directory that is none.
+    // A directory that does not exist.
     let (status, told) = place.run("queue", &["--once", "--copies", "nowhere"]);
     assert_eq!(status, 3, "{told}");
     assert!(told.contains("'nowhere'"), "{told}");
 }
 
-/// Lets a router look at the queue a few times.
+/// Runs a router for a few polls.
 fn looks(place: &Place) {
     let router = place.start(&["--period", "0.2"]);
     place.polls(4);
@@ -679,7 +679,7 @@ fn packed_queue_logs_are_read_and_a_watch_outlives_a_log_that_is_gone_for_a_mome
     if Command::new("gzip").arg("-k").arg(&log).status().is_ok_and(|status| status.success()) {
         let packed = status().arg("job_queue.log.gz").output().unwrap();
         assert_eq!(packed.stdout, plain.stdout);
-        // Names say nothing of what a file holds.
+        // The contents of a file count, not its name.
         fs::write(place.path().join("broken.gz"), b"\x1f\x8b\x08 and so on").unwrap();
         assert_eq!(status().arg("broken.gz").output().unwrap().status.code(), Some(3));
     }
@@ -710,14 +710,14 @@ fn a_run_that_ends_by_itself_says_what_was_not_routed_in_its_status_too() {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     for until in ["--once", "--idle-exit"] {
-        // A hook that cannot be run.
+        // A hook that cannot be executed.
         let place = Place::new();
         let hooks = "JOB_ROUTER_HOOK_KEYWORD = K\nK_HOOK_TRANSLATE_JOB = /no/such/hook\n";
         fs::write(place.file("config"), CONFIG.to_owned() + hooks).unwrap();
         let (status, said) = run(&place, &[until, "--quiet", "--period", "1"]);
         assert_eq!(status, Some(1), "{until}: {said}");
         assert!(said.contains("warning: 1.0: not routed: TRANSLATE_JOB: "), "{until}: {said}");
-        // A route that lends a proxy that it does not name.
+        // A route that lends a proxy without naming it.
         let place = Place::new();
         fs::write(
             place.file("config"),
@@ -728,7 +728,7 @@ fn a_run_that_ends_by_itself_says_what_was_not_routed_in_its_status_too() {
         assert_eq!(status, Some(1), "{until}: {said}");
         assert!(said.contains("SharedX509UserProxy is invalid"), "{until}: {said}");
     }
-    // What was routed is no failure, whatever was said before.
+    // A successful routing is not a failure, whatever happened before.
     let place = Place::new();
     let (status, said) = run(&place, &["--once", "-q"]);
     assert_eq!((status, said.as_str()), (Some(0), ""));
@@ -743,7 +743,7 @@ fn a_router_that_its_own_condition_ends_has_the_status_of_a_daemon_that_is_not_t
     let (status, told) = place.run("queue", &["--period", "1"]);
     assert_eq!(status, 99, "{told}");
     assert!(told.contains("DAEMON_SHUTDOWN is true: the router stops"), "{told}");
-    // That of another daemon ends no router.
+    // The condition of another daemon does not end a router.
     fs::write(place.file("config"), CONFIG.to_owned() + "STARTD.DAEMON_SHUTDOWN = true\n").unwrap();
     assert_eq!(place.run("queue", &["--once"]).0, 0);
 }

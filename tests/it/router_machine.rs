@@ -1,4 +1,5 @@
-//! The router machine alone, with a queue in memory: what it does is asked for as actions, what comes of it told as events.
+//! The router's state machine with a queue in memory: it requests actions, and their results are passed to it
+//! as events.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +45,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// A router with one route and the hooks of this list; a job in its queue.
+    /// A router with one route and the hooks in this list; a job in its queue.
     fn new(route: &str, hooks: &[&str]) -> Machine {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("config");
@@ -76,7 +77,7 @@ impl Machine {
         Machine { config, router, jobs: Jobs(jobs), world, now: 1000, log: Vec::new() }
     }
 
-    /// What an event leads to, without what is only said.
+    /// Returns the actions after an event, without messages.
     fn step(&mut self, event: RouterEvent) -> Vec<RouterAction> {
         let view = self.config.view(&self.world);
         let around = RouterContext {
@@ -103,7 +104,7 @@ impl Machine {
         self.step(RouterEvent::Poll)
     }
 
-    /// A hook has ended well, with this answer.
+    /// A hook has ended successfully with this output.
     fn ended(&mut self, hook: HookType, answer: &str) -> Vec<RouterAction> {
         let source = self.jobs.0[&SOURCE].clone();
         let copy = self.jobs.0.get(&COPY).cloned().unwrap_or_default();
@@ -127,7 +128,7 @@ impl Machine {
         self.step(RouterEvent::HookEnded(SOURCE, hook, RouterHookResult::NotConfigured))
     }
 
-    /// Carries the job so far that its copy is to be submitted.
+    /// Processes the job until its copy is to be submitted.
     fn submission(&mut self) -> ClassAd {
         assert!(matches!(self.poll()[..], [RouterAction::Claim(SOURCE)]));
         assert!(matches!(
@@ -145,7 +146,7 @@ fn ad(text: &str) -> ClassAd {
     long::parse(text.as_bytes()).0
 }
 
-/// What the cleanup hook is to read.
+/// The input of the cleanup hook.
 fn cleanup(actions: &[RouterAction]) -> ClassAd {
     match actions {
         [.., RouterAction::CallHook(RouterHookCall { hook: HookType::JobCleanup, copy_ad, .. })] => {
@@ -198,7 +199,7 @@ fn a_job_whose_translation_fails_each_time_does_not_keep_others_from_the_only_pl
         "its one place is not free yet"
     );
     machine.step(RouterEvent::YieldResult(SOURCE, Ok(())));
-    // The real daemon, with the same two jobs: the first at 0, the second two polls later.
+    // As the real daemon does for these two jobs: the first at 0, the second two polls later.
     assert!(matches!(machine.poll()[..], [RouterAction::Claim(id)] if id == other));
 }
 
@@ -212,7 +213,7 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
     machine.jobs.0.get_mut(&SOURCE).unwrap().set("Managed", "External");
     machine.jobs.0.get_mut(&SOURCE).unwrap().set("ManagedManager", "jobrouter");
     machine.jobs.0.insert(COPY, copy);
-    // The first look sees the copy, the second calls the hook.
+    // The first poll sees the copy, the second calls the hook.
     machine.poll();
     assert!(matches!(
         machine.poll()[..],
@@ -220,7 +221,7 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
     ));
     let asked = machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
     assert!(matches!(asked[..], [RouterAction::UpdateCopy(SOURCE, COPY, _)]), "{asked:?}");
-    // What cannot be written just now ends nothing: the copy is looked at, and the hook asked again.
+    // A write that fails temporarily ends nothing: the copy is read again, and the hook is called again.
     let unwritten = CopyUpdateError::WriteFailed("No space left on device".into());
     let looked = machine.step(RouterEvent::CopyUpdateResult(SOURCE, Err(unwritten)));
     assert!(
@@ -234,12 +235,12 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
         [RouterAction::CallHook(RouterHookCall { hook: HookType::RouterUpdateJobInfo, .. })]
     ));
     machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
-    // Nothing is mirrored, and the cleanup hook is called by the next poll.
+    // Nothing is mirrored, and the cleanup hook is called at the next poll.
     let refused = CopyUpdateError::Refused("gone".into());
     assert!(machine.step(RouterEvent::CopyUpdateResult(SOURCE, Err(refused))).is_empty());
     let told = cleanup(&machine.poll());
     assert_eq!(told.literal("Progress").and_then(|value| value.as_int()), Some(3));
-    // A removal that fails is tried again as long as the source is not given back.
+    // A failed removal is repeated as long as the source is not released.
     let removed = |actions: &[RouterAction]| {
         actions.iter().any(|action| matches!(action, RouterAction::RemoveCopy(COPY, _)))
     };
@@ -266,7 +267,7 @@ fn the_cleanup_hook_reads_what_the_submission_has_made_of_the_copy() {
     machine.jobs.0.remove(&SOURCE);
     let told = cleanup(&machine.poll());
     assert_eq!(text(&told, "User"), Some("ana@here".into()));
-    // One whose files could not be spooled was in the queue, on hold.
+    // A copy whose files could not be spooled was in the queue, on hold.
     let route = "  UNIVERSE vanilla\n  JobShouldBeSandboxed = true\n";
     let mut machine = Machine::new(route, &["JOB_CLEANUP"]);
     machine.submission();
@@ -280,7 +281,7 @@ fn the_cleanup_hook_reads_what_the_submission_has_made_of_the_copy() {
     assert_eq!(text(&told, "User"), Some("ana@here".into()));
 }
 
-/// Whether a step tells of a quirk.
+/// Returns true if a step reports a quirk.
 fn tells(actions: &[RouterAction], quirk: Quirk) -> bool {
     actions.iter().any(|action| matches!(action, RouterAction::Quirk(SOURCE, told) if *told == quirk))
 }

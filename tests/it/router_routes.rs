@@ -1,5 +1,5 @@
-//! Routes as HTCondor's own test of its router configures them, the one-hook verbs with hooks of every kind, and old routes of
-//! the same name.
+//! Routes as in HTCondor's own test of its router, the verbs for one hook with hooks of every kind, and old
+//! routes with the same name.
 
 use std::fs;
 use std::io::Write;
@@ -25,7 +25,8 @@ fn translate(place: &Path, words: &[&str], input: &str) -> (i32, String, String)
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// Four routes, of which two and two want the same jobs, by the bits of a number; one transform before all of them.
+/// Four routes: two pairs that match the same jobs, by the bits of a number; one transform before all of
+/// them.
 const POOLS: &str = "JOB_ROUTER_NAME = r
 COLLECTOR_NAME = jira
 JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES = Plain
@@ -94,14 +95,15 @@ fn jobs_go_to_the_pools_that_their_numbers_say() {
             "JobUniverse = 5".to_owned(),
             format!("ProductionJob = {}", i32::from(odd)),
         ];
-        // What a route writes after the transform before it wins.
+        // Attributes set by a route override those of the transform before it.
         lines.push(format!("Requirements = {}", if odd { "target.slotId & 1" } else { "true" }));
         for line in lines {
             assert!(copy.lines().any(|found| found == line), "no {line} in\n{copy}");
         }
         assert!(!copy.contains("RouteMe") && copy.contains("AnalysisRun = 3") != odd, "{copy}");
     }
-    // With a limit the second route of each pair gets the rest, and two jobs in turn are shared out.
+    // With a limit, the second route of each pair gets the remaining jobs, and consecutive jobs are
+    // distributed.
     let limited =
         routed(&POOLS.replace("#MaxJobs", "MaxJobs").replace("UNIVERSE 5", "UNIVERSE 5\n  MaxJobs = 1"));
     let names = |copies: &[String], name: &str| {
@@ -119,7 +121,7 @@ fn of_old_routes_of_one_name_the_mark_of_the_later_decides() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let job = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nJobStatus = 1\nJobUniverse = 5\n\n";
-    // The later one takes the place of the former unless it says that it does not.
+    // The later route replaces the earlier one unless OverrideRoutingEntry is false.
     for (mark, tag, word) in [
         ("OverrideRoutingEntry = True;", 2, ""),
         ("", 2, "takes the place of the former one"),
@@ -148,7 +150,7 @@ const JOB: &str = "ClusterId = 1\nProcId = 0\nOwner = \"nobody\"\nJobStatus = 1\
 const COPY: &str = "ClusterId = 7\nProcId = 0\nOwner = \"nobody\"\nJobStatus = 2\nJobUniverse = 5\n\
     RoutedFromJobId = \"1.0\"\n\n";
 
-/// A directory with one hook, which the job's owner can reach.
+/// A directory with one hook, to which the job's owner has access.
 fn hooked(knob: &str, script: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -162,13 +164,13 @@ fn hooked(knob: &str, script: &str) -> tempfile::TempDir {
 
 #[test]
 fn a_translate_hook_makes_the_ad_and_its_faults_are_told() {
-    // As sites write them: the route in front, then the job; one attribute is added.
+    // A typical hook: it reads the route, then the job, and adds one attribute.
     let script = "read route; read dashes; case $route in *'Name = \"R\"'*) ;; *) exit 9;; esac; cat; echo 'Added = 1'";
     let place = hooked("TRANSLATE_JOB", script);
     let (status, out, told) = translate(place.path(), &["translate"], JOB);
     assert_eq!(status, 0, "{told}");
     assert!(out.contains("Added = 1\n") && out.contains("JobUniverse = 5\n"), "{out}");
-    // Script, the report, whether an ad comes out, and whether one does with the reference's ways.
+    // Script, report, and true if an ad is printed by default and with `--quirks reference`.
     for (script, report, out_here, out_there) in [
         ("cat >/dev/null", "(returned no data); 25.14: ", false, false),
         ("cat >/dev/null; echo", "job ad lacks universe", false, false),
@@ -206,7 +208,7 @@ fn a_hook_that_hangs_is_killed_in_time_with_all_its_children() {
     let (status, out, told) = translate(place.path(), &["update", "--hook-limit", "1"], COPY);
     assert!(begin.elapsed() < Duration::from_secs(20));
     assert!(status == 1 && told.contains("took longer than 1 s and was killed"), "{status}: {told}");
-    // The copy stays what it was.
+    // The copy is unchanged.
     assert!(out.contains("JobStatus = 2\n"), "{out}");
 }
 
@@ -220,7 +222,7 @@ fn update_and_cleanup_hooks_change_what_they_may() {
         update("cat >/dev/null; echo JobStatus = 5; echo MyType = '\"x\"'; echo Far = 1", &[]);
     assert_eq!(status, 0, "{told}");
     assert!(out.contains("JobStatus = 5\n") && out.contains("Far = 1\n") && !out.contains("MyType"), "{out}");
-    // An id that is answered addresses another job there; here it is told and nothing of it is done.
+    // In 25.14 a returned id addresses another job; here it is reported and the output is ignored.
     let (status, out, told) = update("cat >/dev/null; echo ClusterId = 99; echo Far = 1", &[]);
     assert!(status == 1 && told.contains("ClusterId"), "{status}: {out}{told}");
     assert!(!out.contains("ClusterId = 99"), "{out}");

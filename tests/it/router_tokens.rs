@@ -1,4 +1,4 @@
-//! `htc-router-translate run`: tokens that are made for copies, and proxies that are lent to them.
+//! `htc-router-translate run`: tokens that are created for copies, and proxies that are lent to them.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ fn tokens_are_made_for_the_copies_they_are_sent_with() {
     fs::write(place.file("config"), config).unwrap();
     fs::write(place.file("POOL"), "secret").unwrap();
     let mode = |mode| fs::set_permissions(place.file("POOL"), fs::Permissions::from_mode(mode)).unwrap();
-    // A key that others may read signs nothing.
+    // A key that others may read is not used.
     mode(0o644);
     let (_, told) = place.run("queue", &["--once"]);
     assert!(
@@ -63,7 +63,7 @@ fn tokens_are_made_for_the_copies_they_are_sent_with() {
     assert_eq!(status.permissions().mode() & 0o777, 0o600);
     let copy = place.read("queue/2.0.ad");
     assert!(copy.contains(&format!("TransferInput = \"{home}/tokens/a.tok\"\n")), "{copy}");
-    // It is made anew, and deleted once it cannot be.
+    // It is renewed, and deleted once it cannot be renewed.
     let router = place.command("queue", &["--period", "1"]).spawn().unwrap();
     let made = |text: &str| place.read("tokens/a.tok") != text;
     assert!(waits_for(|| made(&text)));

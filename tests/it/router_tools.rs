@@ -1,4 +1,5 @@
-//! `htc-router-translate compare` of whole routers, and `htc-router-status` under the names of the tools it stands for.
+//! `htc-router-translate compare` of whole routers, and `htc-router-status` under the names of the tools that
+//! it replaces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ fn the_smallest_job_that_two_routers_treat_differently_is_shown() {
     assert_eq!(status, 1, "{out}");
     assert!(out.contains("\nJobUniverse = ") && out.contains("  route Far_Away\n"), "{out}");
     assert!(out.contains("Tag = \"a\"") && out.contains("Tag = \"b\""), "{out}");
-    // A condition that only a given job fulfils is found with its help.
+    // A condition that only a given job meets is found with its help.
     let rare = NEW.replace("REQUIREMENTS WantRoute", "REQUIREMENTS WantRoute && Rare =!= 12345");
     let (status, out) = compared(OLD, &rare, &["--ads", "jobs.ads", "--generate", "0"]);
     assert_eq!(status, 1, "{out}");
@@ -71,7 +72,7 @@ fn routers_that_differ_beside_their_routes_are_not_alike() {
         assert!(out.contains(line), "{line} in {out}");
         assert_eq!(compared(&left, &left, &["--generate", "10"]).0, 0);
     }
-    // A path is one however it is written, and so is a keyword.
+    // Different spellings of a path or a keyword are equal.
     let same = format!("D = /a\n{}", hook("$(D)/h").replace("KEYWORD = K", "KEYWORD = k"));
     let (status, out) =
         compared(&format!("{NEW}{}", hook("/a/h")), &format!("{NEW}{same}"), &["--generate", "10"]);
@@ -125,7 +126,8 @@ fn routed_jobs_are_listed_by_cluster_as_condor_q_lists_them() {
             rest.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
         })
     };
-    // An owner of less than five letters gets eight columns, the scheduler universe no counts, nor does it count below.
+    // An owner of less than five letters gets eight columns; the scheduler universe is not counted, neither
+    // in the row nor in the totals.
     let expected = "OWNER    BATCH_NAME    SUBMITTED   DONE   RUN    IDLE  TOTAL JOB_IDS\n\
         al       ID: 1        1/2  00:00      _      1      1      3 1.0-2\n\
         al       DAG: 2       1/3  00:00      _      _      _      1 0.0\n\n\
@@ -140,7 +142,7 @@ fn routed_jobs_are_listed_by_cluster_as_condor_q_lists_them() {
     );
 }
 
-/// What the recorded tables have that ours cannot have.
+/// Removes the parts of the recorded tables that ours cannot reproduce.
 fn neutral(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let line = if line.starts_with("-- Schedd: ") { "-- Schedd" } else { line };
@@ -171,7 +173,8 @@ fn recorded_tables_of_routed_jobs_are_reproduced() {
     assert!(commands_are_answered_as_recorded(&commands, place) > 8);
 }
 
-/// Runs the recorded commands of condor_router_q and holds what they print against the recording; how many there were.
+/// Runs the recorded commands of condor_router_q and compares their output with the recording; returns their
+/// number.
 fn commands_are_answered_as_recorded(commands: &str, place: &Path) -> usize {
     let mut compared = 0;
     for line in commands.lines() {
@@ -189,7 +192,7 @@ fn commands_are_answered_as_recorded(commands: &str, place: &Path) -> usize {
     compared
 }
 
-/// Of two queues the summaries are of that of the copies, and the plain list is of that of the sources.
+/// With two queues, the summaries are of the copies' queue, and the plain list is of the source jobs' queue.
 #[test]
 fn recorded_tables_of_two_queues_are_reproduced() {
     let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
@@ -204,8 +207,8 @@ fn recorded_tables_of_two_queues_are_reproduced() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     fs::create_dir(place.join("spool2")).unwrap();
-    // They were run when the first job had ended and its copy was gone, before the second one was routed again: what is now the
-    // copy 6.0 was 3.0 then.
+    // They were run when the first job had ended and its copy was gone, before the second one was routed
+    // again: the current copy 6.0 was 3.0 at that time.
     let (before, _) = first.split_once("105 \n103 1.0 Managed \"ScheddDone\"\n").unwrap();
     fs::write(place.join("job_queue.log"), before).unwrap();
     let then = second.replace(" 06.-1 ", " 03.-1 ").replace(" 6.-2 ", " 3.-2 ").replace(" 6.0 ", " 3.0 ");
@@ -238,7 +241,7 @@ fn the_options_of_condor_q_behind_those_of_the_script_are_carried_out() {
     assert_eq!(router_q(&["-format", "%d.", "ClusterId", "-format", "%d ", "ProcId"]).1, "1.0 1.2 2.0 ");
     assert_eq!(router_q(&["-limit", "2", "-af", "ProcId"]).1, "0\n2\n");
     assert_eq!(router_q(&["1.2", "2", "-af:j", "JobStatus"]).1, "1.2 1\n2.0 2\n");
-    // The routed jobs of an owner; the job that is not routed stays out.
+    // The routed jobs of an owner; the job that is not routed is omitted.
     assert_eq!(router_q(&["al", "-con", "JobStatus > 1", "-af:j", "Owner"]).1, "1.0 al\n2.0 al\n");
     let (_, long) = router_q(&["-long", "2.0"]);
     assert!(long.starts_with("ClusterId = 2\nJobStatus = 2\n") || long.contains("JobStatus = 2\n"), "{long}");
@@ -276,7 +279,7 @@ fn recorded_ads_of_routed_jobs_are_printed_as_condor_q_prints_them() {
     let router_q =
         |words: &[&str]| call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place).1;
     let own = |text: &str| -> String {
-        // The schedd puts its clock into what it answers.
+        // The schedd adds its time to its output.
         text.split_inclusive('\n').filter(|line| !line.starts_with("ServerTime = ")).collect()
     };
     assert_eq!(own(&router_q(&["-long"])), own(&routed));
@@ -297,7 +300,7 @@ fn recorded_ads_of_routed_jobs_are_printed_as_condor_q_prints_them() {
     assert!(compared > 5, "{compared}");
 }
 
-/// The constructs that the configuration of compute entrypoints is made of, each in the least words.
+/// The constructs used in the configuration of compute entrypoints, each in minimal form.
 const ENTRYPOINT: &str = r#"JOB_ROUTER_NAME = gate
 LONGEST = 60
 JOB_ROUTER_SOURCE_JOB_CONSTRAINT = target.JobUniverse =?= 5 || target.JobUniverse =?= 1
@@ -365,7 +368,8 @@ JOB_ROUTER_ROUTE_Batch @=r
 @r
 "#;
 
-/// The routed ad of a job with these attributes beside the usual ones, without what every routed job gets.
+/// The routed ad of a job with these attributes in addition to the usual ones, without attributes that every
+/// routed job gets.
 fn routed(config: &str, attributes: &str) -> Vec<String> {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("config"), config).unwrap();
@@ -440,7 +444,7 @@ fn what_entrypoints_configure_does_what_their_comments_say() {
             "queue = \"long\"",
         ]
     );
-    // The same transforms where the route leads into the site's own pool.
+    // The same transforms with a route into the site's own pool.
     let pool =
         ENTRYPOINT.replace("TargetUniverse = 9\n  GridResource = \"batch slurm\"", "TargetUniverse = 5");
     let whole = routed(&pool, "WantWhole = true\nxcount = 8\n");
@@ -448,7 +452,7 @@ fn what_entrypoints_configure_does_what_their_comments_say() {
     assert!(whole.contains(&"JobUniverse = 5".to_owned()), "{whole:?}");
 }
 
-/// The kinds of lines that the manual's chapter teaches, in the syntax of today.
+/// The kinds of lines in the manual's chapter, in the current syntax.
 const TAUGHT: &str = r#"JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantIt
 JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE = 200
 JOB_ROUTER_DEFAULT_MAX_IDLE_JOBS_PER_ROUTE = 10
@@ -482,9 +486,10 @@ fn what_the_manual_teaches_routes() {
     ];
     assert_eq!(routed(TAUGHT, job), near);
     let far = routed(&TAUGHT.replace("NAMES = Near Far", "NAMES = Far"), job);
-    // What the route sets is what the usual translation has set before: Remote_JobUniverse.
+    // The route overrides an attribute that the default translation has set: Remote_JobUniverse.
     assert_eq!(far[0], "GridResource = \"condor far cm\"");
-    // The chapter's own line has a parenthesis too many: the statement has no effect, the job is routed without it.
+    // The chapter's own line has an extra parenthesis: the statement has no effect, and the job is routed
+    // without it.
     let slip = TAUGHT.replace("> 6)", "> 6))");
     assert_eq!(routed(&slip, job), [near[0], near[1], near[3]]);
 }
@@ -511,7 +516,7 @@ JOB_ROUTER_ENTRIES @=e
             "@=r\n  REQUIREMENTS WantIt is true\n  GridResource = \"batch",
         );
     let (status, out) = compared(old, &new, &["--ads", "jobs.ads", "--generate", "3000"]);
-    // The first route takes what the second asks for.
+    // The first route takes the jobs that the second one requires.
     assert_eq!(status, 4, "{out}");
     assert!(
         out.contains("route Far: no job was found that gets it\n") && out.contains("no difference found"),
@@ -567,7 +572,7 @@ fn lint_sees_what_expressions_say_and_do_not_mean() {
     assert_eq!(places, expected, "{out}");
 }
 
-/// The tables are those of the real tool, of the same ads.
+/// The tables are those of the real tool for the same ads.
 #[test]
 fn tables_of_one_line_a_job_are_those_of_condor_q() {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/router_q");
@@ -580,11 +585,11 @@ fn tables_of_one_line_a_job_are_those_of_condor_q() {
         let (words, expected) = table.split_once('\n').unwrap();
         let mut words: Vec<&str> = words.split(' ').collect();
         fs::copy(data.join(format!("{}.log", words[0])), place.join("job_queue.log")).unwrap();
-        // What the script does not know it leaves to condor_q.
+        // Options that the script does not know are left to condor_q.
         words[0] = "-wide";
         let (status, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", &words, place);
         let out = out.split_once("\n-- Schedd: ap : ").and_then(|(_, rest)| rest.split_once('\n'));
-        // A schedd counts all users' jobs too, in a second line.
+        // A schedd also counts the jobs of all users, in a second line.
         let rows = |text: &str| match text.split_once("\nTotal for query: ") {
             Some((rows, totals)) => {
                 format!("{rows}\n{}", totals.split(" \n").next().unwrap_or_default().trim_end())
@@ -607,7 +612,7 @@ fn a_width_cuts_rows_as_a_terminal_of_that_width_does() {
         let (_, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
         out.lines().skip_while(|line| !line.contains("OWNER")).take(3).map(str::to_owned).collect::<Vec<_>>()
     };
-    // One less than the width; what stays is not trimmed.
+    // One less than the width; the rest is not trimmed.
     assert_eq!(
         rows(&["-nobatch", "-wide:60"]),
         [
@@ -616,7 +621,7 @@ fn a_width_cuts_rows_as_a_terminal_of_that_width_does() {
             "   3.0   bob            11/21 00:05   0+01:01:40 H  undefin",
         ]
     );
-    // No number is 80; holds are never cut.
+    // An invalid number counts as 80; hold reasons are never cut.
     assert_eq!(
         rows(&["-nobatch", "-wide:x"])[1],
         "   1.0   al             11/21 00:05   0+00:01:56 R  0      0.1 sh x y"

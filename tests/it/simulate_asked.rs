@@ -1,4 +1,5 @@
-//! What `simulate` and `explain` are asked by people: why, what if, what changes; and every key of a scenario with what it does.
+//! Questions to `simulate` and `explain`: why, what if, what changes; and every key of a scenario with its
+//! effect.
 
 use std::path::Path;
 use std::process::Command;
@@ -74,7 +75,7 @@ fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
                      TARGET.Owner = \"mallory\"
 ";
     assert!(refused.contains(clause), "{refused}");
-    // For programs.
+    // The same as JSON.
     let told = place.well(&["simulate", "s.toml", "--why", "1.0", "--json"]);
     let story: serde_json::Value = serde_json::from_str(&told).unwrap();
     let decided = &story[0]["happened"][2]["decided"][0];
@@ -116,7 +117,8 @@ at +1h policy says:
     }
 }
 
-/// Of a long policy the condition that decides is named; and what a job is lost for is why it had to leave, not what it did meanwhile.
+/// The decisive condition of a long policy is named; and the reason for the loss of a job is the reason for
+/// its eviction, not a later event.
 #[test]
 fn why_names_the_condition_that_decides() {
     let place = place();
@@ -149,14 +151,15 @@ fn why_names_the_condition_that_decides() {
     assert!(never[0].ends_with("there =?= is false where == leaves it open"), "{told}");
 }
 
-/// A limit on Activity holds while the job is Busy, and no more when it leaves: what is shown are the values of the decision.
+/// A limit on Activity is true while the job is Busy, and no longer when it leaves: the values shown are
+/// those at the time of the decision.
 #[test]
 fn why_shows_values_as_they_were_when_it_was_decided() {
     let place = place();
     place.write("c.conf", config() + "PREEMPT = Activity == \"Busy\" && TotalJobRunTime > 600\n");
     let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
     assert!(told.contains("                     Activity = \"Busy\"\n"), "{told}");
-    // And a knob that is set later has the place of the later one.
+    // A parameter that is set later has the place of the later setting.
     place.write(
         "r.toml",
         "length = '1h'\n[[jobs]]\nruns = '2h'\n[[event]]\nat = '20m'\nknobs = { PREEMPT = 'true' }\n",
@@ -192,7 +195,7 @@ fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
     }
 }
 
-/// Owners, requests, distances, run times and exit status as they were.
+/// With the original owners, requests, intervals, run times and exit status.
 #[test]
 fn a_history_is_played_again() {
     let place = place();
@@ -231,7 +234,7 @@ fn hooks_hang_fail_print_nonsense_and_take_their_time() {
     place.write("h.toml", &scenario);
     let summary = place.row(&["simulate", "h.toml", "--json"]);
     let fetch = &summary["hooks"][0];
-    // At 0, 60, ... 420 s by two slots; who hangs at 420 s asks no more.
+    // At 0, 60, ... 420 s by two slots; the one whose hook hangs at 420 s does not fetch again.
     assert_eq!(
         (&fetch["calls"], &fetch["bad"], &fetch["failed"]),
         (&16.into(), &2.into(), &4.into()),
@@ -257,7 +260,7 @@ fn cron_values_loads_keyboards_drains_and_reconfigurations_take_effect_when_they
             let found = told.lines().find(fits);
             assert!(found.is_some(), "{keys}: no {state} from {from} to {to}: {told}");
         }
-        // And the naive way takes the same course.
+        // Evaluation in every poll gives the same course.
         let naive = place.well(&["simulate", "k.toml", "--events", "--every-poll"]);
         let states = |told: &str| {
             told.lines().filter(|line| line.contains(": state ")).map(str::to_owned).collect::<Vec<_>>()
@@ -303,7 +306,7 @@ fn cron_values_loads_keyboards_drains_and_reconfigurations_take_effect_when_they
     );
 }
 
-/// Each slot type has its own SUSPEND: what the middle one looks at is looked at.
+/// Each slot type has its own SUSPEND: the attributes that the middle one refers to are taken into account.
 #[test]
 fn slot_types_with_policies_of_their_own_rest_no_longer_than_they_may() {
     let place = place();
@@ -326,7 +329,7 @@ fn slot_types_with_policies_of_their_own_rest_no_longer_than_they_may() {
     assert!(!suspended.is_empty() && suspended.iter().all(|line| line.contains("slot2: ")), "{told}");
 }
 
-/// Fetches that are counted and not made are as many as those that are made in every poll.
+/// The number of counted fetches is the same as if they were run in every poll.
 #[test]
 fn fetches_in_vain_are_counted_as_if_they_were_made() {
     let place = place();
@@ -391,7 +394,7 @@ fn explain_compares_configurations_clause_by_clause() {
     Start: TARGET.RequestMemory < 500: refuses 1 before, none after
 ";
     assert_eq!(told, wanted);
-    // A missing EXECUTE is no reason of policy: it is told once, and the slots answer.
+    // A missing EXECUTE is not a matter of policy: it is reported once, and the slots are explained.
     std::fs::remove_dir(&execute).unwrap();
     let (status, told, stderr) =
         place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
@@ -399,7 +402,7 @@ fn explain_compares_configurations_clause_by_clause() {
     assert_eq!(stderr.matches("the slots answer as if it were there").count(), 1, "{stderr}");
     let (_, told, _) = place.run(&["explain", "--ads", "jobs.ads", "slot2"]);
     assert!(told.contains("[Start: c.conf, line 9]"), "{told}");
-    // Jobs are read in the mode of the configuration: only strict mode takes zeros in front.
+    // Jobs are read in the mode of the configuration: only strict mode accepts leading zeros.
     place.write("zeros.ads", "Owner = \"a\"\nRequestMemory = 0100\n");
     let ask = || place.run(&["explain", "--ads", "zeros.ads", "slot1"]).2.contains("`0100` is not a number");
     assert!(ask());
@@ -407,7 +410,7 @@ fn explain_compares_configurations_clause_by_clause() {
     assert!(!ask());
 }
 
-/// Cron results given, or run first.
+/// Results of cron jobs are given, or the jobs are run first.
 #[test]
 fn explain_knows_what_cron_jobs_publish() {
     let place = place();

@@ -1,10 +1,11 @@
-//! The figures of a simulation are those of its events: waits, shares of time, why jobs never ran.
+//! Checks that the figures of a simulation agree with its events: waiting times, shares of time, reasons why
+//! jobs never ran.
 
 use serde_json::Value;
 
 use super::simulate_place::{CONFIG, Place};
 
-/// Twenty slots that take jobs from a time on, in seconds after the start.
+/// Twenty slots that accept jobs from a time on, in seconds after the start.
 fn from(seconds: u32) -> String {
     format!(
         "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 20\nMEMORY = 20000\nNUM_SLOTS_TYPE_1 = 20\nSLOT_TYPE_1 = 5%\n\
@@ -13,19 +14,19 @@ fn from(seconds: u32) -> String {
     )
 }
 
-/// What `simulate` prints of a scenario that goes well.
+/// Output of `simulate` for a valid scenario.
 fn report(place: &Place, scenario: &str, words: &[&str]) -> String {
     let (status, told, stderr) = place.play(scenario, words);
     assert_eq!((status, stderr.as_str()), (0, ""), "{told}");
     told
 }
 
-/// The line that begins with these words.
+/// The line that begins with this text.
 fn line<'a>(text: &'a str, begin: &str) -> &'a str {
     text.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("no {begin}: {text}"))
 }
 
-/// Seen on 32d2e18: `median wait 59m59s 59m59s same`.
+/// Regression test: `median wait 59m59s 59m59s same`.
 #[test]
 fn five_minutes_more_of_waiting_are_not_the_same() {
     let place = Place::new(&from(3450));
@@ -37,7 +38,7 @@ fn five_minutes_more_of_waiting_are_not_the_same() {
     assert_eq!(row, ["median", "wait", "57m30s", "1h02m", "+5m"]);
 }
 
-/// Seen on 32d2e18: the numbers are middles of buckets that are 9 % wide.
+/// Regression test: the numbers were the centers of buckets that are 9 % wide.
 #[test]
 fn waits_are_those_of_the_events() {
     let place = Place::new(CONFIG);
@@ -64,7 +65,7 @@ fn waits_are_those_of_the_events() {
     }
 }
 
-/// Seen on 32d2e18: the job is accepted at +0.010 though START is false.
+/// Regression test: the job was accepted at +0.010 although START was false.
 #[test]
 fn what_an_event_measures_at_the_start_counts_in_the_first_evaluation() {
     let place = Place::new(&format!("{CONFIG}SLOTS_CONNECTED_TO_KEYBOARD = 2\nSTART = KeyboardIdle > 60\n"));
@@ -87,7 +88,7 @@ fn what_an_event_measures_at_the_start_counts_in_the_first_evaluation() {
 const HIBERNATES: &str = "SLOTS_CONNECTED_TO_KEYBOARD = 2\nHIBERNATE_CHECK_INTERVAL = 20\n\
     HIBERNATE = ifThenElse(KeyboardIdle > 900 && (time() - EnteredCurrentState) > 7200, \"RAM\", \"NONE\")\n";
 
-/// Seen on 32d2e18: the job runs at +5h.
+/// Regression test: the job ran at +5h.
 #[test]
 fn a_machine_that_hibernates_takes_no_job_until_somebody_wakes_it() {
     let place = Place::new(&format!("{CONFIG}{HIBERNATES}"));
@@ -106,7 +107,7 @@ fn a_machine_that_hibernates_takes_no_job_until_somebody_wakes_it() {
     assert!((3600.0..3700.0).contains(&waited), "{waited}");
 }
 
-/// Seen on 32d2e18: nothing evaluates it, and nothing says so.
+/// Regression test: the parameter was ignored without a message.
 #[test]
 fn daemon_shutdown_ends_a_machine() {
     let scenario = "length = '8h'\n[[jobs]]\ncount = 9\nevery = '1h'\nruns = '30m'\n";
@@ -121,7 +122,7 @@ fn daemon_shutdown_ends_a_machine() {
     }
 }
 
-/// Seen on 32d2e18: the row has no Backfill and adds up to 25 %.
+/// Regression test: the row had no Backfill and added up to 25 %.
 #[test]
 fn the_columns_of_a_slot_type_add_up_to_all_of_its_time() {
     let place = Place::new(&format!(
@@ -142,7 +143,8 @@ const SIZES: &str = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 4
     SLOT_TYPE_1 = cpus=1,mem=1000,disk=25%\nSLOT_TYPE_1_PARTITIONABLE = False\nNUM_SLOTS_TYPE_2 = 2\n\
     SLOT_TYPE_2 = cpus=1,mem=4000,disk=25%\nSLOT_TYPE_2_PARTITIONABLE = False\nFetchWorkDelay = 60\n";
 
-/// Seen on 32d2e18: `TARGET.RequestMemory <= MY.Memory is false (3000, MY.Memory = 1000)`, which is said by the small slots.
+/// Regression test: `TARGET.RequestMemory <= MY.Memory is false (3000, MY.Memory = 1000)` was reported, which
+/// is the reason of the small slots.
 #[test]
 fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
     let jobs = "length = '5h'\n[[jobs]]\ncount = 6\nruns = '10h'\nmemory = 3000\nowner = 'ann'\n";
@@ -160,7 +162,7 @@ fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
     let never = line(&never, "never ran: 6 ");
     assert!(never.contains("TARGET.Owner =!= \"ann\" is false"), "{never}");
 
-    // A partitionable slot is large enough though its other jobs leave too little of it.
+    // A partitionable slot is large enough even if its other jobs leave too few resources.
     let divided = Place::new(&SIZES.replace("2_PARTITIONABLE = False", "2_PARTITIONABLE = True"));
     let asked = format!("{jobs}cpus = 1\nad = \"RequestDisk = 1\"\n");
     let never = report(&divided, &asked, &[]);

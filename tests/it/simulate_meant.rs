@@ -1,5 +1,5 @@
-//! What scenarios mean where it is easy to get it wrong: jobs that are alike for some policies alone, priorities, histories, several
-//! patterns at once, what is asked for and cannot be; and that nothing of it is passed over in silence.
+//! Details of scenarios that are easy to get wrong: jobs that only some policies distinguish, priorities,
+//! histories, several patterns at the same time, impossible requests; and that problems are reported.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::simulate_place::{CONFIG, Place};
 
-/// A slot that refuses one job takes the next where its policy looks at what belongs to one job alone.
+/// A slot that refuses one job accepts the next one if its policy refers to attributes of individual jobs.
 #[test]
 fn jobs_are_offered_one_by_one_where_policy_looks_at_their_numbers() {
     let place = Place::new(CONFIG);
@@ -52,7 +52,7 @@ fn priorities_count_wherever_they_are_said() {
     first("priority = -5", "");
     first("priority = -20", "priority = -5");
     first("ad = 'JobPrio = 5'", "ad = 'JobPrio = ClusterId * 10'");
-    // The key is JobPrio: policy sees it.
+    // The key sets JobPrio, so policies can refer to it.
     let jobs = "length = '2h'\n[[jobs]]\ncount = 40\nruns = '1m'\npriority = 'uniform -5 5'\n";
     let some = place.summary(jobs, &["--set-knob", "START=TARGET.JobPrio > 0"]);
     let some = some["jobs"]["completed"].as_u64().unwrap();
@@ -68,7 +68,7 @@ const HISTORY: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nQDate = 17000
     CumulativeSuspensionTime = 400\n\n\
     ClusterId = 5\nProcId = 0\nOwner = \"ana\"\nQDate = 1700090000\nRemoteWallClockTime = 600.0\n";
 
-/// What of a history cannot be played is told with its line; the rest is played.
+/// Jobs of a history that cannot be simulated are reported with their line; the others are simulated.
 #[test]
 fn of_a_history_is_told_what_is_left_out() {
     let place = Place::new(CONFIG);
@@ -88,10 +88,10 @@ fn of_a_history_is_told_what_is_left_out() {
     ] {
         assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
     }
-    // A run is less what it stood still.
+    // The run time excludes the time of suspension.
     let (_, told, again) = place.play("length = '2h'\n[[jobs]]\nfrom = 'h.ads'\n", &["--why", "4.0"]);
     assert!(told.ends_with("+12m job 4.0 ended with status 0\n"), "{told}");
-    // Played twice, told once.
+    // It is simulated twice but reported once.
     assert_eq!(again.matches("h.ads:7:").count(), 1, "{again}");
     place.write("h.ads", "ClusterId = 2\nOwner = \"ben\"\n");
     let (status, _, stderr) = place.play("length = '2h'\n[[jobs]]\nfrom = 'h.ads'\n", &[]);
@@ -101,7 +101,7 @@ fn of_a_history_is_told_what_is_left_out() {
     );
 }
 
-/// A queue or a history in any form, as for all that reads ads.
+/// A queue or a history in any format, as for all verbs that read ads.
 #[test]
 fn jobs_come_from_whatever_holds_ads() {
     let place = Place::new(CONFIG);
@@ -133,7 +133,7 @@ fn jobs_come_from_whatever_holds_ads() {
     assert!(status == 3 && stderr.contains("the xz data is damaged"), "{stderr}");
 }
 
-/// While one of them is there the keyboard is in use, and loads add up.
+/// While one of the patterns applies the keyboard is in use, and loads add up.
 #[test]
 fn patterns_that_meet_on_a_machine_count_together() {
     let place = Place::new(CONFIG);
@@ -152,19 +152,19 @@ fn patterns_that_meet_on_a_machine_count_together() {
     let is_owner = |all: &[(f64, bool)], at: f64| {
         all.iter().rev().find(|(when, _)| *when <= at).is_some_and(|(_, is_owner)| *is_owner)
     };
-    // From 9 to 12 and from 10 to 15: at 13 somebody is still there.
+    // From 9 to 12 and from 10 to 15: at 13 the keyboard is still in use.
     let keyboards = hours("keyboard", "09:00-12:00", "") + &hours("keyboard", "10:00-15:00", "");
     let all = changes(&format!("{head}IS_OWNER = 'KeyboardIdle < 60'\n{keyboards}"));
     let seen = [0.5, 2.0, 5.0, 8.0].map(|hours: f64| is_owner(&all, hours * 3600.0));
     assert_eq!(seen, [false, true, true, false], "{all:?}");
-    // 0.4 and 0.5 are more than 0.6 together, and alone they are not.
+    // 0.4 and 0.5 together exceed 0.6, but neither does alone.
     let loads = hours("load", "09:00-12:00", "load = 0.4") + &hours("load", "10:00-15:00", "load = 0.5");
     let all = changes(&format!("{head}IS_OWNER = 'LoadAvg > 0.6'\n{loads}"));
     let seen = [1.5, 3.0, 5.0].map(|hours: f64| is_owner(&all, hours * 3600.0));
     assert_eq!(seen, [false, true, false], "{all:?}");
 }
 
-/// Not cut at what is the longest time.
+/// Sizes are not limited like times.
 #[test]
 fn sizes_may_be_large() {
     let place = Place::new(CONFIG);
@@ -173,7 +173,7 @@ fn sizes_may_be_large() {
     assert!(told.contains("RequestDisk = 10737418240"), "{told}");
 }
 
-/// A refused job is offered again when START may have become another, and not only after `retry`.
+/// A refused job is offered again when START may have changed, and not only after `retry`.
 #[test]
 fn a_refused_job_is_offered_again_when_start_may_have_changed() {
     let place = Place::new(CONFIG);
@@ -185,13 +185,13 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
         let line = told.lines().find(|line| line.contains(" began on ")).unwrap_or_else(|| panic!("{told}"));
         line.split_whitespace().next().unwrap().to_owned()
     };
-    // By the clock: not an hour after 17:50.
+    // When the clock reaches 18:00, and not an hour after 17:50.
     let at = began(head, "TARGET.RequestCpus > 0 && (TARGET.RequestCpus > 5 || ClockMin >= 1080)");
     assert!(at == "+1h" || at == "+1h01m", "{at}");
     let load = format!("{head}[[event]]\nat = 0\nload = 1.0\n[[event]]\nat = '18:10'\nload = 0\n");
     let at = began(&load, "TARGET.RequestCpus > 5 || TotalLoadAvg < 0.5");
     assert!(at == "+1h10m" || at == "+1h11m", "{at}");
-    // A partitionable slot has room again when a job below it ends.
+    // A partitionable slot has free resources again when the job of a dynamic slot ends.
     place.write(
         "c.conf",
         CONFIG.replace("50%", "100%").replace("= False", "= True").replace("TYPE_1 = 2", "TYPE_1 = 1"),
@@ -205,7 +205,8 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
     assert!(minutes.parse::<u32>().is_ok_and(|minutes| (20..50).contains(&minutes)), "{told}");
 }
 
-/// A slot that looks at another one is offered what it refused when that has changed, and not only after `retry`.
+/// A slot whose policy refers to another slot is offered a refused job again when the other slot has changed,
+/// and not only after `retry`.
 #[test]
 fn a_refused_job_is_offered_again_when_another_slot_has_changed() {
     let place = Place::new(CONFIG);
@@ -248,7 +249,7 @@ fn jobs_that_no_slot_asks_for_are_told_why() {
         "{told}"
     );
     assert!(!told.contains("of jobs 1"), "{told}");
-    // And where it was set in the scenario.
+    // The location of the setting is in the scenario.
     let (_, told, _) = place.play("length = '1h'\n[knobs]\nSTART = 'False'\n[[jobs]]\n", &[]);
     assert!(told.contains("START is false in 2 slots: false (s.toml, line 3)"), "{told}");
     place.write("c.conf", CONFIG);
@@ -275,7 +276,7 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
     let found: Vec<u64> = (1..=4).map(running).collect();
     assert!(found.iter().all(|count| (1..12).contains(count)), "{found:?}");
     assert!(found.iter().any(|count| *count != found[0]), "{found:?}");
-    // Where a knob was set is known for each of them, and not only for the first.
+    // The location of a setting is known for each of the machines, not only for the first.
     place.write(
         "s.toml",
         scenario(1).replace("slots = 1\n", "slots = 1\nknobs = { PREEMPT = 'Memory < 9' }\n"),
@@ -291,7 +292,7 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
     }
 }
 
-/// A policy with a slip plays as if it were not there.
+/// A misspelled parameter has no effect.
 #[test]
 fn slips_in_names_of_knobs_are_told_where_they_stand() {
     let place = Place::new(&format!("{CONFIG}STRAT = False\nMyOwn = 5\nRANK = $(MyOwn)\n"));
@@ -310,7 +311,7 @@ fn slips_in_names_of_knobs_are_told_where_they_stand() {
     assert_eq!(stderr.lines().count(), 4, "{stderr}");
 }
 
-/// What is asked for and has no effect is told.
+/// Settings without effect are reported.
 #[test]
 fn what_changes_nothing_is_told() {
     let place = Place::new(CONFIG);
@@ -334,7 +335,7 @@ fn what_changes_nothing_is_told() {
             "{said}: {told}{stderr}"
         );
     }
-    // Not for what the program itself writes.
+    // The program's own template gives no warnings.
     let (_, first, _) = place.run(&["simulate", "--init"]);
     let (status, _, stderr) =
         place.play(&first.replace("\"7d\"", "\"4d\"").replace("count  = 400", "count  = 20"), &[]);
@@ -401,14 +402,14 @@ fn events_and_pictures_are_written_or_told_of() {
     assert!(status == 0 && all.iter().any(|event| event["event"] == "state"), "{told}");
     let (_, told, _) = place.play(scenario, &["--events", "--jsonl"]);
     assert!(told.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{told}");
-    // To standard output in place of the summary.
+    // Written to standard output in place of the summary.
     let (status, told, _) = place.play(scenario, &["--svg", "-"]);
     assert!(status == 0 && told.starts_with("<svg") && !place.path("-").exists(), "{told}");
     for words in [&["--svg", "-", "--html", "-"][..], &["--svg", "-", "--events"], &["--html", "-", "--json"]]
     {
         assert_eq!(place.play(scenario, words).0, 2, "{words:?}");
     }
-    // Before anything is played.
+    // Before the simulation starts.
     let (status, told, stderr) = place.play(scenario, &["--svg", "nowhere/x.svg"]);
     assert_ne!(status, 0);
     assert!(told.is_empty() && stderr.contains("cannot write 'nowhere/x.svg'"), "{told}{stderr}");
@@ -424,7 +425,7 @@ fn events_and_pictures_are_written_or_told_of() {
     }
 }
 
-/// Without any job there is still much that may be different.
+/// Without any job there may still be many differences.
 #[test]
 fn compare_sees_other_states_hooks_and_all_owners() {
     let place = Place::new(CONFIG);
@@ -458,7 +459,7 @@ fn explain_tells_of_slips_in_what_is_set() {
     assert!(status == 2 && stderr.contains("'Load Avg' is no name of an attribute"), "{stderr}");
     let (_, _, stderr) = ask("loadavg=1");
     assert_eq!(stderr, "");
-    // What a job alone asks for.
+    // An attribute to which only a job refers.
     place.write("j.ads", "Owner = \"a\"\nRequirements = TARGET.HasThing\n");
     let (_, _, stderr) = ask("hasthing=true");
     assert_eq!(stderr, "");
@@ -467,7 +468,7 @@ fn explain_tells_of_slips_in_what_is_set() {
     assert!(told.contains("[Start: --set-knob]"), "{told}");
 }
 
-/// Of seconds since 1970 fractions would be lost.
+/// Times relative to the start, because seconds since 1970 would lose fractions.
 #[test]
 fn times_of_stories_are_as_short_as_they_are() {
     let place = Place::new(CONFIG);
@@ -476,7 +477,8 @@ fn times_of_stories_are_as_short_as_they_are() {
     assert!(told.contains("\"at\": 0.01"), "{told}");
 }
 
-/// What cron jobs publish is looked at like what the configuration says, by jobs one by one and where no poll is made.
+/// Attributes published by cron jobs are treated like the configuration: they may refer to individual jobs,
+/// and change while no poll is made.
 #[test]
 fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
     let place = Place::new(CONFIG);
@@ -490,7 +492,7 @@ fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
     assert_eq!(summary["jobs"]["completed"], 4, "{summary}");
 }
 
-/// A part of a unit is one, in a list of sizes as alone; a pipe gets its picture.
+/// A fraction of a unit is rounded up to one, in a list of sizes too; a pipe receives its picture.
 #[test]
 fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
     let place = Place::new(CONFIG);
@@ -504,7 +506,8 @@ fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
     assert!(reader.join().unwrap().contains("</svg>"));
 }
 
-/// Nobody is waited for beyond --timeout, though a simulation has time.
+/// A blocked reader is waited for until --timeout at most, although a simulation has no time limit of its
+/// own.
 #[test]
 fn a_reader_that_stands_still_is_waited_for_until_the_timeout() {
     let place = Place::new(CONFIG);

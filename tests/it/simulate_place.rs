@@ -1,4 +1,4 @@
-//! A directory in which `htc-slot-run` plays scenarios and is asked about them.
+//! A directory in which `htc-slot-run` simulates scenarios and answers questions about them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Two slots that ask for work every minute.
+/// Two slots that fetch work every minute.
 pub(crate) const CONFIG: &str = "NETWORK_INTERFACE = 127.0.0.1
 DISK = 1000000
 NUM_CPUS = 2
@@ -17,7 +17,7 @@ SLOT_TYPE_1_PARTITIONABLE = False
 FetchWorkDelay = 60
 ";
 
-/// The program that plays: this one, or another build of it for proofs that take long without optimisation.
+/// The program under test, or another build of it for tests that take long without optimisation.
 fn program() -> OsString {
     std::env::var_os("SIMULATE_WITH").unwrap_or_else(|| env!("CARGO_BIN_EXE_htc-slot-run").into())
 }
@@ -44,7 +44,7 @@ impl Place {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// The program with these words, with this configuration and none of the environment's.
+    /// The program with these arguments and this configuration, without settings from the environment.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(program());
         command
@@ -63,27 +63,27 @@ impl Place {
         (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
     }
 
-    /// Plays a scenario with these words.
+    /// Simulates a scenario with these arguments.
     pub(crate) fn play(&self, scenario: &str, words: &[&str]) -> (i32, String, String) {
         self.write("s.toml", scenario);
         self.run(&[&["simulate", "s.toml"], words].concat())
     }
 
-    /// Standard output of a run that ends well and tells nothing.
+    /// Standard output of a run that succeeds without messages.
     pub(crate) fn well(&self, words: &[&str]) -> String {
         let (status, told, stderr) = self.run(words);
         assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}: {told}");
         told
     }
 
-    /// The one row of JSON that is printed by a run that ends well.
+    /// The only JSON element printed by a run that succeeds.
     pub(crate) fn row(&self, words: &[&str]) -> Value {
         let mut all: Vec<Value> = serde_json::from_str(&self.well(words)).unwrap();
         assert_eq!(all.len(), 1, "{words:?}");
         all.remove(0)
     }
 
-    /// The summary of a scenario that goes well without a word; the same has to come of it when every poll is made.
+    /// The summary of a scenario that succeeds without messages; it must be the same if every poll is made.
     pub(crate) fn summary(&self, scenario: &str, words: &[&str]) -> Value {
         self.write("s.toml", scenario);
         let row = |more: &[&str]| self.row(&[&["simulate", "s.toml", "--json"], words, more].concat());

@@ -1,4 +1,5 @@
-//! Slot types with SLOT_TYPE_<n>_BACKFILL: a second copy of the machine, and what its slots have in common with the others.
+//! Slot types with SLOT_TYPE_<n>_BACKFILL: a second copy of the machine, and resources that its slots share
+//! with the others.
 
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{ClaimCommand, SlotKey};
@@ -16,7 +17,7 @@ fn has(machine: &Machine, key: SlotKey, lines: &[&str]) {
     }
 }
 
-/// A job of that many processors and cards runs in a dynamic slot of that slot.
+/// Runs a job with this number of processors and cards in a dynamic slot.
 fn runs(machine: &mut Machine, slot: u32, cpus: u32, cards: u32) -> SlotKey {
     let lines = format!("RequestCpus = {cpus}\nRequestCards = {cards}");
     machine.claim(&format!("slot{slot}"), &lines, 1800);
@@ -52,7 +53,7 @@ fn what_other_slots_use_is_taken_off_and_what_both_use_is_told() {
         SlotKey::from_number(2),
         &["Cpus = 0", "Cards = 0", "Memory = 744", "AvailableCards = {  }"],
     );
-    // What it cannot offer nobody gets.
+    // No job gets resources that the slot cannot offer.
     machine.claim("slot2", "RequestCpus = 1", 1800);
     assert_eq!(
         machine.point.slots().filter(|(key, ..)| key.number == 2).count(),
@@ -62,7 +63,7 @@ fn what_other_slots_use_is_taken_off_and_what_both_use_is_told() {
     );
 }
 
-/// The end of the other slot's job: 25.14 goes on to tell what was short.
+/// When the other slot's job ends, 25.14 continues to publish the conflict.
 #[test]
 fn a_conflict_ends_with_the_other_slot_and_stays_in_25_14() {
     for (quirks, left) in
@@ -84,7 +85,7 @@ fn a_conflict_ends_with_the_other_slot_and_stays_in_25_14() {
     }
 }
 
-/// PREEMPT is what acts on it, where it says so.
+/// Only PREEMPT reacts to it, if it refers to it.
 #[test]
 fn a_job_of_a_backfill_slot_leaves_when_preempt_looks_at_the_conflict() {
     let mut machine = Machine::new(&format!(

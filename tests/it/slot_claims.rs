@@ -1,4 +1,4 @@
-//! Claims of schedds on slots, latches and clauses of Requirements: the machine alone, in virtual time.
+//! Claims of schedds, latches and clauses of Requirements: the state machine in virtual time.
 
 use htc_hooks::process::Exit;
 use htc_hooks::slot::{
@@ -123,7 +123,7 @@ fn a_latch_shows_when_its_attribute_changed_and_to_what() {
     assert!(ad.contains("\nLateValue = 1\n") && ad.contains("\nLateTime = 180000001"), "{ad}");
 }
 
-/// `Reqexp.cpp`: START in capitals beside clauses; dynamic slots have clauses of their own.
+/// `Reqexp.cpp`: START in capitals in addition to clauses; dynamic slots have separate clauses.
 #[test]
 fn clauses_of_requirements_and_health_checks_are_in_the_ads_of_both_kinds_of_slot() {
     let lines = "SLOT_TYPE_1_PARTITIONABLE = True\nSLOT_TYPE_1 = 100%\nNUM_SLOTS_TYPE_1 = 1\nA = True\nP = True\nD = True\n\

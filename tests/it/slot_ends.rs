@@ -1,4 +1,5 @@
-//! How `htc-slot-run run` ends where its hooks could not be called: the status says that work may be left, and a line says why.
+//! The end of `htc-slot-run run` if its hooks could not be called: the status shows that work may remain, and
+//! a line gives the reason.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +7,7 @@ use super::point::{Point, Run};
 
 const JOB: &str = "Cmd = \"/bin/true\"\nArguments = \"\"\nOwner = \"ana\"\nClusterId = 1\nProcId = 0\n";
 
-/// Runs a point whose FETCH_WORK is damaged in some way.
+/// Runs an execution point whose FETCH_WORK is damaged.
 fn run(arguments: &[&str], damage: impl Fn(&Point)) -> Run {
     let mut point = Point::new().job("1", JOB);
     point.arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
@@ -19,7 +20,7 @@ fn last(run: &Run) -> &str {
     run.stderr.lines().last().unwrap_or_default()
 }
 
-/// Seen on 32d2e18: status 0, and with --quiet not a word.
+/// Regression test: status 0, and no message with --quiet.
 #[test]
 fn work_that_no_hook_could_fetch_is_a_failure_of_once_and_idle_exit() {
     let nowhere = |point: &Point| {
@@ -55,7 +56,7 @@ fn a_hook_that_may_not_be_used_is_the_reason() {
     assert_eq!(run.status, Some(1), "{}", run.stderr);
 }
 
-/// What a hook prints, and with which status it ends, is its own affair.
+/// The output and the exit status of a hook do not affect the status.
 #[test]
 fn a_hook_that_could_be_called_is_no_failure() {
     let fails = |point: &Point| std::fs::write(point.path("hooks/fetch"), "#!/bin/sh\nexit 3\n").unwrap();
