@@ -64,7 +64,7 @@ fn a_hook_that_could_be_called_is_no_failure() {
     assert_eq!(run.status, Some(0), "{}", run.stderr);
 }
 
-/// DAEMON_SHUTDOWN was evaluated by nothing on 32d2e18, and the run went on for ever.
+/// Regression test: nothing evaluated DAEMON_SHUTDOWN, and the run never ended.
 #[test]
 fn daemon_shutdown_ends_a_run() {
     for knob in ["DAEMON_SHUTDOWN", "DAEMON_SHUTDOWN_FAST"] {

@@ -1,11 +1,11 @@
-//! Values of the configuration that come to nothing: each is told in one line, with what a pool does.
+//! Configuration values that have no effect: each is reported in one line, with the behaviour of a pool.
 
 use super::point::Point;
 
 const BOINC: &str = "ENABLE_BACKFILL = true\nBACKFILL_SYSTEM = BOINC\nBOINC_Universe = vanilla\nBOINC_InitialDir = /\n\
                      BOINC_Executable = /bin/true\n";
 
-/// The lines on standard error that hold a text.
+/// The lines on standard error that contain a text.
 fn lines_with<'a>(stderr: &'a str, text: &str) -> Vec<&'a str> {
     stderr.lines().filter(|line| line.contains(text)).collect()
 }

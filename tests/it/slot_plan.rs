@@ -1,5 +1,5 @@
-//! What `htc-slot-run` says of slots without running them: `--dry-run`, `ads`, `explain`; and that `htc-hook-test fetch` says
-//! the same of the same configuration.
+//! Reports of `htc-slot-run` about slots without running them: `--dry-run`, `ads`, `explain`; and the
+//! agreement of `htc-hook-test fetch` for the same configuration.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -18,7 +18,7 @@ fn run(point: &Point, words: &[&str], input: &str) -> (Option<i32>, String, Stri
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Who reads nothing has ended by now.
+    // A program that does not read its input may have ended.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     read(child.wait_with_output().unwrap())
 }
@@ -83,7 +83,8 @@ fn slots_that_cannot_be_used_are_no_success() {
     assert!(out.contains("SlotBrokenCode = 3\n"), "{out}");
 }
 
-/// The slot runner and the hook exerciser, over configurations made of parts: the same slot, the same answer.
+/// Compares the slot runner and `htc-hook-test` for configurations made of parts: the same slot gives the
+/// same verdict.
 #[test]
 fn a_fetch_hook_is_judged_by_the_slots_of_its_configuration() {
     let parts: [&[&str]; 4] = [
@@ -136,7 +137,7 @@ fn a_fetch_hook_is_judged_by_the_slots_of_its_configuration() {
     assert!(taken > 5 && refused > 5, "{taken} taken, {refused} refused");
 }
 
-/// Two slots, the second with a directory of its own.
+/// Two slots, the second with a separate directory.
 fn two_slots(own: &str, disk: &str) -> Point {
     Point::new()
         .knob("NUM_SLOTS_TYPE_1 = 2")
@@ -156,7 +157,7 @@ fn of_slot(ads: &str, slot: &str, name: &str) -> String {
     line.unwrap_or_else(|| panic!("no {name}: {ad}")).to_owned()
 }
 
-/// Seen on 32d2e18: `1 of 2 slots are made: Not enough Disk`.
+/// Regression test: `1 of 2 slots are made: Not enough Disk`.
 #[test]
 fn a_slot_shares_the_disk_of_its_own_execute_directory() {
     use std::os::unix::fs::MetadataExt;
@@ -175,16 +176,16 @@ fn a_slot_shares_the_disk_of_its_own_execute_directory() {
     for slot in ["slot1", "slot2"] {
         assert_eq!(of_slot(&ads, slot, "TotalDisk"), of_slot(&ads, slot, "Disk"), "{ads}");
     }
-    // What is on one disk is shared as before.
+    // Slots on the same disk still share it.
     let (_, _, err) = run(&two_slots("$(CONFIG_ROOT)/log", "100%"), &["ads"], "");
     assert!(err.contains("1 of 2 slots are made: Not enough Disk"), "{err}");
-    // DISK stands for the disk of all slots.
+    // DISK is the disk space of all slots.
     let (_, ads, _) = run(&two_slots("/dev/shm", "25%").knob("DISK = 4000000"), &["ads"], "");
     assert_eq!(of_slot(&ads, "slot2", "Disk"), "1000000");
     assert_eq!(of_slot(&ads, "slot2", "TotalDisk"), "2000000");
 }
 
-/// Seen on 32d2e18: the slot looks good, and each job that it takes is lost.
+/// Regression test: the slot looked usable, and each job that it accepted was lost.
 #[test]
 fn a_slot_whose_execute_directory_is_missing_is_broken() {
     let point = two_slots("/no/such/place", "25%");

@@ -1,4 +1,5 @@
-//! Promises of the manual that 25.14 breaks: kept by default, with a warning; `--quirks reference` breaks them as well.
+//! Promises of the manual that 25.14 breaks: kept by default, with a warning; `--quirks reference` breaks
+//! them as well.
 
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{ClaimCommand, SlotKey, StartdEvent};
@@ -21,7 +22,7 @@ fn warns(machine: &Machine, quirk: &str) -> bool {
     machine.warnings.iter().any(|warning| warning.contains(quirk))
 }
 
-/// Seen on 32d2e18: three partitionable slots, without a word.
+/// Regression test: three partitionable slots, without a message.
 #[test]
 fn num_slots_alone_makes_static_slots() {
     let machine = Machine::with("NUM_SLOTS = 3", QuirkMode::Manual, None);
@@ -41,7 +42,8 @@ fn num_slots_alone_makes_static_slots() {
     }
 }
 
-/// The SUSPEND of the manual's desktop policy. Seen on 32d2e18: undefined, so that nothing is ever suspended.
+/// SUSPEND of the manual's desktop policy. Regression test: it was undefined, so that nothing was ever
+/// suspended.
 #[test]
 fn a_policy_sees_how_long_the_processor_is_busy() {
     let policy = "CPUBusy = TotalLoadAvg >= 3\nWANT_SUSPEND = True\nCONTINUE = CPUIsBusy == False\nPREEMPT = False\n\
@@ -67,7 +69,7 @@ fn a_policy_sees_how_long_the_processor_is_busy() {
     assert!(!unread.ad(SlotKey::from_number(1)).contains("CpuIsBusy"));
 }
 
-/// Seen on 32d2e18: the job is killed, and the slot stays in Vacating.
+/// Regression test: the job was killed, and the slot stayed in Vacating.
 #[test]
 fn a_slot_that_vacates_for_too_long_goes_to_killing() {
     let policy = "MachineMaxVacateTime = 5\nMaxJobRetirementTime = 0\n";
@@ -83,7 +85,7 @@ fn a_slot_that_vacates_for_too_long_goes_to_killing() {
     }
 }
 
-/// Seen on 32d2e18: the job runs on for ever.
+/// Regression test: the job ran forever.
 #[test]
 fn a_busy_claim_that_nobody_renews_ends_with_its_lease() {
     let lease = "JobLeaseDuration = 40";
@@ -100,7 +102,7 @@ fn a_busy_claim_that_nobody_renews_ends_with_its_lease() {
     assert_eq!(machine.went(), "");
 }
 
-/// Seen on 32d2e18: it is not in their environment, and nothing says so.
+/// Regression test: the variable was missing in their environment, without a message.
 #[test]
 fn cron_jobs_get_the_program_of_their_manager() {
     for (quirks, wanted) in [("none", "/opt/ask"), ("reference", "")] {

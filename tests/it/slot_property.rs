@@ -1,5 +1,5 @@
-//! Whatever comes, in whatever order: no job without a claim, nothing oversold, each device in one slot, each fetch answered, each
-//! time-out fires.
+//! Invariants for random events in random order: no job without a claim, no resource used twice, each device
+//! in one slot, each fetch answered, each time-out effective.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -23,7 +23,7 @@ use super::machine::job;
 const CARDS: &str =
     "DetectedGPUs=\"A, B, C\"\nA=[ Capability=7.0; ]\nB=[ Capability=8.0; ]\nC=[ Capability=8.0; ]\n";
 
-/// What a slot type asks for, in each way that it can be written.
+/// Random resources of a slot type, in all spellings.
 fn layout() -> impl Strategy<Value = String> {
     let amount = || prop_oneof![Just("auto"), Just("25%"), Just("1/2"), Just("100%"), Just("1"), Just("2")];
     let memory = prop_oneof![Just("auto"), Just("10%"), Just("1/4"), Just("100"), Just("100%")];
@@ -77,10 +77,10 @@ const MATCH_TIMEOUT: u64 = 20;
 const VACATE_TIME: u64 = 5;
 /// KILLING_TIMEOUT of the policy.
 const KILLING_TIMEOUT: u64 = 9;
-/// Timers of a second, and a poll.
+/// Tolerance in seconds: timers of one second, and a poll.
 const LATE: u64 = 3;
 
-/// One thing that happens. Numbers choose among what is there.
+/// An event. Numbers select among the existing objects.
 #[derive(Clone, Debug)]
 enum Thing {
     Wait(u64),
@@ -112,7 +112,7 @@ fn thing() -> impl Strategy<Value = Thing> {
     ]
 }
 
-/// How a starter was told to end.
+/// Strongest request to end that a starter has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Told {
     Nothing,
@@ -124,20 +124,20 @@ enum Told {
 struct Driver {
     point: ExecutionPoint,
     now: ClockReading,
-    /// Starters that run: their slots, whether for backfill, and how they were told to end.
+    /// Running starters: their slots, true for backfill, and the request to end.
     starters: BTreeMap<StarterId, (SlotKey, bool, Told)>,
     fetches: Vec<(SlotKey, HookRunId)>,
     replies: usize,
     answered: usize,
     quirks: QuirkMode,
-    /// What each slot is, and since when.
+    /// State and activity of each slot, and the time since when.
     since: BTreeMap<SlotKey, (SlotState, Activity, u64)>,
-    /// Slots that were suspended without a job: 25.14 has them Busy when they go on.
+    /// Slots that were suspended without a job: 25.14 makes them Busy when they continue.
     suspended_idle: BTreeSet<SlotKey>,
 }
 
 impl Driver {
-    /// None where the machine has not what the layout asks for.
+    /// Creates a driver, or returns `None` if the machine lacks the resources of the layout.
     fn new(layout: &str, quirks: QuirkMode) -> Option<Self> {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("condor_config");
@@ -329,7 +329,7 @@ impl Driver {
         ad.literal(name).and_then(|value| value.as_int()).unwrap_or(0)
     }
 
-    /// What holds at any time.
+    /// Checks the invariants.
     fn check(&mut self) {
         let slots = self.slots();
         for (slot, backfill, _) in self.starters.values() {
@@ -351,7 +351,7 @@ impl Driver {
                 self.suspended_idle.insert(*key);
             }
             if *activity == Activity::Busy {
-                // In 25.14 no client lives for long, and none is started for that.
+                // In 25.14 no client runs for long, and none is started because of that.
                 let backfills = client || self.quirks == QuirkMode::Reference;
                 let went_on = self.suspended_idle.contains(key) && self.quirks == QuirkMode::Reference;
                 let runs = if *state == SlotState::Backfill { backfills } else { jobs == 1 || went_on };
@@ -360,7 +360,7 @@ impl Driver {
                 self.suspended_idle.remove(key);
             }
         }
-        // Backfill slots have the machine once more.
+        // Backfill slots have a second copy of the resources.
         let is_backfill = |key: SlotKey| self.point.sent_ad(key).unwrap().contains("BackfillSlot");
         let (second, first): (Vec<SlotKey>, Vec<SlotKey>) =
             slots.iter().map(|(key, ..)| *key).partition(|key| is_backfill(*key));
@@ -369,7 +369,7 @@ impl Driver {
         self.check_stays(&slots);
     }
 
-    /// Nothing of one machine is given away twice.
+    /// Checks that no resource of one machine is used twice.
     fn check_amounts(&self, slots: &[SlotKey]) {
         for (name, total) in [("Cpus", 4), ("Memory", 1000), ("GPUs", 3)] {
             let each: Vec<i64> = slots.iter().map(|key| self.number(*key, name)).collect();
@@ -388,7 +388,7 @@ impl Driver {
         assert_eq!(devices.len(), all, "a device stands in two slots");
     }
 
-    /// What has a time-out does not outlast it.
+    /// Checks that no state outlasts its time-out.
     fn check_stays(&mut self, slots: &[(SlotKey, String, SlotState, Activity)]) {
         let now = self.now.monotonic_us;
         self.since.retain(|key, _| slots.iter().any(|(other, ..)| other == key));
@@ -397,7 +397,7 @@ impl Driver {
             if (stay.0, stay.1) != (*state, *activity) {
                 *stay = (*state, *activity, now);
             }
-            // A starter that does not listen keeps its slot; what it is told is another thing then.
+            // A starter that ignores requests keeps its slot, but must receive a stronger request.
             let (most, told) = match (state, activity) {
                 (SlotState::Matched, _) => (MATCH_TIMEOUT, Told::Killed),
                 (SlotState::Preempting, Activity::Vacating) => (VACATE_TIME, Told::Hard),
@@ -413,7 +413,8 @@ impl Driver {
         }
     }
 
-    /// Nobody asks for anything any more, and starters do as they are told: nothing stays in between.
+    /// Checks that without further events, and with starters that obey, no slot stays in an intermediate
+    /// state.
     fn settle(&mut self) {
         self.happen(&Thing::Load(0));
         for _ in 0..40 {
@@ -434,7 +435,7 @@ impl Driver {
             let passing = matches!(state, SlotState::Matched | SlotState::Preempting)
                 || matches!(activity, Activity::Vacating | Activity::Killing | Activity::Benchmarking);
             assert!(!passing, "{id} stays {state}/{activity}; starters: {:?}", self.starters);
-            // Leases and fetches without work end idle claims.
+            // Leases and fetches without a job end idle claims.
             assert!(
                 (state, activity) != (SlotState::Claimed, Activity::Idle),
                 "{id} stays claimed by nobody"

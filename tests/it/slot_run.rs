@@ -1,4 +1,5 @@
-//! `htc-slot-run` as a process: what hooks and starters get, what it does when they misbehave, how it ends.
+//! The process `htc-slot-run`: the input of hooks and starters, the handling of their faults, and the end of
+//! a run.
 
 use std::process::{Child, Stdio};
 
@@ -29,7 +30,7 @@ fn a_job_is_fetched_accepted_run_and_its_claim_given_up_once() {
     assert!(job.starts_with("ClusterId = 1\nCmd = \"/bin/true\"\nHookKeyword = \"T\"\nOwner"), "{job}");
     assert!(job.contains("RequestCpus = 1\nRequestDisk = 1\nRequestMemory = 1\n"), "{job}");
     assert!(slot.starts_with("AcceptedWhileDraining = false\n"), "{slot}");
-    // The claim that is told is the claim that is given up; as an ad line it can be read back.
+    // The claim in REPLY_FETCH is the one that is given up later; the line can be parsed as an ad.
     let claim = |text: &str| text.lines().last().unwrap().to_owned();
     assert!(claim(&reply).starts_with("ClaimId = \"<") && claim(&reply).ends_with('"'));
     assert_eq!(claim(&reply), claim(&evict));
@@ -53,7 +54,7 @@ fn a_starter_gets_the_words_and_the_job_of_the_reference() {
     assert_eq!(read("where"), format!("{}\n", point.path("execute").display()));
 }
 
-/// Its starter is another than ours, of which nobody knows what it does.
+/// Its starter is not ours, so its abilities are unknown.
 #[test]
 fn what_the_site_sets_and_nobody_does_is_named_when_the_run_begins() {
     let point = Point::new()
@@ -72,7 +73,7 @@ fn what_the_site_sets_and_nobody_does_is_named_when_the_run_begins() {
     assert!(run.stderr.contains("2 settings are for what is not here"), "{}", run.stderr);
 }
 
-/// The hooks stand below `$(CONFIG_ROOT)`, and the execution point works in another directory.
+/// The hooks are located below `$(CONFIG_ROOT)`, and the execution point runs in another directory.
 #[test]
 fn a_configuration_named_by_a_relative_path_is_found_by_its_hooks() {
     let mut point = Point::new().job("1", JOB);
@@ -94,7 +95,7 @@ fn with_one_processor_the_starter_is_not_told_its_slot() {
 
 #[test]
 fn many_jobs_on_many_slots_are_each_run_once() {
-    // A busy slot asks as well, and a job that it then refuses for its rank is not put back by these hooks.
+    // A busy slot fetches as well, and these hooks lose a job that it then refuses because of its rank.
     let mut point = Point::new()
         .knob("NUM_CPUS = 4")
         .knob("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0")
@@ -117,7 +118,7 @@ fn many_jobs_on_many_slots_are_each_run_once() {
     assert_eq!(ids.len(), 40);
 }
 
-/// Hooks often say that there is nothing while a job runs; with --once the slot asks again when it has ended.
+/// Hooks often return nothing while a job runs; with --once the slot fetches again after its end.
 #[test]
 fn no_work_for_a_busy_slot_is_not_the_end_of_once() {
     let fetch = "#!/bin/sh\ngrep -q '^Activity = \"Idle\"' || { : > \"$HOME/out/asked\"; exit 0; }\n\
@@ -148,7 +149,7 @@ fn a_job_that_start_refuses_is_told_why() {
     assert!(!refused.contains("ClaimId"));
 }
 
-/// Fetch hooks that nobody wants, what is said of each, and that a good slot beside them goes on.
+/// Faulty fetch hooks, the message about each, and a working slot that is not affected.
 #[test]
 fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
     let cases: [(&str, &str, &str); 9] = [
@@ -171,7 +172,7 @@ fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
             .hook("bad", text)
             .job("1", JOB);
         let run = point.run();
-        // Of a hook that cannot be called nobody knows whether it would have had work.
+        // If a hook could not be called, it is unknown whether there was work.
         let status = i32::from(name == "no interpreter");
         assert_eq!(run.status, Some(status), "{name}: {}", run.stderr);
         assert!(run.stderr.contains(said), "{name}: '{said}' is not in\n{}", run.stderr);
@@ -193,7 +194,7 @@ fn refused_paths_of_hooks_are_named_with_what_to_do() {
     assert!(run.stderr.contains("T_HOOK_REPLY_FETCH") && run.stderr.contains("chmod o-w"), "{}", run.stderr);
     assert!(run.stderr.contains("T_HOOK_EVICT_CLAIM") && run.stderr.contains("chmod u+x"), "{}", run.stderr);
     assert!(point.told("reply").is_empty() && point.told("evict").is_empty());
-    // Modes are not what is wrong with a directory.
+    // A directory is not rejected because of its mode.
     std::fs::remove_file(point.path("hooks/reply")).unwrap();
     std::fs::create_dir(point.path("hooks/reply")).unwrap();
     mode("hooks/reply", 0o777);
@@ -218,7 +219,7 @@ fn a_hook_without_end_is_ended_by_its_limit_and_takes_its_family_along() {
 
 #[test]
 fn a_fetch_hook_that_was_killed_by_its_limit_is_no_failed_start_whatever_the_quirks() {
-    // The first call hangs, the second brings the job: a slot that stopped fetching would never get it.
+    // The first call hangs, the second returns the job: a slot that stopped fetching would never get it.
     let hook = "#!/bin/sh\nif mkdir \"$HOME/out/first\" 2>/dev/null; then exec sleep 1000; fi\n\
                 mv \"$HOME/queue/1\" \"$HOME/taken/\" 2>/dev/null && exec cat \"$HOME/taken/1\"\n";
     for quirks in ["none", "reference"] {
@@ -235,7 +236,7 @@ fn a_fetch_hook_that_was_killed_by_its_limit_is_no_failed_start_whatever_the_qui
 #[test]
 fn when_the_slot_runner_is_killed_its_starters_evict_their_jobs() {
     let as_root = nix::unistd::geteuid().is_root();
-    // The job is nobody's: a starter that has changed its ids keeps no parent-death signal of the kernel.
+    // The job runs as nobody: a starter that changes its ids loses the kernel's parent-death signal.
     let job = format!(
         "ClusterId = 1\nProcId = 0\nCmd = \"/bin/sh\"\nArguments = \"-c 'echo $$ > $HOME_OUT/pid; exec sleep 1000'\"\n\
          Environment = \"HOME_OUT=@OUT@\"\nIwd = \"/tmp\"\n{}",
@@ -285,10 +286,10 @@ fn a_grandchild_that_holds_the_output_open_is_not_waited_for() {
     assert!(begun.elapsed() < super::children::LONG);
 }
 
-/// A starter that runs until it is told to end, and says how.
+/// A starter that runs until it is told to end, and records the signal.
 const PATIENT: &str = "#!/bin/sh\ncat > /dev/null\ntrap 'echo TERM >> \"$HOME/signals\"; exit 0' TERM\n\
                        trap 'echo QUIT >> \"$HOME/signals\"; exit 0' QUIT\n: > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
-/// One that does not listen to SIGTERM.
+/// A starter that ignores SIGTERM.
 const STUBBORN: &str = "#!/bin/sh\ncat > /dev/null\ntrap 'echo TERM >> \"$HOME/signals\"' TERM\n\
                         trap 'echo QUIT >> \"$HOME/signals\"; exit 0' QUIT\n: > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
 
@@ -298,7 +299,7 @@ fn signals(point: &Point) -> String {
 
 const BUSY: &[(&str, &str)] = &[("event", "state"), ("activity", "Busy")];
 
-/// Waits until the starter listens to signals.
+/// Waits until the starter handles signals.
 fn wait_until_busy(point: &Point, child: &mut Child) {
     point.wait_for(child, BUSY);
     let begun = std::time::Instant::now();
@@ -351,7 +352,7 @@ fn sigquit_and_a_second_sigterm_kill_at_once() {
     }
 }
 
-/// Whoever gave a job has to know that it was given up: its hook runs to its end, however hard the end was asked for.
+/// The queue must learn that a job was given up: its hook runs to its end, even in a fast shutdown.
 #[test]
 fn a_fast_end_waits_for_the_hook_that_tells_of_the_claim() {
     let evict = "#!/bin/sh\ncat > /dev/null\nsleep 1\n: > \"$HOME/out/evicted\"\n";
@@ -416,7 +417,7 @@ fn a_running_execution_point_is_asked_and_told_through_its_socket() {
     point.wait_for(&mut child, &[("state", "Drained"), ("activity", "Idle")]);
     assert!(point.ask(["undrain"]).status.success());
     point.wait_for(&mut child, &[("event", "state"), ("reason", "no longer draining")]);
-    // A client that says nothing, and one that talks nonsense, hold nothing up.
+    // A client that sends nothing, and one that sends an invalid request, do not block others.
     let _silent = std::os::unix::net::UnixStream::connect(point.path("control")).unwrap();
     let mut rude = std::os::unix::net::UnixStream::connect(point.path("control")).unwrap();
     std::io::Write::write_all(&mut rude, b"dance\n").unwrap();
@@ -555,14 +556,14 @@ fn nobody_who_reads_messages_or_events_is_waited_for() {
     for number in 0..120 {
         point = point.job(&format!("{number:03}"), &format!("{JOB}ClusterId = {number}\n"));
     }
-    // More lines than the pipe of its standard error holds, and nobody reads it.
+    // The standard error output exceeds a pipe's buffer, and no process reads it.
     let mut child = point.start();
     assert_eq!(ends(&mut child).code(), Some(0));
     let done =
         |event: &&serde_json::Value| super::point::is(event, &[("event", "job"), ("verdict", "succeeded")]);
     assert_eq!(point.events().iter().filter(done).count(), 120);
 
-    // A FIFO that nobody has opened for reading.
+    // A FIFO that no process has opened for reading.
     let mut point = Point::new().job("1", JOB);
     let fifo = point.path("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -572,7 +573,7 @@ fn nobody_who_reads_messages_or_events_is_waited_for() {
     assert_eq!(point.told("reply.words"), ["accept\n"]);
 }
 
-/// Starters do not have the descriptor: what they tell is passed on.
+/// Starters do not have the descriptor: their events are passed on.
 #[test]
 fn a_descriptor_gets_the_events_of_starters_with_their_slot() {
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$_CONDOR_SLOT\" > \"${0%/*}/../out/slot\"\n";
@@ -598,12 +599,12 @@ fn a_descriptor_gets_the_events_of_starters_with_their_slot() {
         let of_starter = [("event", "hook-start"), ("hook", "JOB_EXIT"), ("slot", "slot1")];
         assert_eq!(run.count(&of_starter), 1, "{to}: {:?}", run.events);
         assert_eq!(run.count(&[("event", "stop")]), 1, "{to}: {:?}", run.events);
-        // On a machine with one processor the job and its hooks are not told the slot (s03).
+        // On a machine with one processor the job and its hooks do not receive the slot's name.
         assert_eq!(std::fs::read_to_string(point.path("out/slot")).unwrap(), "\n");
     }
 }
 
-/// Each starter reads the configuration anew: a mistake made meanwhile must not cost a job.
+/// Each starter reads the configuration again, so an error introduced meanwhile must not lose a job.
 #[test]
 fn while_the_configuration_is_broken_no_job_is_fetched() {
     let point = Point::new()
@@ -645,7 +646,7 @@ fn knobs_of_the_starter_are_looked_at_before_anything_is_fetched() {
     assert!(point.path("queue/1").exists());
 }
 
-/// The last moment: the mistake is made between the answer and the starter.
+/// The last possible time: the error is introduced between the fetch and the start of the starter.
 #[test]
 fn a_starter_with_a_bad_knob_tells_the_exit_hook_of_an_accepted_job() {
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"$HOME/out/exit\"\n";
@@ -682,7 +683,7 @@ fn what_cannot_be_executed_is_told_with_its_cause() {
     }
 }
 
-/// The limit is for hooks that 25.14 waits for.
+/// The limit applies to hooks that 25.14 waits for.
 #[test]
 fn hook_timeout_leaves_hooks_alone_that_nothing_waits_for() {
     let slow = "#!/bin/sh\ncat > /dev/null\nsleep 1.5\necho done >> \"$HOME/out/slow\"\n";
@@ -693,7 +694,7 @@ fn hook_timeout_leaves_hooks_alone_that_nothing_waits_for() {
     assert_eq!(point.told("slow"), ["done\ndone\n"], "{}", run.stderr);
 }
 
-/// The daemon works in LOG: a relative path is looked for and executed there, wherever it was started.
+/// The daemon runs in LOG: a relative path is checked and executed there, wherever it was started.
 #[test]
 fn a_relative_path_of_a_hook_is_below_log() {
     let point = Point::new().job("1", JOB).knob("T_HOOK_FETCH_WORK = ../hooks/fetch");
@@ -701,8 +702,8 @@ fn a_relative_path_of_a_hook_is_below_log() {
     assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{}", run.stderr);
 }
 
-/// 25.14 evaluates what it takes from a fetched job, and leaves alone what is there. ConcurrencyLimits are published for claims
-/// of schedds only (`loadRequestInfo`).
+/// 25.14 evaluates attributes that it copies from a fetched job, and leaves existing ones unchanged.
+/// ConcurrencyLimits are published only for claims of schedds (`loadRequestInfo`).
 #[test]
 fn attributes_of_a_fetched_job_may_be_expressions() {
     let job = "ClusterId = 40 + 2\nProcId = 1 * 3\nCmd = \"/bin/true\"\nOwner = strcat(\"no\", \"body\")\n\
@@ -746,7 +747,7 @@ fn attributes_shared_by_all_slots_stand_in_the_ad_of_the_fetch_hook_too() {
     assert!(ad.lines().any(|line| line == "slot1_Site = \"north\""), "{ad}\n{}", run.stderr);
 }
 
-/// Seen on 8b17ada: each line of stderr was "hook failed", after `exited 0`, too.
+/// Regression test: each line on stderr was reported as "hook failed", even after `exited 0`.
 #[test]
 fn what_a_hook_writes_to_stderr_is_no_failure() {
     let point = Point::new().job("1", JOB).hook("reply", "#!/bin/sh\ncat > /dev/null\necho fine >&2\n");
@@ -769,7 +770,7 @@ fn a_slot_and_its_starter_name_one_job_alike() {
 
 #[test]
 fn a_job_that_two_slots_take_at_once_is_told() {
-    // Each slot gets the same job; the starters end when both run.
+    // Each slot gets the same job; the starters end when both are running.
     let fetch = format!("#!/bin/sh\ncat <<end\n{JOB}end\n");
     let starter = "#!/bin/sh\ncat > /dev/null\n: > \"$HOME/out/job.$$\"\nuntil [ $(ls \"$HOME\"/out/job.* | wc -l) -ge 2 ]; \
                    do sleep 0.05; done\n";

@@ -1,4 +1,5 @@
-//! `suspend` and `continue` by command (`command_suspend_claim`, `command_continue_claim`): whom they concern, and what CONTINUE says then.
+//! The commands `suspend` and `continue` (`command_suspend_claim`, `command_continue_claim`): the slots they
+//! apply to, and the effect of CONTINUE.
 
 use std::process::Output;
 
@@ -10,7 +11,7 @@ use super::point::Point;
 
 const BOTH: [QuirkMode; 2] = [QuirkMode::Manual, QuirkMode::Reference];
 
-/// The load of the machine says whether SUSPEND (3) or CONTINUE (0) is true.
+/// The load of the machine determines whether SUSPEND (3) or CONTINUE (0) is true.
 const POLICY: &str = "NUM_SLOTS_TYPE_1 = 1
 SLOT_TYPE_1 = 100%
 SLOT_TYPE_1_PARTITIONABLE = False
@@ -48,7 +49,7 @@ fn a_retiring_job_can_be_suspended_and_goes_on_retiring() {
         machine.step(StartdEvent::Vacate { slot: None, fast: false });
         assert_eq!(asks(&mut machine, true), None);
         assert_eq!(machine.went(), "Claimed/Retiring Claimed/Suspended");
-        // CONTINUE is true, and does not count.
+        // CONTINUE is true, but has no effect.
         machine.wait(3);
         assert_eq!(machine.went(), "");
         assert_eq!(asks(&mut machine, false), None);
@@ -89,7 +90,7 @@ fn a_job_that_left_suspended_does_not_stop_the_next_one_for_ever() {
         load(&mut machine, 0.0);
         let wanted = match quirks {
             QuirkMode::Manual => "Claimed/Suspended Claimed/Busy",
-            // Resource::suspend_claim: only continue_claim takes the mark away.
+            // Resource::suspend_claim: only continue_claim removes the mark.
             QuirkMode::Reference => "Claimed/Suspended",
         };
         assert_eq!(machine.went(), wanted);
@@ -128,13 +129,13 @@ fn says(output: &Output, status: i32, wanted: &str) {
 const JOB: &str = "ClusterId = 7\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"alice\"\nUser = \"alice@here\"\nRequestCpus = 1\n\
                    RequestMemory = 1\nRequestDisk = 1\n";
 
-/// What is asked of a slot that has nothing of it is said once, with the state of the slot.
+/// A command that does not apply to the slot is refused once, with the state of the slot.
 #[test]
 fn a_verb_that_finds_nothing_to_do_says_so_live() {
     let point = Point::new();
     let control = point.path("control").display().to_string();
     let point = point
-        // It does not leave when it is asked to.
+        // The starter ignores requests to end.
         .hook(
             "starter",
             "#!/bin/sh\ntrap '' TERM\ncat > /dev/null\n: > \"$HOME/up\"\nwhile :; do sleep 0.05; done\n",
@@ -182,7 +183,7 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
     drop(point.end(child));
 }
 
-/// Seen with a startd of 25.14: the claim is Suspended, then Busy, and takes no job until it is given back.
+/// A startd of 25.14 makes the claim Suspended, then Busy, and accepts no job until the claim is released.
 #[test]
 fn a_claim_without_a_job_is_refused_and_suspended_all_the_same_by_25_14() {
     let mut plain = Machine::with(POLICY, QuirkMode::Manual, None);

@@ -1,5 +1,5 @@
-//! Every transition of a slot, by its number in the manual ("Slot States and Activities"), with both sets of habits where they
-//! differ. The load of the machine says which expression of the policy is true.
+//! Every transition of a slot, by its number in the manual ("Slot States and Activities"), with both sets of
+//! quirks where they differ. The load of the machine determines which expression of the policy is true.
 
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
@@ -11,7 +11,7 @@ use super::point::Point;
 
 const BOTH: [QuirkMode; 2] = [QuirkMode::Manual, QuirkMode::Reference];
 
-/// What a load stands for.
+/// Meaning of a load.
 const QUIET: f64 = 0.0;
 const OWNER: f64 = 1.0;
 const PREEMPT: f64 = 2.0;
@@ -73,7 +73,7 @@ fn drain(machine: &mut Machine) {
     machine.step(StartdEvent::Drain(Box::new(request)));
 }
 
-/// A slot whose backfill client runs. Where it cannot run at all there is none.
+/// A slot whose backfill client runs.
 fn backfilling() -> Machine {
     let mut machine = machine(QuirkMode::Manual);
     becomes(&mut machine, BACKFILL);
@@ -103,7 +103,7 @@ fn transitions_3_and_4_a_slot_benchmarks_until_the_programs_end() {
     default.step(StartdEvent::BenchmarksEnded);
     assert_eq!(default.went(), "Unclaimed/Idle");
     assert!(!default.ad(SlotKey::from_number(1)).contains("LastBenchmark = 0"));
-    // Looked at again whenever there is nothing else to do.
+    // Evaluated again whenever there is nothing else to do.
     becomes(&mut default, BENCHMARK);
     assert_eq!(default.went(), "Unclaimed/Benchmarking");
 }
@@ -422,7 +422,7 @@ fn transitions_36_and_37_free_slots_are_drained_at_once() {
     }
 }
 
-/// Found by `slot_property`: it stayed Preempting for ever.
+/// Found by `slot_property`: the slot stayed in Preempting forever.
 #[test]
 fn a_claim_that_waited_is_refused_when_a_drain_has_begun_meanwhile() {
     for quirks in BOTH {
@@ -439,7 +439,7 @@ fn a_claim_that_waited_is_refused_when_a_drain_has_begun_meanwhile() {
     }
 }
 
-/// 25.14 calls itself until its stack is full.
+/// 25.14 recurses until its stack overflows.
 #[test]
 fn a_policy_that_chases_its_own_tail_is_stopped_and_told() {
     let mut machine = Machine::new("IS_OWNER = State == \"Unclaimed\"");
@@ -462,8 +462,8 @@ fn startd_noclaim_shutdown_ends_a_machine_that_nobody_claims() {
     assert!(machine.point.is_finished());
 }
 
-/// The same live: a program measures, then a client runs until everything ends.
-/// Transitions 1 and 2 by a desktop's console: the access times of CONSOLE_DEVICES, and STARTD_NOCLAIM_SHUTDOWN when nobody comes.
+/// Transitions 1 and 2 caused by a desktop's console: the access times of CONSOLE_DEVICES, and
+/// STARTD_NOCLAIM_SHUTDOWN when there is no claim.
 #[test]
 fn a_desktop_s_slot_is_its_owner_s_while_he_types_live() {
     let point = Point::new()
@@ -495,6 +495,7 @@ fn a_desktop_s_slot_is_its_owner_s_while_he_types_live() {
     assert_eq!(run.states("slot1"), "Unclaimed/Idle Owner/Idle", "{}", run.stderr);
 }
 
+/// With real processes: a benchmark program runs, and then a backfill client until everything ends.
 #[test]
 fn benchmarks_and_a_backfill_client_run_live() {
     let point = Point::new()

@@ -1,4 +1,4 @@
-//! What jobs use is seen by their slots while they run.
+//! Slots see the resource usage of their jobs while they run.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -13,7 +13,7 @@ fn suspends(policy: &str) {
 
 fn suspends_with(policy: &str, with: &dyn Fn(Point) -> Point) {
     let lines = ["WANT_SUSPEND = True", "CONTINUE = False", "PREEMPT = False", "POLLING_INTERVAL = 1"];
-    // On a busy machine the first update may see the job before it is the program that it runs.
+    // On a busy machine the first update may come before the job has executed its program.
     let intervals = ["STARTER_INITIAL_UPDATE_INTERVAL = 1", "STARTER_UPDATE_INTERVAL = 1"];
     let lines = lines.into_iter().chain(intervals).chain(["NUM_SLOTS = 1"]);
     let point = with(lines.fold(Point::new(), |point, line| point.knob(line)));
@@ -29,13 +29,14 @@ fn suspends_with(policy: &str, with: &dyn Fn(Point) -> Point) {
     point.end(child);
 }
 
-/// On ac3f33b CpusUsage and CondorLoadAvg were always 0.
+/// Regression test: CpusUsage and CondorLoadAvg were always 0.
 #[test]
 fn a_slot_sees_the_processor_time_of_its_own_job() {
     suspends("CpusUsage > 0.1 && ImageSize > 100 && LoadAvg - CondorLoadAvg < 1000");
 }
 
-/// Docker's images of jobs count, as a startd asks for them an interval after its start; on abb712b no ad had them.
+/// The size of docker's images of jobs is published; a startd determines it one interval after its start.
+/// Regression test: no ad had it.
 #[test]
 fn a_slot_tells_what_docker_s_images_of_jobs_take() {
     let home = tempfile::tempdir().unwrap();
@@ -47,13 +48,13 @@ fn a_slot_tells_what_docker_s_images_of_jobs_take() {
     });
 }
 
-/// On ac3f33b the slot's ad never showed what its starter tells of the job.
+/// Regression test: the slot ad never contained the starter's updates about the job.
 #[test]
 fn a_slot_sees_what_its_starter_tells_of_the_job() {
     suspends("ResidentSetSize > 0 && MemoryUsage >= 1");
 }
 
-/// The recordings s01 to s22: a fetched job's starter does not report to the startd of 25.14. On 32d2e18 8 of 18 differed by it.
+/// In 25.14 the starter of a fetched job does not report to the startd.
 #[test]
 fn with_the_quirks_of_the_reference_a_slot_does_not_see_it() {
     let lines = [
@@ -69,7 +70,7 @@ fn with_the_quirks_of_the_reference_a_slot_does_not_see_it() {
     let mut point = lines.into_iter().fold(Point::new(), |point, line| point.knob(line));
     point = point.knob(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")));
     point = point.job("sleeps", &BUSY.replace("while :; do :; done", "sleep 4"));
-    // As root the starter makes the scratch directory as the job's account.
+    // If root runs the test, the starter creates the scratch directory as the job's account.
     std::fs::set_permissions(point.path("execute"), std::fs::Permissions::from_mode(0o1777)).unwrap();
     let words = ["--max-jobs", "1", "--timeout", "60", "--quirks", "reference"];
     point.arguments = words.map(str::to_owned).to_vec();

@@ -1,4 +1,4 @@
-//! Standard output that takes nothing: what a program could not say does not count as said.
+//! Standard output that cannot be written: text that could not be printed does not count as printed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use htc_hooks::cli::PROGRAMS as ALL_PROGRAMS;
 
 use super::json_schema::{CALLS, place, shell};
 
-/// The programs, and words that make each print something without any configuration.
+/// The programs, each with arguments that print something without a configuration.
 const PROGRAMS: &[(&str, &[&str])] = &[
     (env!("CARGO_BIN_EXE_htc-classad-eval"), &["1 + 1"]),
     (env!("CARGO_BIN_EXE_htc-classad-eval"), &["-ads", "/dev/null", "-json"]),
@@ -20,7 +20,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     (env!("CARGO_BIN_EXE_htc-starter-run"), &["--version"]),
 ];
 
-/// Calls a program with standard output redirected as a shell says it.
+/// Calls a program with standard output redirected in a shell.
 fn redirected(redirection: &str, program: &str, words: &[&str]) -> Output {
     Command::new("sh")
         .args(["-c", &format!("exec \"$0\" \"$@\" {redirection}"), program])
@@ -44,17 +44,17 @@ fn what_could_not_be_written_is_a_failure_that_is_told() {
     }
 }
 
-/// A program that has nothing to say needs nobody who listens.
+/// A program that prints nothing needs no standard output.
 #[test]
 fn silence_needs_no_standard_output() {
     let program = env!("CARGO_BIN_EXE_htc-classad-eval");
     let quiet = redirected(">&-", program, &["-quiet", "-ads", "/dev/null", "-long"]);
     assert_eq!(quiet.status.code(), Some(0));
-    // Standard output that is open for reading and writing, as some callers make it.
+    // Standard output that is open for reading and writing, as some callers provide it.
     assert_eq!(redirected("1<>/dev/null", program, &["1"]).status.code(), Some(0));
 }
 
-/// Calls beside those of the table of JSON whose status is an answer.
+/// Calls whose status is a result, in addition to those in the table of JSON calls.
 const ANSWERS: &[&str] = &[
     "htc-classad-eval -e false",
     "htc-classad-eval -e undefined",
@@ -74,7 +74,7 @@ const ANSWERS: &[&str] = &[
     "htc-starter-run --quiet --ads fails.ad",
 ];
 
-/// Verbs that the tests of running execution points and routers call, and those that print nothing.
+/// Verbs that are called by the tests of running execution points and routers, and verbs that print nothing.
 const ELSEWHERE: &[(&str, &[&str])] = &[
     (
         "htc-slot-run",
@@ -118,7 +118,7 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The status of a line whose output is taken, or whose reader has gone.
+/// The status of a command line whose output is read, or whose reader is gone.
 fn status(place: &Path, line: &str, is_read: bool) -> (Option<i32>, String) {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -145,11 +145,11 @@ fn an_answer_is_the_same_when_nobody_reads_it() {
         assert!(!unread.1.contains("Broken pipe"), "{line}: {}", unread.1);
         statuses.insert(read.0);
     }
-    // The calls are no list of successes.
+    // The calls do not only include successes.
     assert_eq!(statuses, [0, 1, 4, 5].map(Some).into());
 }
 
-/// A filter of unlimited input need not read on for nobody; with `-e` the question is finished.
+/// A filter of unlimited input stops if its output is not read; with `-e` it has finished.
 #[test]
 fn a_plain_filter_stops_when_nobody_reads() {
     let place = place();

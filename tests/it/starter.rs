@@ -1,4 +1,4 @@
-//! `htc-starter-run` with real hooks and the worst jobs.
+//! `htc-starter-run` with real hooks and difficult jobs.
 
 use std::fs;
 use std::io::Write;
@@ -26,7 +26,7 @@ fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
     {
         assert!(ran.has(line), "{line} in\n{}", ran.ad);
     }
-    // The exit hook saw the same ad without its end in a queue, and the reason beside it.
+    // The exit hook received the same ad without its final state in a queue, and with the reason.
     let reason = "ExitReason = \"exited normally with status 3\"\n";
     let exit = fs::read_to_string(place.path("iwd/calls.exit")).unwrap();
     assert!(exit.contains(reason), "{exit}");
@@ -40,7 +40,7 @@ fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
 
 #[test]
 fn the_image_is_never_smaller_than_what_of_it_was_resident() {
-    // One that ends before it is looked at again, and one that has mapped its libraries by then.
+    // A job that ends before its usage is measured again, and one that has mapped its libraries by then.
     for command in ["true", "sleep 0.3"] {
         let ran = Place::new().noting().run(&shell(command));
         let number = |name: &str| -> u64 {
@@ -113,7 +113,7 @@ fn a_job_that_ignores_sigterm_dies_at_the_second_one_with_all_its_children() {
     assert!(is_alive(orphan));
     send(&child, Signal::SIGTERM);
     send(&child, Signal::SIGTERM);
-    // Signals that come together are one: until the job is gone another does no harm.
+    // Simultaneous signals count as one: further ones do no harm until the job is gone.
     while place.path("execute").read_dir().unwrap().next().is_some() && is_alive(orphan) {
         let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
         std::thread::yield_now();
@@ -191,7 +191,7 @@ fn a_prepare_hook_that_hangs_is_given_up_when_that_is_wished() {
 #[test]
 fn the_worst_jobs_leave_nothing_behind() {
     let jobs = [
-        // Many children in sessions of their own, which outlive it and hold its outputs.
+        // Many children in separate sessions, which outlive the job and keep its outputs open.
         "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do env -i /usr/bin/setsid /bin/sleep 600 & done; exit 0",
         "rm -rf $_CONDOR_SCRATCH_DIR/.job.ad $_CONDOR_SCRATCH_DIR/.machine.ad; exit 0",
         "cd $_CONDOR_SCRATCH_DIR && ln -sf /etc/passwd .job.ad && mkdir -p a/b && touch a/b/c && chmod 000 a/b && chmod 000 a; exit 0",
@@ -211,7 +211,7 @@ fn the_worst_jobs_leave_nothing_behind() {
 
 #[test]
 fn jobs_that_cannot_start_say_why_in_the_references_words() {
-    // Nobody may write there, whoever we are.
+    // No account can write there, not even root.
     let closed = "/proc/self/attr/x/out";
     let cases = [
         (
@@ -275,7 +275,7 @@ fn a_job_whose_own_keyword_has_a_hook_that_cannot_be_used_does_not_start() {
         assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
         assert!(ran.told.contains("No such file or directory"), "{}", ran.told);
     }
-    // No hook of the starter at all: the configuration's own keyword takes its place, as the manual says.
+    // No starter hook at all: the configuration's own keyword is used, as the manual says.
     let ran = plain("FETCH_WORK", 0o644).run(job);
     assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\nexit exit\n"), "{}", ran.told);
 }
@@ -312,14 +312,14 @@ fn under_the_daemons_name_its_command_line_statuses_and_bytes_are_the_daemons() 
     assert_eq!(place.run("").status, 1);
 }
 
-/// A socket that starters started from now on have under the same number.
+/// A socket that starters started later inherit under the same descriptor number.
 fn inherited_socket(path: &Path) -> UnixListener {
     let socket = UnixListener::bind(path).unwrap();
     fcntl(&socket, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
     socket
 }
 
-/// Says one line and goes.
+/// Sends one line and disconnects.
 fn order(path: &Path, line: &str) {
     UnixStream::connect(path).unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
@@ -344,7 +344,7 @@ fn orders_that_come_before_the_starter_can_hear_them_are_heard() {
     ];
     let ran = place.finish(place.start(&shell("exec sleep 600")));
     assert!(ran.left.is_empty());
-    // PREPARE_JOB runs beside it, and may be the last to write.
+    // PREPARE_JOB runs in parallel, and may be the last to write.
     assert!(ran.calls.lines().any(|call| call == "exit evict"), "{} {}", ran.calls, ran.told);
 }
 

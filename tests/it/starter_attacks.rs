@@ -1,4 +1,4 @@
-//! Jobs that attack whoever runs them: by what they leave, by names, by what cannot be read, by signals.
+//! Jobs that attack their starter with leftovers, names, unreadable files and signals.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
@@ -80,7 +80,7 @@ fn directories_that_nobody_may_read_are_removed_all_the_same() {
     let ran = place.run(&shell(script));
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(ran.left.is_empty(), "{:?}\n{}", ran.left, ran.told);
-    // Output of such a directory cannot be carried: that is told, and holds nobody up.
+    // Output in such a directory cannot be transferred, which is reported and does not block the end.
     let place = transferring(Place::new());
     let ran = run(
         &place,
@@ -109,7 +109,7 @@ fn sockets_and_pipes_in_the_scratch_directory_hold_nobody_up() {
         let there = fs::symlink_metadata(place.path("iwd").join(name));
         assert!(!there.is_ok_and(|status| status.file_type().is_fifo() || status.file_type().is_socket()));
     }
-    // Named, it is a file that cannot be carried.
+    // If it is named, it is a file that cannot be transferred.
     let place = transferring(Place::new());
     let ran = run(&place, "mkfifo pipe", "TransferOutput = \"pipe\"");
     assert!(ran.left.is_empty() && !ran.ad.is_empty(), "{:?} {}", ran.left, ran.told);

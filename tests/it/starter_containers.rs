@@ -1,4 +1,5 @@
-//! Jobs in containers, with doubles of docker and singularity that note every call and play as they are told.
+//! Jobs in containers, with fake docker and singularity programs that record every call and behave as
+//! instructed.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +9,8 @@ use nix::sys::signal::Signal;
 use crate::children::write_executable;
 use crate::place::{Place, Ran, heard, send, shell};
 
-/// Notes its words; `state/` says what to do. `start` runs `state/job`, `kill` signals it.
+/// Records its arguments; the files in `state/` are its instructions. `start` runs `state/job`, `kill`
+/// signals it.
 const DOCKER: &str = r#"#!/bin/sh
 state=@STATE@
 calls=@CALLS@
@@ -41,7 +43,7 @@ kill) echo "docker kill $3" >> $calls; kill -$3 $(cat $state/pid); echo $4 ;;
 esac
 "#;
 
-/// Notes its words and its own variables, and runs what follows the image.
+/// Records its arguments and its own variables, and runs the command after the image.
 const SINGULARITY: &str = r#"#!/bin/sh
 calls=@CALLS@
 echo "singularity $*" >> $calls
@@ -79,7 +81,7 @@ pub(crate) fn with_singularity() -> Place {
 pub(crate) const IMAGE: &str =
     "Cmd = \"/bin/true\"\nArguments = \"a 'b c'\"\nWantDocker = true\nDockerImage = \"alpine:3\"";
 
-/// What is called for an image that is not there, until the container is started.
+/// The calls for a missing image, until the container is started.
 const BEFORE: &str = "prepare\ndocker images --format\ndocker tags\ndocker images --format\ndocker tags\n\
                       docker pull alpine:3\ndocker create\ndocker tag\ndocker architecture\ndocker start\n";
 
@@ -183,7 +185,7 @@ fn a_container_out_of_memory_holds_the_job() {
     assert!(ran.calls.ends_with("docker state\nexit hold\ndocker state\ndocker rm\n"), "{}", ran.calls);
 }
 
-/// As recorded of a pool (job k02): what was sent lies in the directory in which the container begins.
+/// As in a pool: transferred files are in the initial directory of the container.
 #[test]
 fn an_executable_that_was_sent_is_run_from_where_the_container_begins() {
     for (more, command) in [("", "./prog"), ("TransferExecutable = false", "/elsewhere/prog")] {
@@ -202,7 +204,7 @@ fn an_executable_that_was_sent_is_run_from_where_the_container_begins() {
     }
 }
 
-/// As recorded of a pool (jobs k05 to k07), where by hand 25.14 takes a job that docker did not run for one that ran.
+/// As in a pool, while a directly run starter of 25.14 treats a job that docker did not run as one that ran.
 #[test]
 fn a_played_shadow_holds_a_job_that_docker_could_not_run() {
     for (state, reason, code) in [
@@ -221,7 +223,7 @@ fn a_played_shadow_holds_a_job_that_docker_could_not_run() {
             assert!(ran.has("JobStatus = 5"), "{state} {quirks}: {}{}", ran.ad, ran.told);
             assert!(ran.has(&format!("HoldReasonCode = {code}")), "{state} {quirks}: {}", ran.ad);
             assert!(ran.ad.contains(&format!(": {reason}\"\n")), "{state} {quirks}: {}", ran.ad);
-            // A pool does the same.
+            // A pool has the same behaviour.
             assert!(!ran.told.contains("docker-create-status"), "{}", ran.told);
             assert_clean(&ran);
         }
@@ -251,7 +253,7 @@ fn requests_reach_the_container_by_the_words_of_docker() {
     assert!(ran.has("ExitCode = 5"), "{}", ran.ad);
 }
 
-/// A double of docker that answers one word otherwise, and says so through the pipe.
+/// Creates a fake docker that handles one command differently and reports this through the FIFO.
 fn with_docker_that(place: &Place, word: &str, pipe: &std::path::Path, then: &str) {
     let told = format!(
         "{word}) echo \"docker {word}\" >> $calls; echo {word} > {}; {then} ;;\nimages) ",
@@ -271,7 +273,7 @@ fn a_container_that_docker_does_not_pause_goes_on_and_that_is_told() {
     assert_eq!(heard(&pipe), "ready\n");
     send(&child, Signal::SIGTSTP);
     assert_eq!(heard(&pipe), "pause\n");
-    // Its answer comes after that.
+    // Its reply comes after that.
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(told.any(|line| line.contains("docker does not pause the container: the job goes on")));
     send(&child, Signal::SIGTERM);
@@ -467,7 +469,7 @@ fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_w
 fn a_singularity_job_that_is_no_truth_value_is_told_in_the_references_words() {
     let place = Place::new().noting().knob("SINGULARITY_JOB = a b").option(&["--quirks", "reference"]);
     let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls")));
-    // An exception: JOB_EXIT is called and not waited for.
+    // An exception: JOB_EXIT is called but not waited for.
     assert_eq!(ran.status, 4, "{}", ran.told);
     assert!(ran.calls.starts_with("prepare\n") && !ran.calls.contains("job"), "{}", ran.calls);
     assert!(ran.told.contains("hook started JOB_EXIT"), "{}", ran.told);

@@ -1,4 +1,4 @@
-//! `htc-starter-run --control`: a job is held, removed, suspended by those who may.
+//! `htc-starter-run --control`: authorized users hold, remove and suspend a job.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ fn place() -> Place {
     place.option(&["--control", &socket])
 }
 
-/// Starts a job that tells when it runs, and goes on until it is told to end.
+/// Starts a job that reports that it runs, and runs until it is told to end.
 fn start(place: &Place, more: &str) -> Child {
     let pipe = place.pipe();
     let script = "trap \"exit 3\" TERM; echo runs > pipe; while :; do sleep 1 & wait; done";
@@ -144,7 +144,7 @@ fn a_socket_that_is_not_safe_is_one_message_and_no_job_is_run() {
         assert!(ran.told.contains(text) && ran.status == 3, "{name}: {} {}", ran.status, ran.told);
         assert!(ran.left.is_empty());
     }
-    // One that nobody listens at is replaced.
+    // A socket without a listening process is replaced.
     let place = place();
     drop(UnixListener::bind(place.path("own/control")).unwrap());
     refused(&place, &["status"], "its starter is gone");
@@ -219,11 +219,11 @@ fn whoever_asks_while_a_hook_runs_does_not_take_its_time_limit_away() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.contains("preparing"), "{answer}");
-    // Somebody who connects and says nothing takes none of it either.
+    // A client that connects and sends nothing does not change this.
     let silent = UnixStream::connect(place.path("own/control")).unwrap();
     refused(&place, &["release"], "the job is not held");
     refused(&place, &["suspend"], "no job runs just now");
-    // It is prepared once more: for each time the pipe is told of it.
+    // The job is prepared again: the FIFO receives a report each time.
     assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
     drop(silent);
     done(&place, &["remove"]);
@@ -246,7 +246,7 @@ fn the_time_limit_is_that_of_all_runs_and_of_what_lies_between() {
     let hook = limited("done").hook("SHADOW_PREPARE_JOB", "exec sleep 600");
     ended(hook.knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM"), "", "1");
     ended(limited("done"), "OnExitHold = true\nPeriodicRelease = false", "5");
-    // Each of many runs notes what it begins.
+    // Each of many runs records its start.
     let told = ended(limited("1000000"), "OnExitRemove = false", "1");
     assert!(!told.contains("will not be found"), "{told}");
     let told = ended(limited("done"), "OnExitRemove = false", "1");
@@ -260,7 +260,7 @@ fn a_job_goes_on_for_its_grace_when_whoever_started_it_is_gone_and_is_ended_then
     fs::write(place.path("job.ad"), place.whole(&shell("echo runs > pipe; exec sleep 1000"))).unwrap();
     let starter = place.command();
     let words: Vec<String> = starter.get_args().map(|word| format!("'{}'", word.to_string_lossy())).collect();
-    // The starter alone holds this open: who reads it hears when it is gone.
+    // Only the starter has this open: a reader learns when it is gone.
     let ended = place.path("ended");
     nix::unistd::mkfifo(&ended, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     let script = format!(

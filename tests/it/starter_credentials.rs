@@ -1,4 +1,5 @@
-//! Credentials of a job's user: tokens and Kerberos caches in the scratch directory, and those that SHADOW_PREPARE_JOB is given.
+//! Credentials of a job's user: tokens and Kerberos caches in the scratch directory, and those passed to
+//! SHADOW_PREPARE_JOB.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +9,7 @@ use crate::place::{Place, heard, shell};
 
 const NEEDS: &str = "ShouldTransferFiles = \"NO\"\nOAuthServicesNeeded = \"scitokens*x\"\nOut = \"out\"";
 
-/// Who has them: the account that jobs have here, which is also the user of the ad.
+/// Their owner: the account of jobs here, which is also the user in the ad.
 fn user() -> String {
     match nix::unistd::geteuid().is_root() {
         true => "nobody".to_owned(),
@@ -24,7 +25,7 @@ fn lay(place: &Place, name: &str, mode: u32) -> PathBuf {
     path
 }
 
-/// A place whose user has a token of this mode.
+/// A place whose user has a token with this mode.
 fn with_token(mode: u32) -> Place {
     let place = Place::new().noting();
     lay(&place, "tokens/nobody/scitokens_x.use", mode);
@@ -36,7 +37,7 @@ fn of_shadow(mode: u32) -> Place {
     with_token(mode).option(&["--as", "shadow"])
 }
 
-/// `CredDirCreator` (cred_dir.cpp); the directory is open to all there.
+/// `CredDirCreator` (cred_dir.cpp); in 25.14 the directory is accessible to all.
 #[test]
 fn a_job_has_its_tokens_whoever_is_played_and_they_are_gone_with_it() {
     let script = "cd $_CONDOR_CREDS; pwd; stat -c %a . *; cat *";
@@ -51,7 +52,7 @@ fn a_job_has_its_tokens_whoever_is_played_and_they_are_gone_with_it() {
     }
 }
 
-/// A scratch directory that is kept has none, whatever the job does to keep them.
+/// A kept scratch directory contains no credentials, even if the job tries to protect them.
 #[test]
 fn a_kept_scratch_directory_has_no_tokens_even_where_the_job_closed_it() {
     for script in ["exit 0", "chmod 0 $_CONDOR_CREDS", "chmod 0 $_CONDOR_CREDS; chmod 0 $_CONDOR_SCRATCH_DIR"]
@@ -94,7 +95,7 @@ fn a_job_whose_access_point_has_no_tokens_is_held_and_one_without_an_access_poin
     assert!(trusting.run(&format!("{}\n{NEEDS}", shell("exit 0"))).has("JobStatus = 4"));
 }
 
-/// Waits until a file is another than it was.
+/// Waits until a file has changed.
 fn until_other(file: &str) -> String {
     format!("until grep -q fresh {file}; do sleep 0.1; done; cat {file}")
 }
@@ -121,7 +122,7 @@ fn tokens_are_brought_anew_while_the_job_runs_and_it_is_held_when_they_cannot_be
     assert!(ran.left.is_empty(), "{:?}", ran.left);
 }
 
-/// Quirk `tokens-gone-unrefreshed`; by default they stay, as a test of the room holds.
+/// Quirk `tokens-gone-unrefreshed`; by default they stay, as a test of the module checks.
 #[test]
 fn a_job_without_a_shadow_loses_its_tokens_in_a_pool_when_they_cannot_be_brought_anew() {
     let place = with_token(0o600).knob("SEC_CREDENTIAL_REFRESH = 1").option(&["--quirks", "reference"]);
@@ -161,7 +162,7 @@ fn a_kerberos_cache_lies_in_the_scratch_directory_and_follows_that_of_the_machin
     let (name, rest) = out.split_once('\n').unwrap();
     assert!(name.starts_with("FILE:/") && name.ends_with(&format!("/scratch/{}.cc", user())), "{out}");
     assert_eq!(rest, "600\nsecret\nfresh\n");
-    // Nobody makes one here: the credmon of a pool would.
+    // No program creates the cache here; in a pool the credmon would.
     let place = knobs(Place::new());
     lay(&place, "krb/other.cc", 0o600);
     let ran = place.run(&format!("{}\n{ad}", shell("exit 0")));
@@ -186,7 +187,7 @@ fn the_hook_of_the_shadow_has_the_credentials_of_the_job_as_long_as_it_runs() {
     let one = place().knob("SPOOL = $(LOCAL_DIR)/spool");
     lay(&one, "krb/nobody.cred", 0o600);
     let ad = format!("{}\n{NEEDS}\nSendCredential = true", shell("exit 0"));
-    // The hook comes first: the job itself has no cache here, and is not started.
+    // The hook is called first; the job itself has no cache here, and is not started.
     let ran = one.run(&ad);
     let calls = fs::read_to_string(one.path("iwd/calls")).unwrap();
     let spool = one.path("spool").display().to_string();
@@ -195,7 +196,7 @@ fn the_hook_of_the_shadow_has_the_credentials_of_the_job_as_long_as_it_runs() {
     );
     assert!(calls.starts_with(&expected), "{calls}{}", ran.told);
     assert_eq!(fs::read_dir(one.path("spool/7")).unwrap().count(), 0);
-    // Without what the job needs the hook is not called.
+    // If the job's credentials are missing, the hook is not called.
     let ran = place().knob("SPOOL = $(LOCAL_DIR)/spool").run(&ad);
     assert!(ran.told.contains("SHADOW_PREPARE_JOB is not called: no credentials for it"), "{}", ran.told);
     assert!(ran.calls.is_empty() && !ran.has("JobStatus = 4"), "{}{}", ran.calls, ran.ad);
@@ -222,7 +223,7 @@ fn the_credentials_of_a_hook_whose_shadow_was_killed_are_removed_by_clean() {
         left.sort();
         (output.status.code(), left, String::from_utf8(output.stderr).unwrap())
     };
-    // A hook that runs keeps them, and those of a shadow that is not ours are nobody's business.
+    // A running hook keeps its credentials, and those of a shadow that is not ours are not touched.
     let all = [
         "_condor_creds.cluster7.proc1",
         "_condor_creds.cluster7.proc1.htc-lock",

@@ -1,4 +1,4 @@
-//! What a starter is given by its daemons: options.
+//! Options that daemons pass to a starter.
 
 use std::fs;
 

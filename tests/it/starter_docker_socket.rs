@@ -1,4 +1,4 @@
-//! Docker's socket, which tells what a container uses and where its services are reached.
+//! Docker's socket, which reports a container's resource usage and the ports of its services.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use crate::children::write_executable;
 use crate::place::Place;
 
-/// A docker whose container runs until it is told to end.
+/// A fake docker whose container runs until it is told to end.
 const DOCKER: &str = r#"#!/bin/sh
 case $1 in
 images) echo "sha256:1 alpine:3" ;;
@@ -39,7 +39,7 @@ fn place() -> Place {
     place
 }
 
-/// Answers so many questions, and has the container end then.
+/// Answers this many requests, and then makes the container end.
 fn serve(place: &Place, answers: Vec<&'static str>) -> JoinHandle<Vec<String>> {
     let listener = UnixListener::bind(place.path("docker.sock")).unwrap();
     let end: PathBuf = place.path("state/end");
@@ -55,10 +55,10 @@ fn serve(place: &Place, answers: Vec<&'static str>) -> JoinHandle<Vec<String>> {
             }
             let text = String::from_utf8(text).unwrap();
             asked.push(text.lines().next().unwrap().split("_PID").next().unwrap().to_owned());
-            // Who hangs up too early is no trouble.
+            // A client that disconnects early is not an error.
             let _ = client.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{answer}").as_bytes());
         }
-        // The last answer has been read when the next question comes.
+        // The last answer has been read when the next request comes.
         let (last, _) = listener.accept().unwrap();
         fs::write(end, "").unwrap();
         drop(last);

@@ -1,13 +1,13 @@
-//! `htc-starter-run --dry-run`: what would be run, for any job, whether it can be run here or not.
+//! `htc-starter-run --dry-run`: shows what would be run for any job, whether it can run here or not.
 
 use crate::place::{Place, Ran, shell};
 
-/// A rehearsal; lines stand where an ad would be.
+/// A rehearsal, which prints lines in place of an ad.
 fn rehearsed(place: Place, ad: &str) -> Ran {
     place.option(&["--dry-run", "--quiet"]).run(ad)
 }
 
-/// The object of `--json`, a list of one.
+/// The only object printed by `--json`.
 fn story(ran: &Ran) -> serde_json::Value {
     let rows: serde_json::Value = serde_json::from_str(&ran.ad).unwrap();
     rows[0].clone()
@@ -143,7 +143,7 @@ fn directories_that_stay_the_machines_are_told_of() {
     }
 }
 
-/// Another place with the same knobs.
+/// Another place with the same parameters.
 fn place_like(place: &Place) -> Place {
     Place::new().knob(&place.knobs)
 }
@@ -178,7 +178,7 @@ fn nothing_is_said_of_the_success_of_hooks_that_are_not_called() {
     );
 }
 
-/// `ParseExpression` takes the expression that the value begins with.
+/// `ParseExpression` parses the expression at the beginning of the value.
 #[test]
 fn a_limit_of_the_address_space_with_a_unit_is_reported() {
     let told = |value: &str| {

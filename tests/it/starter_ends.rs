@@ -1,4 +1,5 @@
-//! The ending of a job in the pure machine: whatever asks for it or fails, in whatever stage, it comes to one end that is told once.
+//! The end of a job in the starter's state machine: for every request or failure in every stage there is
+//! exactly one end, which is reported once.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ use crate::starter_machine::setting;
 
 const BEGIN: ClockReading = ClockReading { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
 
-/// Where the end comes: what is under way then does not end by itself.
+/// Stage in which the end comes; an operation in progress does not end by itself then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Scratch,
@@ -56,10 +57,10 @@ const STAGES: [Stage; 12] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// What hangs ends by the limit that it has, or by itself after a long time.
+    /// An operation that hangs ends because of its limit, or by itself after a long time.
     Patience,
     Soft,
-    /// And the job takes no notice.
+    /// The same with a job that ignores the request.
     SoftIgnored,
     SoftTwice,
     Hard,
@@ -67,11 +68,11 @@ enum End {
     HoldIgnored,
     Remove,
     RemoveIgnored,
-    /// Stopped, and asked to go on much later.
+    /// Suspended, and continued much later.
     Suspend,
-    /// Stopped, and ended so.
+    /// Suspended, and killed in that state.
     SuspendHard,
-    /// Nothing more can be written.
+    /// Nothing can be written any longer.
     DiskFull,
     /// The scratch directory is gone.
     ScratchGone,
@@ -93,7 +94,7 @@ const ENDS: [End; 13] = [
     End::ScratchGone,
 ];
 
-/// What does not answer by itself.
+/// An operation that does not end by itself.
 #[derive(Clone, Debug, PartialEq)]
 enum Hang {
     Call(CallId),
@@ -101,7 +102,7 @@ enum Hang {
     Transfer(TransferKind),
 }
 
-/// What came of it.
+/// Result of a run.
 #[derive(Debug, Default)]
 struct Told {
     finished: Vec<(JobOutcome, bool)>,
@@ -113,7 +114,7 @@ struct Told {
     not_started: u32,
     warnings: Vec<String>,
     seconds: u64,
-    /// From which phase by which event to which other.
+    /// Transitions: phase, event, next phase.
     ways: BTreeSet<[&'static str; 3]>,
 }
 
@@ -128,7 +129,7 @@ struct Played<'w> {
     job_started: bool,
     hanging: Vec<Hang>,
     told: Told,
-    /// How often JOB_EXIT cannot be started, output not be carried, the directory not be removed.
+    /// Number of failures to start JOB_EXIT, to transfer output, and to remove the directory.
     failing: [u32; 3],
 }
 
@@ -215,7 +216,7 @@ impl<'w> Played<'w> {
         panic!("{} goes on for ever", self.whence());
     }
 
-    /// All limits have passed.
+    /// Returns true if all limits have passed.
     fn is_late(&self) -> bool {
         self.now.monotonic_us - BEGIN.monotonic_us > 1_850_000_000
     }
@@ -230,7 +231,7 @@ impl<'w> Played<'w> {
         self.now.monotonic_us += passed;
     }
 
-    /// The end comes.
+    /// The end is requested.
     fn ask(&mut self) {
         self.begun = true;
         let asked = |request| StarterEvent::Requested(request);
@@ -252,7 +253,7 @@ impl<'w> Played<'w> {
         }
     }
 
-    /// Long after nobody expects it any more what hangs ends.
+    /// Ends hanging operations after all limits.
     fn release(&mut self) {
         if self.end == End::Suspend {
             self.queue.push_back(StarterEvent::Requested(StarterCommand::Continue));
@@ -285,7 +286,7 @@ impl<'w> Played<'w> {
         }
     }
 
-    /// What is over before anybody could ask: the request comes first.
+    /// For operations that end at once, the request comes first.
     fn at_once(&mut self, stage: Stage, answer: StarterEvent) {
         if stage == self.stage && !self.begun {
             self.ask();
@@ -437,7 +438,7 @@ fn each_end_in_each_stage_comes_to_one_outcome_that_is_told_once() {
             assert_eq!(told.results, u32::from(ran), "{which}");
             assert_eq!(told.not_started > 0, !ran, "{which}");
             assert_eq!(told.removals, u32::from(told.made), "{which}");
-            // Without its input the job never was the starter's.
+            // Without its input the job is never started.
             let broken = matches!(end, End::DiskFull | End::ScratchGone);
             let no_input = match stage {
                 Stage::Scratch => end == End::ScratchGone,
@@ -447,7 +448,7 @@ fn each_end_in_each_stage_comes_to_one_outcome_that_is_told_once() {
             };
             assert_eq!(told.exit_hooks, u32::from(!no_input), "{which}");
             assert!(told.not_started <= 1, "{which}");
-            // SHUTDOWN_GRACEFUL_TIMEOUT is the longest that anything takes.
+            // SHUTDOWN_GRACEFUL_TIMEOUT is the longest limit.
             assert!(told.seconds <= 2500, "{which}");
         }
     }
@@ -471,7 +472,7 @@ fn output_that_fails_for_a_moment_is_carried_again_and_the_rest_is_not_done_twic
     let world = RealWorld::new();
     for (failures, held) in [(1, false), (4, false), (5, true)] {
         let mut played = Played::new(&world, Stage::Removal, End::Patience);
-        // The input is there by now.
+        // The input has been transferred by now.
         played.failing[1] = 0;
         while played.machine.state() != "running" {
             let event = played.queue.pop_front().unwrap();
@@ -537,8 +538,8 @@ fn the_table_of_phases_holds_each_way_that_a_job_takes_and_each_of_its_rows_is_t
         .filter(|row| !ways.iter().any(|[from, event, _]| (*from, *event) == (row.from, row.event)))
         .map(|row| (row.from, row.event))
         .collect();
-    // Hooks that cannot be started or hang beyond their limit, containers and exceptions of 25.14 have tests of their own, in
-    // which each step is held against the table as well.
+    // Hooks that cannot be started or exceed their limit, containers, and exceptions of 25.14 have separate
+    // tests, in which each transition is compared with the table as well.
     let elsewhere = [
         ("preparing", "call failed"),
         ("preparing", "timeout"),

@@ -1,5 +1,5 @@
-//! Jobs in containers of a real engine: podman under docker's words, and an image made of one static program. Skipped, with
-//! the reason, where there is none or where it may not make containers.
+//! Jobs in containers of a real engine: podman called with docker's commands, and an image of one static
+//! program. Skipped with the reason if there is no engine, or if it may not create containers.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -16,7 +16,7 @@ use crate::children::write_executable;
 use crate::dice::Dice;
 use crate::place::{Place, heard, send};
 
-/// What the image is made of.
+/// Source of the program in the image.
 const PROGRAM: &str = r#"
 #include <fcntl.h>
 #include <signal.h>
@@ -50,7 +50,7 @@ fn engine(words: &[&str]) -> Output {
     Command::new(script()).args(words).output().unwrap()
 }
 
-/// Makes the image once, and tries it; why not, if it cannot be.
+/// Creates the image once, and tests it; returns the reason if that fails.
 fn unavailable() -> Option<&'static String> {
     static MADE: OnceLock<Option<String>> = OnceLock::new();
     MADE.get_or_init(|| make().err()).as_ref()
@@ -63,7 +63,7 @@ fn said(what: &str, output: Output) -> Result<(), String> {
     }
 }
 
-/// Makes what the image is made of.
+/// Creates the archive of the image.
 fn archive(place: &Path) -> Result<String, String> {
     let run = |program: &str, words: &[&str]| {
         let output = Command::new(program).args(words).current_dir(place).output();
@@ -79,7 +79,7 @@ fn archive(place: &Path) -> Result<String, String> {
 fn make() -> Result<(), String> {
     let place = tempfile::tempdir().unwrap();
     let image = archive(place.path())?;
-    // That of a run before would stay without a name.
+    // The image of an earlier run would remain without a name.
     let old = Command::new("podman").args(["images", "--quiet", IMAGE]).output();
     let old = old.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
     for id in old.lines() {
@@ -93,7 +93,7 @@ fn make() -> Result<(), String> {
     ran
 }
 
-/// A place whose docker is podman; nothing where that cannot be.
+/// A place whose docker is podman, or `None` if it is not available.
 fn place() -> Option<Place> {
     if let Some(why) = unavailable() {
         println!("skipped: no container engine here: {why}");
@@ -113,7 +113,7 @@ fn job(arguments: &str) -> String {
     )
 }
 
-/// Containers of ours that are still there.
+/// Our containers that still exist.
 fn left(name: &str) -> String {
     String::from_utf8_lossy(&engine(&["ps", "-a", "--filter", &format!("name={name}")]).stdout).into_owned()
 }
@@ -121,7 +121,7 @@ fn left(name: &str) -> String {
 #[test]
 fn a_job_runs_in_a_container_of_a_real_engine_and_the_container_goes() {
     let Some(place) = place() else { return };
-    // Other tests have containers of their own meanwhile.
+    // Other tests have separate containers in parallel.
     let ran = place.run(&format!("{}\nProcId = 41", job("x")));
     let out = fs::read_to_string(place.path("iwd/out")).unwrap_or_default();
     let err = fs::read_to_string(place.path("iwd/err")).unwrap_or_default();
@@ -164,13 +164,14 @@ fn cleaning_removes_the_real_container_of_a_starter_that_was_killed() {
     assert_eq!(fs::read_dir(place.path("execute")).unwrap().count(), 0, "{told}");
 }
 
-/// Jobs in containers asked to end, or killed with or without their starter, at any moment: while the image is looked at, the
-/// container made, started, run or removed. 6 trials; `HTC_HOOKS_RANDOM_ENDS=200 cargo test --test it containers_ended` for more.
+/// Jobs in containers that are told to end, or killed with or without their starter, at random times: while
+/// the image is checked, or the container is created, started, run or removed. There are 6 trials; for more,
+/// use `HTC_HOOKS_RANDOM_ENDS=200 cargo test --test it containers_ended`.
 #[test]
 fn containers_ended_at_any_moment_leave_nothing_that_clean_does_not_find() {
     let Some(place) = place() else { return };
     let count = std::env::var("HTC_HOOKS_RANDOM_ENDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
-    // By their ids: a job gives its image a name.
+    // By their ids, because a job gives its image a name.
     let images = || -> BTreeSet<String> {
         let ids = engine(&["images", "--quiet"]).stdout;
         String::from_utf8_lossy(&ids).lines().map(str::to_owned).collect()
@@ -190,15 +191,15 @@ fn containers_ended_at_any_moment_leave_nothing_that_clean_does_not_find() {
     for trial in 0..count {
         let end = usize::try_from(dice.next(4)).unwrap();
         counts[end] += 1;
-        // A reader of the pipe, so that the job does not wait for one.
+        // A reader of the FIFO, so that the job does not wait for one.
         let reader = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
         let mut child = place.start(&ad);
-        // Not waited for anything: the moment is what is tried.
+        // There is no synchronization, because random times are tested.
         std::thread::sleep(std::time::Duration::from_millis(dice.next(whole + whole / 2)));
         let signal = [Signal::SIGTERM, Signal::SIGQUIT, Signal::SIGKILL, Signal::SIGTERM][end];
         send(&child, signal);
         if end == 3 {
-            // And once more while it ends.
+            // And again while it ends.
             std::thread::sleep(std::time::Duration::from_millis(dice.next(whole)));
             send(&child, Signal::SIGKILL);
         }
@@ -233,7 +234,7 @@ fn the_image_that_the_hook_of_the_examples_picks_is_the_one_the_job_runs_in() {
     assert!(ran.has("ExitCode = 4"), "{}{}", ran.ad, ran.told);
 }
 
-/// The numbers of `nobody`.
+/// Uid and gid of `nobody`.
 const NOBODY: u32 = 65534;
 
 /// An ordinary user with podman's directories below a place.
@@ -242,10 +243,10 @@ struct User {
 }
 
 impl User {
-    /// With the image of the tests.
+    /// Creates the user with the image of the tests.
     fn new() -> Result<Self, String> {
         let place = Place::new().noting();
-        // The account's own directory is nowhere.
+        // The account's own home directory does not exist.
         let docker = format!("#!/bin/sh\nHOME={} exec {} \"$@\"\n", place.path("home").display(), script());
         write_executable(&place.path("docker"), docker.as_bytes());
         let knob = format!("DOCKER = {}", place.path("docker").display());
@@ -275,7 +276,8 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        // Podman keeps a process for its user's namespaces; what it made belongs to numbers that only it can remove.
+        // Podman keeps a process for the user's namespaces, and its files belong to subordinate ids that only
+        // podman can remove.
         for words in [&["system", "reset", "--force"][..], &["system", "migrate"]] {
             drop(self.of(Command::new("podman").args(words)).output());
         }
@@ -312,7 +314,7 @@ fn an_ordinary_user_runs_jobs_in_containers_of_a_real_engine() {
     let out = fs::read_to_string(user.place.path("iwd/out")).unwrap_or_default();
     assert_eq!(ran.status, 0, "{out}{}", ran.told);
     let iwd = user.place.path("iwd").display().to_string();
-    // Himself, by the number that he has in there.
+    // The user himself, by his uid in the container.
     let is_himself = |uid: &str| out == format!("in {iwd} as {uid} with 1\n");
     assert!(is_himself("0") || is_himself("65534"), "{out}{}", ran.told);
     assert!(ran.left.is_empty() && ran.calls == "prepare\nexit exit\n", "{}{:?}", ran.calls, ran.left);

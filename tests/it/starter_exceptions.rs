@@ -1,4 +1,5 @@
-//! What 25.14 does of its own where the configuration or the moment is wrong, and what the promise is instead.
+//! Exceptions of 25.14 for an invalid configuration or at an unexpected time, and the documented behaviour by
+//! default.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +8,7 @@ use nix::sys::signal::Signal;
 
 use crate::place::{Place, Ran, heard, send, shell};
 
-/// Under 25.14's own behaviour.
+/// With the behaviour of 25.14.
 fn reference(place: Place) -> Place {
     place.option(&["--quirks", "reference"])
 }
@@ -26,7 +27,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
         let ran = place.run(&job());
         (place, ran)
     };
-    // When the job runs already.
+    // When the job is already running.
     let (place, ran) = run("STARTER_UPDATE_INTERVAL = abc");
     assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (4, "prepare\n", ""), "{}", ran.told);
     let log = read(&place, "iwd/log");
@@ -53,7 +54,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
         assert_eq!((ran.status, ran.calls.as_str()), (status, ""), "{knob}: {}", ran.told);
         assert!(!place.path("iwd/log").exists(), "{knob}");
     }
-    // 25.14 dies of SIGSEGV.
+    // 25.14 crashes with SIGSEGV.
     let (_, ran) = run("EXECUTE =");
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(ran.told.contains("(no-execute-crashes)"), "{}", ran.told);
@@ -66,7 +67,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
     let ran = place.finish(child);
     assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (4, "prepare\n", 0), "{}", ran.told);
     assert!(read(&place, "iwd/log").contains("for SHUTDOWN_GRACEFUL_TIMEOUT (x)"));
-    // Twice: the handling of the first exception makes an environment too.
+    // Twice: the handling of the first exception creates an environment too.
     let (place, ran) = run("STARTER_SETS_HOME_ENV = maybe");
     assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (4, "", 1), "{}", ran.told);
     assert!(!place.path("iwd/log").exists());
@@ -76,7 +77,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
     assert!(read(&place, "iwd/log").contains("(default 0).\n"));
 }
 
-/// As the real starter does it (tried with 25.14 on a machine with control groups).
+/// As 25.14 does on a machine with control groups.
 #[test]
 fn a_bad_knob_ends_25_14_only_where_it_comes_to_it() {
     let run = |knobs: &str, more: &str| -> (Place, Ran) {
@@ -104,7 +105,7 @@ fn a_bad_knob_ends_25_14_only_where_it_comes_to_it() {
             && log.contains("(\"maybe\").  Please set it to True or False (default is True)\n"),
         "{log}"
     );
-    // Before its process is planned: the first letter counts, but for others.
+    // Before its process is planned: the first letter counts, unlike for other parameters.
     let (place, ran) = run("ENCRYPT_EXECUTE_DIRECTORY = perhaps", "");
     assert_eq!(ran.status, 4, "{}", ran.told);
     assert!(read(&place, "iwd/log").starts_with("021 ("));
@@ -112,12 +113,13 @@ fn a_bad_knob_ends_25_14_only_where_it_comes_to_it() {
     assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
     let (_, ran) = run("ENCRYPT_EXECUTE_DIRECTORY = perhaps", "EncryptExecuteDirectory = true");
     assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
-    // In the job's process: one failure of the setting, and one of what could not be executed.
+    // In the job's process: one failure because of the setting, and one because the program could not be
+    // executed.
     let (place, _) = run("PER_JOB_NAMESPACES = maybe", "");
     let log = read(&place, "iwd/log");
     assert!(log.contains("PER_JOB_NAMESPACES in the condor") && log.contains("(errno=666669: "), "{log}");
     assert_eq!(log.matches("\n021 (").count(), 2, "{log}");
-    // Here nothing begins with it.
+    // By default the job is not started.
     let ran = Place::new().noting().knob("DISABLE_SWAP_FOR_JOB = maybe").run(&shell("exit 3"));
     assert_eq!((ran.status, ran.calls.as_str()), (3, ""), "{}", ran.told);
 }
@@ -144,7 +146,7 @@ fn by_default_a_bad_knob_is_told_before_anything_happens() {
         let ran = place.run(&shell("exit 3"));
         assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (3, "", 0), "{knob}: {}", ran.told);
         let name = knob.split(' ').next().unwrap();
-        // With the place: on b25a4da there was none.
+        // With the location. Regression test: it was missing.
         assert!(ran.told.contains(name) && ran.told.contains(", line "), "{knob}: {}", ran.told);
     }
     if nix::unistd::geteuid().is_root() {
@@ -166,7 +168,7 @@ fn by_default_a_bad_knob_is_told_before_anything_happens() {
     }
 }
 
-/// As the kernel takes them: 25.14 hands a number below 0 on as a very large one, and -1 is no limit.
+/// As the kernel interprets them: 25.14 passes a negative number as a very large one, and -1 is no limit.
 #[test]
 fn a_stack_below_nothing_is_a_very_large_one() {
     for (size, soft) in
@@ -174,7 +176,7 @@ fn a_stack_below_nothing_is_a_very_large_one() {
     {
         let place = Place::new();
         let ran = place.run(&format!("{}\nOut = \"out\"\nStackSize = {size}", shell("ulimit -Ss")));
-        // A hard limit of whoever runs this keeps it lower.
+        // The caller's hard limit may be lower.
         let hard = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_STACK).unwrap().1;
         if hard == nix::sys::resource::RLIM_INFINITY {
             assert_eq!(read(&place, "iwd/out").trim(), soft, "{size}: {}", ran.told);
@@ -208,7 +210,7 @@ fn without_execute_25_14_calls_the_exit_hook_in_its_log_directory() {
         fs::create_dir(place.path("log")).unwrap();
         place
     };
-    // The hook is not waited for, and may be killed before it comes to say anything.
+    // The hook is not waited for, and may be killed before it prints anything.
     let real = reference(place());
     let log = real.path("log").canonicalize().unwrap();
     let told = format!("{}\nevict\n", log.display());
@@ -307,7 +309,7 @@ fn the_last_update_is_given_a_moment_where_nothing_else_is_waited_for() {
     assert_eq!(read(&place, "events").matches("hook-end").count(), 2, "{}", read(&place, "events"));
     let place = Place::new().hook("UPDATE_JOB_INFO", "exec sleep 600");
     assert_eq!(place.run("Cmd = \"/bin/true\"").status, 0);
-    // Nor where somebody is impatient.
+    // Nor after an impatient signal.
     let place = Place::new().hook("UPDATE_JOB_INFO", "cat > /dev/null; sleep 0.7; echo told >> $CALLS");
     let pipe = place.pipe();
     let child = place.start(&shell("echo > pipe; exec sleep 600"));
@@ -332,7 +334,7 @@ fn under_the_daemons_name_the_job_is_lines_and_nothing_else() {
     assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
     let ran = run(&reference(Place::new().option(&["--job-input-ad", "-"])));
     assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
-    // By default any form will do.
+    // By default any syntax is accepted.
     let ran = run(&Place::new().option(&["--job-input-ad", "-"]));
     assert_eq!(ran.status, 0, "{}", ran.told);
 }
@@ -386,7 +388,7 @@ fn a_directory_of_the_job_that_is_no_text_any_more_ends_25_14() {
     let job = format!("{}{LOG}", shell("exit 3"));
     let real = reference(place());
     let ran = real.run(&job);
-    // An exception, and another one when JOB_EXIT's environment is made.
+    // An exception, and another one when JOB_EXIT's environment is created.
     assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (4, "", 1), "{}", ran.told);
     assert!(read(&real, "iwd/log").contains("\tAssertion ERROR on (0)\n"));
     let ran = place().run(&job);
@@ -427,7 +429,7 @@ fn a_job_without_an_account_is_told_to_the_exit_hook_by_whom_there_is() {
     let (status, calls, told) = with("CONDOR_IDS = 2.2");
     assert_eq!((status, calls.as_str()), (1, "exit evict 2\n"), "{told}");
     assert!(!told.contains("JOB_EXIT runs as"), "{told}");
-    // CONDOR_IDS of root is none, whether or not this machine has an account of that name.
+    // CONDOR_IDS of root is not valid, whether or not this machine has an account of that name.
     let (status, calls, told) = with("CONDOR_IDS = 0.0");
     assert_eq!((status, calls.as_str()), (1, "exit evict 65534\n"), "{told}");
     assert!(told.contains("JOB_EXIT runs as 'nobody': the job has no account here"), "{told}");
@@ -436,7 +438,7 @@ fn a_job_without_an_account_is_told_to_the_exit_hook_by_whom_there_is() {
 #[test]
 fn a_keyword_of_the_job_that_has_no_hooks_is_reported() {
     let ad = "Cmd = \"/bin/true\"\nHookKeyword = \"Tt\"";
-    // Without a default there are no hooks, with one those of the default are called.
+    // Without a default there are no hooks; with one, the default's hooks are called.
     let site = |place: Place| place.noting().knob("STARTER_DEFAULT_JOB_HOOK_KEYWORD =");
     let ran = site(Place::new()).run(ad);
     assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}", ran.told);
@@ -449,7 +451,7 @@ fn a_keyword_of_the_job_that_has_no_hooks_is_reported() {
     assert_eq!(ran.calls, "prepare\nexit exit\n", "{}", ran.told);
     let line = "'Tt', for which no hook is configured: the hooks of STARTER_DEFAULT_JOB_HOOK_KEYWORD (FARM) are called";
     assert!(ran.told.contains(line), "{}", ran.told);
-    // One that has hooks of its own, of whatever type.
+    // A keyword that has hooks of any type.
     let ran = Place::new().knob("Tt_HOOK_JOB_EXIT = /bin/true").run(ad);
     assert!(!ran.told.contains("no hook is configured"), "{}", ran.told);
 }
@@ -486,7 +488,7 @@ fn the_exit_hook_has_a_reason_for_every_end_and_for_signals_alone_in_25_14() {
         let exit = read(&place, "iwd/calls.exit");
         let line = exit.lines().find_map(|line| line.strip_prefix("ExitReason = "));
         assert_eq!(line, reason.map(|text| format!("\"{text}\"")).as_deref(), "{exit}");
-        // Nobody else gets what 25.14 has not.
+        // No other job gets an attribute that 25.14 does not set.
         assert!(!ran.ad.contains("exited normally"), "{}", ran.ad);
         let told = ran.told.contains("(exit-reason-for-signals)");
         assert_eq!(told, reason.is_some_and(|text| text.starts_with("exited")), "{}", ran.told);
