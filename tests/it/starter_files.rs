@@ -1,4 +1,5 @@
-//! What `htc-starter-run` does with files that a job or hook controls: FIFOs, links, outputs without end or reader.
+//! Handling of files that a job or hook controls by `htc-starter-run`: FIFOs, links, outputs without an end
+//! or a reader.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -60,7 +61,7 @@ fn hooks_that_say_much_come_to_their_end() {
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\nexit\n"), "{}", ran.told);
     assert_eq!(fs::metadata(place.path("iwd/calls.exit")).unwrap().len(), 300_000);
-    // One that never stops is given up.
+    // A hook that never stops writing is stopped.
     let ran = Place::new().hook("PREPARE_JOB", "exec cat /dev/zero >&2").run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 1, "{}", ran.told);
     assert!(ran.told.contains("PREPARE_JOB (PREPARE_JOB) failed (died with signal 13"), "{}", ran.told);
@@ -115,10 +116,10 @@ fn what_else_is_wrong_is_told_before_a_fifo_is_waited_for_and_afterwards() {
     let ran = place.run("Cmd = \"/no/such/program\"\nIn = \"in\"");
     assert_eq!(ran.status, 1, "{}", ran.told);
     assert!(ran.told.contains("Failed to execute '/no/such/program'"), "{}", ran.told);
-    // An interpreter that is missing shows only when the file is executed.
+    // A missing interpreter shows only when the file is executed.
     crate::children::write_executable(&place.path("iwd/job"), b"#!/no/such/interpreter\n");
     let child = place.start("Cmd = \"job\"\nIn = \"in\"");
-    // The other end has come; nothing is read any more.
+    // The other end has been opened; nothing is read.
     drop(fs::File::options().write(true).open(place.path("iwd/in")).unwrap());
     let ran = place.finish(child);
     assert_eq!(ran.status, 1, "{}", ran.told);
@@ -158,7 +159,7 @@ fn the_jobs_log_in_xml_is_the_references() {
         fs::read_to_string(place.path("iwd/log")).unwrap()
     };
     let failing = "Cmd = \"/no\\such\u{e9}\u{1}<x>\"";
-    // Whatever counts as true for `LookupBool`; a string does not.
+    // Any value that is true for `LookupBool`, which does not include strings.
     for use_xml in ["true", "1", "0.5"] {
         let log = log(&Place::new(), use_xml, failing);
         let text = "<a n=\"ErrorMsg\"><s>Failed to execute '/no\\\\such\\303\\251\\001&lt;x&gt;'";

@@ -1,15 +1,15 @@
-//! Each cause for which a job is held or refused: its code, or the words that say why.
+//! Each reason for which a job is held or refused, with its code or message.
 
 use std::fs;
 
 use crate::place::{Place, shell};
 
-/// A played access point that looks at policies each second.
+/// An emulated access point that evaluates policies each second.
 fn queue() -> Place {
     Place::new().option(&["--as", "shadow"]).knob("PERIODIC_EXPR_INTERVAL = 1")
 }
 
-/// A cause: what the ad says, the configuration, the code and its subcode.
+/// A reason: lines of the ad, the configuration, the code and its subcode.
 type Cause = (&'static str, &'static str, i64, i64);
 
 const HERE: &str = "ShouldTransferFiles = \"NO\"";

@@ -1,4 +1,4 @@
-//! Images of containers: picked by hooks that fetch them, pulled, logged in for, pruned.
+//! Images of containers: chosen by hooks that download them, pulled, pulled with credentials, pruned.
 
 use std::fs;
 
@@ -8,8 +8,9 @@ use crate::children::{is_alive, write_executable};
 use crate::place::{Place, heard, send};
 use crate::starter_containers::{IMAGE, assert_clean, with_docker, with_singularity};
 
-/// A hook as pilots have it: in a tree of its own, which holds images that several slots share under a lock; it reads the files
-/// that the starter has laid, says a status with a message, and leaves helpers in the scratch directory.
+/// A typical pilot hook: in a separate directory tree with images that several slots share under a lock; it
+/// reads the ads that the starter provides, returns a status with a message, and leaves helper processes in
+/// the scratch directory.
 const PILOT: &str = r#"#!/bin/sh
 tree=$(readlink -f "$(dirname "$0")/..")
 end() { printf 'HookStatusCode=%d\nHookStatusMessage="%s"\n' "$1" "$2"; echo "$1 $2" >&2; exit $(($1 % 100)); }
@@ -100,7 +101,7 @@ fn docker_logs_in_with_what_the_access_points_program_makes() {
         ran.ad,
         ran.told
     );
-    // Nobody sends any without an access point.
+    // There are no credentials without an access point.
     let alone = with_docker();
     let ran = alone.run(&ad);
     assert!(ran.status == 0 && ran.told.contains("docker has no credentials"), "{}", ran.told);
@@ -108,7 +109,7 @@ fn docker_logs_in_with_what_the_access_points_program_makes() {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), serde_json::json!({}));
 }
 
-/// The kernel ends a pull whose starter is killed; the signal may still be on its way.
+/// The kernel ends a pull whose starter is killed; the signal may still be pending.
 fn until_gone(pid: i32) {
     while is_alive(pid) {
         std::thread::yield_now();
@@ -141,7 +142,7 @@ fn an_image_that_was_being_pulled_when_the_starter_was_killed_does_not_stay_and_
         )
     };
     let (place, pid) = killed_while_pulling("");
-    // What the pull had come to by then.
+    // The result of the pull by then.
     fs::write(place.path("state/images"), "alpine:3 aa 7MB\n").unwrap();
     let (told, calls) = clean(&place);
     until_gone(pid);

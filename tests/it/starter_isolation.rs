@@ -1,4 +1,4 @@
-//! Namespaces, tracking groups and accounts of jobs. Skipped, with the reason, where they cannot be made.
+//! Namespaces, tracking groups and accounts of jobs. Skipped with the reason if they cannot be created.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use crate::place::{Place, Ran, heard, send, shell};
 
-/// Whether namespaces can be made and accounts changed here.
+/// Returns true if namespaces can be created and accounts changed here.
 fn may() -> bool {
     let may = nix::unistd::geteuid().is_root() && htc_hooks::os::mounts::can_mount();
     if !may {
@@ -18,12 +18,12 @@ fn may() -> bool {
     may
 }
 
-/// Without control groups, so that what is tested is what finds processes.
+/// A place without control groups, so that the other ways to find processes are tested.
 fn place(knobs: &str) -> Place {
     Place::new().noting().knob("BASE_CGROUP =").knob(knobs)
 }
 
-/// What the job printed.
+/// The job's result, and its output.
 fn run(place: &Place, script: &str) -> (Ran, String) {
     let ran = place.run(&format!("{}\nOut = \"out\"", shell(script)));
     let out = fs::read_to_string(place.path("iwd/out")).unwrap_or_default();
@@ -38,7 +38,7 @@ fn a_job_in_a_namespace_sees_nobody_else_and_its_end_is_told_as_it_was() {
         return;
     }
     let (ran, out) = run(&place(NAMESPACE), "echo pid $$ of $PPID; ls -d /proc/[0-9]* | wc -l; exit 5");
-    // The job, its init, and what counts them.
+    // The job, its init, and the process that counts them.
     assert!(out.starts_with("pid 2 of 1\n"), "{out}{}", ran.told);
     assert!(out.lines().nth(1).unwrap().parse::<u32>().unwrap() <= 5, "{out}");
     assert!(ran.has("ExitCode = 5") && ran.has("ExitBySignal = false"), "{}", ran.ad);
@@ -125,12 +125,12 @@ fn a_job_without_a_network_has_a_loopback_device_that_is_down() {
     assert!(run(&lost, "exit 0").0.told.contains("Unable to write into pipe."));
 }
 
-/// How long the process sleeps that is hidden: a number that no other run of these tests has.
+/// Sleep time of the hidden process: a number that no other run of these tests uses.
 fn long() -> String {
     format!("9{}", std::process::id())
 }
 
-/// Leaves a process that shed all marks, and tells through a pipe that it is there.
+/// A script that leaves a process without any markers, and reports through a FIFO that it exists.
 fn hiding(place: &Place) -> (String, std::path::PathBuf) {
     let pipe = place.pipe();
     let script = place.path("hide.sh");
@@ -148,8 +148,8 @@ fn hiding(place: &Place) -> (String, std::path::PathBuf) {
     (format!("Cmd = \"{}\"", script.display()), pipe)
 }
 
-/// Starts the program in a PID namespace of its own, so that what it kills by its account can be no process of another
-/// test; before the namespace ends, what runs there still is written down.
+/// Starts the program in a separate PID namespace, so that it cannot kill processes of other tests by their
+/// account; before the namespace ends, its remaining processes are recorded.
 fn start_apart(place: &Place, ad: &str) -> std::process::Child {
     let alone = place.command();
     let mut command = std::process::Command::new("unshare");
@@ -164,7 +164,7 @@ fn start_apart(place: &Place, ad: &str) -> std::process::Child {
     child
 }
 
-/// Whether the process that was hidden runs.
+/// Returns true if the hidden process is running.
 fn hidden() -> bool {
     let line = format!("/bin/sleep\0{}\0", long());
     htc_hooks::os::process_table::all_pids()
@@ -181,12 +181,12 @@ fn a_process_that_shed_all_marks_is_found_by_each_way_there_is() {
         "USE_GID_PROCESS_TRACKING = true\nMIN_TRACKING_GID = 61751\nMAX_TRACKING_GID = 61759",
         "DEDICATED_EXECUTE_ACCOUNT_REGEXP = nob.*",
     ] {
-        // A hook that still runs might have made it as well.
+        // A hook that is still running might have created it as well.
         let place = place(knobs).hook("UPDATE_JOB_INFO", "exec sleep 60");
         let (ad, pipe) = hiding(&place);
         let child = start_apart(&place, &ad);
         assert_eq!(heard(&pipe), "hidden\n");
-        // It has spoken as a shell; it becomes what is looked for a moment later.
+        // The report comes from a shell, which executes the sleep program a moment later.
         let begun = std::time::Instant::now();
         while !hidden() {
             assert!(begun.elapsed().as_secs() < 60, "{knobs}");
@@ -283,7 +283,7 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
         ("STARTER_ALLOW_RUNAS_OWNER = RunAsOwner =?= true", "RunAsOwner = true", "daemon"),
         ("STARTER_ALLOW_RUNAS_OWNER = TARGET.RunAsOwner =?= true", "RunAsOwner = true", "daemon"),
         ("SLOT1_2_USER = root", "RunAsOwner = false", "nobody"),
-        // A shadow's starter looks up the whole name alone.
+        // A shadow's starter looks up only the whole name.
         ("SLOT1_USER = games", "RunAsOwner = false", "nobody"),
         ("SLOT1_USER = games\nNOBODY_SLOT_USER = daemon", "RunAsOwner = false", "daemon"),
     ] {
@@ -301,8 +301,9 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
     assert!(none.is_empty() && told.contains("SOFT_UID_DOMAIN does not help"), "{told}");
 }
 
-/// Where a directory of the machine is covered by one of the job's own, its standard files are the machine's all the same: 25.14
-/// opens them before there is a process. On b25a4da they were the job's own, and gone with it.
+/// If a private directory of the job covers a directory of the machine, its standard files are still the
+/// machine's, because 25.14 opens them before there is a process. Regression test: they were in the private
+/// directory, and removed with it.
 #[test]
 fn standard_files_below_a_directory_of_the_jobs_own_are_the_machines() {
     if !may() {
@@ -327,14 +328,14 @@ fn standard_files_below_a_directory_of_the_jobs_own_are_the_machines() {
     fs::set_permissions(covered.join("roots"), fs::Permissions::from_mode(0o600)).unwrap();
     let ran = place.run(&(shell("echo no") + &files(&[("Out", "roots")])));
     assert!(ran.told.contains("roots' as standard output: Permission denied (errno 13)"), "{}", ran.told);
-    // Where it begins is looked up in what it sees.
+    // The initial working directory is looked up in the job's view of the file system.
     let iwd = format!("\nIwd = \"{}\"", covered.join("deep").display());
     let ran = place.run(&(shell("exit 0") + &iwd + &files(&[("Out", "made")])));
     assert!(ran.told.contains("Cannot access initial working directory"), "{}", ran.told);
     assert!(covered.join("made").exists(), "{}", ran.told);
 }
 
-/// A place where there can be no PID namespaces: in a user namespace of its own, whose limit is 0.
+/// A place where PID namespaces are not possible: in a separate user namespace whose limit is 0.
 #[test]
 fn a_job_for_which_no_pid_namespace_can_be_made_runs_without_and_that_is_said() {
     if !nix::unistd::geteuid().is_root() {
@@ -354,7 +355,7 @@ fn a_job_for_which_no_pid_namespace_can_be_made_runs_without_and_that_is_said() 
     });
     let piped = std::process::Stdio::piped;
     let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
-    // The namespace is there when its maps can be written.
+    // The namespace exists when its maps can be written.
     let own = std::fs::read_link("/proc/self/ns/user").unwrap();
     let of_child = || std::fs::read_link(format!("/proc/{}/ns/user", child.id())).ok();
     while of_child().is_none_or(|namespace| namespace == own) {

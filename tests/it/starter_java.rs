@@ -1,4 +1,4 @@
-//! `htc-starter-run` and the java universe, with the machine's own java where it has a compiler too.
+//! `htc-starter-run` and the java universe, with the machine's own java if it has a compiler too.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 
 use crate::place::Place;
 
-/// A stand-in for the class that HTCondor has in its LIB: it tells of the job by the two files that are its first words.
+/// A replacement for the class in HTCondor's LIB: it writes the result of the job to the two files that are
+/// its first arguments.
 const WRAPPER: &str = r#"
 import java.io.*;
 import java.lang.reflect.*;
@@ -47,7 +48,7 @@ public class Job {
 }
 "#;
 
-/// Both as the compiler makes them, once for all tests.
+/// Both compiled classes, created once for all tests.
 static CLASSES: LazyLock<[(&str, Vec<u8>); 2]> = LazyLock::new(|| {
     let made = tempfile::tempdir().unwrap();
     let mut compiler = Command::new("/usr/bin/javac");
@@ -60,7 +61,7 @@ static CLASSES: LazyLock<[(&str, Vec<u8>); 2]> = LazyLock::new(|| {
     ["CondorJavaWrapper.class", "Job.class"].map(|name| (name, fs::read(made.path().join(name)).unwrap()))
 });
 
-/// A place whose LIB has the wrapper; nothing where java or its compiler is missing.
+/// A place whose LIB has the wrapper, or `None` if java or its compiler is missing.
 fn place() -> Option<Place> {
     let there = |name: &str| Path::new("/usr/bin").join(name).exists();
     if !there("java") || !there("javac") {
@@ -101,7 +102,7 @@ fn a_java_job_gets_its_words_and_its_end_is_that_of_main() {
     assert!(ran.left.is_empty(), "{:?}", ran.left);
 }
 
-/// Runs what follows the image.
+/// Runs the command after the image.
 const SINGULARITY: &str = r#"#!/bin/sh
 case "$*" in
 --version) echo "apptainer version 1.3.2" ;;

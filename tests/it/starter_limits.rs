@@ -1,4 +1,5 @@
-//! Limits of jobs by control groups: memory, processes, what is left of them. Skipped, with the reason, where none can be made.
+//! Limits of jobs by control groups: memory, processes, leftovers. Skipped with the reason if no group can be
+//! created.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -11,15 +12,16 @@ use nix::sys::signal::Signal;
 
 use crate::place::{Place, heard, send, shell};
 
-/// A base of this test's own, removed with it.
+/// A base for this test, removed with it.
 struct Base {
     name: String,
-    /// Keeps the base there.
+    /// Keeps the base in existence.
     trial: Option<ControlGroup>,
 }
 
 impl Base {
-    /// Nothing where a job's group cannot be made with a limit of memory and of processes.
+    /// Creates a base, or returns `None` if a job's group cannot be created with limits of memory and
+    /// processes.
     fn new(name: &str) -> Option<Self> {
         let base = format!("htc-hooks-test-{}-{name}", std::process::id());
         let spec = ControlGroupSpec {
@@ -49,7 +51,7 @@ impl Base {
         Place::new().noting().knob(&format!("BASE_CGROUP = {}", self.name))
     }
 
-    /// Its directories that are there, one in each hierarchy.
+    /// Its existing directories, one in each hierarchy.
     fn directories(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut waiting = vec![(PathBuf::from("/sys/fs/cgroup"), 0)];
@@ -75,7 +77,7 @@ impl Base {
         paths.filter(|path| path.is_dir() && !path.to_string_lossy().contains("/trial")).collect()
     }
 
-    /// Sets a limit of all jobs together, in whichever version has it.
+    /// Sets a limit for all jobs together, in the version of control groups that supports it.
     fn limit(&self, names: [&str; 2], value: &str) {
         let set = self.directories().iter().any(|base| {
             names
@@ -152,7 +154,7 @@ fn a_job_that_hides_from_its_starter_is_found_in_its_group() {
     assert_eq!(heard(&pipe), "hidden\n");
     let group = base.groups().into_iter().next().unwrap();
     let members = members(&group);
-    // The job may not have come to its own sleep.
+    // The job may not have started its own sleep yet.
     assert!(members.len() >= 2, "{members:?}");
     send(&child, Signal::SIGQUIT);
     let ran = place.finish(child);
@@ -190,7 +192,7 @@ fn words_that_set_no_limit_are_told() {
     assert!(held.has("VacateReasonCode = 34"), "{}{}", held.ad, held.told);
 }
 
-/// 25.14 ends by an exception where it makes the group (`param_longlong`).
+/// 25.14 ends with an exception when it creates the group (`param_longlong`).
 #[test]
 fn a_limit_that_is_no_number_starts_no_job_where_groups_are_made() {
     let custom = "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.No";
@@ -208,7 +210,7 @@ fn a_limit_that_is_no_number_starts_no_job_where_groups_are_made() {
             let log = fs::read_to_string(place.path("iwd/log")).unwrap();
             assert!(!log.contains("001 ") && log.contains(&words), "{log}");
         }
-        // No groups are wanted: nobody asks for their limits.
+        // Without control groups their limits are not evaluated.
         let place = Place::new().noting().knob(&format!("BASE_CGROUP =\n{knobs}"));
         let ran = place.run(&job);
         assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
@@ -226,7 +228,7 @@ fn where_no_group_can_be_made_one_line_says_why() {
     assert!(!none.told.contains("control group") && !none.ad.contains("CgroupEnforced"), "{}", none.told);
 }
 
-/// The rehearsal says what would be limited, whether there are control groups or not.
+/// The rehearsal shows the limits, whether or not there are control groups.
 #[test]
 fn a_soft_limit_lets_a_job_use_the_memory_of_all_slots_and_25_14_sets_none() {
     let run = |quirks: &str, slot: &str| {

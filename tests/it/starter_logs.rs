@@ -1,4 +1,5 @@
-//! The logs that a starter and a played queue write: `--log`, the log of all jobs (EVENT_LOG) with its head, rotation and locks.
+//! Logs written by a starter and an emulated queue: `--log`, and the log of all jobs (EVENT_LOG) with its
+//! header, rotation and locks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +7,7 @@ use std::process::Child;
 
 use crate::place::{Place, Ran, shell};
 
-/// A place where the log of all jobs can be written by whoever writes it.
+/// A place where every account can write the log of all jobs.
 fn place(more: &str) -> Place {
     let place = Place::new();
     let logs = place.path("logs");
@@ -54,11 +55,11 @@ fn the_log_of_all_jobs_has_a_head_and_each_event_whether_the_job_has_a_log_or_no
         "{head}"
     );
     assert_eq!(head.len(), head.find("Global").unwrap() + 256);
-    // Dates are the old ones where EVENT_LOG_FORMAT_OPTIONS says nothing (c33d).
+    // Dates have the old format if EVENT_LOG_FORMAT_OPTIONS is not set.
     assert!(head.as_bytes()["008 (-01.-01.-01) ".len() + 2] == b'/', "{head}");
     let (beside, events): (Vec<_>, Vec<_>) = numbers(&text).into_iter().partition(|number| *number == "028");
     assert_eq!(events, ["008", "000", "001", "005"], "{text}");
-    // One beside each, that of the image's size too.
+    // One after each event, including the event about the image size.
     assert_eq!(beside.len(), 3 + text.matches("\n006 (").count(), "{text}");
     assert!(!place.path("iwd/log").exists());
     run(&place, "UserLog = \"log\"");
@@ -130,7 +131,7 @@ fn several_runs_write_into_one_log_and_lose_no_event_while_it_is_rotated() {
     let place = place("EVENT_LOG_MAX_SIZE = 1500\nEVENT_LOG_MAX_ROTATIONS = 50\nEVENT_LOG_LOCKING = true");
     let ad = format!("{}\n{QUEUED}", shell("exit 0"));
     let ad = place.whole(&ad);
-    // Each writes the configuration.
+    // Each call writes the configuration.
     let commands: Vec<_> = (0..6).map(|_| place.command()).collect();
     let start = |mut command: std::process::Command| -> Child {
         let mut child = command.spawn().unwrap();
@@ -181,12 +182,12 @@ fn the_option_names_the_log_wherever_the_job_s_own_would_be() {
     run(&place, "UserLog = \"own\"");
     let text = fs::read_to_string(place.path("iwd/given")).unwrap();
     assert_eq!(numbers(&text), ["001", "005", "000", "001", "005"], "{text}");
-    // /dev/null is no log.
+    // /dev/null is not a valid log.
     let place = Place::new().option(&["--log", "/dev/null"]);
     assert_eq!(place.run(&shell("exit 0")).status, 0);
 }
 
-/// As recorded of a pool with GPUs and tokens; `populateExecuteEvent` (remoteresource.cpp).
+/// As in a pool with GPUs and tokens; `populateExecuteEvent` (remoteresource.cpp).
 #[test]
 fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
     let slot = "MachineResources = \"Cpus Memory GPUs\"\nCpus = 2\nMemory = 128\nDisk = 7\nGPUs = 1\nArch = \"X86_64\"\n\
@@ -209,7 +210,7 @@ fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
     );
     let given: Vec<String> = told(slot, "UserLogExecuteEventAttrs = \"Place,Nothing\"");
     assert_eq!(given.iter().filter(|line| line.starts_with("Arch") || line.starts_with("Place")).count(), 2);
-    // Nobody is told what opens the claim, whoever names it; services that are none need no tokens.
+    // Claim secrets are never published, whatever names them; an empty list of services needs no tokens.
     let secret = format!(
         "{slot}ClaimId = \"<1.2.3.4>#1#1#secret\"\nCapability = \"secret\"\nAvailableFoo = ClaimId\n"
     );
@@ -217,12 +218,12 @@ fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
     let given: Vec<String> =
         told(&secret, "UserLogExecuteEventAttrs = \"Capability\"\nOAuthServicesNeeded = \"\"");
     assert_eq!(given, ["AvailableFoo = ClaimId", "Cpus = 2"]);
-    // A slot that names no resources has three.
+    // A slot without a list of resources has three.
     let given: Vec<String> = told("Cpus = 2\nMemory = 128\nDisk = 7\nGPUs = 1\n", "");
     assert_eq!(given, ["CPUs = 2", "Disk = 7", "Memory = 128"]);
 }
 
-/// As recorded of a pool (c33a e02, e13, e16, e26): the rows come from the durations that a shadow notes.
+/// As in a pool: the rows come from the durations that a shadow records.
 #[test]
 fn the_end_of_a_job_tells_how_long_it_ran_and_held_its_slot() {
     let rows = |log: &str, number: &str| -> Vec<String> {
@@ -243,11 +244,11 @@ fn the_end_of_a_job_tells_how_long_it_ran_and_held_its_slot() {
     for part in ["", "Setup", "Execution", "Teardown"] {
         assert!(ran.ad.contains(&format!("Activation{part}Duration = ")), "{}", ran.ad);
     }
-    // Beside its execution it is told how often it ran before.
+    // The event about its execution has the number of earlier runs.
     let starts = log.lines().filter(|line| line.starts_with("NumJobStarts = "));
     let starts: Vec<&str> = starts.map(|line| &line[line.len() - 1..]).collect();
     assert_eq!((starts[..2].to_vec(), starts.last()), (vec!["0", "0"], Some(&"1")), "{log}");
-    // In the other forms they are attributes of the event itself.
+    // In the other formats they are attributes of the event itself.
     for (form, shown) in [("UserLogUseXML = 1", "n=\"{}\">"), ("UserLogUseXML = 2", "\"{}\": ")] {
         let place = Place::new().option(&["--as", "shadow"]);
         run(&place, &format!("RequestCpus = 1\nUserLog = \"log\"\n{form}"));
@@ -256,7 +257,7 @@ fn the_end_of_a_job_tells_how_long_it_ran_and_held_its_slot() {
             assert!(log.contains(&shown.replace("{}", name)), "{name}: {log}");
         }
     }
-    // One that could not be executed held its slot only.
+    // A job that could not be executed only occupied its slot.
     let place = Place::new().option(&["--as", "shadow", "--quirks", "reference"]);
     let ran = place.run(&format!("Cmd = \"/no/such\"\n{QUEUED}\nUserLog = \"log\"\nRequestCpus = 1"));
     assert!(!ran.ad.contains("ActivationExecutionDuration"), "{}", ran.ad);

@@ -1,5 +1,5 @@
-//! A job with everything around it - input and output by plugins, hooks, PreCmd, PostCmd - that is ended in each stage in each way: it
-//! ends, says so once, and leaves nothing.
+//! A job with everything around it - input and output by plugins, hooks, PreCmd, PostCmd - that is ended in
+//! each stage in each way: it ends, reports this once, and leaves nothing.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -13,12 +13,12 @@ use nix::sys::signal::Signal;
 use crate::children::{is_alive, write_executable};
 use crate::place::{Place, Ran, heard, send, shell};
 
-/// Whatever a stage does: where it is the one that is wanted it says so and goes on until it is ended, or let go where there is a pipe
-/// for that.
+/// Script part of each stage: in the selected stage it reports this and continues until it is ended, or until
+/// it is released if there is a FIFO for that.
 const GATE: &str = "if [ -e $IWD/at-$STAGE ]; then echo $$ >> $IWD/pids; echo > $IWD/pipe; \
                     if [ -p $IWD/go ]; then read line < $IWD/go; else exec sleep 600; fi; fi";
 
-/// A plugin that answers for both directions.
+/// A plugin for both directions.
 const PLUGIN: &str = r#"#!/bin/sh
 if [ "$1" = -classad ]; then echo 'MultipleFileSupport = true'; echo 'PluginVersion = "1"'; echo 'PluginType = "FileTransfer"'; echo 'SupportedMethods = "slow"'; exit 0; fi
 STAGE=input; [ "$5" = -upload ] && STAGE=output
@@ -38,18 +38,18 @@ enum End {
     ScratchGone,
     ParentGone,
     Killed,
-    /// The plugin takes no notice of the signals that can be ignored.
+    /// The plugin ignores all signals that can be ignored.
     PluginIgnores,
-    /// Nobody asks for an end: the plugin has its limit.
+    /// There is no request to end: the plugin exceeds its limit.
     PluginTimesOut,
-    /// It goes on while nothing more can be written to EXECUTE.
+    /// It continues after EXECUTE has become full.
     DiskFull,
-    /// It goes on when the job was suspended and continued.
+    /// It continues after the job was suspended and continued.
     SuspendContinue,
 }
 
 impl End {
-    /// Whether the stage is let go on.
+    /// Returns true if the stage is released.
     fn goes_on(self) -> bool {
         matches!(self, End::DiskFull | End::SuspendContinue)
     }
@@ -114,7 +114,7 @@ fn pipe(place: &Place, name: &str) {
 fn ad(place: &Place, stage: &str, how: End) -> String {
     let iwd = place.path("iwd").display().to_string();
     let mut job = GATE.replace("$STAGE", "job").replace("$IWD", &iwd);
-    // The time is read when it is waited for, so that it is always still to come.
+    // The time is evaluated when the wait begins, so that it is always in the future.
     let deferral = match (stage == "deferred", how.goes_on()) {
         (false, _) => "",
         (true, false) => "\nDeferralTime = time() + 600",
@@ -138,7 +138,7 @@ fn ask(place: &Place, words: &[&str]) {
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What of a starter that was killed, or has nobody any more, remains to be seen.
+/// The remaining evidence of a starter that was killed or orphaned.
 fn seen(place: &Place, ad: &[u8], told: &[u8]) -> Ran {
     let entries = fs::read_dir(place.path("execute")).unwrap().flatten();
     Ran {
@@ -150,14 +150,14 @@ fn seen(place: &Place, ad: &[u8], told: &[u8]) -> Ran {
     }
 }
 
-/// Lets the stage go on. Nobody waits for whoever reads: it may be ended by now.
+/// Releases the stage. The reader is not waited for: it may have ended by now.
 fn let_go(place: &Place) -> fs::File {
     let mut go = fs::File::options().read(true).write(true).open(place.path("iwd/go")).unwrap();
     go.write_all(b"\n").unwrap();
     go
 }
 
-/// Stops the job, and lets it go on when it has been seen to stand still.
+/// Suspends the job, and continues it when it has stopped.
 fn suspend(place: &Place, child: &Child, stage: &str) -> fs::File {
     send(child, Signal::SIGTSTP);
     crate::place::taken(child, Signal::SIGTSTP);
@@ -175,7 +175,7 @@ fn is_stopped(pid: &str) -> bool {
     status.lines().any(|line| line.starts_with("State:\tT"))
 }
 
-/// A file system of its own, of 256 kB, as EXECUTE of a place.
+/// A separate file system of 256 kB as EXECUTE of a place.
 struct Small(std::path::PathBuf);
 
 impl Small {
@@ -193,7 +193,7 @@ impl Drop for Small {
     }
 }
 
-/// Takes what room is left.
+/// Fills the remaining space.
 fn fill(place: &Place) {
     let mut file = fs::File::create(place.path("execute/full")).unwrap();
     while file.write(&[b'x'; 4096]).is_ok() {}
@@ -222,7 +222,7 @@ fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
         }
         End::ParentGone => {
             child.kill().unwrap();
-            // The starter has the pipes, until it has ended.
+            // The starter keeps the pipes open until it has ended.
             let output = child.wait_with_output().unwrap();
             return seen(place, &output.stdout, &output.stderr);
         }
@@ -253,7 +253,7 @@ fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
     place.finish(child)
 }
 
-/// The starter as the child of somebody who ends before it does.
+/// The starter as the child of a process that ends first.
 fn below(place: &Place, ad: &str) -> Child {
     let place_of_ad = place.path("ad");
     fs::write(&place_of_ad, place.whole(ad)).unwrap();
@@ -286,13 +286,14 @@ fn reached(place: &Place, pipe: &std::path::Path, stage: &str) {
         command.arg("--control").arg(place.path("own/control")).args(["--ask", "status"]);
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
-    // One that is to go on may be further by now.
+    // A stage that continues may already have passed.
     super::waiting::wait_until("its stage", || {
         ["7.1 deferred\n", "7.1 starting\n", "7.1 running\n"].contains(&state().as_str())
     });
 }
 
-/// Ends a job in this stage in all ways. `states` are those that it may have in the queue then, unless it was held or removed.
+/// Ends a job in this stage in all ways. `states` are the possible states in the queue, unless the job was
+/// held or removed.
 fn each_end_at(stage: &str, states: &[i64]) {
     for how in ENDS {
         end_at(stage, how, states);
@@ -317,7 +318,7 @@ fn end_at(stage: &str, how: End, states: &[i64]) {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     assert!(!mounts.contains(place.home.path().to_str().unwrap()), "{mounts} {which}");
     assert_ended(&place, how, &which);
-    // Before a starter has begun nothing has been noted that --clean could tell.
+    // Before a starter has begun there is no record that --clean could report.
     let of_none = how == End::Killed && stage == "shadow";
     assert_eq!(ran.ad.matches("ClusterId = 7\n").count(), usize::from(!of_none), "{which}");
     if of_none {
@@ -330,7 +331,7 @@ fn end_at(stage: &str, how: End, states: &[i64]) {
     let wanted: &[i64] = match how {
         End::Hold | End::PluginTimesOut => &[5],
         End::Remove => &[3],
-        // What is missing then is a reason to hold it.
+        // Missing files are then a reason to hold the job.
         End::ScratchGone | End::DiskFull => &[1, 4, 5],
         End::SuspendContinue => &[4],
         _ => states,
@@ -339,11 +340,11 @@ fn end_at(stage: &str, how: End, states: &[i64]) {
     assert_told_once(&place, stage, &which);
 }
 
-/// Nothing of the stage runs any more.
+/// Checks that no process of the stage is running.
 fn assert_ended(place: &Place, how: End, which: &str) {
     for pid in fs::read_to_string(place.path("iwd/pids")).unwrap_or_default().lines() {
         let pid: i32 = pid.trim().parse().unwrap();
-        // The kernel ends a plugin whose starter is killed; the signal is on its way by now.
+        // The kernel ends a plugin whose starter is killed; the signal has been sent by now.
         let until = Instant::now() + Duration::from_secs(20);
         while how == End::Killed && is_alive(pid) && Instant::now() < until {
             std::thread::yield_now();
@@ -352,7 +353,8 @@ fn assert_ended(place: &Place, how: End, which: &str) {
     }
 }
 
-/// The log has one end - a job that no machine has seen yet needs none -, and JOB_EXIT was called once at most.
+/// Checks that the log has one end - no end is needed for a job that never ran - and that JOB_EXIT was called
+/// at most once.
 fn assert_told_once(place: &Place, stage: &str, which: &str) {
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     let count = |number: &str| log.lines().filter(|line| line.starts_with(&format!("{number} ("))).count();

@@ -1,4 +1,4 @@
-//! `htc-starter-run --as shadow`: files there and back, plugins, policy, and jobs that attack.
+//! `htc-starter-run --as shadow`: file transfer in both directions, plugins, policies, and malicious jobs.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use crate::children::write_executable;
 use crate::place::{Place, Ran, heard, send, shell};
 
-/// What every job here asks for.
+/// Attributes of every job here.
 const FILES: &str = "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\n\
                      StreamOut = false\nStreamErr = false\nOut = \"out\"\nErr = \"err\"\nUserLog = \"log\"";
 
@@ -19,7 +19,7 @@ fn place() -> Place {
     Place::new().option(&["--as", "shadow"])
 }
 
-/// A file of the job's owner.
+/// Creates a file of the job's owner.
 fn give(place: &Place, name: &str, text: &str) {
     fs::write(place.path("iwd").join(name), text).unwrap();
     place.give(&format!("iwd/{name}"));
@@ -33,7 +33,7 @@ fn run(place: &Place, script: &str, more: &str) -> Ran {
     place.run(&format!("{}\n{FILES}\n{more}", shell(script)))
 }
 
-/// Numbers of the events in the job's log, without 006, which depends on the time.
+/// Numbers of the events in the job's log, without 006, which depends on timing.
 fn events(place: &Place) -> Vec<String> {
     let log = got(place, "log");
     let starts = log.lines().filter(|line| line.get(3..5) == Some(" ("));
@@ -86,7 +86,7 @@ fn output_goes_into_a_directory_that_is_made_for_its_owner_alone() {
     assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
     assert_eq!((got(&place, "made/deep/a").as_str(), got(&place, "b").as_str()), ("1\n", "2\n"));
     assert_eq!((mode(&place, "made"), mode(&place, "made/deep")), (0o700, 0o700));
-    // With OutputDirectory all of it goes there, standard output and what rules lead elsewhere too.
+    // With OutputDirectory all output goes there, including standard output and remapped files.
     let ran = run(&place, script, &format!("{remaps}\nOutputDirectory = \"results/today\""));
     assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
     for (name, text) in [("made/deep/a", "1\n"), ("b", "2\n"), ("out", "said\n")] {
@@ -109,7 +109,7 @@ fn a_transfer_that_fails_holds_the_job_with_the_reference_s_code_and_sentence() 
     let ran = run(&place, "true", "TransferInput = \"nosuch\"");
     assert_held(&ran, 13, 2);
     assert!(ran.ad.contains("while sending files to execution point slot1@"), "{}", ran.ad);
-    // 25.14 tries to bring standard output and error back, which are not there.
+    // 25.14 tries to transfer standard output and error, which do not exist.
     assert_eq!(events(&place), ["000", "040", "040", "040", "040", "021", "004", "012"]);
     assert!(got(&place, "log").contains("Started transferring output files"));
     assert!(!ran.told.contains("could not be kept"), "{}", ran.told);
@@ -152,7 +152,7 @@ fn a_job_cannot_have_files_written_outside_its_directory_nor_read_what_is_not_it
         outside.display()
     );
     let ran = run(&place, &script, "");
-    // Only root could read that file, and nothing is read as root.
+    // Only root could read that file, and no file is read as root.
     if nix::unistd::geteuid().is_root() {
         assert_held(&ran, 12, 13);
         assert_eq!(got(&place, "l"), "", "the place of what could not be read");
@@ -171,14 +171,14 @@ fn a_job_cannot_have_files_written_outside_its_directory_nor_read_what_is_not_it
         );
     }
     assert!(ran.left.is_empty(), "{:?}", ran.left);
-    // A listed name that leaves the directory is taken as it is and stored under its last part, and never above.
+    // A listed name outside of the directory is stored under its last part, and never above Iwd.
     let place = self::place();
     let ran = run(&place, "true", "TransferOutput = \"..\"");
     assert!(ran.has("JobStatus = 5"), "{}", ran.ad);
     assert!(!place.path("dir_0").exists());
 }
 
-/// Virtual environments have such links.
+/// Virtual environments contain such links.
 #[test]
 fn links_that_lead_nowhere_or_in_a_circle_are_left_out_of_directories() {
     let place = place();
@@ -200,14 +200,14 @@ fn links_that_lead_nowhere_or_in_a_circle_are_left_out_of_directories() {
             ran.told
         );
     }
-    // One that the job names itself is missed.
+    // A missing file that the job itself names is an error.
     let place = self::place();
     symlink("nowhere", place.path("iwd/dangling")).unwrap();
     let ran = run(&place, "true", "TransferInput = \"dangling\"");
     assert_held(&ran, 13, 2);
 }
 
-/// Nobody keeps common files here.
+/// Common files are not shared here.
 #[test]
 fn common_input_files_are_transferred_as_input() {
     let place = place();
@@ -219,7 +219,7 @@ fn common_input_files_are_transferred_as_input() {
     assert!(ran.has("TransferInputFileCounts = [ CEDAR = 2 ]"), "{}", ran.ad);
 }
 
-/// The plugin of `dbl`, which notes its calls in `calls`.
+/// The plugin of `dbl`, which records its calls in `calls`.
 const NOTES_CALLS: &str = r#"#!/bin/sh
 echo "$1 PL=[$PL_X]" >> HERE/calls
 [ "$1" = -classad ] && echo 'SupportedMethods = "dbl"
@@ -259,7 +259,7 @@ fn a_job_of_a_workflow_has_two_logs_and_its_batch_and_node_in_the_first_event() 
     assert_eq!(numbers, ["000", "005"], "{nodes}");
     assert!(starts.iter().all(|line| log.contains(line)), "{nodes}");
 
-    // Without a mask it has all events, and is the job's only log if there is no other.
+    // Without a mask it has all events, and it is the job's only log if there is no other.
     let place = self::place();
     let files = FILES.replace("UserLog", "DAGManNodesLog");
     let more = "DAGNodeName = \"NodeA\"\nSubmitEventUserNotes = \"by hand\"";
@@ -300,7 +300,7 @@ fn ten_gigabytes_of_nothing_are_more_than_a_limit_of_one_megabyte() {
     assert!(big.blocks() < 1 << 20, "holes stay holes: {} blocks", big.blocks());
 }
 
-/// A plugin that speaks the protocol of curl_plugin: it fetches from a server by HTTP.
+/// A plugin with the protocol of curl_plugin: it downloads from a server by HTTP.
 const FETCHES: &str = r#"#!/usr/bin/python3
 import os, re, sys, urllib.request
 words = sys.argv[1:]
@@ -324,7 +324,8 @@ for url, name in re.findall(r'Url = "([^"]*)"; LocalFileName = "([^"]*)"', text)
 sys.exit(status)
 "#;
 
-/// A server that answers so many requests: `/found` with a text, anything else with 404; what it was told.
+/// A server for this many requests: it returns a text for `/found`, and 404 for anything else; it collects
+/// the requests.
 fn serve(requests: usize) -> (u16, thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -409,7 +410,7 @@ exit 1
     for line in [
         "NumVacatesByReason = [ TransferOutputError = 1; TransferOutputErrorDbl = 1 ]",
         "BytesSent = 0.0",
-        // Its end is told all the same.
+        // Its end is reported all the same.
         "ExitCode = 3",
         "ExitReason = \"Exited normally\"",
     ] {
@@ -438,7 +439,7 @@ fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
         ran.ad
     );
 
-    // An empty directory is four bytes where nothing else has any.
+    // An empty directory counts as four bytes if nothing else has any.
     let place = self::place();
     let ran = run(&place, "mkdir o", "TransferOutput = \"o\"");
     assert!(
@@ -447,7 +448,7 @@ fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
         ran.ad
     );
 
-    // Before it began to run, and rounded as a queue does.
+    // Before the job started, and rounded as in a queue.
     let place = self::place();
     let ran = run(&place, "true", "TransferInput = \"nosuch\"\nImageSize = 5712");
     assert_held(&ran, 13, 2);
@@ -632,7 +633,8 @@ fn what_shadow_prepare_job_says_to_its_standard_error_is_told() {
     assert!(ran.told.contains("it said: no quota left"), "{}", ran.told);
 }
 
-/// `dollarDollarExpand` of the schedd: the job and SHADOW_PREPARE_JOB get what the slot's ad says, the queue keeps what was written.
+/// `dollarDollarExpand` of the schedd: the job and SHADOW_PREPARE_JOB receive the values of the slot ad, and
+/// the queue keeps the original text.
 #[test]
 fn references_to_the_slot_are_replaced_for_the_run_and_kept_in_the_queue() {
     let place = place();
@@ -662,13 +664,13 @@ fn times_of_standard_files_come_with_the_last_word_of_a_run_that_has_one() {
     let ran = run(&place(), "echo x > a", "TransferOutput = \"a\"");
     assert!(has(&ran, "StdoutMtime") && has(&ran, "ScratchDirFileCount"), "{}", ran.ad);
 
-    // The queue of 25.14 has none of a job held because its output could not be brought back.
+    // In 25.14 the queue has no times of a job that is held because its output could not be transferred.
     let ran = run(&place(), "echo x > a", "TransferOutput = \"a,gone\"");
     assert_held(&ran, 12, 2);
     assert!(!has(&ran, "StdoutMtime") && !has(&ran, "StderrMtime"), "{}", ran.ad);
     assert!(has(&ran, "ScratchDirFileCount"), "{}", ran.ad);
 
-    // Of a checkpoint that could not be uploaded the starter has no word at all.
+    // If a checkpoint could not be uploaded, the starter reports nothing at all.
     let ran = run(
         &place(),
         "exit 85",

@@ -1,5 +1,5 @@
-//! Bad input, bad hooks and bad surroundings of `htc-starter-run`: a clear message, the decision of the reference, and
-//! neither a process nor a scratch directory left behind.
+//! Invalid input, faulty hooks and unusual environments of `htc-starter-run`: a clear message, the decision
+//! of the reference, and no process or scratch directory left behind.
 
 use std::fs;
 use std::io::Write;
@@ -11,12 +11,12 @@ use nix::sys::signal::Signal;
 use crate::children::is_alive;
 use crate::place::{Place, Ran, heard, send, shell};
 
-/// What a hook starts and leaves behind: a process with a session of its own that holds the hook's outputs; its pid goes
-/// to the file of pids.
+/// A process that a hook starts and leaves behind, in a separate session, with the hook's outputs open; its
+/// pid is stored in the file of pids.
 const GRANDCHILD: &str =
     "setsid sh -c 'echo $$ >> $CALLS.pids; exec sleep 600' & while ! [ -s $CALLS.pids ]; do sleep 0.01; done";
 
-/// Nothing is left of the run.
+/// Checks that nothing is left of the run.
 fn clean(place: &Place, ran: &Ran) {
     assert!(ran.left.is_empty(), "{:?}", ran.left);
     for pid in fs::read_to_string(place.path("iwd/calls.pids")).unwrap_or_default().lines() {
@@ -42,7 +42,7 @@ fn a_job_without_a_command_or_directory_is_refused_or_fails_clearly() {
 
 #[test]
 fn hooks_that_flood_are_cut_and_the_job_goes_by_what_was_read() {
-    // PREPARE_JOB reads nothing and prints 100 MB; what it prints is cut, so its answer is not trusted by default.
+    // PREPARE_JOB reads nothing and prints 100 MB; its output is truncated, so by default it is not used.
     let flood = "echo \"Arguments = \\\"-c 'exit 3'\\\"\"; head -c 100000000 /dev/zero | tr '\\0' x 2>/dev/null; exit 0";
     let place =
         hooks(flood, "exec cat /dev/zero", "exec cat /dev/zero >&2").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = 1");
@@ -53,7 +53,7 @@ fn hooks_that_flood_are_cut_and_the_job_goes_by_what_was_read() {
     clean(&place, &ran);
     let place = place.option(&["--quirks", "reference", "--job-output-ad", "-"]);
     let ran = place.run(&shell("exit 2"));
-    // The line before the flood counts in 25.14.
+    // 25.14 uses the line before the flood.
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(ran.has("ExitCode = 3"), "{}\n{}", ran.ad, ran.told);
     clean(&place, &ran);
@@ -174,7 +174,7 @@ fn a_closed_standard_input_is_no_job_and_closed_outputs_are_no_trouble() {
     assert_eq!(output.status.code(), Some(3), "{told}");
     assert!(told.contains("standard input"), "{told}");
     let output = with("exec \"$0\" --ads \"$1\" <&- >&- 2>&-");
-    // The ad cannot be printed, which is a failure of ours; the job and its hooks have run.
+    // The ad cannot be printed, which is our failure; the job and its hooks have run.
     assert_eq!(output.status.code(), Some(125), "{:?}", output.status);
     assert_eq!(fs::read_to_string(place.path("iwd/calls")).unwrap(), "prepare\njob\nexit exit\n");
     assert!(fs::read_dir(place.path("execute")).unwrap().next().is_none());
@@ -182,7 +182,7 @@ fn a_closed_standard_input_is_no_job_and_closed_outputs_are_no_trouble() {
 
 #[test]
 fn a_full_disk_is_told_and_nothing_is_left_on_it() {
-    // Outputs, the job's log and the result ad on a device that is always full.
+    // Outputs, the job's log and the result ad are on a device that is always full.
     let place = Place::new().noting().option(&["--job-output-ad", "/dev/full"]);
     let ran = place
         .run(&format!("{}\nOut = \"/dev/full\"\nStarterUserLog = \"/dev/full\"", shell("echo x || exit 5")));
@@ -192,7 +192,7 @@ fn a_full_disk_is_told_and_nothing_is_left_on_it() {
     assert!(ran.calls.ends_with("job\nexit exit\n") || ran.calls.ends_with("exit exit\n"), "{}", ran.calls);
     clean(&place, &ran);
 
-    // EXECUTE on a file system of one page: the directories fit, the ads do not.
+    // EXECUTE is on a file system of one page: the directories fit, the ads do not.
     let place = Place::new().noting();
     let execute = place.path("execute");
     let mount = format!(
@@ -233,7 +233,7 @@ fn a_full_disk_is_told_and_nothing_is_left_on_it() {
     assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
     assert!(fs::read_to_string(place.path("iwd/calls")).unwrap().ends_with("exit evict\n"), "{told}");
     assert!(told.matches("what this starter leaves").count() <= 1, "{told}");
-    // Events that never found room are not lost in silence.
+    // The loss of events is reported.
     let events = format!("{}/events", execute.display());
     let (_, _, told) = run(&["--events", &events]);
     assert!(told.contains("events are lost: the disk was full"), "{told}");
@@ -259,7 +259,7 @@ fn the_scratch_directory_belongs_to_whom_execute_says() {
     };
     let (status, owners, told) = with_mode(0o755, &place);
     assert_eq!((status, owners.as_str()), (0, "2\n65534\n"), "{told}");
-    // Where anybody may write all of it is the job's account's own (c41 014).
+    // If all accounts may write to EXECUTE, the whole scratch directory belongs to the job's account.
     let (status, owners, told) = with_mode(0o1777, &place);
     assert_eq!((status, owners.as_str()), (0, "65534\n65534\n"), "{told}");
     let (status, _, told) = with_mode(0o700, &place);
@@ -268,7 +268,7 @@ fn the_scratch_directory_belongs_to_whom_execute_says() {
         told.contains("cannot make the scratch directory") && told.contains("Permission denied"),
         "{told}"
     );
-    // 25.14 has no more rights there than the account of daemons (c41 013).
+    // 25.14 has only the rights of the daemons' account there.
     let place = Place::new().knob("CONDOR_IDS = 2.2").option(&["--quirks", "reference"]);
     let (status, _, told) = with_mode(0o755, &place);
     assert_eq!(status, 1);

@@ -1,9 +1,9 @@
-//! What is told of files that hold anything, and of names that stand in no table of 25.14.0.
+//! Messages about files with any contents, and about names that are not in the tables of 25.14.0.
 
 use std::fs;
 use std::process::Command;
 
-/// All that a program prints of files of these names in its directory.
+/// All output of a program for these files in its directory.
 fn told(program: &str, words: &[&str], files: &[(&str, &str)]) -> String {
     let place = tempfile::tempdir().unwrap();
     for (name, text) in files {

@@ -1,10 +1,10 @@
-//! How tests call a program by the name of the tool that it stands for.
+//! Calls of a program under the name of the tool that it replaces.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// Status and standard output of a program called by this name in a directory, which holds its configuration.
+/// Status and standard output of a program called under this name in the directory of its configuration.
 pub(crate) fn call(program: &str, name: &str, words: &[&str], directory: &Path) -> (i32, String) {
     let link = directory.join(name);
     if !link.exists() {

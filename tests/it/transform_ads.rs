@@ -1,11 +1,11 @@
-//! `condor_transform_ads` where its reading of rules, routes and ads is unlike anything one would guess. What is expected is
-//! what HTCondor 25.14 printed.
+//! Cases in which `condor_transform_ads` reads rules, routes and ads in unexpected ways. The expected output
+//! was printed by HTCondor 25.14.
 
 use std::fs;
 
 use super::transform_verb::{call, place};
 
-/// Standard output and status of the tool on `rules` and `ads`.
+/// Standard output and status of the tool for `rules` and `ads`.
 fn tool(rules: &str, ads: &str, words: &[&str]) -> (String, i32) {
     let place = place(rules, ads);
     fs::write(place.path().join("items.txt"), "x\n").unwrap();
@@ -16,7 +16,7 @@ fn tool(rules: &str, ads: &str, words: &[&str]) -> (String, i32) {
     (out, status)
 }
 
-/// The items that X takes for each run on an ad without attributes of its own but A.
+/// The items in the attribute X for each iteration, for an ad with the single attribute A.
 fn items(statement: &str) -> Result<Vec<String>, i32> {
     let (out, status) =
         tool(&format!("DELETE A\nSET X \"$(Item)\"\n{statement}"), "A = 1\n", &["-rules", "rules", "ads"]);
@@ -36,7 +36,7 @@ fn slices_are_read_as_integers_between_colons() {
     for slice in ["[1:2:3:4]", "[1 2]", "[ 1 : 2 ]", "[a]", "[1"] {
         assert_eq!(items(&format!("TRANSFORM in {slice} (a b)\n")), Err(255), "{slice}");
     }
-    // Without anything behind it a slice is an item.
+    // A slice without anything after it is an item.
     assert_eq!(items("TRANSFORM in [1:2]\n"), Ok(vec!["[1:2]".into()]));
 }
 
@@ -56,7 +56,7 @@ fn a_count_is_decimal() {
 #[test]
 fn one_kind_of_file_may_be_named() {
     assert_eq!(items("TRANSFORM matching files any items.txt\n"), Err(255));
-    // Without wildcards the name need only exist; directories are sorted with their mark.
+    // Names without wildcards need only exist; directories are sorted including the slash.
     assert_eq!(items("TRANSFORM matching dirs items.txt\n"), Ok(vec!["items.txt".into()]));
     assert_eq!(items("TRANSFORM matching dirs s* items*\n"), Ok(vec!["sub-1/".into(), "sub/".into()]));
     assert_eq!(items("TRANSFORM matching .*\n"), Ok(vec!["../".into(), "./".into()]));
@@ -64,7 +64,7 @@ fn one_kind_of_file_may_be_named() {
 
 #[test]
 fn a_transform_statement_within_a_value_still_iterates() {
-    // What iterates is not looked through beforehand and so is kept, and fails at the first ad.
+    // Rules that iterate are not checked beforehand, so they are accepted, and fail at the first ad.
     let rules = "V @=end\nSET Y 1\nTRANSFORM 2\n@end\nSET X 1\n";
     assert_eq!(tool(rules, "A = 1\n", &["-rules", "rules", "ads"]), (String::new(), 255));
 }
@@ -87,7 +87,7 @@ fn a_name_that_ends_in_a_nul_byte_gives_way_to_the_plain_one() {
     let words = ["-verbose", "-rules", "rules", "ads"];
     let expected = "SET X to 1\nSET X to 2\nA = 1\nX = 2\n\n";
     assert_eq!(tool("SET X, 1\nSET X 2\n", "A = 1\n", &words), (expected.into(), 1));
-    // Alone it cuts the ad off.
+    // Alone it truncates the ad.
     assert_eq!(tool("SET X, 1\n", "A = 1\n", &words[1..]), ("A = 1\nX".into(), 1));
 }
 
@@ -126,7 +126,7 @@ fn an_old_route_in_a_knob_is_expanded() {
     let config = "N = 42\nJOB_TRANSFORM_Old = [ set_X = $(N) ]\n";
     let expected = ("A = 1\nX = 42\n\n".to_owned(), 1);
     assert_eq!(configured(config, &["-jobtransforms", "Old", "ads"]), expected);
-    // What rules define is read from the configuration all the same.
+    // Names that rules define are read from the configuration all the same.
     assert_eq!(configured(config, &["-rules", "rules", "-jobtransforms", "Old", "ads"]), expected);
     let own = place("SET X 1\n", "A = 1\n");
     fs::write(own.path().join("condor_config"), config).unwrap();
@@ -137,7 +137,7 @@ fn an_old_route_in_a_knob_is_expanded() {
 
 #[test]
 fn an_empty_knob_is_no_transform() {
-    // The last transform that there is is looked through; without a command that is reached it is configuration.
+    // The last existing transform is checked; if it has no reachable command it is treated as configuration.
     let config = "JOB_TRANSFORM_A = SET X 1\nJOB_TRANSFORM_B @=end\nif version > 8\nSET Y 1\nendif\n@end\n\
                   JOB_TRANSFORM_C =\n";
     let words = ["-jobtransforms", "A,B,C", "ads"];
@@ -148,7 +148,7 @@ fn an_empty_knob_is_no_transform() {
 fn routes_go_on_behind_what_is_none() {
     let routes = |text: &str| configured(&format!("JOB_ROUTER_ENTRIES = {text}\n"), &["-convertoldroutes"]).0;
     let titles = |text: &str| routes(text).matches("#####\n").count();
-    // The character behind a word, a number or a lone operator is lost with it.
+    // The character after a word, a number or a single operator is lost with it.
     assert_eq!(titles("x[ Name = \"K\" ]"), 4);
     assert_eq!(titles("x [ Name = \"K\" ]"), 2);
     assert_eq!(titles("[ a.b = 1 ]"), 4);
@@ -167,7 +167,7 @@ fn several_threads_write_what_one_writes() {
     let odd = ads.replace("A = 25000\n", "A = 25000\nThen = \"+\"\n");
     let without =
         all.replace("B = 125000\nC = 1\nOld = \"o25000\"", "B = 125000\nOld = \"o25000\"\nThen = \"+\"");
-    // Behind what cannot be read nothing is.
+    // Ads after an invalid line are not read.
     let bad = ads.replace("A = 25000\n", "bad\n");
     let before = &all[..all.find("A = 25000\n").unwrap()];
     for (ads, expected, told) in [(&ads, &all[..], ""), (&odd, &without, "EVALSET C"), (&bad, before, "")] {
@@ -188,7 +188,7 @@ fn a_transform_that_iterates_may_not_be_followed_even_if_it_cannot_be_read() {
         (status, out)
     };
     assert_eq!(run("REQUIREMENTS (\nSET Z 1\nTRANSFORM 2\n"), (1, String::new()));
-    // Nothing is asked of what the first one says otherwise.
+    // Rules that do not iterate may be followed by others.
     assert!(run("REQUIREMENTS (\nSET Z 1\nTRANSFORM 1\n").1.contains("B = 1\n"));
 }
 

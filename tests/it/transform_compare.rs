@@ -1,4 +1,4 @@
-//! `htc-router-translate compare` of rule sets: what it runs, what it reads, what it finds.
+//! `htc-router-translate compare` of rule sets: commands that it runs, files that it reads, and differences.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::transform_verb::{ADS, call, place};
 
-/// A comparison of `rules` with `other`.
+/// Compares `rules` with `other`.
 fn compare(place: &Path, more: &[&str]) -> (i32, String, String) {
     let words = [&["compare", "rules", "other", "--ads", "ads", "--generate", "50"], more].concat();
     call("htc-router-translate", &words, place, "")

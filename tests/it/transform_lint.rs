@@ -1,4 +1,4 @@
-//! `htc-router-translate lint`: each mistake with its place and what to do, and nothing where nothing is wrong.
+//! `htc-router-translate lint`: each mistake with its location and a hint, and no findings in correct rules.
 
 use super::transform_verb::{ADS, call, place};
 

@@ -1,4 +1,4 @@
-//! The maps that `userMap()` asks, in every program: those of the subsystem that it acts as.
+//! The maps of `userMap()` in every program: those of the subsystem as which the program acts.
 
 use std::fs;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn a_route_knows_the_maps_of_the_router() {
     let place = place(ROUTER);
     let routed = call(place.path(), TRANSLATE, &["route", "job.ad"]);
     assert!(out(&routed).contains("AcctGroup = \"projA,projB\"\n"), "{} {}", out(&routed), said(&routed));
-    // Those of another subsystem are not its own.
+    // The maps of another subsystem are not used.
     fs::write(place.path().join("condor_config"), ROUTER.replace("JOB_ROUTER_CLASSAD", "SCHEDD_CLASSAD"))
         .unwrap();
     let routed = call(place.path(), TRANSLATE, &["route", "job.ad"]);
@@ -162,7 +162,7 @@ fn an_undefined_user_map_says_why() {
     assert!(told.contains("TOOL_CLASSAD_USER_MAP_NAMES does not name it"), "{told}");
 }
 
-/// A daemon would wait for a pipe for ever.
+/// A daemon would wait forever for a pipe.
 #[test]
 fn a_map_is_a_regular_file_of_bearable_size() {
     let place = place(

@@ -1,13 +1,13 @@
-//! Waits that have a limit.
+//! Waits with a time limit.
 
 use std::time::{Duration, Instant};
 
 use crate::children::LONG;
 
-/// Waits until something is true.
+/// Waits until a condition is true.
 ///
 /// # Panics
-/// If it is not true within [`LONG`].
+/// The condition is not true within [`LONG`].
 pub(crate) fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_true() {
