@@ -172,7 +172,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// Prepares EXECUTE as the name of the case requires (c41).
+    /// Prepares EXECUTE as the name of the case requires.
     fn prepare_execute(&self, case: &str) -> Result<()> {
         let execute = self.stage.local.join("execute");
         let name = case.split_once('-').map_or("", |(_, name)| name);

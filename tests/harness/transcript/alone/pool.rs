@@ -332,7 +332,7 @@ pub fn read(directory: &Path) -> Result<Family> {
     })
 }
 
-/// Seconds after which a job of c39 received its signal: `got TERM at 4`.
+/// Seconds after which a job received its signal: `got TERM at 4`.
 fn seen_after(out: &str) -> Option<f64> {
     out.lines().find_map(|line| line.strip_prefix("got ")?.split_once(" at ")?.1.parse().ok())
 }
