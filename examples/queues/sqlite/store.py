@@ -9,11 +9,11 @@ import time
 import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Nobody here wants a job that was refused so often.
+# Number of refusals after which a job fails.
 MOST_REFUSALS = 3
-# A job that had to leave, or was lost, so often is not tried again.
+# Number of evictions and lost leases after which a job is not tried again.
 MOST_TRIES = 10
-# More jobs than that are not handed in at once: one slip of the finger is not to fill the disk.
+# Maximum number of jobs submitted at once, so that a typing error does not fill the disk.
 MOST_JOBS = 1_000_000
 
 TABLES = """
@@ -50,7 +50,7 @@ def tell(kind, error, trace):
 
 
 sys.excepthook = tell
-# Ads may hold any bytes, which come out as they went in.
+# Ads may contain any bytes, which are returned unchanged.
 for stream in (sys.stdin, sys.stdout):
     stream.reconfigure(encoding="utf-8", errors="surrogateescape")
 
@@ -76,7 +76,7 @@ def value(ad, name):
     return found
 
 
-# What an earlier run has written into an ad.
+# Attributes that an earlier run has added to an ad.
 EARLIER = re.compile(r"\s*(queue(name|attempt|slot|refused)|exit(bysignal|signal|code))\s*=", re.IGNORECASE)
 
 
@@ -103,7 +103,7 @@ class Store:
         path = urllib.parse.quote(os.path.join(HERE, "store", "queue.db"))
         self.base = sqlite3.connect(f"file:{path}?mode={mode}", uri=True, timeout=60, isolation_level=None)
         self.base.row_factory = sqlite3.Row
-        # What is written is told to be text (CAST), whatever bytes it has.
+        # The value is declared as text (CAST), whatever bytes it contains.
         self.base.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
 
     def __enter__(self):
@@ -127,7 +127,7 @@ class Store:
         row = (time.time(), raw(job), raw(attempt), raw(what))
         self.base.execute("INSERT INTO history VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT))", row)
 
-    # What the hooks do.
+    # Functions for the hooks.
 
     def fetch(self, slot, held, output):
         """A job for this slot, with a lease of so many seconds: the ad with the lines by which the later hooks know it, and
@@ -199,7 +199,7 @@ class Store:
         """The job has ended (exit, hold) or had to leave (remove, evict)."""
         job = self.mine(ad)
         if job is None:
-            # Its lease was lost and somebody else has it, or it has ended already.
+            # Its lease has expired and another slot has it, or it has already ended.
             self.note(value(ad, "QueueName"), value(ad, "QueueAttempt"), f"late end: {how}")
             return
         state, outcome = "new", f"had to leave: {how}"
@@ -221,7 +221,7 @@ class Store:
         )
         self.note(job["id"], job["attempt"], f"{how}: {outcome}")
 
-    # What a person does.
+    # Functions for users.
 
     def submit(self, text, copies=1):
         """Each ad of the text becomes a job; returns how many."""

@@ -10,15 +10,15 @@ import subprocess
 import sys
 import time
 
-# What squeue and scontrol call a job that will run again or still, and what has ended otherwise than by its own exit.
+# States of squeue and scontrol for a job that will run again or is still running, and for one that did not end with its own exit.
 WAITS = {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
 RUNS = {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 
 
-# What a job may ask for beside the requests that sbatch is told: HTCondor sets RequestDisk for every job, and nodes of
-# Slurm seldom tell how much they have.
+# Requests of a job in addition to those that sbatch receives: HTCondor sets RequestDisk for every job, and nodes of
+# Slurm seldom report their disk space.
 REQUESTS = {"requestcpus", "requestmemory", "requestgpus", "requestdisk"}
-# HTCondor's codes of why a job is held.
+# HTCondor's codes for the reason of a hold.
 TOO_LONG, OUT_OF_RESOURCES, NOT_STARTED, OTHER = 46, 34, 6, 1
 
 
@@ -152,7 +152,7 @@ def script(source):
             lines.append(f"export {name}={shlex.quote(value)}")
     iwd = string(source, "Iwd", "/")
     command = [os.path.join(iwd, string(source, "Cmd"))] + arguments(source)
-    # Slurm goes to /tmp where there is no such directory. Signal 53 is how it tells itself that it could not start a job.
+    # Slurm uses /tmp if there is no such directory. Signal 53 is its internal sign that it could not start a job.
     lines.append(f"cd {shlex.quote(iwd)} && test -f {(what := shlex.quote(command[0]))} -a -x {what} || kill -53 $$")
     lines.append("exec " + " ".join(shlex.quote(word) for word in command))
     return "\n".join(lines) + "\n"
@@ -168,7 +168,7 @@ def options(source):
     if (memory := number(source, "RequestMemory")) > 0:
         told.append(f"--mem={memory}M")
     for option, attribute in (("--output", "Out"), ("--error", "Err"), ("--input", "In")):
-        # Slurm reads %j and the like in names of files; a doubled sign is itself.
+        # Slurm replaces %j and the like in names of files; a doubled percent sign stands for itself.
         path = os.path.join(iwd, string(source, attribute, "/dev/null") or "/dev/null")
         told.append(f"{option}={path.replace('%', '%%')}")
     if (longest := number(source, "MaxWallTimeMins")) > 0:

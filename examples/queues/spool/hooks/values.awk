@@ -1,5 +1,5 @@
-# The last values of the attributes `names` in a printed ad, one a line, without quotes. An attribute that a job has brought
-# along in another spelling, such as exitcode, is printed in that one.
+# The last values of the attributes `names` in a printed ad, one per line, without quotes. An attribute that the job ad
+# has in another spelling, such as exitcode, is printed in that spelling.
 BEGIN { count = split(tolower(names), wanted, " ") }
 {
     at = index($0, "=")
