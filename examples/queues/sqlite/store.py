@@ -1,4 +1,4 @@
-"""A queue of jobs in one SQLite file: what the hooks, the `queue` command and the server of ../http do with it."""
+"""A queue of jobs in one SQLite file: operations for the hooks, the `queue` command and the server of ../http."""
 
 import math
 import os
@@ -34,16 +34,16 @@ CREATE TABLE IF NOT EXISTS history (at REAL, job INTEGER, attempt INTEGER, what 
 
 
 def raw(text):
-    """A text as the bytes that it came from."""
+    """The bytes from which a text was decoded."""
     return None if text is None else str(text).encode("utf-8", "surrogateescape")
 
 
 class Refused(Exception):
-    """What was asked for cannot be done; the text says why."""
+    """A request is refused; the text is the reason."""
 
 
 def tell(kind, error, trace):
-    """What a user or a full disk may cause is told in a line."""
+    """Reports errors caused by users or a full disk in one line."""
     if not issubclass(kind, (Refused, sqlite3.Error, OSError)):
         return sys.__excepthook__(kind, error, trace)
     print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
@@ -56,7 +56,7 @@ for stream in (sys.stdin, sys.stdout):
 
 
 def lease(text):
-    """Whoever has held a job for so many seconds without a word has lost it: as a text says, an hour where there is none."""
+    """Seconds without an update after which a job counts as lost, from a text [default: one hour]."""
     try:
         seconds = float(text or 3600)
     except ValueError:
@@ -67,7 +67,7 @@ def lease(text):
 
 
 def value(ad, name):
-    """The last literal value of an attribute in a printed ad, without quotes; None where there is none."""
+    """The last literal value of an attribute in a printed ad, without quotes, or None."""
     found = None
     for line in ad.split("\n"):
         key, equals, text = line.partition("=")
@@ -81,7 +81,7 @@ EARLIER = re.compile(r"\s*(queue(name|attempt|slot|refused)|exit(bysignal|signal
 
 
 def ads(text):
-    """The ads of a text, which empty lines separate, as they are taken: without comments and what an earlier run has left."""
+    """The ads in a text, separated by empty lines, without comments and attributes of an earlier run."""
     ad = []
     for number, line in enumerate((text + "\n\n").split("\n"), 1):
         line = line.rstrip("\r")
@@ -130,8 +130,8 @@ class Store:
     # Functions for the hooks.
 
     def fetch(self, slot, held, output):
-        """A job for this slot, with a lease of so many seconds: the ad with the lines by which the later hooks know it, and
-        a directory for what it writes unless it says where; None where there is no work."""
+        """A job for this slot, with a lease in seconds: the ad with the lines by which the later hooks recognize it, and a
+        directory for its output unless the job names one; None if there is no work."""
         now = time.time()
         for lost in self.base.execute(
             "SELECT id, attempt FROM job WHERE state = 'claimed' AND lease < ?", (now,)
@@ -162,20 +162,20 @@ class Store:
         )
 
     def give_back(self, ad):
-        """Nobody got the answer of `fetch`: the job is as new as before."""
+        """The output of `fetch` was not received: the job is new again."""
         if (job := self.mine(ad)) is not None and job["state"] == "claimed":
             self.base.execute("UPDATE job SET state = 'new', lease = NULL WHERE id = ?", (job["id"],))
             self.note(job["id"], job["attempt"], "nobody took it")
 
     def mine(self, ad):
-        """The job of an ad, if it is still held by that attempt."""
+        """The job of an ad, if that attempt still has its lease."""
         return self.base.execute(
             "SELECT * FROM job WHERE id = CAST(? AS TEXT) AND attempt = CAST(? AS TEXT) AND state IN ('claimed', 'cancelled')",
             (raw(value(ad, "QueueName")), raw(value(ad, "QueueAttempt"))),
         ).fetchone()
 
     def reject(self, ad):
-        """The slot did not want the job: it is offered again, behind the others."""
+        """The slot refused the job: it is offered again, after the others."""
         job = self.mine(ad)
         if job is None:
             return
@@ -191,12 +191,12 @@ class Store:
         self.note(job["id"], job["attempt"], "rejected")
 
     def update(self, ad, held):
-        """The job runs: its lease begins anew."""
+        """The job runs: its lease is renewed."""
         if (job := self.mine(ad)) is not None:
             self.base.execute("UPDATE job SET lease = ? WHERE id = ?", (time.time() + held, job["id"]))
 
     def end(self, how, ad):
-        """The job has ended (exit, hold) or had to leave (remove, evict)."""
+        """The job has ended (exit, hold), or was removed or evicted."""
         job = self.mine(ad)
         if job is None:
             # Its lease has expired and another slot has it, or it has already ended.
@@ -224,7 +224,7 @@ class Store:
     # Functions for users.
 
     def submit(self, text, copies=1):
-        """Each ad of the text becomes a job; returns how many."""
+        """Submits each ad of the text as a job; returns the number of jobs."""
         found = [raw(ad) for ad in ads(text)]
         jobs = len(found) * copies
         if not found:
@@ -236,7 +236,7 @@ class Store:
         return jobs
 
     def list(self):
-        """Rows of (id, state, tries, outcome)."""
+        """Rows of (id, state, tries, result)."""
         return [
             (row["id"], row["state"], row["attempt"], row["outcome"] or "")
             for row in self.base.execute("SELECT id, state, attempt, outcome FROM job ORDER BY id")
@@ -248,8 +248,8 @@ class Store:
         return "".join(row["result"].rstrip("\n") + "\n\n" for row in rows)
 
     def retry(self, ids):
-        """Jobs that have ended are new again; `None` means all that failed. Returns how many. A job that was cancelled while it
-        ran has ended when its end is known, or its lease is over."""
+        """Makes jobs that have ended new again, or all failed ones for `None`; returns their number. A job that was cancelled
+        while it ran has ended when its end is known, or its lease has expired."""
         change = "UPDATE job SET state = 'new', refused = 0, outcome = NULL, result = NULL, lease = NULL WHERE state"
         if ids is None:
             return self.base.execute(f"{change} = 'failed'").rowcount
@@ -257,6 +257,6 @@ class Store:
         return sum(self.base.execute(change, (time.time(), one)).rowcount for one in ids)
 
     def cancel(self, ids):
-        """New jobs are not handed out any more; running ones end as cancelled. Returns how many."""
+        """Cancels jobs: new ones are not started, running ones end as cancelled. Returns their number."""
         change = "UPDATE job SET state = 'cancelled' WHERE state IN ('new', 'claimed') AND id = ?"
         return sum(self.base.execute(change, (one,)).rowcount for one in ids)

@@ -1,4 +1,4 @@
-"""What the router hooks of this directory have in common: ads as text, job ads as batch scripts, and Slurm's answers."""
+"""Functions of the router hooks in this directory: ads as text, job ads as batch scripts, and Slurm's output."""
 
 import hashlib
 import math
@@ -23,11 +23,11 @@ TOO_LONG, OUT_OF_RESOURCES, NOT_STARTED, OTHER = 46, 34, 6, 1
 
 
 class Refused(Exception):
-    """Why a job is not handed in, or Slurm's no."""
+    """A job is not submitted, or Slurm refuses it; the text is the reason."""
 
 
 def hook(work):
-    """A hook: `work` has what stands on standard input; where it fails there is one message, and status 1."""
+    """Runs a hook: `work` gets the standard input; a failure gives one message and status 1."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         stream.reconfigure(errors="surrogateescape")
     try:
@@ -37,7 +37,7 @@ def hook(work):
 
 
 def parts(text):
-    """What stands before and after the line of dashes."""
+    """The texts before and after the line of dashes."""
     first, dashes, second = text.partition("\n------\n")
     if not dashes:
         raise Refused("no line '------' on standard input, which parts two ads")
@@ -45,7 +45,7 @@ def parts(text):
 
 
 def read(text):
-    """Attributes of a printed ad: names in small letters to the text of their values."""
+    """Attributes of a printed ad: names in lower case, and the texts of their values."""
     ad = {}
     for line in text.splitlines():
         name, equals, value = line.partition(" = ")
@@ -55,7 +55,7 @@ def read(text):
 
 
 def value(ad, name):
-    """The text of a value: a literal as it stands, an expression evaluated; None where the job has none."""
+    """The text of a value: a literal unchanged, an expression evaluated; None if the job does not have the attribute."""
     text = ad.get(name.lower(), "undefined")
     if not re.fullmatch(r'-?[0-9.]+|true|false|undefined|"([^"\\]|\\.)*"', text, re.I):
         if not shutil.which("htc-classad-eval"):
@@ -78,7 +78,7 @@ def string(ad, name, default=""):
 
 
 def number(ad, name, default=0):
-    """A whole number; a fraction counts as the next larger one."""
+    """An integer; a fraction is rounded up."""
     text = value(ad, name)
     try:
         return default if text is None else math.ceil(float(text))
@@ -92,7 +92,7 @@ def quoted(text):
 
 
 def words(text):
-    """Words of the new syntax of Arguments and Environment: blanks part them, '...' keeps them, '' is a quote within."""
+    """Words of the new syntax of Arguments and Environment: separated by blanks, except within '...', where '' is a quote."""
     found, word, inside, at = [], None, False, 0
     while at < len(text):
         one = text[at]
@@ -113,12 +113,12 @@ def words(text):
 
 
 def arguments(ad):
-    """The arguments of a job: Arguments in the new syntax, else Args parted at blanks."""
+    """The arguments of a job: Arguments in the new syntax, else Args split at blanks."""
     return words(string(ad, "Arguments")) if "arguments" in ad else string(ad, "Args").split()
 
 
 def environment(ad):
-    """Name and value of each variable: Environment in the new syntax, else Env parted at its delimiter."""
+    """Name and value of each variable: Environment in the new syntax, else Env split at its delimiter."""
     if "environment" in ad:
         pairs = words(string(ad, "Environment"))
     else:
@@ -127,7 +127,7 @@ def environment(ad):
 
 
 def refuse(source):
-    """What Slurm would not do as a pool does is refused; what is merely different is said."""
+    """Refuses jobs that Slurm cannot run as a pool would; reports minor differences."""
     universe = number(source, "JobUniverse", 5)
     if universe != 5:
         raise Refused(f"JobUniverse = {universe}: only jobs of the vanilla universe (5) are handed to Slurm")
@@ -159,7 +159,7 @@ def script(source):
 
 
 def options(source):
-    """What sbatch is told of a job."""
+    """The options of sbatch for a job."""
     iwd = string(source, "Iwd", "/")
     told = [f"--chdir={iwd}", "--export=NONE", "--no-requeue", "--ntasks=1"]
     told.append(f"--cpus-per-task={number(source, 'RequestCpus', 1)}")
@@ -179,7 +179,7 @@ def options(source):
 
 
 def run(command, text=None):
-    """Standard output of a command; its failure is the hook's."""
+    """Standard output of a command; if it fails, the hook fails."""
     try:
         done = subprocess.run(
             command, input=text, capture_output=True, text=True, errors="surrogateescape", timeout=120
@@ -192,11 +192,11 @@ def run(command, text=None):
 
 
 def submit(source):
-    """Hands the job to Slurm; gives its number.
+    """Submits the job to Slurm; returns its number.
 
-    A job that a hook before us has handed in, and that lives or has ended by itself, is found by its name, which holds a
-    hash of what tells this job and this routing of it from all others: a job that was routed before has its SlurmJobId.
-    Without GlobalJobId and QDate nothing tells it from another of its number, and none is looked for.
+    A job that an earlier hook has submitted, and that is active or has ended by itself, is found by its name. The name
+    contains a hash that identifies this job and this routing of it: a job that was routed before has its SlurmJobId.
+    Without GlobalJobId and QDate it cannot be distinguished from other jobs with its number, so none is looked for.
     """
     refuse(source)
     told, batch = options(source), script(source)
@@ -213,7 +213,7 @@ def submit(source):
 
 
 def look(job):
-    """(state, reason, exit status, signal) of a Slurm job; the state is None where Slurm knows it no more."""
+    """(state, reason, exit status, signal) of a Slurm job; the state is None if Slurm no longer knows the job."""
     try:
         told = run(["scontrol", "--oneliner", "show", "job", str(job)])
     except Refused as why:
@@ -226,14 +226,14 @@ def look(job):
 
 
 def own_end(state, reason, sign):
-    """Whether the job has ended by its own exit or signal; what could not be started is FAILED, too, by signal 53."""
+    """True if the job has ended by its own exit or signal; a job that could not be started is FAILED with signal 53."""
     if state == "FAILED" and reason == "JobLaunchFailure":
         return 0 < sign < 32
     return state == "COMPLETED" or state == "FAILED" and sign < 32
 
 
 def held(state, reason):
-    """Lines that hold the routed job, for what Slurm has done with it."""
+    """Lines that hold the routed job, because of its state in Slurm."""
     code = {"TIMEOUT": TOO_LONG, "OUT_OF_MEMORY": OUT_OF_RESOURCES, "FAILED": NOT_STARTED}.get(state, OTHER)
     if state is None:
         why = "Slurm does not know the job any more"
@@ -245,7 +245,7 @@ def held(state, reason):
 
 
 def status_of(job):
-    """Lines that tell the routed job what has become of it in Slurm."""
+    """Lines that set the state in Slurm in the routed job."""
     state, reason, status, sign = look(job)
     lines = [f"SlurmState = {quoted(state or 'UNKNOWN')}"]
     if state in WAITS:
