@@ -10,8 +10,8 @@ use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
-    ClaimCommand, ClaimRequest, ExecutionPoint, ExitLimits, HostMeasurements, Measurements,
-    SettingsWithWarnings, SlotKey, SlotNotice, StartdAction, StartdEvent, StarterId, StarterSignal,
+    ClaimCommand, ClaimRequest, ExecutionPoint, ExitLimits, HookCall, HookRunId, HostMeasurements,
+    Measurements, SettingsWithWarnings, SlotHookType, SlotKey, SlotNotice, StartdAction, StartdEvent, StarterId, StarterSignal,
     configure,
 };
 use htc_hooks::time::ClockReading;
@@ -25,6 +25,8 @@ pub(crate) struct Machine {
     pub(crate) warnings: Vec<String>,
     /// Signals sent to starters.
     pub(crate) signals: Vec<StarterSignal>,
+    /// Fetch hooks that run, if the test ends them itself.
+    pub(crate) running_fetches: Option<Vec<HookRunId>>,
     world: Rc<RealWorld>,
     quirks: QuirkMode,
     gpus: Option<String>,
@@ -39,20 +41,49 @@ impl Machine {
     pub(crate) fn with(lines: &str, quirks: QuirkMode, gpus: Option<&str>) -> Self {
         let world = Rc::new(RealWorld::new());
         let gpus = gpus.map(str::to_owned);
-        let made = configured(lines, &world, quirks, &gpus);
+        let made = configured(lines, &world, quirks, &gpus, ExitLimits::default());
         let now = ClockReading::from_epoch(1_800_000_000);
         let point = ExecutionPoint::new(made.settings, world.clone(), now);
         let warnings = made.warnings;
+        let running_fetches = None;
         let (states, signals) = (Vec::new(), Vec::new());
-        let mut machine =
-            Machine { point, now, states, starter: None, warnings, signals, world, quirks, gpus };
+        let mut machine = Machine {
+            point,
+            now,
+            states,
+            starter: None,
+            warnings,
+            signals,
+            running_fetches,
+            world,
+            quirks,
+            gpus,
+        };
         machine.step(StartdEvent::Start);
         machine.states.clear();
         machine
     }
 
+    /// Starts a machine with `--once`. The test ends its fetch hooks.
+    pub(crate) fn once(lines: &str) -> Self {
+        let mut machine = Machine::with("", QuirkMode::Manual, None);
+        let limits = ExitLimits { exit_when_no_work: true, ..ExitLimits::default() };
+        let made = configured(lines, &machine.world, machine.quirks, &None, limits);
+        machine.point = ExecutionPoint::new(made.settings, machine.world.clone(), machine.now);
+        machine.running_fetches = Some(Vec::new());
+        machine.step(StartdEvent::Start);
+        machine.states.clear();
+        machine
+    }
+
+    /// Ends the oldest running fetch hook, which printed this.
+    pub(crate) fn fetch_ends(&mut self, stdout: &[u8]) {
+        let run = self.running_fetches.as_mut().unwrap().remove(0);
+        self.step(StartdEvent::HookEnded { run, stdout: stdout.to_vec(), cut: false });
+    }
+
     pub(crate) fn reconfigure(&mut self, lines: &str) {
-        let made = configured(lines, &self.world, self.quirks, &self.gpus);
+        let made = configured(lines, &self.world, self.quirks, &self.gpus, ExitLimits::default());
         self.step(StartdEvent::Reconfigure(Box::new(made.settings)));
     }
 
@@ -82,6 +113,11 @@ impl Machine {
                     }
                     StartdAction::Notify(SlotNotice::Warning { text, .. }) => self.warnings.push(text),
                     StartdAction::SignalStarter { signal, .. } => self.signals.push(signal),
+                    StartdAction::RunHook(HookCall { run, hook: SlotHookType::FetchWork, .. })
+                        if self.running_fetches.is_some() =>
+                    {
+                        self.running_fetches.iter_mut().for_each(|runs| runs.push(run));
+                    }
                     StartdAction::RunHook(call) => {
                         events.push(StartdEvent::HookEnded { run: call.run, stdout: Vec::new(), cut: false });
                     }
@@ -139,6 +175,7 @@ fn configured(
     world: &RealWorld,
     quirks: QuirkMode,
     gpus: &Option<String>,
+    limits: ExitLimits,
 ) -> SettingsWithWarnings {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("condor_config");
@@ -153,5 +190,5 @@ fn configured(
         gpu_discovery_output: gpus.clone(),
         ..HostMeasurements::default()
     };
-    configure(&config, world, &around, quirks, ExitLimits::default()).unwrap()
+    configure(&config, world, &around, quirks, limits).unwrap()
 }

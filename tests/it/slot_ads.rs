@@ -221,7 +221,8 @@ fn the_internal_ad_of_a_drained_slot_has_no_limits_and_no_retirement() {
 /// The signal waits until the starter can handle it: the hooks of the job are called all the same.
 #[test]
 fn a_job_that_is_killed_as_soon_as_it_runs_has_its_exit_hook() {
-    let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nUser = \"nobody\"\nJobLeaseDuration = 0\n";
+    let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/sleep\"\nArgs = \"600\"\nUser = \"nobody\"\n\
+               JobLeaseDuration = 0\n";
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"${0%/*}/../out/exit\"\n";
     let point = Point::new().job("1", job).hook("exit", exit);
     let point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit").knob("UPDATE_INTERVAL = 1");

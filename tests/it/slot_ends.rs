@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use super::machine::Machine;
 use super::point::{Point, Run};
 
 const JOB: &str = "Cmd = \"/bin/true\"\nArguments = \"\"\nOwner = \"ana\"\nClusterId = 1\nProcId = 0\n";
@@ -74,4 +75,24 @@ fn daemon_shutdown_ends_a_run() {
         assert_eq!(run.status, Some(0), "{}", run.stderr);
         assert!(run.stderr.contains(&format!("{knob} is true")), "{}", run.stderr);
     }
+}
+
+/// A fetch hook that was called beside a job says "no work" for a busy slot, also if the job ends before the hook.
+#[test]
+fn no_work_beside_a_job_that_has_ended_is_not_the_end_of_once() {
+    let lines = "NUM_SLOTS = 1\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSTARTD_JOB_HOOK_KEYWORD = T\nFetchWorkDelay = 1\n\
+                 T_HOOK_FETCH_WORK = /bin/true\n";
+    let mut machine = Machine::once(lines);
+    machine.wait(2);
+    machine.fetch_ends(b"ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n");
+    machine.wait(5);
+    assert!(machine.states.contains(&"Claimed/Busy".to_owned()), "{}", machine.went());
+    // The hook that is called beside the job ends after it.
+    machine.starter_ends();
+    machine.fetch_ends(b"");
+    assert!(!machine.point.is_finished());
+    machine.wait(5);
+    machine.fetch_ends(b"");
+    machine.wait(2);
+    assert!(machine.point.is_finished(), "{}", machine.went());
 }

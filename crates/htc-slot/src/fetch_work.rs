@@ -102,6 +102,7 @@ impl Slot {
             lazy.fetching_slots.insert(run, self.key);
         }
         self.fetch_state = FetchState::Running(run);
+        self.fetch_is_outdated = false;
         core.running_fetches += 1;
         core.actions.push(StartdAction::RunHook(HookCall {
             run,
@@ -146,9 +147,10 @@ impl Slot {
             && self.current_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched)
     }
 
-    /// Records that a fetch returned no work.
+    /// Records that a fetch returned no work, unless a job ended while the hook ran: the queue may have work for a slot
+    /// without a job.
     fn mark_out_of_work(&mut self, core: &mut ExecutionPointState, reason: &str) {
-        self.out_of_work = true;
+        self.out_of_work = !self.fetch_is_outdated;
         self.end_idle_fetched_claim(core, reason);
     }
 

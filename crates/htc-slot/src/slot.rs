@@ -89,6 +89,8 @@ pub(super) struct Slot {
     pub next_fetch_delay: i64,
     /// True if the last fetch returned no work, and nothing has run since.
     pub out_of_work: bool,
+    /// True if a job ended after the running fetch began.
+    pub fetch_is_outdated: bool,
 
     /// Kinds of jobs for which the slot's Requirements are known to be true.
     pub accepted_job_kinds: Vec<u32>,
@@ -153,6 +155,7 @@ impl Slot {
             last_fetch_completed: 0,
             next_fetch_delay: -1,
             out_of_work: false,
+            fetch_is_outdated: false,
             accepted_job_kinds: Vec::new(),
             idle_window: IdleWindow::default(),
             changed_at: core.now.monotonic_us,

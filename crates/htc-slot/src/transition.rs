@@ -381,6 +381,7 @@ impl Slot {
         self.count_badput(core);
         // The results of fetches made while the job ran are out of date.
         self.out_of_work = false;
+        self.fetch_is_outdated = true;
         self.forget_suspension(core);
         let Some(claim) = &mut self.current_claim else { return };
         claim.end_activation(core.now);
