@@ -115,7 +115,7 @@ fn table(marker: &str) -> String {
             }
         }
         "quirks" => {
-            text += "| name | what a real pool does |\n|---|---|\n";
+            text += "| name | behaviour of a real pool |\n|---|---|\n";
             for quirk in htc_hooks::quirks::Quirk::ALL {
                 text += &format!("| `{}` | {} |\n", quirk.id(), cell(quirk.line()));
             }
