@@ -128,7 +128,7 @@ fn what_may_have_been_submitted_is_not_submitted_again() {
         assert_eq!(place.calls(), 1, "{unclear}: {told}");
         assert_eq!(told.matches("may have been submitted").count(), 1, "{unclear}: {told}");
         assert!(place.read("queue/1.0.ad").contains("Managed = \"External\"\n"), "{unclear}: {told}");
-        // Nor is it submitted by the next router, until the administrator has removed the file.
+        // The next router does not submit it either, until the administrator has removed the file.
         let (status, told) = place.run("queue", &["--once", "--submit", &submit]);
         assert_eq!((status, place.calls()), (0, 1), "{unclear}: {told}");
         assert_eq!(told.matches("may have been submitted").count(), 1, "{unclear}: {told}");
@@ -467,7 +467,7 @@ fn what_is_no_history_is_unreadable_and_counts_are_made_of_what_is_one() {
     };
     let (code, told) = status(&["history", "noise"]);
     assert!(code == 3 && told.contains("'noise' holds no record of a job"), "{code}: {told}");
-    // Nor is it a valid queue.
+    // A file that contains only errors is not a valid queue either.
     let lines: String = (0..40).map(|at| format!("A{at} = )\n\n")).collect();
     fs::write(place.file("no.ads"), lines).unwrap();
     for words in [&["no.ads"][..], &["doctor", "no.ads"]] {

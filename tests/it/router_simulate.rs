@@ -38,7 +38,7 @@ fn jobs_that_never_get_a_route_have_waited_and_the_reason_is_told() {
     assert!(out.contains("not routed: 3: Owner == \"ann\" is not true in route R\n"), "{out}");
     let json = simulated(scenario, &route(""), &["--json"]);
     let totals: serde_json::Value = serde_json::from_str(&json).unwrap();
-    // One job came 5 s before the poll that routed it; the others wait for the next hour.
+    // A job came 5 s before the poll that routed it; the others wait for the next hour.
     assert_eq!(totals[0]["longest_wait"], 3600.0, "{json}");
     assert_eq!(totals[0]["mean_wait"], (3.0 * 3600.0 + 5.0) / 4.0, "{json}");
     assert_eq!(totals[0]["never_routed"], 3, "{json}");

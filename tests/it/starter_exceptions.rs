@@ -309,7 +309,7 @@ fn the_last_update_is_given_a_moment_where_nothing_else_is_waited_for() {
     assert_eq!(read(&place, "events").matches("hook-end").count(), 2, "{}", read(&place, "events"));
     let place = Place::new().hook("UPDATE_JOB_INFO", "exec sleep 600");
     assert_eq!(place.run("Cmd = \"/bin/true\"").status, 0);
-    // Nor after an impatient signal.
+    // After SIGQUIT the last update is not waited for.
     let place = Place::new().hook("UPDATE_JOB_INFO", "cat > /dev/null; sleep 0.7; echo told >> $CALLS");
     let pipe = place.pipe();
     let child = place.start(&shell("echo > pipe; exec sleep 600"));

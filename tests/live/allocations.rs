@@ -43,7 +43,7 @@ fn example(script: &str, words: &[&str], variables: &[(&str, &str)]) -> Option<S
     // The blank must not confuse Slurm's commands.
     let place = place.path().join("a directory");
     std::fs::create_dir(&place).unwrap();
-    // Nor may a umask that excludes the account of hooks and servers.
+    // A umask that excludes the account of hooks and servers must not matter either.
     let mut command = Command::new("sh");
     command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(slurm().join(script));
     command.args(words).envs(variables.iter().copied()).env("HTC_PROGRAMS", programs).env("TMPDIR", &place);

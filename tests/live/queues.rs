@@ -499,7 +499,7 @@ fn end_without_server(kind: &'static str, needs: &[&str]) {
     let mut hook = as_hooks(&queue.place.path().join("hooks/job_exit"));
     hook.arg("exit").stdin(std::fs::File::open(ended).unwrap()).stderr(Stdio::piped());
     let mut hook = hook.spawn().unwrap();
-    // It has tried once when it prints something.
+    // The hook prints a message after its first attempt.
     let mut said = BufReader::new(hook.stderr.take().unwrap());
     said.read_line(&mut String::new()).unwrap();
     server("start");
