@@ -1,10 +1,20 @@
 //! Findings of lint rules, and their order.
 
-use crate::lint_rule::LintRule;
 use bstr::BString;
 
+use crate::lint_rule::LintRule;
 use crate::macro_set::Definition;
 use crate::source_location::SourceLocation;
+use htc_base::text::Span;
+
+/// Correction that is certain, within the line of a finding's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// Part of the line that is replaced; empty for an insertion.
+    pub span: Span,
+    /// New text of that part; empty for a deletion.
+    pub text: BString,
+}
 
 /// A finding of a lint rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +31,8 @@ pub struct Finding {
     pub message: String,
     /// How to fix it.
     pub fix: Option<String>,
+    /// Correction that `lint --fix` applies, or `None` if several are possible.
+    pub replacement: Option<Replacement>,
 }
 
 impl Finding {
@@ -38,7 +50,28 @@ impl Finding {
             value: definition.raw.clone(),
             message: shorten(message),
             fix,
+            replacement: None,
         }
+    }
+
+    /// Creates a finding about a place, and not about a definition.
+    pub fn at(rule: LintRule, spot: Option<SourceLocation>, message: String, fix: Option<String>) -> Self {
+        Finding {
+            rule,
+            spot,
+            name: BString::default(),
+            value: BString::default(),
+            message: shorten(message),
+            fix,
+            replacement: None,
+        }
+    }
+
+    /// Adds a correction that replaces the finding's place by a text; nothing if it has no place in a file.
+    #[must_use]
+    pub fn replaced_by(mut self, text: impl Into<BString>) -> Self {
+        self.replacement = self.spot.as_ref().map(|spot| Replacement { span: spot.span, text: text.into() });
+        self
     }
 }
 

@@ -21,6 +21,7 @@ pub mod lines;
 pub mod lint_rule;
 pub mod load;
 mod load_options;
+pub mod load_warning;
 mod loader;
 pub(crate) mod macro_functions;
 pub mod macro_reference;
@@ -50,8 +51,9 @@ pub use command::CommandPolicy;
 pub use config_error::{ConfigError, ErrorLocation};
 pub use config_view::ConfigView;
 pub use expand::{ExpandError, FunctionFailure, MacroSource};
-pub use load::{Config, LoadWarning};
+pub use load::Config;
 pub use load_options::LoadOptions;
+pub use load_warning::{LoadWarning, LoadWarningSubject};
 pub use loader::{SkippedDefinition, UnreadSource, UnreadSourceKind};
 pub use macro_set::{
     Definition, DefinitionPlace, FoundMacro, LookupContext, MacroEntry, MacroSet, SourceId, SourceKind,

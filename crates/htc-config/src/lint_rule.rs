@@ -63,7 +63,7 @@ macro_rules! lint_rules {
                         explanation: $explanation,
                         wrong: $wrong,
                         right: $right,
-                        versions: "25",
+                        versions: versions(LintRule::$variant),
                     },)*
                 }
             }
@@ -88,6 +88,10 @@ lint_rules! {
         "A statement of the configuration language opens a block that a transform does not end."
         "JOB_TRANSFORM_a @=end\n  SET A 1"
         "JOB_TRANSFORM_a @=end\n  SET A 1\n@end";
+    ColonAssignment Warning "colon-assignment"
+        "NAME : value is an obsolete form of an assignment. HTCondor prints a warning and assigns the value."
+        "START : true"
+        "START = true";
     Command Error "command"
         "A line of a route or transform is not a valid statement, so the transform fails."
         "SETT Rank 5"
@@ -97,9 +101,9 @@ lint_rules! {
         "if $(A) > 5 && $(B)"
         "if $(A)";
     CronJob Warning "cron-job"
-        "A cron job has no executable, or a parameter of a cron job has a value that its manager rejects."
-        "STARTD_CRON_JOBLIST = DISK"
-        "STARTD_CRON_JOBLIST = DISK\nSTARTD_CRON_DISK_EXECUTABLE = /usr/libexec/disk";
+        "A cron job never runs, or one of its parameters has a value that its manager rejects."
+        "STARTD_CRON_JOBLIST = DISK\nSTARTD_CRON_DISK_EXECUTABLE = /bin/true"
+        "STARTD_CRON_JOBLIST = DISK\nSTARTD_CRON_DISK_EXECUTABLE = /bin/true\nSTARTD_CRON_DISK_PERIOD = 5m";
     Dead Warning "dead"
         "A statement of a route or transform can have no effect."
         "SET A 1\nSET A 2"
@@ -125,25 +129,25 @@ lint_rules! {
         "SET Rank 5 +"
         "SET Rank 5";
     FunctionAd Warning "function-ad"
-        "A $FUNCTION(...) of a transform reads an ad that does not exist there."
-        "SET A $(MACHINE.Memory)"
-        "SET A $(MY.Memory)";
+        "$INT, $REAL or $STRING reads an attribute that this transform has set to an expression. These functions do not evaluate it."
+        "SET A B + 1\nN = $INT(MY.A)\nSET C $(N)"
+        "SET A B + 1\nN = $EVAL(MY.A)\nSET C $(N)";
     FunctionBody Warning "function-body"
-        "A $FUNCTION(...) has an argument that the function does not accept."
-        "SET A $INT(five)"
-        "SET A $INT(5)";
+        "The body of a $FUNCTION(...) ends at the first ')', so it is cut short."
+        "SET A $INT($(B))"
+        "B = 5\nSET A $INT(B)";
     HookKnob Warning "hook-knob"
         "The name looks like that of a hook but is not one, or no caller of hooks reads it."
         "FARM_HOOK_PREPAR_JOB = /usr/libexec/prepare"
         "FARM_HOOK_PREPARE_JOB = /usr/libexec/prepare";
     HookPath Error "hook-path"
-        "HTCondor refuses the path of this hook and does not call it."
-        "FARM_HOOK_PREPARE_JOB = prepare.sh"
-        "FARM_HOOK_PREPARE_JOB = /usr/libexec/prepare.sh";
+        "The value of a hook is a path. It cannot have arguments."
+        "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /no/such/hook --fast"
+        "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /bin/true";
     HookRefused Error "hook-refused"
-        "The hooks are configured in a way that their caller refuses."
-        "FARM_HOOK_FETCH_WORK = \"/usr/libexec/fetch\""
-        "FARM_HOOK_FETCH_WORK = /usr/libexec/fetch";
+        "HTCondor refuses the path of this hook and does not call it: it is relative or missing, or the file cannot be executed or may be changed by everybody."
+        "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /no/such/hook"
+        "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /bin/true";
     If Error "if"
         "An if, elif, else or endif has no counterpart, or its condition cannot be evaluated."
         "if true\nSET A 1"
@@ -155,7 +159,7 @@ lint_rules! {
     JobAd Warning "job-ad"
         "An attribute of a fetched job is missing, has the wrong type or is read by no daemon."
         "Cmd = /bin/true"
-        "Cmd = \"/bin/true\"";
+        "Cmd = \"/bin/true\"\nJobUniverse = 5\nOwner = \"ann\"\nIwd = \"/tmp\"";
     KeywordWithoutHooks Warning "keyword-without-hooks"
         "A hook keyword selects hooks, but none is configured for it."
         "STARTER_JOB_HOOK_KEYWORD = FARM"
@@ -176,10 +180,6 @@ lint_rules! {
         "$(NAME) refers to a name that is not set, and a similar name is."
         "WEIGHT = 3\nRANK = $(WEIGTH) * 2"
         "WEIGHT = 3\nRANK = $(WEIGHT) * 2";
-    My Warning "my"
-        "MY. is used where there is no such ad."
-        "SET A $(MY.)"
-        "SET A $(MY.Owner)";
     Name Warning "name"
         "The name of an attribute in a statement is not valid."
         "SET 5A 1"
@@ -206,16 +206,16 @@ lint_rules! {
         "RENAME A B5";
     NoEffect Warning "no-effect"
         "The parameter is set where it changes nothing."
-        "SLOT_TYPE_1_PARTITIONABLE = true"
-        "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1_PARTITIONABLE = true";
+        "PID = 3"
+        "PIDFILE = 3";
     NotDone Warning "not-done"
         "The programs of this package do not support this parameter or attribute. Only --here reports it."
-        ""
-        "";
+        "PROPORTIONAL_SWAP_ASSIGNMENT = true"
+        "PROPORTIONAL_SWAP_ASSIGNMENT = false";
     NotRead Warning "not-read"
         "A file, directory or command that the configuration names was not read."
         "include command : /usr/libexec/settings"
-        "include : /etc/condor/settings";
+        "include ifexist : /etc/condor/settings";
     OldSyntax Warning "old-syntax"
         "Routes or transforms use a syntax that HTCondor 25 does not read."
         "JOB_ROUTER_ENTRIES = [ name = \"a\"; ]"
@@ -225,8 +225,8 @@ lint_rules! {
         "+Project = 5"
         "SET Project 5";
     Quotes Warning "quotes"
-        "A string in a statement has no quotes, or one quote too many."
-        "SET Owner ann"
+        "A string in a statement has single quotes, or a quote that is never closed."
+        "SET Owner 'ann'"
         "SET Owner \"ann\"";
     Reference Warning "reference"
         "A macro reference in a route or transform cannot be expanded."
@@ -241,17 +241,17 @@ lint_rules! {
         "HOSTALLOW_READ = *"
         "ALLOW_READ = *";
     ResourceNames Warning "resource-names"
-        "The names of machine resources are not as the startd reads them."
-        "MACHINE_RESOURCE_NAMES = Licence"
-        "MACHINE_RESOURCE_Licence = 2";
+        "The ids of a machine resource have quotes, which become a part of the ids."
+        "MACHINE_RESOURCE_Licence = \"a\", \"b\""
+        "MACHINE_RESOURCE_Licence = a, b";
     RestIgnored Warning "rest-ignored"
         "Nothing reads the text after a complete statement."
-        "DELETE A B"
-        "DELETE A\nDELETE B";
+        "EVALSET A 1 2"
+        "EVALSET A 1";
     Scope Warning "scope"
         "MY. or TARGET. is used where the ad is not the one it seems to be."
-        "SET A TARGET.B"
-        "SET A B";
+        "EVALSET A TARGET.B"
+        "EVALSET A B";
     ShadowedDefinition Note "shadowed-definition"
         "A later definition replaces this one before anything reads it."
         "A = 1\nA = 2"
@@ -261,9 +261,9 @@ lint_rules! {
         "SLOT_TYPE_1 = cpu=many"
         "SLOT_TYPE_1 = cpus=2";
     Statement Warning "statement"
-        "The transform does not run this statement."
-        "ITERATE 5"
-        "SET A 5";
+        "A header statement of a transform is written so that it does nothing."
+        "SET A 1\nNAME : a"
+        "NAME a\nSET A 1";
     StatementAssigned Warning "statement-assigned"
         "SET = x defines a macro called SET; it is not a statement."
         "SET = A 5"
@@ -272,34 +272,30 @@ lint_rules! {
         "A line is not a valid statement. Daemons do not start."
         "this is not a statement"
         "A = 1";
-    Target Warning "target"
-        "TARGET. is used where there is no such ad."
-        "SET A TARGET.B"
-        "SET A B";
     Trailing Warning "trailing"
-        "There is text after a complete statement."
-        "NAME a b"
-        "NAME a";
+        "A character directly after the name of an attribute becomes a part of the name as a NUL byte."
+        "SET A= 1"
+        "SET A 1";
     Transform Error "transform"
         "A condition of a route or transform is not a valid expression, so it does not load."
-        "REQUIREMENTS Owner =="
-        "REQUIREMENTS Owner == \"ann\"";
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  REQUIREMENTS Owner ==\n  SET A 1\n@end"
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  REQUIREMENTS Owner == \"ann\"\n  SET A 1\n@end";
     Trap Warning "trap"
         "The expression is valid but does something else than it seems to."
-        "REQUIREMENTS Owner = \"ann\""
+        "REQUIREMENTS Owner == 'ann'"
         "REQUIREMENTS Owner == \"ann\"";
     Unbalanced Error "unbalanced"
         "A bracket or quote in a value is never closed."
-        "START = (Owner == \"ann\""
-        "START = (Owner == \"ann\")";
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  SET A (1 + 2\n@end"
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  SET A (1 + 2)\n@end";
     Undefined Warning "undefined"
         "$(NAME) refers to a name that nothing sets: it expands to nothing."
         "A = $(UNSET)"
         "A = $(UNSET:5)";
     Universe Warning "universe"
-        "The universe of a route is missing, invalid or lacks what it needs."
-        "UNIVERSE gridd"
-        "UNIVERSE grid";
+        "A condition compares the universe of a job with a word, or uses an attribute that does not exist."
+        "REQUIREMENTS Universe is vanilla"
+        "REQUIREMENTS JobUniverse == 5";
     UnknownParameter Warning "unknown-parameter"
         "Nothing reads this parameter; a similar name may have been meant."
         "STRT = true"
@@ -322,7 +318,49 @@ lint_rules! {
         "SET A 1";
 }
 
+/// Language of a rule's examples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExampleLanguage {
+    /// Configuration, as `htc-config-dump lint` reads it.
+    Config,
+    /// Rules file, as `htc-router-translate lint` reads it.
+    Rules,
+    /// Body of a job transform of the access point.
+    JobTransform,
+    /// Job ad, as `htc-config-dump lint --job-ad` reads it.
+    JobAd,
+    /// Configuration, as `htc-config-dump lint --here` reads it.
+    Here,
+}
+
+/// Versions to which a rule applies.
+fn versions(rule: LintRule) -> &'static str {
+    match rule {
+        LintRule::OldSyntax => "24.10 and later",
+        LintRule::Elsewhere | LintRule::NotDone | LintRule::JobAd => {
+            "all (about the programs of this package)"
+        }
+        _ => "24.0 and later",
+    }
+}
+
 impl LintRule {
+    /// Returns the language of the rule's examples.
+    pub fn example_language(self) -> ExampleLanguage {
+        use LintRule::*;
+        match self {
+            Block | Command | ComplexIf | Dead | ElseIf | Expression | FunctionAd | FunctionBody | If
+            | MacroName | Name | NameMacro | Never | NewName | PlusAttribute | Quotes | Reference | Regex
+            | RestIgnored | Scope | Statement | StatementAssigned | Trailing | Trap | Universe | Unused => {
+                ExampleLanguage::Rules
+            }
+            Include | Use => ExampleLanguage::JobTransform,
+            JobAd => ExampleLanguage::JobAd,
+            Elsewhere | NotDone => ExampleLanguage::Here,
+            _ => ExampleLanguage::Config,
+        }
+    }
+
     /// Returns the stable name of the rule.
     pub fn name(self) -> &'static str {
         self.description().name

@@ -1,29 +1,16 @@
 //! Reads a whole configuration.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use bstr::BString;
 
 use crate::config_error::ConfigError;
 use crate::config_view::ConfigView;
 use crate::load_options::LoadOptions;
+use crate::load_warning::LoadWarning;
 use crate::loader::{Loader, SkippedDefinition, UnreadSource};
 use crate::macro_set::{LookupContext, MacroSet};
 use htc_base::world::World;
-
-/// A warning from reading a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadWarning {
-    /// The reference's message, if it has one.
-    pub text: BString,
-}
-
-impl fmt::Display for LoadWarning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.text, f)
-    }
-}
 
 /// A configuration that was read.
 #[derive(Clone, Debug)]
@@ -97,8 +84,9 @@ impl Config {
         } = loader;
         let config = Config { set, context: who, root, local_sources, skipped, unread_sources: not_read };
         let warnings = messages.iter().filter(|said| !said.is_error);
-        let warnings: Vec<LoadWarning> =
-            warnings.map(|said| LoadWarning { text: said.text.clone() }).collect();
+        let warnings: Vec<LoadWarning> = warnings
+            .map(|said| LoadWarning { text: said.text.clone(), subject: said.subject.clone() })
+            .collect();
         let error = result.err().map(|failure| ConfigError {
             warnings: messages.iter().take_while(|said| !said.is_error).count(),
             lines: messages.into_iter().map(|said| said.text).collect(),

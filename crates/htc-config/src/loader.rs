@@ -8,6 +8,7 @@ use bstr::BString;
 use crate::config_error::{ConfigError, ErrorLocation};
 use crate::expand::{self, ExpandError, FunctionFailure, MacroSource};
 use crate::load_options::LoadOptions;
+use crate::load_warning::LoadWarningSubject;
 use crate::macro_set::{DefinitionPlace, FoundMacro, LookupContext, MacroSet, SourceId};
 use crate::statement::{self, StatementOperator};
 use htc_base::text::caseless;
@@ -134,6 +135,7 @@ impl LoadFailure {
 pub(crate) struct LoadMessage {
     pub(crate) text: BString,
     pub(crate) is_error: bool,
+    pub(crate) subject: LoadWarningSubject,
 }
 
 /// State while a configuration is read.
@@ -213,12 +215,21 @@ impl<'a> Loader<'a> {
 
     /// Adds a warning.
     pub(crate) fn warn(&mut self, text: impl Into<BString>) {
-        self.messages.push(LoadMessage { text: text.into(), is_error: false });
+        self.warn_about(LoadWarningSubject::Other, text);
+    }
+
+    /// Adds a warning with its subject.
+    pub(crate) fn warn_about(&mut self, subject: LoadWarningSubject, text: impl Into<BString>) {
+        self.messages.push(LoadMessage { text: text.into(), is_error: false, subject });
     }
 
     /// Adds a line of an error that will stop reading.
     pub(crate) fn push_error_line(&mut self, text: impl Into<BString>) {
-        self.messages.push(LoadMessage { text: text.into(), is_error: true });
+        self.messages.push(LoadMessage {
+            text: text.into(),
+            is_error: true,
+            subject: LoadWarningSubject::Other,
+        });
     }
 
     /// Keeps a source's text if the options ask for it.

@@ -12,6 +12,7 @@ use bstr::{BStr, BString};
 use self::frame::SourceFrame;
 use crate::condition::{IfError, IfStack, split_if_keyword};
 use crate::lines::{CommentMode, LogicalLine, LogicalLines};
+use crate::load_warning::LoadWarningSubject;
 use crate::loader::{LoadFailure, Loader, MacroSetLookup, SkippedDefinition};
 use crate::macro_set::SourceId;
 use crate::statement::{self, LineWithoutOperator, SplitLine, StatementKeyword, StatementOperator};
@@ -311,7 +312,8 @@ impl Loader<'_> {
             let at = self.line_location(frame, line, split.operator_at, split.operator_at + 1);
             return Err(LoadFailure::new(line.line).with_location(at).with_hint("write '=' in place of ':'"));
         }
-        self.warn(text);
+        let place = self.line_location(frame, line, split.operator_at, split.operator_at + 1);
+        self.warn_about(LoadWarningSubject::Colon(Box::new(place)), text);
         Ok(())
     }
 

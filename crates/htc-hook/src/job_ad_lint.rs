@@ -84,6 +84,7 @@ pub fn lint_job_ad(name: &str, text: &[u8], dialect: Dialect) -> Vec<Finding> {
         value: BString::default(),
         message: format!("{name}: {attribute} is missing: {why}"),
         fix: None,
+        replacement: None,
     }));
     findings
 }
@@ -127,6 +128,7 @@ impl JobAdLine<'_> {
             value: BString::default(),
             message,
             fix: None,
+            replacement: None,
         }
     }
 }

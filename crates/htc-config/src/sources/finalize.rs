@@ -7,6 +7,7 @@ use crate::condition;
 use crate::defaults;
 use crate::detected::{AddressSettings, HostAddresses, NetworkInterface};
 use crate::evaluate;
+use crate::load_warning::LoadWarningSubject;
 use crate::loader::{LoadFailure, Loader};
 use crate::macro_set::{ConfigSource, DefinitionPlace, SourceId, SourceKind};
 use crate::parse::TemplateUse;
@@ -74,7 +75,13 @@ impl Loader<'_> {
             }
             () => return Ok(()),
         };
-        self.warn(format!("validate_network_interfaces:{number}:{problem}"));
+        // The others depend on the addresses of this machine.
+        let subject = match number {
+            1 | 4 => LoadWarningSubject::Parameter("ENABLE_IPV4".into()),
+            6 => LoadWarningSubject::Parameter("ENABLE_IPV6".into()),
+            _ => LoadWarningSubject::Other,
+        };
+        self.warn_about(subject, format!("validate_network_interfaces:{number}:{problem}"));
         Ok(())
     }
 
@@ -120,15 +127,19 @@ impl Loader<'_> {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(error) => {
-                    self.warn(format!("Configuration error while interpreting {name} : {error}"));
+                    self.warn_about(
+                        LoadWarningSubject::Parameter(name.clone()),
+                        format!("Configuration error while interpreting {name} : {error}"),
+                    );
                     continue;
                 }
             }
             let Some(found) = template::find(category, short) else {
                 let (category, short) = (category.as_bstr(), short.as_bstr());
-                self.warn(format!(
+                let text = format!(
                     "Configuration error while interpreting {name} : no template named {category}:{short}"
-                ));
+                );
+                self.warn_about(LoadWarningSubject::Parameter(name.clone()), text);
                 continue;
             };
             let source = self.set.add_source(ConfigSource {

@@ -9,6 +9,7 @@ use crate::config_view::ConfigView;
 use crate::defaults;
 use crate::detected::{self, AddressSettings, HostSettings, NetworkInterface};
 use crate::evaluate;
+use crate::load_warning::LoadWarningSubject;
 use crate::loader::{LoadFailure, Loader};
 use crate::macro_set::{DefinitionPlace, FoundMacro, SourceId, ValueReplacement};
 use htc_base::text::list;
@@ -80,8 +81,10 @@ impl Loader<'_> {
                     text.truncate(at);
                     text += if default { "(default is True)" } else { "(default is False)" };
                 }
-                self.warn(format!("ERROR \"{text}\" at line 2659 in file condor_config.cpp"));
-                error.fallback == b"true"[..]
+                let text = format!("ERROR \"{text}\" at line 2659 in file condor_config.cpp");
+                let fallback = error.fallback == b"true"[..];
+                self.warn_about(LoadWarningSubject::Parameter(name.into()), text);
+                fallback
             }
         }
     }
@@ -373,7 +376,8 @@ impl Loader<'_> {
         }
         let view = ConfigView::new(&self.set, self.context.clone(), self.world);
         if let Err(error) = view.int("PASSWD_CACHE_REFRESH") {
-            self.warn(format!("ERROR \"{error}\" at line 2283 in file condor_config.cpp"));
+            let text = format!("ERROR \"{error}\" at line 2283 in file condor_config.cpp");
+            self.warn_about(LoadWarningSubject::Parameter("PASSWD_CACHE_REFRESH".into()), text);
         }
         if self.counts_uses() {
             self.expanded_value("USERID_MAP")?;

@@ -1,6 +1,6 @@
 //! Comments `# htc: allow RULE: reason`, which silence findings on the statement after them.
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 
 use htc_base::text::Span;
 use htc_config::Config;
@@ -89,17 +89,13 @@ impl AllowComments {
                         text: (*line).into(),
                         span: Span::new(start, line.trim_end().len()),
                     };
-                    self.invalid.push(Finding {
-                        rule: LintRule::AllowInvalid,
-                        spot: Some(spot),
-                        name: BString::default(),
-                        value: BString::default(),
+                    let advice = "write '# htc: allow RULE: reason'; findings name their rule in brackets";
+                    self.invalid.push(Finding::at(
+                        LintRule::AllowInvalid,
+                        Some(spot),
                         message,
-                        fix: Some(
-                            "write '# htc: allow RULE: reason'; findings name their rule in brackets"
-                                .to_owned(),
-                        ),
-                    });
+                        Some(advice.to_owned()),
+                    ));
                 }
             }
         }

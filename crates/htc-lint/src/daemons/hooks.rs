@@ -91,23 +91,17 @@ fn check_hook_path(
     if path.is_empty() {
         return;
     }
-    // A file that does not exist here may exist on the other machine; an existing one is checked, even if its
-    // path contains blanks.
+    // Files of a configuration for another machine may exist there.
     let file = Path::new(OsStr::from_bytes(&path));
-    if scope.for_other_machine && !(file.is_absolute() && subject.world.stat(file).is_ok()) {
-        // The files are for another machine: only problems that occur on every machine are reported.
-        let words: Vec<&[u8]> = path.fields().collect();
-        if words.len() > 1 && words.first().is_some_and(|word| word.starts_with(b"/")) {
-            findings.push(subject.make_finding(
-                LintRule::HookPath,
-                &entry.current,
-                whole,
-                format!(
-                    "the whole value '{path}' is taken as the path of the hook: arguments cannot stand in it"
-                ),
-                "let the hook be a script that calls another with arguments".to_owned(),
-            ));
-        }
+    let exists_here = file.is_absolute() && subject.world.stat(file).is_ok();
+    let has_arguments = path.starts_with(b"/") && path.fields().count() > 1;
+    if has_arguments && !exists_here {
+        let message = format!("the value of a hook is a path and cannot have arguments: '{path}'");
+        let fix = "write a script that calls the hook with arguments, and name that script".to_owned();
+        findings.push(subject.make_finding(LintRule::HookPath, &entry.current, whole, message, fix));
+        return;
+    }
+    if scope.for_other_machine && !exists_here {
         return;
     }
     if let Err(refusal) = path_check::check_path(subject.world, &path) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::allow_comments::AllowComments;
-use super::{LintScope, check_unread_sources, fatal_error_finding, unsupported_here};
+use super::{LintScope, check_unread_sources, fatal_error_finding, load_warnings, unsupported_here};
 use crate::config as lint;
 use crate::config::LintSubject;
 use htc_base::world::World;
@@ -74,11 +74,6 @@ impl LintRequest<'_> {
         if let Some(error) = attempt.error.take_if(|error| error.place.is_none()) {
             return Err(Box::new(error));
         }
-        let warnings = attempt.warnings.iter().map(|warning| match self.redact {
-            true => secrets.remove_secrets(&warning.text).to_string(),
-            false => warning.to_string(),
-        });
-        let warnings = warnings.collect();
         let subject = LintSubject::new(&attempt.config, world);
         let scope = LintScope::from_attempt(&attempt, self.files);
         let mut findings = match self.only_unsupported {
@@ -94,6 +89,15 @@ impl LintRequest<'_> {
         );
         findings.extend(attempt.error.iter().map(|error| fatal_error_finding(error, "reading stops here")));
         findings.extend(check_unread_sources(&subject, scope));
+        let warnings = match self.only_unsupported {
+            true => attempt.warnings.iter().collect(),
+            false => load_warnings::add_findings(&subject, &attempt.warnings, &mut findings),
+        };
+        let warnings = warnings.into_iter().map(|warning| match self.redact {
+            true => secrets.remove_secrets(&warning.text).to_string(),
+            false => warning.to_string(),
+        });
+        let warnings = warnings.collect();
         AllowComments::of_config(&attempt.config).apply(&mut findings);
         for finding in findings.iter_mut().filter(|_| self.redact) {
             finding.value = redact::mask_value(&finding.name, &finding.value).into_owned().into();

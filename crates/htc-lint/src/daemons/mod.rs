@@ -7,6 +7,7 @@ mod hook_report;
 mod hooks;
 mod lint_request;
 mod lint_scope;
+mod load_warnings;
 mod rules;
 mod slots;
 mod transforms;

@@ -1,7 +1,7 @@
 //! Parts of a configuration that were not read: sources that it names, and the statements after one at which
 //! daemons stop.
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 use htc_config::lint_rule::LintRule;
 
 use super::lint_scope::LintScope;
@@ -24,14 +24,7 @@ pub fn fatal_error_finding(error: &ConfigError, what: &str) -> Finding {
         span: place.span,
     });
     let said = if said.is_empty() { "this is no statement".to_owned() } else { said.join("; ") };
-    Finding {
-        rule: LintRule::Syntax,
-        spot,
-        name: BString::default(),
-        value: BString::default(),
-        message: format!("{what}: {said}"),
-        fix: error.hint.clone(),
-    }
+    Finding::at(LintRule::Syntax, spot, format!("{what}: {said}"), error.hint.clone())
 }
 
 /// Reports sources that the configuration names but that were not read.
@@ -85,14 +78,7 @@ fn unread_source_finding(
             let part = raw.find(&name[..]).map_or((0, raw.len()), |at| (at, at + name.len()));
             subject.make_finding(rule, &entry.current, Some(part), message, fix)
         }
-        None => Finding {
-            rule,
-            spot: None,
-            name: BString::default(),
-            value: BString::default(),
-            message,
-            fix: Some(fix),
-        },
+        None => Finding::at(rule, None, message, Some(fix)),
     };
     if let Some((source, line)) = *from {
         finding.spot = include_location(subject, source, line);

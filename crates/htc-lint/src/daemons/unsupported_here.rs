@@ -46,6 +46,7 @@ pub(super) fn unsupported_job_attributes(text: &[u8], world: &dyn World) -> Vec<
         value: BString::default(),
         message,
         fix: None,
+        replacement: None,
     };
     told.chain(refused).map(finding).collect()
 }

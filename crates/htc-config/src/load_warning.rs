@@ -1,0 +1,33 @@
+//! Warnings of reading a configuration, which do not stop it.
+
+use std::fmt;
+
+use bstr::BString;
+
+use crate::config_error::ErrorLocation;
+
+/// Subject of a warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadWarningSubject {
+    /// `NAME : value`, the obsolete form of an assignment; the place is that of the colon.
+    Colon(Box<ErrorLocation>),
+    /// Parameter whose value daemons reject.
+    Parameter(BString),
+    /// Anything else: `warning :` statements, functions that fail, addresses of this machine.
+    Other,
+}
+
+/// Something that was said while a configuration was read and did not stop it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadWarning {
+    /// The reference's words where it has any.
+    pub text: BString,
+    /// Subject of the warning.
+    pub subject: LoadWarningSubject,
+}
+
+impl fmt::Display for LoadWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.text, f)
+    }
+}
