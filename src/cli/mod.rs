@@ -11,6 +11,7 @@ mod complete;
 pub mod config_dump;
 pub mod generate;
 pub mod hook_test;
+mod lint;
 pub mod router_status;
 pub mod router_translate;
 pub mod slot_run;

@@ -536,7 +536,7 @@ fn lint_of_a_configuration_looks_at_all_its_routes_and_transforms() {
     assert_eq!(status, 0, "{out}");
     let (status, out) = lint(&TAUGHT.replace("> 6)", "> 6))").replace("SET remote", "SETT remote"));
     assert_eq!(status, 1, "{out}");
-    assert!(out.contains("PeriodicRemove") && out.contains("SETT"), "{out}");
+    assert!(out.contains("[unbalanced]") && out.contains("SETT"), "{out}");
 }
 
 #[test]

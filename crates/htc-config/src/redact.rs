@@ -211,6 +211,11 @@ impl KnownSecrets {
                 format!("what is wrong with {} is not shown where secrets are masked", finding.name);
             finding.fix = None;
         }
+        if let Some(replacement) = &finding.replacement
+            && (is_secret_name(&finding.name) || self.remove_secrets(&replacement.text) != replacement.text)
+        {
+            finding.replacement = None;
+        }
         self.remove_secrets_from_string(&mut finding.message);
         if let Some(fix) = &mut finding.fix {
             self.remove_secrets_from_string(fix);

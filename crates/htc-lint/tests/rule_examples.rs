@@ -27,6 +27,7 @@ fn rules_of(language: ExampleLanguage, text: &str) -> Vec<LintRule> {
         context: &context,
         options: &options,
         files: &[],
+        used_by: &[],
         only_unsupported: language == ExampleLanguage::Here,
         redact: false,
     };

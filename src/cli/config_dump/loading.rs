@@ -3,7 +3,7 @@
 use bstr::ByteSlice;
 
 use crate::cli::common::Problem;
-use crate::config::load::LoadWarning;
+use crate::config::LoadWarning;
 use crate::config::{Config, ConfigError, LoadOptions, LookupContext, redact};
 use crate::text::caret::LineCaret;
 use crate::world::World;

@@ -7,7 +7,7 @@ mod config_query;
 mod config_request;
 mod hook_table;
 mod json;
-mod lint;
+pub(in crate::cli) mod lint;
 mod listing;
 mod loading;
 mod native;

@@ -14,7 +14,8 @@ use super::listing::print_listing;
 use super::loading::{config_problem, load};
 use super::options::{ConfigDumpCli, ConfigDumpVerb};
 use super::{compare, hook_table, lint};
-use crate::cli::common::{Painter, ProgramContext, Status, stdout};
+use crate::cli::common::{Painter, Problem, ProgramContext, Status, stdout};
+use crate::cli::lint::{print_explanation, print_rules};
 use crate::config::compare::ConfigComparison;
 use crate::config::redact;
 use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
@@ -29,10 +30,14 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
     let cli = ConfigDumpCli::from_arg_matches(matches)?;
     let world = RealWorld::new();
     let request = cli.request();
-    if let Some(problem) = unknown_subsystem(request.subsystem.as_ref()) {
-        session.warn(&problem);
-    }
-    if let Some(ConfigDumpVerb::Lint { files, job_ad, here }) = &cli.verb {
+    refuse_unknown_subsystem(request.subsystem.as_ref())?;
+    if let Some(ConfigDumpVerb::Lint { files, job_ad, here, rules, lint: lint_options }) = &cli.verb {
+        if *rules {
+            return print_rules(&cli.output);
+        }
+        if let Some(rule) = lint_options.explain {
+            return print_explanation(rule, &cli.output);
+        }
         let mut options = cli.load_options();
         if !cli.who.exec {
             options.commands = CommandPolicy::Skipped;
@@ -43,6 +48,7 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
             here: *here,
             options,
             who: cli.who(),
+            lint: lint_options,
             output: cli.output,
             redact: cli.show.redact,
         };
@@ -90,16 +96,20 @@ fn refuse_records(cli: &ConfigDumpCli) -> anyhow::Result<()> {
     asked.try_for_each(|(_, what)| cli.output.refuse_json(what))
 }
 
-/// Returns a warning if no daemon or tool has the name given by `--subsystem`, which may be preceded by a
-/// local name and a dot.
-fn unknown_subsystem(name: &BStr) -> Option<String> {
+/// Refuses a name that is not of a daemon or tool; a local name and a dot may precede it.
+fn refuse_unknown_subsystem(name: &BStr) -> anyhow::Result<()> {
     let is_known = |name: &[u8]| DAEMON_NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
     if is_known(name.split_once_str(".").map_or(name.as_bytes(), |(name, _)| name)) {
-        return None;
+        return Ok(());
     }
-    let hint = similar_names::nearest(name, DAEMON_NAMES.iter().map(|known| known.as_bytes()));
-    let hint = hint.map(|near| format!("; did you mean {}?", BStr::new(near))).unwrap_or_default();
-    Some(format!("no daemon of HTCondor is called '{name}'{hint}"))
+    let near = similar_names::nearest(name, DAEMON_NAMES.iter().map(|known| known.as_bytes()));
+    let problem =
+        Problem::usage(format!("--subsystem: HTCondor has no daemon or tool of this name: '{name}'"));
+    let hint = match near {
+        Some(near) => format!("did you mean {}?", BStr::new(near)),
+        None => format!("the names are {}", DAEMON_NAMES.join(", ")),
+    };
+    Err(problem.hint(hint).into())
 }
 
 fn print_templates(

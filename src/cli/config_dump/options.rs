@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::config_request::{ConfigRequest, RequestedName};
 use crate::cli::common::{ConfigOptions, OutputOptions};
+use crate::cli::lint::LintOptions;
 use crate::config::redact;
 use crate::config::write_config::RowFilter;
 use crate::config::{CommandPolicy, LoadOptions, LookupContext};
@@ -49,6 +50,11 @@ pub(super) enum ConfigDumpVerb {
         /// there is anything)
         #[arg(long)]
         here: bool,
+        /// List all rules with their severity
+        #[arg(long)]
+        rules: bool,
+        #[command(flatten)]
+        lint: LintOptions,
     },
     /// Tell which effective values differ between two configurations, for which daemons, and where they come from (exit
     /// status 1 if any do)

@@ -1,23 +1,22 @@
-//! `htc-router-translate lint`: reports mistakes in transform rules.
+//! `htc-router-translate lint`: reports mistakes in transform rules and in the configuration of a router.
 
-use std::io::Write;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
-use bstr::ByteSlice as _;
 use clap::Args;
-use rustc_hash::FxHashMap;
 
 use super::rules::{self, RulesOptions};
-use crate::cli::common::{ConfigOptions, OutputOptions, ProgramContext as Program, Status, stdout};
-use crate::config::MacroSource;
-use crate::lint::transforms as lint;
-use crate::lint::transforms::TransformFinding;
+use crate::cli::common::{ConfigOptions, OutputOptions, ProgramContext as Program, Status};
+use crate::cli::config_dump::lint as config_lint;
+use crate::cli::lint::{self, LintOptions, LintReport, count_text, print_explanation};
+use crate::config::finding::Finding;
+use crate::config::{CommandPolicy, LoadOptions, LookupContext, MacroSource};
+use crate::lint::daemons::rules_file::{
+    FileLanguage, detect_language, from_transform_findings, lint_rules_file,
+};
+use crate::lint::transforms as transform_lint;
 use crate::os::RealWorld;
 use crate::quirks::QuirkMode;
 use crate::runner::configured_world;
-use crate::text::LineCounter;
-use crate::text::caret::Caret;
-use crate::text::control_characters::mask_terminal_controls;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -25,16 +24,69 @@ pub(super) struct LintArguments {
     #[command(flatten)]
     rules: RulesOptions,
     #[command(flatten)]
+    lint: LintOptions,
+    #[command(flatten)]
     config: ConfigOptions,
     #[command(flatten)]
     output: OutputOptions,
-    /// Further rules files
+    /// Further rules files, or the files of a router's configuration
     #[arg(value_name = "FILE")]
-    files: Vec<std::path::PathBuf>,
+    files: Vec<PathBuf>,
 }
 
 /// Runs the verb: status 0 if nothing was found, 1 otherwise, 3 if a transform cannot be loaded.
 pub(super) fn run(arguments: &LintArguments, program: &Program) -> anyhow::Result<Status> {
+    if let Some(rule) = arguments.lint.explain {
+        return print_explanation(rule, &arguments.output);
+    }
+    match arguments.config_files() {
+        Some(files) => lint_configuration(arguments, files, program),
+        None => lint_rules(arguments, program),
+    }
+}
+
+impl LintArguments {
+    /// Returns the files that are checked as a configuration, or `None` if rules are named. No file stands for the
+    /// configuration that is found as usual.
+    fn config_files(&self) -> Option<Vec<PathBuf>> {
+        if self.rules.needs_config() || !self.rules.rules.is_empty() {
+            return None;
+        }
+        let is_config = |file: &Path| {
+            let text = std::fs::read(file).unwrap_or_default();
+            detect_language(&text) == FileLanguage::Config
+        };
+        let is_configuration = !self.files.is_empty() && self.files.iter().all(|file| is_config(file));
+        (self.files.is_empty() || is_configuration).then(|| self.files.clone())
+    }
+}
+
+/// Checks a configuration as `htc-config-dump lint` does.
+fn lint_configuration(
+    arguments: &LintArguments,
+    files: Vec<PathBuf>,
+    program: &Program,
+) -> anyhow::Result<Status> {
+    let commands = if arguments.rules.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Skipped };
+    let request = config_lint::LintCommand {
+        files,
+        job_ad: None,
+        here: false,
+        options: LoadOptions {
+            keep_texts: true,
+            keep_defaults: true,
+            ..arguments.config.load_options(commands)
+        },
+        who: LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() },
+        lint: &arguments.lint,
+        output: arguments.output,
+        redact: false,
+    };
+    config_lint::run(&request, &RealWorld::new(), program)
+}
+
+/// Checks the rules that the command line names.
+fn lint_rules(arguments: &LintArguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
     let world = match &config {
@@ -42,112 +94,27 @@ pub(super) fn run(arguments: &LintArguments, program: &Program) -> anyhow::Resul
         None => world,
     };
     let view = config.as_ref().map(|config| config.view(&world));
-    let mut named = arguments.rules.clone();
-    named.rules.extend(arguments.files.iter().cloned());
-    // A configuration without further rules: the whole router is checked.
-    let named = named.or_all_of_router(view.as_ref());
+    let macros = view.as_ref().map(|view| view as &dyn MacroSource);
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut read = Vec::new();
+    let mut files = arguments.rules.rules.clone();
+    files.extend(arguments.files.iter().cloned());
+    if !arguments.rules.needs_config() {
+        for file in &files {
+            let text = rules::read_rules_file(file)?;
+            let name = if file.as_os_str() == "-" { "<stdin>".into() } else { file.to_string_lossy() };
+            findings.extend(lint_rules_file(&name, &text, macros, &world));
+            read.push(count_text(text.iter().filter(|&&byte| byte == b'\n').count(), "line"));
+        }
+        let report = LintReport { findings, read: format!("{} of rules read", read.join(" and ")) };
+        return lint::finish(report, &arguments.lint, &arguments.output, program);
+    }
+    let named = RulesOptions { rules: files, ..arguments.rules.clone() };
     let transforms = rules::load_usable(&named, QuirkMode::Manual, view.as_ref(), &world, program)?;
-    let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
-    let mut findings = Vec::new();
     for (transform, runner) in &transforms.transforms {
-        findings.extend(lint::lint(transform, *runner, knobs, &world));
+        findings.extend(from_transform_findings(&transform_lint::lint(transform, *runner, macros, &world)));
     }
-    let mut out = stdout();
-    if arguments.output.wants_json() {
-        let records: Vec<_> = findings
-            .iter()
-            .zip(line_numbers(&findings))
-            .map(|(finding, line)| finding_to_json(finding, line))
-            .collect();
-        if arguments.output.jsonl {
-            for record in &records {
-                writeln!(out, "{record}")?;
-            }
-        } else {
-            writeln!(out, "{}", serde_json::to_string_pretty(&records)?)?;
-        }
-    } else {
-        print_findings(&findings, &mut out)?;
-    }
-    out.flush()?;
-    if !findings.is_empty() && !arguments.output.quiet {
-        program.write_stderr(&format!(
-            "{}: {} finding{}\n",
-            program.name(),
-            findings.len(),
-            rules::plural_suffix(findings.len())
-        ));
-    }
-    Ok(match (transforms.broken, findings.len()) {
-        (0, 0) => Status::Done,
-        (0, _) => Status::No,
-        _ => Status::Unreadable,
-    })
-}
-
-/// Maximum number of findings of one rule in one source that are printed: a file that is not a rules file may
-/// have millions.
-const MAX_SHOWN_PER_RULE: usize = 100;
-
-/// Prints findings, and the number of further ones for each rule that exceeds the maximum.
-fn print_findings(findings: &[TransformFinding], out: &mut impl Write) -> std::io::Result<()> {
-    let mut counts = FxHashMap::default();
-    let mut cut: Vec<&TransformFinding> = Vec::new();
-    let of = |finding: &TransformFinding| (finding.rule, Arc::as_ptr(&finding.line.source));
-    for (finding, line) in findings.iter().zip(line_numbers(findings)) {
-        let source = &finding.line.source;
-        let count = counts.entry(of(finding)).or_insert(0);
-        *count += 1;
-        if *count == MAX_SHOWN_PER_RULE + 1 {
-            cut.push(finding);
-        }
-        if *count > MAX_SHOWN_PER_RULE {
-            continue;
-        }
-        let span = finding.line.span(finding.at.0, finding.at.1);
-        let caret = Caret { source: &source.name, text: &source.text, span };
-        let message = mask_terminal_controls(&format!(
-            "{}: {} [{}]",
-            finding.rule.severity().word(),
-            finding.message,
-            finding.rule
-        ));
-        writeln!(out, "{}", caret.numbered_line(line).render(&message))?;
-        writeln!(out, "    fix: {}", mask_terminal_controls(&finding.fix))?;
-    }
-    for finding in cut {
-        let (more, name) = (counts[&of(finding)] - MAX_SHOWN_PER_RULE, &finding.line.source.name);
-        writeln!(out, "{name}: {more} more like these [{}]; --json has them", finding.rule)?;
-    }
-    Ok(())
-}
-
-/// Returns the line number of each finding.
-fn line_numbers(findings: &[TransformFinding]) -> impl Iterator<Item = u32> {
-    let mut counted: Option<(&Arc<_>, LineCounter<'_>)> = None;
-    findings.iter().map(move |finding| {
-        let source = &finding.line.source;
-        let counter = match &mut counted {
-            Some((of, counter)) if Arc::ptr_eq(of, source) => counter,
-            other => &mut other.insert((source, LineCounter::new(&source.text))).1,
-        };
-        counter.line(finding.line.span(finding.at.0, finding.at.0).start)
-    })
-}
-
-fn finding_to_json(finding: &TransformFinding, line: u32) -> serde_json::Value {
-    let source = &finding.line.source;
-    let span = finding.line.span(finding.at.0, finding.at.0);
-    let before = &source.text[..source.text.len().min(span.start as usize)];
-    let column = before.len() - before.rfind_byte(b'\n').map_or(0, |newline| newline + 1) + 1;
-    serde_json::json!({
-        "file": source.name,
-        "line": line,
-        "column": column,
-        "end_column": column + finding.at.1.saturating_sub(finding.at.0),
-        "rule": finding.rule,
-        "severity": finding.rule.severity().word(),
-        "message": finding.message,
-        "fix": finding.fix,
-    })
+    let read = format!("{} read", count_text(transforms.transforms.len(), "transform"));
+    let status = lint::finish(LintReport { findings, read }, &arguments.lint, &arguments.output, program)?;
+    Ok(if transforms.broken > 0 { Status::Unreadable } else { status })
 }

@@ -31,28 +31,9 @@ pub(super) struct RulesOptions {
     /// Run the commands that rules name ('include command', TRANSFORM from 'prog |')
     #[arg(long, hide_short_help = true)]
     pub exec: bool,
-    /// Names of JOB_ROUTER_TRANSFORM_<name>, which have no option.
-    #[arg(skip)]
-    pub router_transforms: Vec<String>,
 }
 
 impl RulesOptions {
-    /// If nothing is named, selects all transforms in a router's configuration, in the order of application.
-    pub(super) fn or_all_of_router(mut self, view: Option<&ConfigView<'_>>) -> Self {
-        let Some(view) = view.filter(|_| self.rules.is_empty() && !self.needs_config()) else { return self };
-        let list = |knob: &str| {
-            let text = view.text(knob).unwrap_or_default();
-            text.to_str_lossy().into_owned()
-        };
-        self.route =
-            vec![list("JOB_ROUTER_ROUTE_NAMES")].into_iter().filter(|names| !names.is_empty()).collect();
-        if !self.route.is_empty() {
-            let knobs = ["JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES", "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"];
-            self.router_transforms = knobs.map(list).into_iter().filter(|names| !names.is_empty()).collect();
-        }
-        self
-    }
-
     /// Returns the policy for commands: they are run only on request, because rules may come from anywhere.
     pub(super) fn command_policy(&self) -> CommandPolicy {
         if self.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Refused }
@@ -60,14 +41,12 @@ impl RulesOptions {
 
     /// Returns true if only job transforms of the configuration are named.
     fn is_schedd_only(&self) -> bool {
-        let others = [&self.route, &self.router_transforms];
-        !self.job_transforms.is_empty()
-            && self.rules.is_empty()
-            && others.iter().all(|names| names.is_empty())
+        !self.job_transforms.is_empty() && self.rules.is_empty() && self.route.is_empty()
     }
 
-    fn needs_config(&self) -> bool {
-        [&self.job_transforms, &self.route, &self.router_transforms].iter().any(|names| !names.is_empty())
+    /// True if rules are parameters of the configuration.
+    pub(super) fn needs_config(&self) -> bool {
+        [&self.job_transforms, &self.route].iter().any(|names| !names.is_empty())
     }
 }
 
@@ -153,7 +132,6 @@ pub(super) fn load_usable(
     let kinds = [
         (&options.job_transforms, "JOB_TRANSFORM_", TransformRunner::Schedd),
         (&options.route, "JOB_ROUTER_ROUTE_", TransformRunner::Router),
-        (&options.router_transforms, "JOB_ROUTER_TRANSFORM_", TransformRunner::Router),
     ];
     for (lists, prefix, runner) in kinds {
         let names = lists.iter().flat_map(|list| list.split([',', ' ', '\t']));

@@ -2,6 +2,7 @@
 
 use htc_config::lint_rule::LintRule;
 use std::cell::OnceCell;
+use std::path::PathBuf;
 
 use bstr::BString;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -29,6 +30,8 @@ pub struct LintSubject<'a> {
     pub world: &'a dyn World,
     /// Names with a meaning.
     pub known: KnownParameterNames,
+    /// Files outside the configuration that use its macros.
+    pub used_by: Vec<PathBuf>,
     own_names_cache: OnceCell<SimilarNames<&'a [u8]>>,
     unprefixed_names: OnceCell<FxHashSet<Vec<u8>>>,
     referenced: OnceCell<FxHashSet<Vec<u8>>>,
@@ -47,6 +50,7 @@ impl<'a> LintSubject<'a> {
             view,
             world,
             known,
+            used_by: Vec::new(),
             own_names_cache: OnceCell::new(),
             unprefixed_names: OnceCell::new(),
             referenced: OnceCell::new(),
@@ -75,7 +79,9 @@ impl<'a> LintSubject<'a> {
 
     /// Returns the script, submit file or template that mentions a name.
     pub(super) fn file_mentioning(&self, name: &[u8]) -> Option<&BString> {
-        self.mentioned.get_or_init(|| find_mentions(self.config, &self.view)).get(&name.to_ascii_lowercase())
+        self.mentioned
+            .get_or_init(|| find_mentions(self.config, &self.view, &self.used_by))
+            .get(&name.to_ascii_lowercase())
     }
 
     /// Returns true if a name is set, possibly with a prefix and a dot.

@@ -64,7 +64,7 @@ fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     }
     let (why, fix) = explain_unread_hook_parameter(keyword, rest);
     let message = format!("{} is read by nobody{why}", entry.name);
-    Some(subject.make_finding(LintRule::HookKnob, &entry.current, None, message, fix))
+    Some(replace_name(subject.make_finding(LintRule::HookKnob, &entry.current, None, message, fix)))
 }
 
 /// Returns why nothing reads a hook parameter, and how to fix it.
@@ -148,7 +148,20 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
             Some(format!("it is needed if a script or a submit file asks for it (condor_config_val {name})")),
         ),
     };
-    findings.push(subject.make_finding(rule, &entry.current, None, message, fix));
+    let finding = subject.make_finding(rule, &entry.current, None, message, fix);
+    findings.push(replace_name(finding));
+}
+
+/// Adds the correction of a misspelled name: `did you mean NAME?` where the finding's place is the name.
+fn replace_name(finding: Finding) -> Finding {
+    let near = finding.fix.as_ref().and_then(|fix| fix.strip_prefix("did you mean ")?.strip_suffix('?'));
+    let Some(near) = near.map(BString::from) else { return finding };
+    let is_name = near.iter().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(b));
+    let is_place = finding.spot.as_ref().is_some_and(|spot| {
+        let place = spot.text.get(spot.span.start as usize..spot.span.end as usize);
+        place.is_some_and(|place| caseless::eq(place, &finding.name))
+    });
+    if is_name && is_place { finding.replaced_by(near) } else { finding }
 }
 
 /// Reports a definition that the same file replaces before anything can read it.

@@ -166,7 +166,19 @@ fn check_invalid_references(subject: &LintSubject<'_>, definition: &Definition, 
             message.push_str(&format!("; the value is then no expression: {effect}"));
         }
         let part = Some((dead.start, dead.end));
-        findings.push(subject.make_finding(LintRule::NeverExpanded, definition, part, message, dead.fix));
+        let correct = dead.fix.as_deref().and_then(|fix| fix.strip_prefix("write $("));
+        let correct =
+            correct.filter(|rest| rest.ends_with(')') && *rest != "...)").map(|rest| format!("$({rest}"));
+        let is_closed = text.ends_with(b")");
+        let finding = subject.make_finding(LintRule::NeverExpanded, definition, part, message, dead.fix);
+        let is_place = finding.spot.as_ref().is_some_and(|spot| {
+            let place = spot.text.get(spot.span.start as usize..spot.span.end as usize);
+            place.is_some_and(|place| place == text.as_bytes())
+        });
+        findings.push(match correct {
+            Some(correct) if is_closed && is_place => finding.replaced_by(correct),
+            _ => finding,
+        });
     }
 }
 
@@ -317,14 +329,14 @@ fn check_undefined_references(
         let part = Some((found.dollar, found.end));
         let message = format!("{} is not defined: the reference expands to nothing", name.as_bstr());
         if let Some(near) = suggest_name(subject, name) {
-            let fix = format!("did you mean $({})?", near.as_bstr());
-            findings.push(subject.make_finding(
-                LintRule::MisspelledReference,
-                definition,
-                part,
-                message,
-                fix,
-            ));
+            let correct = format!("$({})", near.as_bstr());
+            let fix = format!("did you mean {correct}?");
+            let finding = subject.make_finding(LintRule::MisspelledReference, definition, part, message, fix);
+            let is_reference = finding.spot.as_ref().is_some_and(|spot| {
+                let place = spot.text.get(spot.span.start as usize..spot.span.end as usize);
+                place.is_some_and(|place| place == &raw[found.dollar..found.end])
+            });
+            findings.push(if is_reference { finding.replaced_by(correct) } else { finding });
         } else if !has_own_macro_language(&definition.name)
             && !is_inside_reference(raw, found.dollar)
             && !subject.is_set_with_any_prefix(name)

@@ -1,10 +1,9 @@
-//! Names in scripts, submit files and templates: a script that reads a name with `condor_config_val` refers
-//! to it as a value does.
+//! Names in scripts, submit files and templates: a script that calls `condor_config_val` for a name refers to it as a value does.
 //!
-//! Scanned are the files whose paths occur in values and commands of the configuration (hooks, cron jobs,
-//! wrappers), and the files in and below the directories of its own files.
+//! Only files that values and commands of the configuration name by their paths (hooks, cron jobs, wrappers) are read, and those that
+//! the caller names.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,15 +19,17 @@ const MAX_FILES: usize = 2000;
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Maximum size of all scanned files together, in bytes.
 const MAX_TOTAL_BYTES: u64 = 64 << 20;
-/// Maximum depth of directories below that of a configuration file.
-const MAX_DIRECTORY_DEPTH: usize = 4;
 /// Maximum length of a value that may be a path.
 const MAX_VALUE_LENGTH: usize = 4096;
 /// Maximum number of values that are expanded.
 const MAX_VALUES: usize = 5000;
 
 /// Returns, for each name in lower case that the configuration sets, a file that mentions it.
-pub(super) fn find_mentions(config: &Config, view: &ConfigView<'_>) -> FxHashMap<Vec<u8>, BString> {
+pub(super) fn find_mentions(
+    config: &Config,
+    view: &ConfigView<'_>,
+    used_by: &[PathBuf],
+) -> FxHashMap<Vec<u8>, BString> {
     let world = view.world();
     let plain = |name: &BString| unqualified_name(name).to_ascii_lowercase();
     let own: FxHashSet<Vec<u8>> = user_written_entries(config).map(|entry| plain(&entry.name)).collect();
@@ -36,13 +37,8 @@ pub(super) fn find_mentions(config: &Config, view: &ConfigView<'_>) -> FxHashMap
     for path in paths_in_values(config, view) {
         files.add(path);
     }
-    for path in config_files(config, world) {
-        let Some(directory) = path.parent() else { continue };
-        files.add_tree(directory, MAX_DIRECTORY_DEPTH);
-        // The configuration may be in one directory of a tree, and its scripts in others.
-        if let Some(above) = directory.parent().filter(|above| files.is_tree_root(above)) {
-            files.add_tree(above, MAX_DIRECTORY_DEPTH);
-        }
+    for path in used_by {
+        files.add(path.clone());
     }
     let mut found = FxHashMap::default();
     let sources: FxHashSet<PathBuf> = config_files(config, world).collect();
@@ -132,33 +128,5 @@ impl<'a> FilesToScan<'a> {
             self.bytes += status.size;
             self.paths.push(path);
         }
-    }
-
-    fn add_tree(&mut self, directory: &Path, depth: usize) {
-        if self.paths.len() >= MAX_FILES || !self.known.insert(directory.to_owned()) {
-            return;
-        }
-        let mut names = self.world.list_dir(directory).unwrap_or_default();
-        names.sort_unstable();
-        for name in names.into_iter().take(MAX_FILES) {
-            if name.as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            let path = directory.join(name);
-            match self.world.stat(&path).map(|status| status.kind) {
-                Ok(FileKind::File) => self.add(path),
-                Ok(FileKind::Directory) if depth > 0 => self.add_tree(&path, depth - 1),
-                Ok(FileKind::Directory | FileKind::Other) | Err(_) => {}
-            }
-        }
-    }
-
-    /// Returns true if a directory is the root of a source tree rather than a directory of the system.
-    fn is_tree_root(&self, directory: &Path) -> bool {
-        let names = self.world.list_dir(directory).unwrap_or_default();
-        names.iter().any(|name| {
-            let name = name.as_encoded_bytes();
-            name == b".git" || name.starts_with(b"README") || name.starts_with(b"LICENSE")
-        })
     }
 }

@@ -258,7 +258,25 @@ fn invalid_expression_finding<'a>(
         true => (LintRule::UnquotedString, Some(format!("a string needs quotes: \"{value}\""))),
         false => (LintRule::BadExpression, None),
     };
+    if rule == LintRule::UnquotedString && is_same {
+        let finding = subject.make_finding(rule, &entry.current, Some(place), message, fix);
+        let whole = (0, raw.len());
+        let whole = subject.make_finding(rule, &entry.current, Some(whole), String::new(), None);
+        let line = |finding: &Finding| finding.spot.as_ref().map(|spot| spot.line);
+        let is_same_line = line(&whole) == line(&finding);
+        let whole = replace_value(whole, raw, &format!("\"{value}\""));
+        return Finding { replacement: whole.replacement.filter(|_| is_same_line), ..finding };
+    }
     subject.make_finding(rule, &entry.current, Some(place), message, fix)
+}
+
+/// Adds a correction of a whole value that is in one line of a file as it is.
+fn replace_value(finding: Finding, raw: &[u8], text: &str) -> Finding {
+    let is_value = finding.spot.as_ref().is_some_and(|spot| {
+        spot.text.get(spot.span.start as usize..spot.span.end as usize).is_some_and(|place| place == raw)
+    });
+    let is_plain = !raw.is_empty() && !raw.iter().any(|b| b"\\\n\r".contains(b));
+    if is_value && is_plain { finding.replaced_by(text) } else { finding }
 }
 
 /// Reports an advertised value that is the name of an undefined attribute: probably a string without quotes.
@@ -288,7 +306,9 @@ fn check_undefined_attribute<'a>(
         BStr::new(attribute)
     );
     let fix = format!("a string needs quotes: \"{value}\"");
-    Some(subject.make_finding(LintRule::UnquotedString, &entry.current, Some((0, raw.len())), message, fix))
+    let finding =
+        subject.make_finding(LintRule::UnquotedString, &entry.current, Some((0, raw.len())), message, fix);
+    Some(replace_value(finding, raw, &format!("\"{value}\"")))
 }
 
 /// Reports expressions that are valid but probably have another meaning than intended.
@@ -442,11 +462,11 @@ fn check_type(
             )
         }
     };
-    findings.push(subject.make_finding(
-        LintRule::BadValue,
-        &entry.current,
-        Some((0, raw.len())),
-        message,
-        fix,
-    ));
+    let correct = fix.as_deref().and_then(|fix| fix.strip_prefix("write ")).map(str::to_owned);
+    let finding =
+        subject.make_finding(LintRule::BadValue, &entry.current, Some((0, raw.len())), message, fix);
+    findings.push(match correct {
+        Some(text) if raw == value => replace_value(finding, raw, &text),
+        _ => finding,
+    });
 }

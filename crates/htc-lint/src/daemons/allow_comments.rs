@@ -6,7 +6,7 @@ use htc_base::text::Span;
 use htc_config::Config;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
-use htc_config::macro_set::{ConfigSource, SourceId};
+use htc_config::macro_set::SourceId;
 use htc_config::source_location::SourceLocation;
 
 /// Permission for findings of one rule on some lines of a source.
@@ -55,13 +55,25 @@ impl AllowComments {
         ids.sort_unstable_by_key(|id| id.number());
         ids.dedup();
         for id in ids {
-            comments.read_source(id, config.set.source(id));
+            let source = config.set.source(id);
+            if let Some(text) = &source.text {
+                comments.read_text(id, &source.name, text);
+            }
         }
         comments
     }
 
-    fn read_source(&mut self, id: SourceId, source: &ConfigSource) {
-        let Some(text) = source.text.as_deref().filter(|text| text.contains_str("htc:")) else { return };
+    /// Reads the comments of a text that is not part of a configuration.
+    pub(super) fn of_text(name: &[u8], text: &[u8]) -> Self {
+        let mut comments = AllowComments::default();
+        comments.read_text(SourceId::OVERLAY, name, text);
+        comments
+    }
+
+    fn read_text(&mut self, id: SourceId, name: &[u8], text: &[u8]) {
+        if !text.contains_str("htc:") {
+            return;
+        }
         let lines: Vec<&[u8]> = text.lines().collect();
         for (at, line) in lines.iter().enumerate() {
             let Some(text) = allow_text(line) else { continue };
@@ -84,7 +96,7 @@ impl AllowComments {
                     let start = line.len() - line.trim_start().len();
                     let spot = SourceLocation {
                         source: id,
-                        name: source.name.clone(),
+                        name: name.into(),
                         line: number,
                         text: (*line).into(),
                         span: Span::new(start, line.trim_end().len()),

@@ -27,6 +27,8 @@ pub struct LintRequest<'a> {
     pub files: &'a [PathBuf],
     /// True to report only unsupported settings instead of mistakes.
     pub only_unsupported: bool,
+    /// Files outside the configuration that use its macros: scripts, submit files.
+    pub used_by: &'a [PathBuf],
     /// True if secrets are masked.
     pub redact: bool,
 }
@@ -74,7 +76,8 @@ impl LintRequest<'_> {
         if let Some(error) = attempt.error.take_if(|error| error.place.is_none()) {
             return Err(Box::new(error));
         }
-        let subject = LintSubject::new(&attempt.config, world);
+        let mut subject = LintSubject::new(&attempt.config, world);
+        subject.used_by = self.used_by.to_vec();
         let scope = LintScope::from_attempt(&attempt, self.files);
         let mut findings = match self.only_unsupported {
             true => unsupported_here::unsupported_parameters(&subject),
@@ -142,8 +145,14 @@ mod tests {
         let files = [place.path().join("condor_config")];
         std::fs::write(&files[0], text).unwrap();
         let (who, options) = (LookupContext::default(), LoadOptions::default());
-        let wanted =
-            LintRequest { context: &who, options: &options, files: &files, only_unsupported: false, redact };
+        let wanted = LintRequest {
+            context: &who,
+            options: &options,
+            files: &files,
+            used_by: &[],
+            only_unsupported: false,
+            redact,
+        };
         wanted.lint_config(&RealWorld::new()).unwrap()
     }
 

@@ -9,6 +9,7 @@ mod lint_request;
 mod lint_scope;
 mod load_warnings;
 mod rules;
+pub mod rules_file;
 mod slots;
 mod transforms;
 mod unread_sources;

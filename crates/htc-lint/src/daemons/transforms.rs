@@ -81,23 +81,30 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             }
             let span = told.line.span(told.at.0, told.at.1);
             let part = (span.start as usize, (span.end as usize).min(raw.len()));
-            // Unbalanced brackets are already reported with their position.
-            let covered = findings.iter().any(|other| {
-                other.rule == LintRule::Unbalanced
-                    && other.name == entry.name
-                    && told.message.contains("expression")
-            });
-            if !covered {
-                let fix = Some(told.fix).filter(|fix| !fix.is_empty());
-                findings.push(subject.make_finding(told.rule, &entry.current, Some(part), told.message, fix));
+            let fix = Some(told.fix).filter(|fix| !fix.is_empty());
+            let finding = subject.make_finding(told.rule, &entry.current, Some(part), told.message, fix);
+            // A bracket in the same line that is not balanced has a finding already.
+            let line = |finding: &Finding| finding.spot.as_ref().map(|spot| spot.line);
+            let is_covered = told.rule == LintRule::Expression
+                && findings.iter().any(|other| {
+                    other.rule == LintRule::Unbalanced
+                        && other.name == entry.name
+                        && line(other) == line(&finding)
+                });
+            if is_covered {
+                continue;
             }
+            findings.push(match told.replacement {
+                Some(text) => finding.replaced_by(text),
+                None => finding,
+            });
         }
     }
 }
 
 /// Replaces the condition in `raw` by one of the same length that is always true, so that all other positions
 /// stay the same.
-fn replace_condition(raw: &[u8], condition: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn replace_condition(raw: &[u8], condition: &[u8]) -> Option<Vec<u8>> {
     let at = raw.find(condition).filter(|_| !condition.is_empty())?;
     let mut changed = raw.to_vec();
     changed[at..at + condition.len()].fill(b' ');

@@ -45,7 +45,11 @@ impl TransformLinter<'_> {
                 "a pattern is /regex/ with flags i, m, U or g directly behind it, then a blank".to_owned(),
             ),
         };
+        let near = fix.strip_prefix("did you mean ").and_then(|fix| fix.strip_suffix('?')).map(str::to_owned);
         self.report(LintRule::Command, (line, at), format!("{error}, the transform fails"), fix);
+        if let Some(near) = near {
+            self.correct_last(near);
+        }
     }
 
     pub(super) fn lint_command(&mut self, line: &RuleLine, command: &TransformCommand, depth: usize) {
@@ -247,7 +251,8 @@ impl TransformLinter<'_> {
     fn report_invalid_expression(&mut self, line: &RuleLine, command: &TransformCommand, error: &ParseError) {
         let (offset, value) = (command.value_at, &command.value);
         let (start, end) = (error.span.start as usize, error.span.end as usize);
-        let (at, fix) = match value.find(b" #") {
+        let comment = value.find(b" #");
+        let (at, fix) = match comment {
             Some(hash) => {
                 ((offset + hash + 1, line.text.len()), "put the remark on a line of its own".to_owned())
             }
@@ -255,6 +260,10 @@ impl TransformLinter<'_> {
         };
         let message = format!("{error}; {} does nothing", command.keyword.name());
         self.report(LintRule::Expression, (line, at), message, fix);
+        // A '#' in a string is not a comment.
+        if comment.is_some_and(|hash| !value[hash..].contains(&b'"') && !line.text.ends_with(b"\\")) {
+            self.correct_last("");
+        }
     }
 
     /// Reports parts of an expression that are rarely intended: `'a'` for a string, functions that do not

@@ -3,6 +3,8 @@
 use htc_config::lint_rule::{LintRule, LintSeverity};
 use std::collections::BTreeMap;
 
+use bstr::BString;
+
 use htc_base::world::World;
 use htc_transform::RuleLine;
 
@@ -31,6 +33,8 @@ pub struct TransformFinding {
     pub message: String,
     /// How to fix it.
     pub fix: String,
+    /// Text that certainly belongs in the place, or `None` if several are possible.
+    pub replacement: Option<BString>,
     /// True if the line is inside an `if`, so that it may never be reached.
     pub inside_if: bool,
 }
@@ -53,6 +57,13 @@ pub(super) struct TransformLinter<'a> {
 }
 
 impl TransformLinter<'_> {
+    /// Adds a correction of the latest finding: text that replaces its place.
+    pub(super) fn correct_last(&mut self, text: impl Into<BString>) {
+        if let Some(finding) = self.findings.last_mut() {
+            finding.replacement = Some(text.into());
+        }
+    }
+
     /// Adds a finding at a place in a line.
     pub(super) fn report(
         &mut self,
@@ -67,6 +78,7 @@ impl TransformLinter<'_> {
             at,
             message: message.into(),
             fix: fix.into(),
+            replacement: None,
             inside_if: self.inside_if,
         });
     }

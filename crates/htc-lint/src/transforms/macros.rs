@@ -44,7 +44,7 @@ fn warning(
     fix: String,
 ) -> TransformFinding {
     let line = line.clone();
-    TransformFinding { rule, line, at, message, fix, inside_if: false }
+    TransformFinding { rule, line, at, message, fix, replacement: None, inside_if: false }
 }
 
 /// All macros of a transform.

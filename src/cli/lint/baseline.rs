@@ -1,0 +1,76 @@
+//! `--baseline`: findings of an old configuration that are not reported again.
+//!
+//! A file has one JSON object per finding with rule, parameter and value. Lines and files are left out, so that a
+//! finding is known wherever its statement moves.
+
+use std::path::Path;
+
+use bstr::ByteSlice;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::file_problem;
+use crate::cli::common::Problem;
+use crate::config::finding::Finding;
+use crate::config::lint_rule::LintRule;
+use crate::config::redact;
+
+/// One known finding.
+#[derive(Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KnownFinding {
+    rule: String,
+    parameter: String,
+    value: String,
+}
+
+/// Returns parameter and value of a finding; the text of its line if it is not about a parameter. Secrets are
+/// masked.
+pub(super) fn subject(finding: &Finding) -> (String, String) {
+    let value = match (&finding.spot, finding.name.is_empty()) {
+        (Some(spot), true) => spot.text.trim(),
+        _ => finding.value.trim(),
+    };
+    let value = redact::mask_value(&finding.name, value);
+    (finding.name.to_str_lossy().into_owned(), value.to_str_lossy().into_owned())
+}
+
+fn known_finding(finding: &Finding) -> KnownFinding {
+    let (parameter, value) = subject(finding);
+    KnownFinding { rule: finding.rule.name().to_owned(), parameter, value }
+}
+
+/// Writes findings to a file; returns their number.
+pub(super) fn write(path: &Path, findings: &[Finding]) -> anyhow::Result<usize> {
+    let mut text = String::new();
+    let mut count = 0;
+    for finding in findings.iter().filter(|finding| finding.rule != LintRule::Elsewhere) {
+        text.push_str(&serde_json::to_string(&known_finding(finding))?);
+        text.push('\n');
+        count += 1;
+    }
+    std::fs::write(path, text).map_err(|error| file_problem("write", path, error))?;
+    Ok(count)
+}
+
+/// Removes the findings that a file lists, as often as it lists them; returns their number.
+pub(super) fn remove_known(path: &Path, findings: &mut Vec<Finding>) -> anyhow::Result<usize> {
+    let text = std::fs::read_to_string(path).map_err(|error| file_problem("read", path, error))?;
+    let mut known: FxHashMap<KnownFinding, usize> = FxHashMap::default();
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let finding: KnownFinding = serde_json::from_str(line).map_err(|error| {
+            let place = format!("{}:{number}: not a finding of a baseline", path.display());
+            Problem::unreadable(place).caused_by(error).hint("--write-baseline FILE writes a new one")
+        })?;
+        *known.entry(finding).or_default() += 1;
+    }
+    let before = findings.len();
+    findings.retain(|finding| match known.get_mut(&known_finding(finding)) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    });
+    Ok(before - findings.len())
+}

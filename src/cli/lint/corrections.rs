@@ -1,0 +1,158 @@
+//! `--fix` and `--diff`: corrections that are certain.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bstr::{BString, ByteSlice};
+
+use super::file_problem;
+use crate::config::finding::{Finding, Replacement};
+
+/// Correction of one finding in one line.
+#[derive(Clone, Debug)]
+struct LineCorrection {
+    finding: usize,
+    replacement: Replacement,
+}
+
+/// A file with its corrections.
+#[derive(Debug)]
+pub(super) struct CorrectedFile {
+    path: PathBuf,
+    /// Lines with their ends.
+    before: Vec<BString>,
+    after: Vec<BString>,
+}
+
+/// Corrections of all files.
+#[derive(Debug, Default)]
+pub(super) struct CorrectionPlan {
+    pub(super) files: Vec<CorrectedFile>,
+    /// Indexes of the findings that are corrected.
+    corrected: Vec<usize>,
+}
+
+impl CorrectionPlan {
+    /// Returns the findings that are not corrected.
+    pub(super) fn remaining(&self, findings: Vec<Finding>) -> Vec<Finding> {
+        let is_left = |at: &usize| self.corrected.binary_search(at).is_err();
+        findings.into_iter().enumerate().filter(|(at, _)| is_left(at)).map(|(_, finding)| finding).collect()
+    }
+}
+
+/// Collects the corrections of findings whose files still have the lines that were read.
+pub(super) fn plan(findings: &[Finding]) -> CorrectionPlan {
+    let mut by_file: BTreeMap<&BString, BTreeMap<u32, Vec<LineCorrection>>> = BTreeMap::new();
+    let mut texts: BTreeMap<(&BString, u32), &BString> = BTreeMap::new();
+    for (at, finding) in findings.iter().enumerate() {
+        if let (Some(spot), Some(replacement)) = (&finding.spot, &finding.replacement) {
+            let line = by_file.entry(&spot.name).or_default().entry(spot.line).or_default();
+            line.push(LineCorrection { finding: at, replacement: replacement.clone() });
+            texts.insert((&spot.name, spot.line), &spot.text);
+        }
+    }
+    let mut plan = CorrectionPlan::default();
+    for (name, lines) in by_file {
+        let path = name.to_path_lossy().into_owned();
+        let is_file = std::fs::metadata(&path).is_ok_and(|status| status.is_file());
+        let Some(text) = is_file.then(|| std::fs::read(&path).ok()).flatten() else { continue };
+        let before: Vec<BString> = text.lines_with_terminator().map(BString::from).collect();
+        let mut after = before.clone();
+        let mut is_changed = false;
+        for (number, corrections) in lines {
+            let Some(line) = after.get_mut(number as usize - 1) else { continue };
+            let expected = texts.get(&(name, number));
+            if expected.is_none_or(|expected| line.trim_end_with(|c| c == '\n') != expected.as_bytes()) {
+                continue;
+            }
+            for finding in correct_line(line, corrections) {
+                plan.corrected.push(finding);
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            plan.files.push(CorrectedFile { path, before, after });
+        }
+    }
+    plan.corrected.sort_unstable();
+    plan
+}
+
+/// Applies the corrections of a line from its end to its beginning, without those that overlap; returns their
+/// findings.
+fn correct_line(line: &mut BString, mut corrections: Vec<LineCorrection>) -> Vec<usize> {
+    corrections.sort_by_key(|it| (it.replacement.span.start, it.replacement.span.end));
+    let mut done = Vec::new();
+    let mut limit = line.len();
+    let mut last: Option<Replacement> = None;
+    for LineCorrection { finding, replacement } in corrections.into_iter().rev() {
+        // Two findings may have the same correction.
+        if last.as_ref() == Some(&replacement) {
+            done.push(finding);
+            continue;
+        }
+        let (start, end) = (replacement.span.start as usize, replacement.span.end as usize);
+        if start > end || end > limit {
+            continue;
+        }
+        line.splice(start..end, replacement.text.iter().copied());
+        limit = start;
+        last = Some(replacement);
+        done.push(finding);
+    }
+    done
+}
+
+/// Writes the corrected files; returns the number of corrections.
+pub(super) fn apply(plan: &CorrectionPlan) -> anyhow::Result<usize> {
+    for file in &plan.files {
+        let text: Vec<u8> = file.after.iter().flat_map(|line| line.iter().copied()).collect();
+        std::fs::write(&file.path, text).map_err(|error| file_problem("write", &file.path, error))?;
+    }
+    Ok(plan.corrected.len())
+}
+
+/// Number of unchanged lines around a change.
+const CONTEXT: usize = 3;
+
+/// Renders the corrections as a unified diff.
+pub(super) fn render_diff(plan: &CorrectionPlan) -> Vec<u8> {
+    plan.files.iter().flat_map(render_file_diff).collect()
+}
+
+fn render_file_diff(file: &CorrectedFile) -> Vec<u8> {
+    let CorrectedFile { path, before, after } = file;
+    let mut out = header(path);
+    let changed: Vec<usize> = (0..before.len()).filter(|&at| before[at] != after[at]).collect();
+    let mut changed = changed.into_iter().peekable();
+    while let Some(first) = changed.next() {
+        let mut last = first;
+        while let Some(next) = changed.next_if(|&next| next <= last + 2 * CONTEXT) {
+            last = next;
+        }
+        let (start, end) = (first.saturating_sub(CONTEXT), (last + CONTEXT + 1).min(before.len()));
+        let count = end - start;
+        out.extend_from_slice(format!("@@ -{0},{count} +{0},{count} @@\n", start + 1).as_bytes());
+        for at in start..end {
+            if before[at] == after[at] {
+                push_line(&mut out, b' ', &before[at]);
+            } else {
+                push_line(&mut out, b'-', &before[at]);
+                push_line(&mut out, b'+', &after[at]);
+            }
+        }
+    }
+    out
+}
+
+fn header(path: &Path) -> Vec<u8> {
+    format!("--- {0}\n+++ {0}\n", path.display()).into_bytes()
+}
+
+fn push_line(out: &mut Vec<u8>, mark: u8, line: &[u8]) {
+    out.push(mark);
+    out.extend_from_slice(line);
+    if !line.ends_with(b"\n") {
+        out.extend_from_slice(b"\n\\ No newline at end of file\n");
+    }
+}

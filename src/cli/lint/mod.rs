@@ -1,0 +1,145 @@
+//! `lint` of all programs: options, selection of findings, output formats and exit status.
+
+mod baseline;
+mod corrections;
+mod github;
+mod options;
+mod record;
+mod rule_table;
+mod sarif;
+mod text;
+
+use std::io::Write as _;
+
+use crate::cli::common::{OutputOptions, Painter, Problem, ProgramContext, Status, stdout};
+use crate::config::finding::Finding;
+use crate::config::lint_rule::{LintRule, LintSeverity};
+
+pub(super) use options::{LintFormat, LintOptions};
+pub(super) use record::FindingRecord;
+pub(super) use rule_table::{print_explanation, print_rules};
+
+/// Findings of one call, and what was read.
+#[derive(Debug, Default)]
+pub(super) struct LintReport {
+    /// Findings in the order of their places.
+    pub(super) findings: Vec<Finding>,
+    /// Text after the counts: number of sources and settings.
+    pub(super) read: String,
+}
+
+/// Filters, corrects and prints findings; returns the exit status.
+///
+/// # Errors
+/// The options exclude each other, or a file cannot be read or written.
+pub(super) fn finish(
+    report: LintReport,
+    options: &LintOptions,
+    output: &OutputOptions,
+    program: &ProgramContext,
+) -> anyhow::Result<Status> {
+    let format = options.format(output)?;
+    let LintReport { mut findings, read } = report;
+    findings.retain(|finding| options.selects(finding.rule));
+    if let Some(path) = &options.write_baseline {
+        let count = baseline::write(path, &findings)?;
+        program.write_stderr(&format!("{} written to {}\n", count_text(count, "finding"), path.display()));
+        return Ok(Status::Done);
+    }
+    let mut known = 0;
+    if let Some(path) = &options.baseline {
+        known = baseline::remove_known(path, &mut findings)?;
+    }
+    if options.fix || options.diff {
+        let corrected = corrections::plan(&findings);
+        if options.diff {
+            stdout().write_all(&corrections::render_diff(&corrected))?;
+            stdout().flush()?;
+            return Ok(status(&findings, options.strict));
+        }
+        let applied = corrections::apply(&corrected)?;
+        program.write_stderr(&format!(
+            "{} in {}\n",
+            count_text(applied, "correction"),
+            count_text(corrected.files.len(), "file")
+        ));
+        findings = corrected.remaining(findings);
+    }
+    let painter = Painter::stdout(output.color);
+    let text = match format {
+        LintFormat::Text => text::render_findings(&findings, painter),
+        LintFormat::Json | LintFormat::Jsonl => {
+            let records: Vec<FindingRecord> = findings.iter().map(FindingRecord::new).collect();
+            let form = OutputOptions {
+                json: format == LintFormat::Json,
+                jsonl: format == LintFormat::Jsonl,
+                ..*output
+            };
+            form.render_json(&records)?.unwrap_or_default()
+        }
+        LintFormat::Sarif => sarif::render_log(program.name(), &findings)?,
+        LintFormat::Github => github::render_commands(&findings),
+    };
+    let mut out = stdout();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    if !output.quiet {
+        let known = match known {
+            0 => String::new(),
+            known => format!("; {} of the baseline not shown", count_text(known, "finding")),
+        };
+        program.write_stderr(&format!("{}{known}; {read}\n", summary(&findings)));
+    }
+    Ok(status(&findings, options.strict))
+}
+
+/// Returns the exit status: errors and warnings count, notes only with `--strict`. Sources that were not read
+/// leave the answer open.
+fn status(findings: &[Finding], strict: bool) -> Status {
+    let counts = |finding: &&Finding| {
+        finding.rule != LintRule::Elsewhere && (strict || finding.rule.severity() != LintSeverity::Note)
+    };
+    let mut counted = findings.iter().filter(counts).peekable();
+    match () {
+        () if counted.peek().is_none() => Status::Done,
+        () if counted.all(|finding| finding.rule == LintRule::NotRead) => Status::Undefined,
+        () => Status::No,
+    }
+}
+
+/// `3 findings: 2 errors, 1 warning (2 bad-value, 1 unused-macro)`.
+fn summary(findings: &[Finding]) -> String {
+    let counted: Vec<&Finding> =
+        findings.iter().filter(|finding| finding.rule != LintRule::Elsewhere).collect();
+    if counted.is_empty() {
+        return "no findings".to_owned();
+    }
+    let severities = [LintSeverity::Error, LintSeverity::Warning, LintSeverity::Note].map(|severity| {
+        (counted.iter().filter(|finding| finding.rule.severity() == severity).count(), severity.word())
+    });
+    let severities: Vec<String> = severities
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| count_text(*count, word))
+        .collect();
+    let mut rules: Vec<(LintRule, usize)> = Vec::new();
+    for finding in &counted {
+        match rules.iter_mut().find(|(rule, _)| *rule == finding.rule) {
+            Some((_, count)) => *count += 1,
+            None => rules.push((finding.rule, 1)),
+        }
+    }
+    rules.sort_by_key(|&(rule, count)| (std::cmp::Reverse(count), rule));
+    let rules: Vec<String> = rules.iter().map(|(rule, count)| format!("{count} {rule}")).collect();
+    format!("{}: {} ({})", count_text(counted.len(), "finding"), severities.join(", "), rules.join(", "))
+}
+
+/// Returns a number with its noun in the singular or plural.
+pub(super) fn count_text(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Returns the error for a file that cannot be read or written.
+fn file_problem(verb: &str, path: &std::path::Path, error: std::io::Error) -> anyhow::Error {
+    Problem::unreadable(format!("cannot {verb} '{}'", path.display())).caused_by(error).into()
+}

@@ -1,0 +1,94 @@
+//! Options that `lint` has in every program.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::common::{OutputOptions, Problem};
+use crate::config::lint_rule::LintRule;
+use crate::text::similar_names;
+
+/// Format of the findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LintFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON array.
+    Json,
+    /// One JSON object per line.
+    Jsonl,
+    /// SARIF 2.1.0, for code scanning services.
+    Sarif,
+    /// Workflow commands of GitHub Actions, which annotate the changed lines.
+    Github,
+}
+
+/// Options of `lint`.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(crate) struct LintOptions {
+    /// Explain a rule, with an example of the mistake
+    #[arg(long, value_name = "RULE", value_parser = parse_rule)]
+    pub explain: Option<LintRule>,
+    /// Report only these rules, separated by commas [default: all]
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = parse_rule)]
+    pub select: Vec<LintRule>,
+    /// Do not report these rules, separated by commas
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = parse_rule)]
+    pub ignore: Vec<LintRule>,
+    /// Treat the macros that FILE mentions as used: a script or submit file (may be repeated)
+    #[arg(long, value_name = "FILE")]
+    pub used_by: Vec<PathBuf>,
+    /// Exit with status 1 for notes, too
+    #[arg(long)]
+    pub strict: bool,
+    /// Output format: text, json, jsonl, sarif or github [default: text]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    pub format: Option<LintFormat>,
+    /// Report only findings that FILE does not list
+    #[arg(long, value_name = "FILE", conflicts_with = "write_baseline")]
+    pub baseline: Option<PathBuf>,
+    /// Write the findings to FILE, for --baseline
+    #[arg(long, value_name = "FILE")]
+    pub write_baseline: Option<PathBuf>,
+    /// Correct in the files what has one certain correction, and report the rest
+    #[arg(long, conflicts_with_all = ["diff", "write_baseline"])]
+    pub fix: bool,
+    /// Print the corrections of --fix as a unified diff, and change nothing
+    #[arg(long, conflicts_with = "write_baseline")]
+    pub diff: bool,
+}
+
+impl LintOptions {
+    /// True if findings of a rule are reported.
+    pub(super) fn selects(&self, rule: LintRule) -> bool {
+        (self.select.is_empty() || self.select.contains(&rule)) && !self.ignore.contains(&rule)
+    }
+
+    /// Returns the output format.
+    ///
+    /// # Errors
+    /// `--format` is given with `--json` or `--jsonl`.
+    pub(super) fn format(&self, output: &OutputOptions) -> anyhow::Result<LintFormat> {
+        match self.format {
+            Some(_) if output.wants_json() => {
+                Err(Problem::usage("--format cannot be used with --json or --jsonl").into())
+            }
+            Some(format) => Ok(format),
+            None if output.jsonl => Ok(LintFormat::Jsonl),
+            None if output.json => Ok(LintFormat::Json),
+            None => Ok(LintFormat::Text),
+        }
+    }
+}
+
+fn parse_rule(text: &str) -> Result<LintRule, String> {
+    LintRule::from_name(text).ok_or_else(|| {
+        let names: Vec<&str> = LintRule::ALL.iter().map(|rule| rule.name()).collect();
+        let near = similar_names::nearest(text, names.iter().copied());
+        match near {
+            Some(near) => format!("lint has no rule '{text}'; did you mean {near}?"),
+            None => format!("lint has no rule '{text}'; 'htc-config-dump lint --rules' lists them"),
+        }
+    })
+}

@@ -1,0 +1,444 @@
+//! `lint` from outside: rules, selection, formats, corrections, baselines, standard input; both programs alike.
+
+#![cfg(feature = "cli")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const CONFIG_DUMP: &str = env!("CARGO_BIN_EXE_htc-config-dump");
+const ROUTER_TRANSLATE: &str = env!("CARGO_BIN_EXE_htc-router-translate");
+
+/// Directory with files, in which programs run.
+struct Place(TempDir);
+
+/// Output of a program.
+struct Ended {
+    out: String,
+    err: String,
+    status: i32,
+}
+
+impl Place {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let place = Place(tempfile::tempdir().expect("a directory"));
+        for (name, text) in files {
+            fs::write(place.path().join(name), text).expect("a file");
+        }
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).expect("a file")
+    }
+
+    fn run(&self, program: &str, words: &[&str], input: &str) -> Ended {
+        let mut child = Command::new(program)
+            .args(words)
+            .env_clear()
+            .env("CONDOR_CONFIG", self.path().join("condor_config"))
+            .current_dir(self.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // A program that does not read its input may have ended.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        let Output { stdout, stderr, status } = child.wait_with_output().expect("it ends");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ended { out: text(stdout), err: text(stderr), status: status.code().expect("no signal") }
+    }
+
+    fn lint(&self, words: &[&str]) -> Ended {
+        self.run(CONFIG_DUMP, &[&["lint"], words].concat(), "")
+    }
+}
+
+/// `rule:file:line:column` of each record.
+fn places(json: &str) -> Vec<String> {
+    let records: Vec<Value> = serde_json::from_str(json).unwrap_or_else(|_| panic!("{json}"));
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    records
+        .iter()
+        .map(|it| ["rule", "file", "line", "column", "end_column"].map(|key| text(&it[key])).join(":"))
+        .collect()
+}
+
+const MIXED: &str = "A_LIMIT = 1\nA_LIMIT = 2\nSTRT = true\nNUM_CPUS = four\nSTART = $(A_LIMIT) > 0\n";
+
+#[test]
+fn findings_are_counted_by_severity_and_notes_alone_do_not_fail() {
+    let place = Place::new(&[("c", MIXED), ("notes", "A = 1\nA = 2\nSTART = $(A) > 0\n")]);
+    let ended = place.lint(&["c"]);
+    assert_eq!(ended.status, 1, "{}", ended.err);
+    let counts =
+        "3 findings: 1 error, 1 warning, 1 note (1 bad-value, 1 shadowed-definition, 1 unknown-parameter); ";
+    assert!(ended.err.starts_with(counts), "{}", ended.err);
+    for line in ["c:1:1: note: ", "c:3:1: warning: ", "c:4:12: error: "] {
+        assert!(ended.out.contains(line), "{line} {}", ended.out);
+    }
+    assert_eq!(place.lint(&["notes"]).status, 0);
+    assert_eq!(place.lint(&["notes", "--strict"]).status, 1);
+}
+
+#[test]
+fn rules_are_selected_and_ignored_by_name() {
+    let place = Place::new(&[("c", MIXED)]);
+    let rules = |words: &[&str]| {
+        let ended = place.lint(&[&["c", "--json"], words].concat());
+        let rules: Vec<String> =
+            places(&ended.out).iter().map(|it| it.split(':').next().unwrap_or_default().to_owned()).collect();
+        (rules.join(" "), ended.status)
+    };
+    assert_eq!(rules(&["--select", "bad-value"]), ("bad-value".to_owned(), 1));
+    assert_eq!(
+        rules(&["--select", "bad-value,shadowed-definition"]).0,
+        "shadowed-definition bad-value",
+        "findings keep the order of the file"
+    );
+    assert_eq!(rules(&["--ignore", "bad-value,unknown-parameter"]), ("shadowed-definition".to_owned(), 0));
+    let ended = place.lint(&["c", "--select", "bad-valeu"]);
+    assert_eq!(ended.status, 2);
+    assert!(ended.err.contains("lint has no rule 'bad-valeu'; did you mean bad-value?"), "{}", ended.err);
+}
+
+#[test]
+fn values_that_daemons_reject_are_findings() {
+    for (config, rule) in [
+        ("START : true\n", "colon-assignment"),
+        ("ENABLE_IPV6 = ture\n", "bad-value"),
+        ("AUTO_USE_FEATURE_NoSuch = true\n", "bad-value"),
+    ] {
+        let place = Place::new(&[("c", config)]);
+        let ended = place.lint(&["c", "--json"]);
+        assert_eq!(ended.status, 1, "{config}{}", ended.err);
+        assert!(ended.out.contains(&format!("\"rule\": \"{rule}\"")), "{config}{}", ended.out);
+        assert!(!ended.err.contains("no findings"), "{}", ended.err);
+    }
+}
+
+#[test]
+fn every_rule_is_listed_and_explained() {
+    let place = Place::new(&[]);
+    let table = place.lint(&["--rules"]);
+    assert_eq!(table.status, 0, "{}", table.err);
+    let json: Vec<Value> = serde_json::from_str(&place.lint(&["--rules", "--json"]).out).expect("JSON");
+    assert_eq!(json.len() + 1, table.out.lines().count());
+    for rule in &json {
+        let name = rule["name"].as_str().expect("a name");
+        assert!(table.out.contains(&format!("\n{name} ")), "{name}");
+        for key in ["severity", "explanation", "wrong", "right", "versions"] {
+            assert!(!rule[key].as_str().expect("a text").is_empty() || key == "right", "{name} has no {key}");
+        }
+    }
+    for program in [CONFIG_DUMP, ROUTER_TRANSLATE] {
+        let ended = place.run(program, &["lint", "--explain", "unbalanced"], "");
+        assert_eq!(ended.status, 0, "{}", ended.err);
+        for part in ["unbalanced\n", "severity: error\n", "versions: ", "\nwrong:\n    ", "\nright:\n    "] {
+            assert!(ended.out.contains(part), "{part} {}", ended.out);
+        }
+    }
+}
+
+#[test]
+fn records_have_the_end_of_the_place_and_certain_corrections() {
+    let place = Place::new(&[("c", "STRT = true\n")]);
+    let record: Value = serde_json::from_str(&place.lint(&["c", "--format", "jsonl"]).out).expect("JSON");
+    assert_eq!(
+        (record["line"].as_u64(), record["column"].as_u64(), record["end_line"].as_u64()),
+        (Some(1), Some(1), Some(1))
+    );
+    assert_eq!(record["end_column"], 5);
+    assert_eq!(record["severity"], "warning");
+    let correction = serde_json::json!({"line": 1, "column": 1, "end_column": 5, "text": "START"});
+    assert_eq!(record["replacement"], correction);
+    let both = place.lint(&["c", "--json", "--format", "json"]);
+    assert_eq!(both.status, 2, "{}", both.out);
+    // --json and --format json are the same.
+    assert_eq!(place.lint(&["c", "--json"]).out, place.lint(&["c", "--format", "json"]).out);
+}
+
+#[test]
+fn github_commands_escape_what_ends_a_property() {
+    let place = Place::new(&[("a,b:c", "STRT = true\nA = 1\nA = 2\nSTART = $(A) > 0\n")]);
+    let ended = place.lint(&["a,b:c", "--format", "github"]);
+    assert_eq!(ended.status, 1);
+    let lines: Vec<&str> = ended.out.lines().collect();
+    assert!(
+        lines[0].starts_with(
+            "::warning file=a%2Cb%3Ac,line=1,endLine=1,col=1,endColumn=5,title=unknown-parameter::"
+        ),
+        "{}",
+        ended.out
+    );
+    assert!(lines[0].ends_with("%0Afix: did you mean START?"), "{}", ended.out);
+    assert!(lines[1].starts_with("::notice file="), "{}", ended.out);
+}
+
+/// The parts of SARIF 2.1.0 that code scanning services require.
+#[test]
+fn a_sarif_log_has_rules_places_and_corrections() {
+    let place = Place::new(&[("a b", "STRT = true\nNUM_CPUS = four\n")]);
+    let ended = place.lint(&["a b", "--format", "sarif"]);
+    assert_eq!(ended.status, 1);
+    let log: Value = serde_json::from_str(&ended.out).expect("JSON");
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().expect("rules");
+    let results = run["results"].as_array().expect("results");
+    assert_eq!(results.len(), 2);
+    for result in results {
+        let rule = &rules[result["ruleIndex"].as_u64().expect("an index") as usize];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert!(!rule["shortDescription"]["text"].as_str().expect("a text").is_empty());
+        assert!(["error", "warning", "note"].contains(&result["level"].as_str().expect("a level")));
+        let location = &result["locations"][0]["physicalLocation"];
+        assert_eq!(location["artifactLocation"]["uri"], "a%20b");
+        let region = &location["region"];
+        assert!(region["endColumn"].as_u64() > region["startColumn"].as_u64(), "{region}");
+    }
+    let fix = &results[0]["fixes"][0]["artifactChanges"][0]["replacements"][0];
+    assert_eq!(fix["insertedContent"]["text"], "START");
+    assert_eq!(fix["deletedRegion"]["endColumn"], 5);
+    // Columns count characters.
+    let place = Place::new(&[("c", "START = \"\u{e4}\u{e4}\" == Owner &&\n")]);
+    let columns = |format: &str, key: &str, at: &str| -> u64 {
+        let json: Value = serde_json::from_str(&place.lint(&["c", "--format", format]).out).expect("JSON");
+        json.pointer(at).and_then(|it| it[key].as_u64()).unwrap_or_else(|| panic!("{json}"))
+    };
+    let sarif = columns("sarif", "startColumn", "/runs/0/results/0/locations/0/physicalLocation/region");
+    assert_eq!(columns("json", "column", "/0"), sarif + 2);
+}
+
+/// Text before and after `--fix`.
+const CORRECTIONS: &[(&str, &str)] = &[
+    // Misspelled names.
+    ("STRT = true\n", "START = true\n"),
+    ("  STRT=true\n", "  START=true\n"),
+    (
+        "STARTD_JOB_HOOK_KEYWORD = F\nF_HOOK_FETCH_WROK = /bin/true\n",
+        "STARTD_JOB_HOOK_KEYWORD = F\nF_HOOK_FETCH_WORK = /bin/true\n",
+    ),
+    ("WEIGHT = 3\nRANK = $(WEIGTH) * 2\n", "WEIGHT = 3\nRANK = $(WEIGHT) * 2\n"),
+    // An obsolete assignment.
+    ("START : true\n", "START = true\n"),
+    ("START: true\n", "START= true\n"),
+    // Strings without quotes.
+    ("STARTD_ATTRS = Site\nSite = north pole\n", "STARTD_ATTRS = Site\nSite = \"north pole\"\n"),
+    ("STARTD_ATTRS = Site\nSite = north\n", "STARTD_ATTRS = Site\nSite = \"north\"\n"),
+    // Words for true and false.
+    ("CREATE_CORE_FILES = yes\n", "CREATE_CORE_FILES = true\n"),
+    // Blanks in references.
+    ("W = 3\nRANK = $( W ) * 2\n", "W = 3\nRANK = $(W) * 2\n"),
+    // Several corrections of one line.
+    ("WEIGHT = 3\nSTRT : $(WEIGTH) > 2\n", "WEIGHT = 3\nSTART = $(WEIGHT) > 2\n"),
+    // Keywords of routes.
+    (
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SETT A 1\n@e\n",
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A 1\n@e\n",
+    ),
+    // Comments after expressions of routes.
+    (
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A 1 # one\n@e\n",
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A 1 \n@e\n",
+    ),
+];
+
+#[test]
+fn certain_corrections_are_shown_and_applied() {
+    for (before, after) in CORRECTIONS {
+        let place = Place::new(&[("c", before)]);
+        let shown = place.lint(&["c", "--diff"]);
+        assert_eq!(shown.status, 1, "{before}{}", shown.err);
+        assert_eq!(place.text("c"), *before, "--diff changes nothing");
+        for (old, new) in before.lines().zip(after.lines()).filter(|(old, new)| old != new) {
+            assert!(shown.out.contains(&format!("\n-{old}\n+{new}\n")), "{before}{}", shown.out);
+        }
+        let ended = place.lint(&["c", "--fix"]);
+        assert_eq!(place.text("c"), *after, "{}{}", ended.out, ended.err);
+        assert!(ended.err.contains("in 1 file\n"), "{}", ended.err);
+        // Nothing is left to correct.
+        assert_eq!(place.lint(&["c", "--diff"]).out, "", "{after}");
+    }
+}
+
+#[test]
+fn a_diff_is_one_that_patch_applies() {
+    let filler = "# a comment\n".repeat(20);
+    let before = format!("STRT = true\n{filler}RNAK = 5\n# end\nSTART : true");
+    let place = Place::new(&[("c", &before)]);
+    let diff = place.lint(&["c", "--diff"]).out;
+    assert_eq!(diff.matches("@@ -").count(), 2, "{diff}");
+    let Ok(mut child) =
+        Command::new("patch").arg("-p0").current_dir(place.path()).stdin(Stdio::piped()).spawn()
+    else {
+        eprintln!("skipped: there is no patch program");
+        return;
+    };
+    child.stdin.take().expect("a pipe").write_all(diff.as_bytes()).expect("patch reads");
+    assert!(child.wait().expect("it ends").success(), "{diff}");
+    let patched = place.text("c");
+    fs::write(place.path().join("c"), &before).expect("a file");
+    place.lint(&["c", "--fix"]);
+    assert_eq!(place.text("c"), patched);
+}
+
+#[test]
+fn corrections_reach_included_files_and_leave_the_rest() {
+    let place = Place::new(&[("c", "include : part\nNUM_CPUS = four\n"), ("part", "STRT = true\n")]);
+    let ended = place.lint(&["c", "--fix"]);
+    assert_eq!((ended.status, place.text("part").as_str()), (1, "START = true\n"), "{}", ended.err);
+    assert!(ended.out.contains("[bad-value]") && !ended.out.contains("[unknown-parameter]"), "{}", ended.out);
+    assert_eq!(place.run(CONFIG_DUMP, &["lint", "--fix", "-"], "STRT = 1\n").status, 2);
+}
+
+#[test]
+fn a_baseline_knows_findings_by_rule_parameter_and_value() {
+    let old = "STRT = true\nNUM_CPUS = four\nbad line\n";
+    let place = Place::new(&[("c", old)]);
+    let written = place.lint(&["c", "--write-baseline", "known"]);
+    assert_eq!((written.status, written.err.as_str()), (0, "3 findings written to known\n"));
+    let lint = |text: &str| {
+        fs::write(place.path().join("c"), text).expect("a file");
+        place.lint(&["c", "--baseline", "known"])
+    };
+    let same = lint(old);
+    assert_eq!(same.status, 0, "{}{}", same.out, same.err);
+    assert!(same.err.contains("no findings; 3 findings of the baseline not shown; "), "{}", same.err);
+    // Lines do not count.
+    assert_eq!(lint(&format!("# moved\n\n{old}")).status, 0);
+    // Another value, another parameter and one more of the same are new.
+    for new in [
+        old.replace("four", "five"),
+        old.replace("STRT", "STTART"),
+        format!("{old}bad line\n"),
+        format!("{old}COLLECTOR_PORT = x\n"),
+    ] {
+        let ended = lint(&new);
+        assert_eq!(ended.status, 1, "{new}{}", ended.err);
+        assert!(ended.err.starts_with("1 finding: "), "{new}{}", ended.err);
+    }
+    // A baseline without the value of a secret.
+    fs::write(place.path().join("c"), "SEC_PASSWORD_X = $(hunter2 x)\nSTRT = true\n").expect("a file");
+    place.lint(&["c", "--write-baseline", "known"]);
+    assert!(!place.text("known").contains("hunter2"), "{}", place.text("known"));
+    fs::write(place.path().join("known"), "no JSON\n").expect("a file");
+    let ended = place.lint(&["c", "--baseline", "known"]);
+    assert_eq!(ended.status, 3);
+    assert!(ended.err.contains("known:1: "), "{}", ended.err);
+}
+
+#[test]
+fn standard_input_is_a_configuration_or_rules() {
+    let place = Place::new(&[]);
+    let ended = place.run(CONFIG_DUMP, &["lint", "-"], "START = true\nSTRT = true\n");
+    assert_eq!(ended.status, 1, "{}", ended.err);
+    assert!(ended.out.starts_with("<stdin>:2:1: warning: "), "{}", ended.out);
+    let ended = place.run(ROUTER_TRANSLATE, &["lint", "-"], "SETT A 1\n");
+    assert_eq!(ended.status, 1, "{}", ended.err);
+    assert!(ended.out.starts_with("<stdin>:1:1: error: "), "{}", ended.out);
+}
+
+#[test]
+fn colours_are_printed_where_they_are_asked_for() {
+    let place = Place::new(&[("c", "STRT = true\n"), ("r", "SETT A 1\n")]);
+    for (program, file) in [(CONFIG_DUMP, "c"), (ROUTER_TRANSLATE, "r")] {
+        let ended = place.run(program, &["lint", file, "--color", "always"], "");
+        assert!(ended.out.contains("\u{1b}["), "{}", ended.out);
+        assert!(!place.run(program, &["lint", file], "").out.contains('\u{1b}'));
+    }
+}
+
+/// Both programs have one linter: the same findings at the same places of configurations and of rules files.
+#[test]
+fn both_programs_find_the_same_at_the_same_places() {
+    let router = "\
+JOB_ROUTER_ROUTE_NAMES = a, b, c
+JOB_ROUTER_ROUTE_a @=end
+  UNIVERSE VANILLA
+  SETT Rank 5
+  SET Tag 5 +
+  SET Site \\
+    'north'
+@end
+JOB_ROUTER_ROUTE_b @=end
+  REQUIREMENTS Owner ==
+  SET A $(B
+@end
+STRT = true
+";
+    let rules = "V = 1\nREQUIREMENTS Owner == 'ann'\nSET A 1\nSET A 2\nSETT Rank 5\n";
+    let place = Place::new(&[("router.conf", router), ("a.rules", rules), ("condor_config", router)]);
+    for words in [&["router.conf"][..], &["a.rules"], &[]] {
+        let all = |program: &str| place.run(program, &[&["lint", "--json"], words].concat(), "");
+        let (config, router) = (all(CONFIG_DUMP), all(ROUTER_TRANSLATE));
+        assert_eq!(places(&config.out), places(&router.out), "{words:?}");
+        assert_eq!(config.out, router.out);
+        assert_eq!((config.status, router.status), (1, 1), "{words:?}");
+        assert!(places(&config.out).len() > 3, "{}", config.out);
+        for place in places(&config.out) {
+            let file = place.split(':').nth(1).unwrap_or_default();
+            assert!(words.is_empty() && file.ends_with("condor_config") || words == [file], "{place}");
+        }
+    }
+}
+
+/// The commands of a file of `examples/ci` that call lint, as its service runs them.
+fn commands_of(file: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ci").join(file);
+    let text = fs::read_to_string(path).expect("a file");
+    let keys = ["entry: ", "run: ", "- "];
+    let command = |line: &str| keys.iter().find_map(|key| line.trim().strip_prefix(key).map(str::to_owned));
+    text.lines().filter_map(command).filter(|line| line.contains("htc-config-dump lint")).collect()
+}
+
+/// A good change passes, one that adds a finding fails, in each of the services.
+#[test]
+fn the_commands_of_the_services_pass_good_changes_and_fail_bad_ones() {
+    let programs = Path::new(CONFIG_DUMP).parent().expect("a directory");
+    let path = std::env::join_paths([programs, Path::new("/usr/bin"), Path::new("/bin")]).expect("a path");
+    for (file, count) in [("pre-commit-config.yaml", 1), ("github.yml", 2), ("gitlab-ci.yml", 2)] {
+        let commands = commands_of(file);
+        assert_eq!(commands.len(), count, "{file}: {commands:?}");
+        let place = Place::new(&[]);
+        fs::create_dir(place.path().join("condor")).expect("a directory");
+        let write = |name: &str, text: &str| fs::write(place.path().join(name), text).expect("a file");
+        // GitHub runs a step with `bash -e`, GitLab a script with `sh -e`.
+        let passes = || {
+            let run = |command: &String| {
+                let mut shell = Command::new("sh");
+                shell.arg("-ec").arg(command).current_dir(place.path()).env_clear().env("PATH", &path);
+                let output = shell.output().expect("it starts");
+                (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+            };
+            let ended: Vec<_> = commands.iter().map(run).collect();
+            assert!(ended.iter().all(|(code, _)| matches!(code, Some(0 | 1))), "{file}: {ended:?}");
+            ended.iter().all(|(code, _)| *code == Some(0))
+        };
+        write("condor/10-site.conf", "START = TARGET.Owner == \"ann\"\n");
+        write("condor/20-old.conf", "STRT = true\n");
+        write("condor/baseline.jsonl", "");
+        assert!(!passes(), "{file}");
+        let known = place.lint(&[
+            "--write-baseline",
+            "condor/baseline.jsonl",
+            "condor/10-site.conf",
+            "condor/20-old.conf",
+        ]);
+        assert_eq!(known.status, 0, "{}", known.err);
+        assert!(passes(), "{file}");
+        write("condor/10-site.conf", "START = TARGET.Owner == \"ann\"\nNUM_CPUS = four\n");
+        assert!(!passes(), "{file}");
+    }
+}
