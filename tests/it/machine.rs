@@ -11,8 +11,8 @@ use htc_hooks::process::Exit;
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
     ClaimCommand, ClaimRequest, ExecutionPoint, ExitLimits, HookCall, HookRunId, HostMeasurements,
-    Measurements, SettingsWithWarnings, SlotHookType, SlotKey, SlotNotice, StartdAction, StartdEvent, StarterId, StarterSignal,
-    configure,
+    Measurements, SettingsWithWarnings, SlotHookType, SlotKey, SlotNotice, StartdAction, StartdEvent,
+    StarterId, StarterSignal, configure,
 };
 use htc_hooks::time::ClockReading;
 

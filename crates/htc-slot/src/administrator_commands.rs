@@ -73,7 +73,7 @@ impl Slot {
             return Err(format!("the slot is {state}/{activity}: {why}"));
         }
         self.change_state(core, SlotState::Claimed, Activity::Suspended, "asked to suspend");
-        self.suspended_by_command = true;
+        self.claims.suspended_by_command = true;
         Ok(())
     }
 
@@ -82,17 +82,17 @@ impl Slot {
         if self.activity != Activity::Suspended {
             return Err(format!("the slot is {}/{}: nothing is suspended", self.state, self.activity));
         }
-        if !self.suspended_by_command {
+        if !self.claims.suspended_by_command {
             return Err("its policy has suspended the job, which goes on when CONTINUE is true".to_owned());
         }
         self.change_state(core, SlotState::Claimed, Activity::Busy, "asked to continue");
-        self.suspended_by_command = false;
+        self.claims.suspended_by_command = false;
         Ok(())
     }
 
     /// Resets the suspension by a command after its job has ended: CONTINUE applies to the next job.
     pub(super) fn forget_suspension(&mut self, core: &mut ExecutionPointState) {
-        if !self.suspended_by_command {
+        if !self.claims.suspended_by_command {
             return;
         }
         let sticks = core.quirks().decide(Quirk::SuspendCommandSticks);
@@ -100,6 +100,6 @@ impl Slot {
             SlotKind::Static => core.report(sticks, self.key),
             SlotKind::Dynamic | SlotKind::Partitionable => sticks.as_reference,
         };
-        self.suspended_by_command = sticks;
+        self.claims.suspended_by_command = sticks;
     }
 }

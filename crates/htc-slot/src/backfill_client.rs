@@ -45,7 +45,7 @@ impl Slot {
     /// Starts the client, or adds the slot to those it works for, at each evaluation of Backfill/Idle
     /// (`BOINC_BackfillMgr::start`).
     pub(super) fn start_backfill(&mut self, core: &mut ExecutionPointState) {
-        if core.shutdown.is_some() || core.backfill.slots.contains(&self.key) {
+        if core.ending.shutdown.is_some() || core.backfill.slots.contains(&self.key) {
             return;
         }
         core.backfill.slots.insert(self.key);
@@ -66,7 +66,7 @@ impl Slot {
     fn spawn_backfill_client(&self, core: &mut ExecutionPointState) {
         let starter = core.new_starter_id();
         core.backfill.client = Some(BackfillClient { id: starter, stage: BackfillClientStage::Starting });
-        core.starting_starters += 1;
+        core.work.starting_starters += 1;
         let words = ["-f", "-append", BOINC_CLIENT, "-job-keyword", BOINC_CLIENT];
         core.actions.push(StartdAction::SpawnStarter(StarterLaunch {
             starter,
@@ -84,15 +84,15 @@ impl Slot {
     /// Leaves Backfill: at once if no client runs for the slot, otherwise when the client has exited. A match does not replace
     /// an earlier target state.
     pub(super) fn leave_backfill(&mut self, core: &mut ExecutionPointState, to: SlotState, reason: &str) {
-        if to == SlotState::Matched && self.state_after_backfill.is_some() {
+        if to == SlotState::Matched && self.history.state_after_backfill.is_some() {
             return;
         }
         match self.activity {
             Activity::Busy => {
-                self.state_after_backfill = Some(to);
+                self.history.state_after_backfill = Some(to);
                 self.change_state(core, SlotState::Backfill, Activity::Killing, reason);
             }
-            Activity::Killing => self.state_after_backfill = Some(to),
+            Activity::Killing => self.history.state_after_backfill = Some(to),
             _ => {
                 core.backfill.slots.remove(&self.key);
                 self.change_state(core, to, Activity::Idle, reason);
@@ -114,7 +114,7 @@ impl Slot {
     /// Returns the change to make once no client runs for the slot any more.
     fn change_after_backfill(&self) -> StateChange<'static> {
         let reason = "nothing runs for backfill any more";
-        match self.state_after_backfill {
+        match self.history.state_after_backfill {
             Some(state) => StateChange::new(state, Activity::Idle, reason),
             None => StateChange::new(SlotState::Backfill, Activity::Idle, reason),
         }
@@ -129,7 +129,7 @@ impl ExecutionPoint {
 
     /// Handles a client that runs, or that could not be started.
     pub(super) fn handle_client_start(&mut self, reason: Option<&str>) {
-        self.core.starting_starters -= 1;
+        self.core.work.starting_starters -= 1;
         if let Some(reason) = reason {
             self.core.warn(None, format!("cannot start the backfill client: {reason}"));
             self.core.backfill = BackfillState::default();

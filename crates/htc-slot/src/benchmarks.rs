@@ -12,7 +12,7 @@ impl Slot {
     pub(super) fn start_due_benchmarks(&mut self, core: &mut ExecutionPointState) {
         let once = core.decide(Quirk::BenchmarkOnce);
         let jobs = core.settings.benchmarks.jobs.len();
-        if jobs == 0 || (if once { self.was_benchmarking } else { self.activity != Activity::Idle }) {
+        if jobs == 0 || (if once { self.history.was_benchmarking } else { self.activity != Activity::Idle }) {
             return;
         }
         if !once && core.benchmarks.running_for.is_some() {
@@ -39,7 +39,7 @@ impl ExecutionPoint {
         let runs_for = self.core.benchmarks.running_for.take();
         let last = self.core.benchmarks.last_ended;
         for slot in self.slots.values_mut() {
-            slot.live_ad.set("LastBenchmark", last);
+            slot.ads.live.set("LastBenchmark", last);
             if slot.activity == Activity::Benchmarking && Some(slot.key) == runs_for {
                 slot.change_state(
                     &mut self.core,

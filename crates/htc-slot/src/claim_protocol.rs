@@ -142,7 +142,7 @@ impl ExecutionPoint {
 impl Slot {
     /// Applies a starter's update of its job ad (`Claim::receiveJobClassAdUpdate`).
     pub(super) fn update_job_ad(&mut self, core: &mut ExecutionPointState, changes: &ClassAd) {
-        let Some(claim) = &mut self.current_claim else { return };
+        let Some(claim) = &mut self.claims.current else { return };
         // The manual's own PREEMPT example refers to MemoryUsage.
         if claim.kind == ClaimKind::Fetched && core.decide(Quirk::FetchedUsageUnseen) {
             return;
@@ -153,7 +153,7 @@ impl Slot {
     }
 
     fn claim_refusal_reason(&self, core: &ExecutionPointState) -> Option<&'static str> {
-        if core.shutdown.is_some() {
+        if core.ending.shutdown.is_some() {
             return Some("the execution point is ending");
         }
         if core.power.sleep_state.is_some() {
@@ -162,7 +162,8 @@ impl Slot {
         if self.state == SlotState::Preempting {
             return Some("the slot still preempts its last job");
         }
-        if self.state == SlotState::Backfill && self.state_after_backfill == Some(SlotState::Claimed) {
+        if self.state == SlotState::Backfill && self.history.state_after_backfill == Some(SlotState::Claimed)
+        {
             return Some("the slot is claimed already, and its backfill client is being ended");
         }
         let near_end =
@@ -179,7 +180,7 @@ impl Slot {
         self.restore_requirements(core);
         let world = FrozenClockWorld { world: &*core.world, now: core.now };
         let taken = match self.kind {
-            SlotKind::Dynamic => self.job_with_consumption(&self.live_ad, job, &world),
+            SlotKind::Dynamic => self.job_with_consumption(&self.ads.live, job, &world),
             SlotKind::Static | SlotKind::Partitionable => None,
         };
         let job = taken.as_ref().unwrap_or(job);
@@ -218,13 +219,13 @@ impl Slot {
     fn handle_match(&mut self, core: &mut ExecutionPointState) {
         match self.state {
             SlotState::Owner | SlotState::Unclaimed => {
-                self.match_expiry = Some(core.alarm(core.settings.match_timeout));
+                self.claims.match_expiry = Some(core.alarm(core.settings.match_timeout));
                 self.change_state(core, SlotState::Matched, Activity::Idle, "matched");
             }
             // A preempting claimer has been found: no other match is wanted.
             SlotState::Claimed => self.set_unavailable(None),
             SlotState::Backfill => {
-                self.match_expiry = Some(core.alarm(core.settings.match_timeout));
+                self.claims.match_expiry = Some(core.alarm(core.settings.match_timeout));
                 self.leave_backfill(core, SlotState::Matched, "matched");
             }
             SlotState::Matched | SlotState::Preempting | SlotState::Drained => {
@@ -235,7 +236,7 @@ impl Slot {
 
     /// Handles a match that was not claimed in time (`match_timed_out`).
     pub(super) fn handle_match_timeout(&mut self, core: &mut ExecutionPointState) {
-        self.match_expiry = None;
+        self.claims.match_expiry = None;
         if self.state == SlotState::Matched {
             self.change_state(core, SlotState::Owner, Activity::Idle, "match timed out");
         }
@@ -245,7 +246,7 @@ impl Slot {
     fn abort_claim(&mut self, core: &mut ExecutionPointState) {
         match self.state {
             SlotState::Claimed | SlotState::Owner => {}
-            SlotState::Backfill => self.current_claim = Some(core.new_claim(ClaimKind::Offered)),
+            SlotState::Backfill => self.claims.current = Some(core.new_claim(ClaimKind::Offered)),
             SlotState::Unclaimed | SlotState::Matched | SlotState::Preempting | SlotState::Drained => {
                 self.change_state(core, SlotState::Owner, Activity::Idle, "claiming protocol failed");
             }
@@ -256,13 +257,13 @@ impl Slot {
     fn accept_claim(&mut self, core: &mut ExecutionPointState, request: ClaimRequest, rank: f64) {
         let world = core.world.clone();
         let world = FrozenClockWorld { world: &*world, now: core.now };
-        let mut claim = match self.current_claim.take() {
+        let mut claim = match self.claims.current.take() {
             Some(claim) => claim,
             None => core.new_claim(ClaimKind::Offered),
         };
         claim.accept_request(request, rank, &world);
-        self.current_claim = Some(claim);
-        self.match_expiry = None;
+        self.claims.current = Some(claim);
+        self.claims.match_expiry = None;
         if self.state == SlotState::Backfill {
             return self.leave_backfill(core, SlotState::Claimed, "claiming protocol successful");
         }
@@ -274,8 +275,9 @@ impl Slot {
 
     /// Queues a claim that waits for the end of the current one, unless its rank is too low.
     fn queue_waiting_claim(&mut self, core: &mut ExecutionPointState, request: ClaimRequest, rank: f64) {
-        let present = self.current_claim.as_ref().map_or(0.0, |claim| claim.rank);
-        let waiting = self.waiting_claim.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
+        let present = self.claims.current.as_ref().map_or(0.0, |claim| claim.rank);
+        let waiting =
+            self.claims.waiting.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
         if let Some(than) = waiting.filter(|than| rank < *than).or((rank < present).then_some(present)) {
             return core.warn(Some(self.key), format!("claim refused: rank {rank} is less than {than}"));
         }
@@ -295,15 +297,15 @@ impl Slot {
         };
         kind.increment(core.now.epoch());
         core.counters.preemptions.increment(core.now.epoch());
-        self.waiting_claim = Some(claim);
+        self.claims.waiting = Some(claim);
         self.evaluate_policy(core);
     }
 
     /// ACTIVATE_CLAIM: requests a starter, if slot and job still match.
     fn activate_claim(&mut self, core: &mut ExecutionPointState, job: ClassAd) {
-        let requested = self.current_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Requested);
+        let requested = self.claims.current.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Requested);
         let idle = (self.state, self.activity) == (SlotState::Claimed, Activity::Idle);
-        if core.shutdown.is_some() || !requested || !idle {
+        if core.ending.shutdown.is_some() || !requested || !idle {
             let reason = format!("activation refused: the slot is {}/{}", self.state, self.activity);
             return core.warn(Some(self.key), reason);
         }
@@ -315,20 +317,20 @@ impl Slot {
         let rank = self.eval_in_slot_ad(core, Some(&job), |context| context.real("Rank")).unwrap_or(0.0);
         let world = core.world.clone();
         let world = FrozenClockWorld { world: &*world, now: core.now };
-        if let Some(claim) = &mut self.current_claim {
+        if let Some(claim) = &mut self.claims.current {
             claim.set_job(job, rank, &world);
         }
         self.spawn_starter(core);
     }
 
     fn renew_lease(&mut self, core: &mut ExecutionPointState) {
-        if let Some(claim) = self.current_claim.as_mut().filter(|claim| claim.lease_ends.is_some()) {
+        if let Some(claim) = self.claims.current.as_mut().filter(|claim| claim.lease_ends.is_some()) {
             claim.lease_ends = Some(core.time_after(claim.lease));
         }
     }
 
     fn deactivate_claim(&mut self, core: &mut ExecutionPointState, how: Deactivation) {
-        let Some(claim) = self.current_claim.as_ref().filter(|_| self.state == SlotState::Claimed) else {
+        let Some(claim) = self.claims.current.as_ref().filter(|_| self.state == SlotState::Claimed) else {
             return;
         };
         let reactivates = claim.may_reactivate;
@@ -337,7 +339,7 @@ impl Slot {
             || core.drain.is_draining()
             || !reactivates
             || self.is_worklife_over(core);
-        if let Some(claim) = &mut self.current_claim {
+        if let Some(claim) = &mut self.claims.current {
             claim.may_reactivate &= !(how == Deactivation::JobDone && closing);
         }
         let why = |text: &str| VacateReason::new(text, HoldCode::ClaimDeactivated);
@@ -362,7 +364,7 @@ impl Slot {
     }
 
     fn set_claim_phase(&mut self, core: &ExecutionPointState, phase: ClaimPhase) {
-        if let Some(claim) = self.current_claim.as_mut().filter(|claim| claim.is_active()) {
+        if let Some(claim) = self.claims.current.as_mut().filter(|claim| claim.is_active()) {
             claim.change_phase(phase, core.now);
         }
     }
@@ -371,16 +373,16 @@ impl Slot {
     fn release_claim(&mut self, core: &mut ExecutionPointState, why: VacateReason) {
         match (self.state, self.activity) {
             (SlotState::Claimed, Activity::Cleaning) => {
-                self.preempts_after_cleaning = true;
+                self.claims.preempts_after_cleaning = true;
                 let seconds = self.max_vacate_time(core);
                 self.soft_kill(core, seconds, None);
-                if let Some(claim) = &mut self.current_claim {
+                if let Some(claim) = &mut self.claims.current {
                     claim.vacate_reason = Some(why);
                 }
             }
             (SlotState::Preempting, Activity::Killing) => {}
             (SlotState::Claimed | SlotState::Preempting, _) => {
-                if let Some(claim) = &mut self.current_claim {
+                if let Some(claim) = &mut self.claims.current {
                     claim.vacate_reason = Some(why);
                 }
                 self.change_state(core, SlotState::Preempting, Activity::Vacating, "claim deactivated");
@@ -394,9 +396,9 @@ impl Slot {
 
     fn handle_release(&mut self, core: &mut ExecutionPointState, waiting: bool) {
         if waiting {
-            if self.waiting_claim.as_ref().is_some_and(|claim| claim.job.is_some()) {
+            if self.claims.waiting.as_ref().is_some_and(|claim| claim.job.is_some()) {
                 self.drop_waiting_claim(core, "released by its schedd");
-                self.waiting_claim = Some(core.new_claim(ClaimKind::Offered));
+                self.claims.waiting = Some(core.new_claim(ClaimKind::Offered));
                 self.evaluate_policy(core);
             }
             return;
@@ -428,8 +430,8 @@ impl SlotNotice {
 impl Slot {
     /// True if a waiting claim may preempt the current one. A claim for fetched work does so only according to the manual.
     pub(super) fn has_better_claim(&self, core: &mut ExecutionPointState) -> bool {
-        self.waiting_claim.as_ref().is_some_and(|claim| claim.job.is_some())
-            && (self.waiting_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Requested)
+        self.claims.waiting.as_ref().is_some_and(|claim| claim.job.is_some())
+            && (self.claims.waiting.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Requested)
                 || !core.report(outranking_job_decision(core.quirks()), self.key))
     }
 }

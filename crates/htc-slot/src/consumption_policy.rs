@@ -45,7 +45,7 @@ impl Slot {
         world: &dyn World,
     ) -> Result<ResourceAmounts, String> {
         let of = |asset: &str| {
-            evaluate_consumption(&self.live_ad, job, asset, world)
+            evaluate_consumption(&self.ads.live, job, asset, world)
                 .filter(|taken| *taken >= 0.0)
                 .ok_or_else(|| format!("CONSUMPTION_{asset} gives no number of 0 or more for the job"))
         };

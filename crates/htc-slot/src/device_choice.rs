@@ -24,7 +24,7 @@ pub(super) fn check_devices(
     if slot.amounts.custom.iter().all(|custom| custom.machine_devices.is_none()) {
         return Ok(());
     }
-    let context = Context::new(&*core.world).my(job).target(&slot.live_ad);
+    let context = Context::new(&*core.world).my(job).target(&slot.ads.live);
     let mut wanted = slot.amounts.clone();
     for custom in &mut wanted.custom {
         custom.quantity = context.real(format!("Request{}", custom.tag)).unwrap_or(0.0).max(0.0);
@@ -56,7 +56,8 @@ pub(super) fn choose_devices(
         let Some(devices) = &custom.machine_devices else { continue };
         let (require, wanted) = required_devices(&custom.tag, job, &world);
         let mine = parent.amounts.custom.iter().find(|mine| mine.tag == custom.tag);
-        let free = mine.map(|mine| mine.available_devices(&core.offline_devices)).unwrap_or_default();
+        let free =
+            mine.map(|mine| mine.available_devices(&core.resources.offline_devices)).unwrap_or_default();
         let free: Vec<usize> =
             free.into_iter().filter(|index| !parent.is_device_contested(&custom.tag, *index)).collect();
         let free = parent.amounts.allocation_order(free, devices);

@@ -15,7 +15,7 @@ impl Slot {
     /// Adds to the badput the run time of a job that a drain evicts.
     pub(super) fn count_badput(&self, core: &mut ExecutionPointState) {
         if core.drain.is_draining()
-            && let Some(claim) = &self.current_claim
+            && let Some(claim) = &self.claims.current
         {
             core.drain.badput += self.amounts.whole_cpus() * claim.job_run_time(core.now);
         }
@@ -54,7 +54,7 @@ impl ExecutionPoint {
     /// Returns the first slot for which the drain's check expression is not true, in the reference's words.
     fn failed_drain_check(&self, check: &Expr) -> Option<String> {
         self.slots.values().find_map(|slot| {
-            let name = slot.live_ad.string("Name").map_or_else(|| slot.id.clone(), |name| name.to_string());
+            let name = slot.ads.live.string("Name").map_or_else(|| slot.id.clone(), |name| name.to_string());
             match slot.eval_in_slot_ad(&self.core, None, |context| context.eval(check)) {
                 Value::Bool(true) => None,
                 Value::Bool(false) => Some(format!("draining check expression is false on {name} (10003)")),
@@ -84,9 +84,9 @@ impl ExecutionPoint {
         drain.started = self.core.now.epoch();
         drain.active_request = Some(request);
         for slot in self.slots.values_mut().filter(|_| self.core.publish_set.drain) {
-            let mut ad = std::mem::take(&mut slot.live_ad);
+            let mut ad = std::mem::take(&mut slot.ads.live);
             self.core.drain.publish(&mut ad);
-            slot.live_ad = ad;
+            slot.ads.live = ad;
         }
         self.update_coordinated_retirement();
         let why = VacateReason::new("Startd was draining", HoldCode::StartdDraining);
@@ -153,7 +153,7 @@ impl ExecutionPoint {
     pub(super) fn retire_jobs_accepted_while_draining(&mut self) {
         let claimed = |slot: &Slot| matches!(slot.state, SlotState::Claimed | SlotState::Preempting);
         let old = |slot: &Slot| {
-            slot.kind != SlotKind::Partitionable && claimed(slot) && !slot.accepted_while_draining
+            slot.kind != SlotKind::Partitionable && claimed(slot) && !slot.claims.accepted_while_draining
         };
         let Some(key) = self.slots.keys().next() else { return };
         if !self.core.drain.is_draining() || self.slots.values().any(old) || self.core.drain.no_retirement {
@@ -193,7 +193,7 @@ impl ExecutionPoint {
     /// Takes the requested action after all slots are drained (`considerResumingAfterDraining`).
     fn complete_drain(&mut self, late: bool) {
         let idle = |slot: &Slot| (slot.state, slot.activity) == (SlotState::Drained, Activity::Idle);
-        if self.core.shutdown.is_some() || self.core.drain.drained_slots < self.core.slot_count {
+        if self.core.ending.shutdown.is_some() || self.core.drain.drained_slots < self.core.slot_count {
             return;
         }
         let Some(request) = &self.core.drain.active_request else { return };
@@ -230,7 +230,7 @@ impl ExecutionPoint {
         let core = &self.core;
         let longest = if core.drain.is_graceful() {
             let runs = |slot: &Slot| slot.starter().is_some_and(|starter| Some(starter) != ended);
-            let old = self.slots.values().filter(|slot| !slot.accepted_while_draining && runs(slot));
+            let old = self.slots.values().filter(|slot| !slot.claims.accepted_while_draining && runs(slot));
             old.map(|slot| slot.retirement_remaining(core)).max().unwrap_or(0)
         } else {
             0

@@ -57,7 +57,7 @@ impl Slot {
         // The new slot gets the claim that its parent offered, and the parent gets a new one. A dynamic parent keeps its own
         // claim.
         if parent.kind == SlotKind::Partitionable {
-            std::mem::swap(&mut slot.current_claim, &mut parent.current_claim);
+            std::mem::swap(&mut slot.claims.current, &mut parent.claims.current);
             slot.splittable = true;
         }
         slot.key.sub = sub;
@@ -68,7 +68,7 @@ impl Slot {
         slot.requirements = parent.plan.child_requirements.clone();
         let plan = parent.plan.clone();
         slot.apply_parent_plan(&plan);
-        slot.owner_load = parent.owner_load;
+        slot.usage.owner_load = parent.usage.owner_load;
         slot.rebuild_ad(core);
         slot
     }
@@ -95,7 +95,7 @@ impl Slot {
         self.round_requests(core, job)?;
         let mut amounts = match self.plan.has_consumption_policy {
             true => self.consumption_amounts(job, &world)?,
-            false => requested_amounts(&Context::new(&world).my(job).target(&self.live_ad), &self.amounts)?,
+            false => requested_amounts(&Context::new(&world).my(job).target(&self.ads.live), &self.amounts)?,
         };
         match self.device_requirements_decision(core).is_some_and(|drops| drops.as_reference) {
             true => choose_devices(&mut amounts, self, core, &ClassAd::new())?,
@@ -113,7 +113,7 @@ impl Slot {
             ["RequestCpus", "RequestDisk", "RequestMemory"].into_iter().zip(&self.plan.modify_request)
         {
             let Some(expr) = expr else { continue };
-            let value = Context::new(&world).my(job).target(&self.live_ad).eval(expr);
+            let value = Context::new(&world).my(job).target(&self.ads.live).eval(expr);
             let number = match value {
                 Value::Int(number) => number,
                 Value::Real(number) => number as i64,
@@ -149,9 +149,9 @@ impl Slot {
         let key = SlotKey { sub: 1, ..self.key };
         let id = format!("{}_1", self.id);
         let own = DynamicSlotAttributes::new(&self.plan, key, &id, amounts);
-        let mut ad = self.live_ad.clone();
+        let mut ad = self.ads.live.clone();
         ad.chain(Some(Arc::new(own.apply_to(&self.plan.config))));
-        amounts.publish_dynamic(&mut ad, false, &core.offline_devices);
+        amounts.publish_dynamic(&mut ad, false, &core.resources.offline_devices);
         ad.insert("Requirements", self.plan.child_requirements.expr.clone());
         let taken = self.job_with_consumption(&ad, job, &world);
         let job = taken.as_ref().unwrap_or(job);
@@ -249,7 +249,7 @@ impl ExecutionPoint {
             let Some(slot) = slots.get_mut(&key) else { continue };
             slot.insert_slot_attributes(core);
             if slot.splittable && core.publish_set.claim {
-                slot.live_ad.set("IsSplittable", true);
+                slot.ads.live.set("IsSplittable", true);
             }
         }
     }
@@ -299,7 +299,7 @@ impl ExecutionPoint {
             if self
                 .slots
                 .get(&key)
-                .is_none_or(|slot| slot.is_active() || slot.fetch_state.running_call().is_some())
+                .is_none_or(|slot| slot.is_active() || slot.fetch.state.running_call().is_some())
             {
                 continue;
             }
@@ -315,7 +315,7 @@ impl ExecutionPoint {
                 // The returned resources may change the parent's policy; a poll that removes a dynamic slot concerns no other
                 // slot.
                 parent.wake(&mut self.core);
-                self.core.poll_skipper.iter_mut().for_each(|lazy| lazy.mark_touched(number));
+                self.core.schedule.poll_skipper.iter_mut().for_each(|lazy| lazy.mark_touched(number));
                 parent.amounts.add_back(&child.amounts);
                 parent.children = (parent.children.0 - 1, self.core.now.epoch());
                 parent.refresh_ad(&self.core);
@@ -361,7 +361,7 @@ impl ExecutionPoint {
                 }
             }
             if let Some(parent) = self.slots.get_mut(&SlotKey::from_number(number)) {
-                parent.child_lists = lists;
+                parent.ads.child_lists = lists;
             }
         }
     }

@@ -70,12 +70,12 @@ impl ExecutionPoint {
         self.core.now = now;
         self.skip_idle_polls();
         let answers = matches!(event, StartdEvent::StarterSpawned { .. } | StartdEvent::StarterFailed { .. });
-        if self.core.starting_starters > 0 && !answers {
+        if self.core.work.starting_starters > 0 && !answers {
             self.queued_events.push_back(event);
         } else {
             self.handle_event(event);
         }
-        while self.core.starting_starters == 0
+        while self.core.work.starting_starters == 0
             && let Some(event) = self.queued_events.pop_front()
         {
             self.handle_event(event);
@@ -151,7 +151,7 @@ impl ExecutionPoint {
                 self.slots.values_mut().for_each(|slot| slot.rebuild_ad(&self.core));
             }
             StartdEvent::ImageCacheMeasured(mib) => {
-                self.core.image_cache_mib = Some(mib);
+                self.core.resources.image_cache_mib = Some(mib);
                 self.refresh_all();
             }
             StartdEvent::Awake { failure } => self.handle_wake_up(failure),
@@ -178,7 +178,7 @@ impl ExecutionPoint {
                 let taken = self.is_accepted_while_draining(starter);
                 self.update_coordinated_retirement_without(Some(starter));
                 self.with_slot_of_starter(starter, |slot, core| slot.handle_starter_exit(core, killed));
-                if let Some(lazy) = &mut self.core.poll_skipper {
+                if let Some(lazy) = &mut self.core.schedule.poll_skipper {
                     lazy.starter_slots.remove(&starter);
                 }
                 if !taken {
@@ -193,8 +193,8 @@ impl ExecutionPoint {
             }
             StartdEvent::Command { slot, command } => self.handle_claim_command(&slot, command),
             StartdEvent::MeasurementsTaken(measured) => {
-                self.core.measured = *measured;
-                let jobs = std::mem::take(&mut self.core.measured.jobs);
+                self.core.load.measured = *measured;
+                let jobs = std::mem::take(&mut self.core.load.measured.jobs);
                 self.record_job_usages(&jobs);
             }
             StartdEvent::Refresh => self.refresh_all(),
@@ -213,7 +213,7 @@ impl ExecutionPoint {
 
     /// Wakes the slots that an event concerns, if polls are skipped.
     fn wake_slots_for(&mut self, event: &StartdEvent) {
-        let Some(lazy) = &self.core.poll_skipper else { return };
+        let Some(lazy) = &self.core.schedule.poll_skipper else { return };
         let key = match event {
             StartdEvent::HookEnded { run, .. }
             | StartdEvent::JobFetched { run, .. }
@@ -241,7 +241,7 @@ impl ExecutionPoint {
 
     /// True if the starter's job was accepted during a drain.
     fn is_accepted_while_draining(&self, starter: StarterId) -> bool {
-        let of = |slot: &Slot| slot.accepted_while_draining && slot.starter() == Some(starter);
+        let of = |slot: &Slot| slot.claims.accepted_while_draining && slot.starter() == Some(starter);
         self.core.drain.is_draining() && self.slots.values().any(of)
     }
 
@@ -251,7 +251,7 @@ impl ExecutionPoint {
         then: impl FnOnce(&mut Slot, &mut ExecutionPointState),
     ) {
         let owns = |slot: &&mut Slot| slot.starter() == Some(starter);
-        let slot = match &self.core.poll_skipper {
+        let slot = match &self.core.schedule.poll_skipper {
             Some(lazy) => {
                 lazy.starter_slots.get(&starter).and_then(|key| self.slots.get_mut(key)).filter(owns)
             }
@@ -265,15 +265,15 @@ impl ExecutionPoint {
     /// Ends a call and returns the slot that it fetched for. The result of other hooks has no effect here; the runner reports
     /// failures.
     fn take_fetching_slot(&mut self, run: HookRunId) -> Option<SlotKey> {
-        self.core.hooks_running.remove(&run);
-        if let Some(lazy) = &mut self.core.poll_skipper {
+        self.core.work.running_hooks.remove(&run);
+        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
             let key = lazy.fetching_slots.remove(&run)?;
             return self
                 .slots
                 .get(&key)
-                .filter(|slot| slot.fetch_state.running_call() == Some(run))
+                .filter(|slot| slot.fetch.state.running_call() == Some(run))
                 .map(|slot| slot.key);
         }
-        self.slots.values().find(|slot| slot.fetch_state.running_call() == Some(run)).map(|slot| slot.key)
+        self.slots.values().find(|slot| slot.fetch.state.running_call() == Some(run)).map(|slot| slot.key)
     }
 }

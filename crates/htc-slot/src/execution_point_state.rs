@@ -38,65 +38,95 @@ pub(super) struct ExecutionPointState {
     pub current_time: i64,
     /// When the execution point began, on both clocks.
     pub started: ClockReading,
-    pub measured: Measurements,
-    /// Part of the machine's load that the jobs of all slots cause.
-    pub load_of_jobs: f64,
-    /// True if slots have shares of a load, or had at the last update.
-    pub has_load: bool,
     pub actions: Vec<StartdAction>,
+
+    pub ending: EndingState,
+    pub schedule: PollTimes,
+    pub work: RunningWork,
+    pub load: MachineLoad,
+    pub resources: MachineResources,
     pub counters: StartdCounters,
     pub drain_estimate: DrainEstimate,
     pub drain: DrainState,
     pub power: HibernationState,
+    pub backfill: BackfillState,
+    pub benchmarks: BenchmarkState,
     /// Ads published by cron jobs.
     pub cron_ads: CronAds,
-    pub benchmarks: BenchmarkState,
-    /// DockerCachedImageSizeMb, or `None` until docker has been asked.
-    pub image_cache_mib: Option<i64>,
-    pub backfill: BackfillState,
-    /// Devices that went offline since the start.
-    pub offline_devices: OfflineDevices,
-    /// Changed resource attributes since the start: Total<Tag>, Offline<Tag>.
-    pub resource_changes: ClassAd,
-    pub poll_at: Option<Alarm>,
-    pub update_at: Option<Alarm>,
-    pub shutdown: Option<ShutdownMode>,
-    /// Why no slot fetches any more, or `None`.
-    pub no_more_fetching: Option<String>,
-    pub jobs_accepted: u64,
-    /// Number of running FETCH_WORK hooks that may still return a job.
-    pub running_fetches: u64,
-    /// Why no job can run now, or `None`: nothing is fetched and nothing accepted.
-    pub starter_problem: Option<String>,
-    /// True if the idle time of `--idle-exit` has passed: running hooks may still return a job, no new ones are called.
-    pub idle_exit_due: bool,
+
     pub slot_count: i64,
     /// True if there are slots of a type with SLOT_TYPE_<n>_BACKFILL.
     pub has_backfill_slots: bool,
     /// STARTD_SLOT_ATTRS of all slots as `<slot>_<attribute>`, as of the last rebuild of the ads.
     pub shared_attributes: Vec<(String, Expr)>,
-    /// Hooks that were started and have not ended.
-    pub hooks_running: BTreeSet<HookRunId>,
-    /// Number of starters that were requested and are not yet known to run.
-    pub starting_starters: usize,
-    /// Skips polls of slots that do not change; `None` in live mode or if every poll is made.
-    pub poll_skipper: Option<Box<PollSkipper>>,
-    pub change_predictor: ChangePredictor,
     pub publish_set: PublishSet,
-    /// Start of polls and of updates, on the monotonic clock, in microseconds.
-    pub polls_since: u64,
-    pub updates_since: u64,
-    /// Why the execution point must exit at once, or `None`.
-    pub fatal_reason: Option<String>,
     /// Dynamic slots to remove once the current slot is processed.
     pub slots_to_remove: Vec<SlotKey>,
-    reported_quirks: BTreeSet<&'static str>,
     /// True if the attributes published for latches override no others.
     pub latches_have_no_overrides: bool,
+    reported_quirks: BTreeSet<&'static str>,
     /// Period in which the offset of local time is known to be constant, in epoch seconds.
     known_zone_period: Cell<(i64, i64)>,
     claims_made: u64,
     last_id: u64,
+}
+
+/// Reasons why an execution point ends, or fetches nothing more.
+#[derive(Default)]
+pub(super) struct EndingState {
+    pub shutdown: Option<ShutdownMode>,
+    /// Why no slot fetches any more, or `None`.
+    pub no_more_fetching: Option<String>,
+    /// Why no job can run now, or `None`: nothing is fetched and nothing accepted.
+    pub starter_problem: Option<String>,
+    /// True if the idle time of `--idle-exit` has passed: running hooks may still return a job, no new ones are called.
+    pub idle_exit_due: bool,
+    /// Why the execution point must exit at once, or `None`.
+    pub fatal_reason: Option<String>,
+}
+
+/// Times of polls and updates, and polls that need not be made.
+pub(super) struct PollTimes {
+    pub poll_at: Option<Alarm>,
+    pub update_at: Option<Alarm>,
+    /// Start of polls and of updates, on the monotonic clock, in microseconds.
+    pub polls_since: u64,
+    pub updates_since: u64,
+    /// Skips polls of slots that do not change; `None` in live mode or if every poll is made.
+    pub poll_skipper: Option<Box<PollSkipper>>,
+    pub change_predictor: ChangePredictor,
+}
+
+/// Hooks and starters that have been started.
+#[derive(Default)]
+pub(super) struct RunningWork {
+    pub jobs_accepted: u64,
+    /// Number of running FETCH_WORK hooks that may still return a job.
+    pub running_fetches: u64,
+    /// Hooks that were started and have not ended.
+    pub running_hooks: BTreeSet<HookRunId>,
+    /// Number of starters that were requested and are not yet known to run.
+    pub starting_starters: usize,
+}
+
+/// Measurements of the machine.
+#[derive(Default)]
+pub(super) struct MachineLoad {
+    pub measured: Measurements,
+    /// Part of the machine's load that the jobs of all slots cause.
+    pub of_jobs: f64,
+    /// True if slots have shares of a load, or had at the last update.
+    pub is_shared: bool,
+}
+
+/// Resources of the machine that have changed since the start.
+pub(super) struct MachineResources {
+    /// Devices that went offline since the start.
+    pub offline_devices: OfflineDevices,
+    /// Changed resource attributes since the start: Total<Tag>, Offline<Tag>.
+    pub changes: ClassAd,
+    /// DockerCachedImageSizeMb, or `None` until docker has been asked.
+    pub image_cache_mib: Option<i64>,
 }
 
 impl ExecutionPointState {
@@ -109,42 +139,37 @@ impl ExecutionPointState {
             now,
             current_time: now.epoch(),
             started: now,
-            measured: Measurements::default(),
-            load_of_jobs: 0.0,
-            has_load: false,
             actions: Vec::new(),
+            ending: EndingState::default(),
+            schedule: PollTimes {
+                poll_at: None,
+                update_at: None,
+                polls_since: 0,
+                updates_since: 0,
+                poll_skipper: None,
+                change_predictor: ChangePredictor::new(),
+            },
+            work: RunningWork::default(),
+            load: MachineLoad::default(),
+            resources: MachineResources {
+                offline_devices: OfflineDevices::new(),
+                changes: ClassAd::new(),
+                image_cache_mib: None,
+            },
             counters: StartdCounters::default(),
             drain_estimate: DrainEstimate::default(),
             drain: DrainState::default(),
             power: HibernationState::default(),
-            cron_ads: cron,
-            benchmarks,
-            image_cache_mib: None,
             backfill: BackfillState::default(),
-            offline_devices: OfflineDevices::new(),
-            resource_changes: ClassAd::new(),
-            poll_at: None,
-            update_at: None,
-            shutdown: None,
-            no_more_fetching: None,
-            jobs_accepted: 0,
-            running_fetches: 0,
-            starter_problem: None,
-            idle_exit_due: false,
+            benchmarks,
+            cron_ads: cron,
             slot_count: 0,
             has_backfill_slots: false,
             shared_attributes: Vec::new(),
-            hooks_running: BTreeSet::new(),
-            starting_starters: 0,
-            poll_skipper: None,
-            change_predictor: ChangePredictor::new(),
             publish_set: PublishSet::ALL,
-            polls_since: 0,
-            updates_since: 0,
-            fatal_reason: None,
             slots_to_remove: Vec::new(),
-            reported_quirks: BTreeSet::new(),
             latches_have_no_overrides: false,
+            reported_quirks: BTreeSet::new(),
             known_zone_period: Cell::new((0, 0)),
             claims_made: 0,
             last_id: 0,
@@ -177,8 +202,8 @@ impl ExecutionPointState {
     ) -> R {
         let world = FrozenClockWorld { world: &*self.world, now: self.now };
         let mut context = Context::new(&world).my(my);
-        if self.change_predictor.is_active() {
-            context = context.observer(&self.change_predictor);
+        if self.schedule.change_predictor.is_active() {
+            context = context.observer(&self.schedule.change_predictor);
         }
         match target {
             Some(target) => ask(&context.target(target)),
@@ -228,8 +253,11 @@ impl ExecutionPointState {
     /// Returns the current schedule of polls and updates.
     pub(super) fn poll_schedule(&self) -> PollSchedule {
         let StartdSettings { polling_interval, update_interval, .. } = *self.settings;
-        let poll = (self.poll_at, self.polls_since, polling_interval);
-        PollSchedule::from_alarms(self.now, [poll, (self.update_at, self.updates_since, update_interval)])
+        let poll = (self.schedule.poll_at, self.schedule.polls_since, polling_interval);
+        PollSchedule::from_alarms(
+            self.now,
+            [poll, (self.schedule.update_at, self.schedule.updates_since, update_interval)],
+        )
     }
 
     /// Returns the instant `seconds` from now; a negative number counts as 0.
@@ -240,8 +268,8 @@ impl ExecutionPointState {
     /// Restarts the update timer from now.
     pub(super) fn start_updating(&mut self) {
         let alarm = self.alarm(self.settings.update_interval);
-        self.updates_since = alarm.at.0;
-        self.update_at = Some(alarm);
+        self.schedule.updates_since = alarm.at.0;
+        self.schedule.update_at = Some(alarm);
     }
 
     /// Returns the end of the local day in epoch seconds; only the next minute if the clock is changed (DST) before that.
@@ -275,7 +303,7 @@ impl ExecutionPointState {
 
     pub(super) fn new_hook_run(&mut self) -> HookRunId {
         self.last_id += 1;
-        self.hooks_running.insert(HookRunId(self.last_id));
+        self.work.running_hooks.insert(HookRunId(self.last_id));
         HookRunId(self.last_id)
     }
 
@@ -283,9 +311,9 @@ impl ExecutionPointState {
     /// useless if no starter could run a job.
     pub(super) fn can_fetch(&self) -> bool {
         let most = self.settings.limits.max_jobs.unwrap_or(u64::MAX);
-        !self.idle_exit_due
-            && self.starter_problem.is_none()
-            && self.jobs_accepted.saturating_add(self.running_fetches) < most
+        !self.ending.idle_exit_due
+            && self.ending.starter_problem.is_none()
+            && self.work.jobs_accepted.saturating_add(self.work.running_fetches) < most
     }
 
     pub(super) fn new_starter_id(&mut self) -> StarterId {
@@ -300,10 +328,10 @@ impl ExecutionPointState {
 
     /// Starts the timer for more frequent policy evaluation, if not running (`start_poll_timer`).
     pub(super) fn start_polling(&mut self) {
-        if self.poll_at.is_none() {
+        if self.schedule.poll_at.is_none() {
             let alarm = self.alarm(self.settings.polling_interval);
-            self.polls_since = alarm.at.0;
-            self.poll_at = Some(alarm);
+            self.schedule.polls_since = alarm.at.0;
+            self.schedule.poll_at = Some(alarm);
         }
     }
 }

@@ -100,18 +100,18 @@ impl ExecutionPoint {
         let moving = slot.clock_context(&self.core);
         // Attributes that depend on time were published at the last poll, and change from there.
         let published = self.core.current_time.min(moving.now);
-        self.core.change_predictor.begin(ClockContext { now: published, ..moving });
+        self.core.schedule.change_predictor.begin(ClockContext { now: published, ..moving });
         // Rank is only evaluated for a job that meets Requirements.
         slot.eval_in_slot_ad(&self.core, Some(&job), |context| {
             context.boolean("Requirements").filter(|wanted| *wanted).map(|_| context.real("Rank"))
         });
-        Some(self.core.change_predictor.end())
+        Some(self.core.schedule.change_predictor.end())
     }
 
     /// Sets an attribute to this value in all slot ads, overriding what is published.
     pub fn override_attribute(&mut self, name: &str, value: &Expr) {
         for slot in self.slots.values_mut() {
-            slot.live_ad.insert(name, value.clone());
+            slot.ads.live.insert(name, value.clone());
         }
     }
 }
@@ -175,11 +175,11 @@ impl ExecutionPoint {
     pub fn evaluate_expression(&self, key: SlotKey, name: &str) -> Option<EvaluatedExpression> {
         let slot = self.slots.get(&key)?;
         let world = FrozenClockWorld { world: &*self.core.world, now: self.core.now };
-        let mut context = Context::new(&world).my(&slot.live_ad);
+        let mut context = Context::new(&world).my(&slot.ads.live);
         if let Some(job) = slot.job() {
             context = context.target(job);
         }
-        let expr = slot.live_ad.get(name)?;
+        let expr = slot.ads.live.get(name)?;
         let parts =
             if expr.as_literal().is_some() { Vec::new() } else { collect_values(&context, slot, &expr) };
         let text = truncate(&expr.unparse_old().to_string(), MAX_EXPRESSION_LENGTH);
@@ -234,7 +234,7 @@ fn collect_values(context: &Context<'_>, slot: &Slot, expr: &Expr) -> Vec<String
             break;
         }
         for name in htc_classad::references::mentioned_attributes(&expr) {
-            let Some(inner) = slot.live_ad.get(&name).filter(|inner| inner.as_literal().is_none()) else {
+            let Some(inner) = slot.ads.live.get(&name).filter(|inner| inner.as_literal().is_none()) else {
                 continue;
             };
             let new: Vec<String> =

@@ -33,43 +33,43 @@ type RankOrRefusal = Result<f64, String>;
 impl Slot {
     /// Calls FETCH_WORK if everything allows it; otherwise sets the timer for the next try.
     pub(super) fn try_fetch(&mut self, core: &mut ExecutionPointState) {
-        self.fetch_held_back = false;
-        let is_asking = matches!(self.fetch_state, FetchState::Running(_) | FetchState::Skipped(_));
-        if self.hooks.is_none() || is_asking || core.no_more_fetching.is_some() {
+        self.fetch.held_back = false;
+        let is_asking = matches!(self.fetch.state, FetchState::Running(_) | FetchState::Skipped(_));
+        if self.hooks.is_none() || is_asking || core.ending.no_more_fetching.is_some() {
             return;
         }
-        if core.settings.limits.exit_when_no_work && self.out_of_work {
+        if core.settings.limits.exit_when_no_work && self.fetch.out_of_work {
             return;
         }
         if let Some(asks) = self.unable_fetch_decision(core)
             && !core.report(asks, self.key)
         {
-            self.fetch_state = FetchState::Waiting(core.alarm_after(1));
+            self.fetch.state = FetchState::Waiting(core.alarm_after(1));
             return;
         }
         let delay = self.evaluate_fetch_delay(core);
         if delay > 0 {
-            let since = core.now.epoch() - self.last_fetch_completed;
+            let since = core.now.epoch() - self.fetch.last_completed;
             if since < delay {
                 // If the wall clock was set back, the slot must not wait longer than the delay.
-                self.fetch_state = FetchState::Waiting(core.alarm_after((delay - since).min(delay)));
+                self.fetch.state = FetchState::Waiting(core.alarm_after((delay - since).min(delay)));
                 return;
             }
         }
         if !self.is_willing_without_job(core) {
-            self.out_of_work = true;
+            self.fetch.out_of_work = true;
             self.set_fetch_timer(core);
             return;
         }
         let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
         if !core.can_fetch() {
-            self.fetch_held_back = true;
+            self.fetch.held_back = true;
             return;
         }
-        if core.change_predictor.is_active() && self.is_fetch_futile(core) {
+        if core.schedule.change_predictor.is_active() && self.is_fetch_futile(core) {
             // Only counted while polls are skipped, until there may be work.
-            self.fetch_state = FetchState::Skipped(core.now);
-            self.last_fetch_spawned = core.now.epoch();
+            self.fetch.state = FetchState::Skipped(core.now);
+            self.fetch.last_spawned = core.now.epoch();
             return;
         }
         let stdin = if core.publish_set.ad_texts {
@@ -77,14 +77,14 @@ impl Slot {
         } else {
             Vec::new()
         };
-        self.last_fetch_spawned = core.now.epoch();
+        self.fetch.last_spawned = core.now.epoch();
         self.call_fetch_hook(core, path, stdin, core.now);
     }
 
     /// Decides if the slot fetches although it cannot accept a job; `None` if it can.
     pub(super) fn unable_fetch_decision(&self, core: &ExecutionPointState) -> Option<QuirkDecision> {
         let drained = || self.state == SlotState::Drained && !self.is_accepting_while_draining(core);
-        let ends = core.shutdown.is_some() || core.power.sleep_state.is_some();
+        let ends = core.ending.shutdown.is_some() || core.power.sleep_state.is_some();
         let unable = ends || self.state == SlotState::Preempting || drained();
         unable.then(|| core.quirks().decide(Quirk::FetchWhenUnable))
     }
@@ -98,12 +98,12 @@ impl Slot {
         begun: ClockReading,
     ) {
         let run = core.new_hook_run();
-        if let Some(lazy) = &mut core.poll_skipper {
+        if let Some(lazy) = &mut core.schedule.poll_skipper {
             lazy.fetching_slots.insert(run, self.key);
         }
-        self.fetch_state = FetchState::Running(run);
-        self.fetch_is_outdated = false;
-        core.running_fetches += 1;
+        self.fetch.state = FetchState::Running(run);
+        self.fetch.is_outdated = false;
+        core.work.running_fetches += 1;
         core.actions.push(StartdAction::RunHook(HookCall {
             run,
             slot: self.key,
@@ -124,33 +124,33 @@ impl Slot {
 
     fn evaluate_fetch_delay(&mut self, core: &mut ExecutionPointState) -> i64 {
         // While polls are skipped, an evaluated slot was just refreshed.
-        let is_fresh = core.change_predictor.is_active() && self.changed_at != core.now.monotonic_us;
+        let is_fresh = core.schedule.change_predictor.is_active() && self.changed_at != core.now.monotonic_us;
         if !is_fresh && !core.decide(Quirk::FetchDelayStaleActivity) {
             self.refresh_ad(core);
         }
         let delay = self.eval_in_slot_ad(core, self.job(), |context| context.int("FetchWorkDelay"));
         let delay = delay.unwrap_or(DEFAULT_FETCH_DELAY);
         // 25.14 keeps the lower 32 bits: a delay of 3,000,000,000 seconds is no delay.
-        self.next_fetch_delay =
+        self.fetch.next_delay =
             if core.quirks().reproduces(Quirk::FetchDelayLowBits) { i64::from(delay as i32) } else { delay };
-        self.next_fetch_delay
+        self.fetch.next_delay
     }
 
     /// Sets the timer to a full delay (`resetFetchWorkTimer`).
     fn set_fetch_timer(&mut self, core: &mut ExecutionPointState) {
         let delay = self.evaluate_fetch_delay(core);
-        self.fetch_state = FetchState::Waiting(core.alarm_after(if delay > 0 { delay } else { 1 }));
+        self.fetch.state = FetchState::Waiting(core.alarm_after(if delay > 0 { delay } else { 1 }));
     }
 
     fn has_idle_fetched_claim(&self) -> bool {
         (self.state, self.activity) == (SlotState::Claimed, Activity::Idle)
-            && self.current_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched)
+            && self.claims.current.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched)
     }
 
     /// Records that a fetch returned no work, unless a job ended while the hook ran: the queue may have work for a slot
     /// without a job.
     fn mark_out_of_work(&mut self, core: &mut ExecutionPointState, reason: &str) {
-        self.out_of_work = !self.fetch_is_outdated;
+        self.fetch.out_of_work = !self.fetch.is_outdated;
         self.end_idle_fetched_claim(core, reason);
     }
 
@@ -168,19 +168,20 @@ impl Slot {
         job: &ClassAd,
         kind: Option<u32>,
     ) -> RankOrRefusal {
-        if core.shutdown.is_some() {
+        if core.ending.shutdown.is_some() {
             return Err("the execution point is ending".into());
         }
-        if let Some(reason) = &core.no_more_fetching {
+        if let Some(reason) = &core.ending.no_more_fetching {
             return Err(reason.clone());
         }
-        if let Some(reason) = &core.starter_problem {
+        if let Some(reason) = &core.ending.starter_problem {
             return Err(format!("no starter could run it: {reason}"));
         }
         if self.state == SlotState::Preempting {
             return Err("the slot still preempts its last job".into());
         }
-        if self.state == SlotState::Backfill && self.state_after_backfill == Some(SlotState::Claimed) {
+        if self.state == SlotState::Backfill && self.history.state_after_backfill == Some(SlotState::Claimed)
+        {
             return Err("the slot is claimed already, and its backfill client is being ended".into());
         }
         self.restore_requirements(core);
@@ -194,12 +195,12 @@ impl Slot {
         }
         let rank = self.eval_in_slot_ad(core, Some(job), |context| context.real("Rank")).unwrap_or(0.0);
         if self.state == SlotState::Claimed && !self.has_idle_fetched_claim() {
-            let current = self.current_claim.as_ref().map_or(0.0, |claim| claim.rank);
+            let current = self.claims.current.as_ref().map_or(0.0, |claim| claim.rank);
             if rank <= current {
                 return Err(format!("its rank {rank} is not higher than {current}, the running job's"));
             }
             let waiting =
-                self.waiting_claim.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
+                self.claims.waiting.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
             if let Some(waiting) = waiting
                 && rank <= waiting
                 && !core.report(outranking_job_decision(core.quirks()), self.key)
@@ -222,17 +223,17 @@ impl Slot {
             return self.eval_in_slot_ad(core, Some(job), |context| context.boolean("Requirements"))
                 == Some(true);
         };
-        if self.accepted_job_kinds.contains(&kind) {
+        if self.fetch.accepted_job_kinds.contains(&kind) {
             return true;
         }
-        core.change_predictor.begin(self.clock_context(core));
+        core.schedule.change_predictor.begin(self.clock_context(core));
         let takes =
             self.eval_in_slot_ad(core, Some(job), |context| context.boolean("Requirements")) == Some(true);
-        if core.change_predictor.end() == HOLDS_FOREVER && takes {
-            if self.accepted_job_kinds.len() == MAX_REMEMBERED_KINDS {
-                self.accepted_job_kinds.clear();
+        if core.schedule.change_predictor.end() == HOLDS_FOREVER && takes {
+            if self.fetch.accepted_job_kinds.len() == MAX_REMEMBERED_KINDS {
+                self.fetch.accepted_job_kinds.clear();
             }
-            self.accepted_job_kinds.push(kind);
+            self.fetch.accepted_job_kinds.push(kind);
         }
         takes
     }
@@ -248,7 +249,7 @@ impl Slot {
         let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.reply.clone()) else { return };
         let word = if id.is_some() { "accept" } else { "reject" };
         let stdin = match core.publish_set.ad_texts {
-            true => hook_input::reply_fetch_input(job, &self.live_ad, id.as_ref(), core.quirks()),
+            true => hook_input::reply_fetch_input(job, &self.ads.live, id.as_ref(), core.quirks()),
             false => Vec::new(),
         };
         self.call_notification_hook(
@@ -273,7 +274,7 @@ impl Slot {
         let ad = if core.publish_set.ad_texts { hook_input::print_long_ad(&job) } else { Vec::new() };
         core.actions.push(StartdAction::AcceptJob { accepted, slot: self.key, ad });
         if self.has_idle_fetched_claim()
-            && let Some(mut claim) = self.current_claim.take()
+            && let Some(mut claim) = self.claims.current.take()
         {
             if claim.fetched_job.is_some_and(|job| job.starter_killed) {
                 // No other hook call reports the killed job to the queue.
@@ -282,7 +283,7 @@ impl Slot {
             claim.fetched_job = Some(FetchedJob { accepted, fingerprint: print, starter_killed: false });
             claim.set_job(job, rank, &world);
             let id = claim.id.clone();
-            self.current_claim = Some(claim);
+            self.claims.current = Some(claim);
             return (id, accepted);
         }
         let mut claim = core.new_claim(ClaimKind::Fetched);
@@ -291,9 +292,9 @@ impl Slot {
         let id = claim.id.clone();
         if self.state == SlotState::Claimed {
             self.drop_waiting_claim(core, "a claim of higher rank takes its place");
-            self.waiting_claim = Some(claim);
+            self.claims.waiting = Some(claim);
         } else {
-            self.current_claim = Some(claim);
+            self.claims.current = Some(claim);
         }
         (id, accepted)
     }
@@ -371,7 +372,7 @@ impl ExecutionPoint {
         let Some(slot) = slots.get_mut(&key) else { return };
         if core.report(failed_fetch_decision(core.quirks()), key) {
             // 25.14 treats this fetch as running forever.
-            core.running_fetches = core.running_fetches.saturating_sub(1);
+            core.work.running_fetches = core.work.running_fetches.saturating_sub(1);
             return;
         }
         slot.mark_out_of_work(core, "FETCH_WORK could not be run");
@@ -394,14 +395,14 @@ impl ExecutionPoint {
 
     fn complete_fetch(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
-        if core.starting_starters > 0 {
+        if core.work.starting_starters > 0 {
             // The timer is set after the starter was spawned: a poll started for the job comes before the next fetch.
             self.fetch_completion_pending = Some(key);
             return;
         }
-        core.running_fetches = core.running_fetches.saturating_sub(1);
+        core.work.running_fetches = core.work.running_fetches.saturating_sub(1);
         let Some(slot) = slots.get_mut(&key) else { return };
-        slot.last_fetch_completed = core.now.epoch();
+        slot.fetch.last_completed = core.now.epoch();
         slot.set_fetch_timer(core);
         if slot.kind == SlotKind::Dynamic && matches!(slot.state, SlotState::Owner | SlotState::Unclaimed) {
             // The slot may have become free, and could not be removed while the fetch ran.
@@ -427,7 +428,7 @@ impl ExecutionPoint {
         let world = FrozenClockWorld { world: &*shared, now: core.now };
         let id = job_id(&job, &world);
         let Some(slot) = slots.get_mut(&key) else { return };
-        slot.out_of_work = false;
+        slot.fetch.out_of_work = false;
         if slot.kind == SlotKind::Static {
             add_default_requests(&mut job);
         }
@@ -439,8 +440,10 @@ impl ExecutionPoint {
         // 25.14 calls REPLY_FETCH before it creates the dynamic slot and the claim, with the id of the old claim.
         let early = early_accept_decision(core.quirks()).as_reference;
         if early {
-            let id =
-                decision.is_ok().then(|| slot.current_claim.as_ref().map(|claim| claim.id.clone())).flatten();
+            let id = decision
+                .is_ok()
+                .then(|| slot.claims.current.as_ref().map(|claim| claim.id.clone()))
+                .flatten();
             slot.call_reply_hook(core, &job, id, None);
         }
         let mut runs_in = key;
@@ -482,7 +485,7 @@ impl ExecutionPoint {
     /// Accepts a fetched job, which runs in slot `runs_in`: the slot `key` or a dynamic slot carved out of it.
     fn accept_job(&mut self, (key, runs_in): (SlotKey, SlotKey), job: ClassAd, rank: f64, replied: bool) {
         let ExecutionPoint { core, slots, .. } = self;
-        core.jobs_accepted += 1;
+        core.work.jobs_accepted += 1;
         // The requests may differ, because a dynamic slot gets what is left of the machine.
         let print = core.publish_set.ad_texts.then(|| fingerprint(&job));
         let same = |claim: &Claim| {
@@ -491,7 +494,7 @@ impl ExecutionPoint {
                 && claim.job.as_ref().is_some_and(|other| is_same_job(other, &job))
         };
         if core.publish_set.ad_texts
-            && let Some(other) = slots.values().find(|slot| slot.current_claim.as_ref().is_some_and(same))
+            && let Some(other) = slots.values().find(|slot| slot.claims.current.as_ref().is_some_and(same))
         {
             let text = format!(
                 "the same ad runs in {} already, word for word: does FETCH_WORK hand a job out twice when two slots ask at once?",

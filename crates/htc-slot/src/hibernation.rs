@@ -60,7 +60,7 @@ impl ExecutionPoint {
     /// Checks if the machine is to sleep, and ends all jobs if so.
     pub(super) fn check_hibernation(&mut self) {
         self.core.schedule_hibernation_check();
-        if self.core.power.sleep_state.is_some() || self.core.shutdown.is_some() {
+        if self.core.power.sleep_state.is_some() || self.core.ending.shutdown.is_some() {
             return;
         }
         let Some(state) = self.agreed_sleep_state() else {

@@ -24,13 +24,13 @@ impl Slot {
 
     /// True if the slot waits for its next fetch, or makes one that is only counted.
     pub(super) fn is_waiting_to_fetch(&self) -> bool {
-        matches!(self.fetch_state, FetchState::Waiting(_) | FetchState::Skipped(_))
+        matches!(self.fetch.state, FetchState::Waiting(_) | FetchState::Skipped(_))
     }
 
     /// True if each fetch is like the last one, which returned nothing, or cannot return a job: it changes nothing, and the
     /// next one follows after the same delay.
     pub(super) fn is_fetch_futile(&self, core: &ExecutionPointState) -> bool {
-        let counts = core.poll_skipper.as_ref().is_some_and(|lazy| lazy.skips_futile_fetches);
+        let counts = core.schedule.poll_skipper.as_ref().is_some_and(|lazy| lazy.skips_futile_fetches);
         let may_ask = match self.state {
             SlotState::Owner | SlotState::Unclaimed => self.kind != SlotKind::Dynamic,
             SlotState::Claimed => self.is_active() && self.activity != Activity::Idle,
@@ -38,29 +38,29 @@ impl Slot {
         };
         counts
             && may_ask
-            && (self.out_of_work || self.is_never_fetching())
+            && (self.fetch.out_of_work || self.is_never_fetching())
             && self.hooks.is_some()
             && self.is_fetch_delay_constant()
-            && self.next_fetch_delay > 0
+            && self.fetch.next_delay > 0
     }
 
     /// True if a timer of the slot has expired.
     pub(super) fn has_expired_timer(&self, core: &ExecutionPointState) -> bool {
         let now = core.now.monotonic();
-        let lease = self.current_claim.as_ref().and_then(|claim| claim.lease_ends);
+        let lease = self.claims.current.as_ref().and_then(|claim| claim.lease_ends);
         [self.kill_deadline(), lease].into_iter().flatten().any(|at| at <= now)
-            || core.is_due(self.match_expiry)
-            || core.is_due(self.fetch_state.next_call_alarm())
+            || core.is_due(self.claims.match_expiry)
+            || core.is_due(self.fetch.state.next_call_alarm())
     }
 
     /// True if FetchWorkDelay is a constant or not set, and equal to its value at the last fetch: after a reconfiguration, the
     /// next fetch updates that value.
     fn is_fetch_delay_constant(&self) -> bool {
-        let Some(expr) = self.live_ad.get("FetchWorkDelay") else {
-            return self.next_fetch_delay == DEFAULT_FETCH_DELAY;
+        let Some(expr) = self.ads.live.get("FetchWorkDelay") else {
+            return self.fetch.next_delay == DEFAULT_FETCH_DELAY;
         };
         match expr.as_literal() {
-            Some(Value::Int(delay)) => delay == self.next_fetch_delay,
+            Some(Value::Int(delay)) => delay == self.fetch.next_delay,
             // Other number types are rare enough to be evaluated each time.
             _ => false,
         }
@@ -69,15 +69,15 @@ impl Slot {
     /// True if the fetch timer would be set to the same delay as the last time.
     pub(super) fn is_fetch_delay_unchanged(&self, core: &ExecutionPointState) -> bool {
         let delay = self.eval_in_slot_ad(core, self.job(), |context| context.int("FetchWorkDelay"));
-        delay.unwrap_or(DEFAULT_FETCH_DELAY) == self.next_fetch_delay
+        delay.unwrap_or(DEFAULT_FETCH_DELAY) == self.fetch.next_delay
     }
 
     /// Returns the clock-dependent state that the slot's expressions may refer to.
     pub(super) fn clock_context(&self, core: &ExecutionPointState) -> ClockContext {
         let now = core.now.epoch();
         let connected = core.settings.keyboard_slots.max(core.settings.console_slots) >= self.key.number;
-        let somebody = core.measured.last_input_at.is_some_and(|at| at > now);
-        let claim = self.current_claim.as_ref();
+        let somebody = core.load.measured.last_input_at.is_some_and(|at| at > now);
+        let claim = self.claims.current.as_ref();
         ClockContext {
             now,
             idle_grows: !(connected && somebody),
@@ -94,7 +94,7 @@ impl Slot {
     /// in it, and includes the current time once all timers have been processed.
     pub(super) fn catch_up_point(&self, lazy: &PollSkipper, now: ClockReading) -> CatchUpPoint {
         let is_over = [lazy.last_poll.monotonic(), lazy.timers_run_at].contains(&now.monotonic());
-        CatchUpPoint { now, includes_poll: is_over && self.fetch_timer_set_at != now.monotonic_us }
+        CatchUpPoint { now, includes_poll: is_over && self.fetch.timer_set_at != now.monotonic_us }
     }
 
     /// Catches up the slot to the state it would have if it had been evaluated in every poll; the next poll evaluates it.
@@ -106,7 +106,7 @@ impl Slot {
 
     /// Catches up the slot, and returns the start time of a counted fetch that is in progress.
     pub(super) fn wake_without_fetch(&mut self, core: &mut ExecutionPointState) -> Option<ClockReading> {
-        let lazy = core.poll_skipper.as_mut()?;
+        let lazy = core.schedule.poll_skipper.as_mut()?;
         let fetch = lazy.fetch_duration;
         let passed = self.catch_up_point(lazy, core.now);
         lazy.skipped_fetches += self.catch_up_fetches(&lazy.schedule, fetch, passed);
@@ -122,7 +122,7 @@ impl Slot {
         }
         self.idle_window.until = LOOK_AT_ONCE;
         self.idle_window.fetch_mode = FetchMode::WhenDue;
-        self.fetch_state.take_skipped_call()
+        self.fetch.state.take_skipped_call()
     }
 
     /// Makes the call of a counted fetch that is in progress.
@@ -142,14 +142,14 @@ impl Slot {
         core: &ExecutionPointState,
         grid: &PollSchedule,
     ) -> Option<MonotonicTime> {
-        let lease = self.current_claim.as_ref().and_then(|claim| claim.lease_ends);
-        let matched = self.match_expiry.map(|alarm| alarm.at);
+        let lease = self.claims.current.as_ref().and_then(|claim| claim.lease_ends);
+        let matched = self.claims.match_expiry.map(|alarm| alarm.at);
         let fetch = if self.idle_window.fetch_mode == FetchMode::Futile {
             grid.second_start_between_polls(self.idle_window.until)
         } else {
             self.next_fetch_time(grid)
         };
-        let fetch = fetch.filter(|_| core.no_more_fetching.is_none());
+        let fetch = fetch.filter(|_| core.ending.no_more_fetching.is_none());
         [self.kill_deadline(), lease, matched, fetch].into_iter().flatten().min()
     }
 
@@ -161,13 +161,13 @@ impl Slot {
 
     /// Returns when the slot fetches next; skipped polls and updates would have set its timer again.
     pub(super) fn next_fetch_time(&self, grid: &PollSchedule) -> Option<MonotonicTime> {
-        let alarm = self.fetch_state.next_call_alarm()?;
+        let alarm = self.fetch.state.next_call_alarm()?;
         if self.idle_window.until == LOOK_AT_ONCE {
             return Some(alarm.at);
         }
         if self.idle_window.fetch_mode == FetchMode::Unwilling {
             // Not before START may be true.
-            let delay = self.next_fetch_delay.max(1);
+            let delay = self.fetch.next_delay.max(1);
             let set = (alarm.at, self.timer_last_set());
             return grid.next_timer_when_willing(
                 set,
@@ -175,14 +175,14 @@ impl Slot {
                 self.idle_window.until,
             );
         }
-        let delay = self.next_fetch_delay;
+        let delay = self.fetch.next_delay;
         if delay <= 0 || !self.can_fetch_in_polls() {
             return Some(alarm.at);
         }
         Some(grid.next_fetch_time(
             alarm.at,
-            self.last_fetch_completed + delay,
-            MonotonicTime(self.fetch_timer_set_at),
+            self.fetch.last_completed + delay,
+            MonotonicTime(self.fetch.timer_set_at),
         ))
     }
 
@@ -196,11 +196,11 @@ impl Slot {
         let CatchUpPoint { now, includes_poll: polled } = passed;
         // Polls before `seen` have been made; a fetch has completed only if it ended before `now`.
         let seen = now.plus(Duration::from_micros(u64::from(polled)));
-        if self.idle_window.until == LOOK_AT_ONCE || self.fetch_state.running_call().is_some() {
+        if self.idle_window.until == LOOK_AT_ONCE || self.fetch.state.running_call().is_some() {
             return 0;
         }
         let mut count = 0;
-        if let Some(since) = self.fetch_state.skipped_call_start() {
+        if let Some(since) = self.fetch.state.skipped_call_start() {
             let ends = since.plus(fetch);
             if ends.monotonic() >= now.monotonic() {
                 return 0;
@@ -218,10 +218,10 @@ impl Slot {
                 break;
             }
             let begins = earlier_by(now, now.monotonic().since(at));
-            self.last_fetch_spawned = begins.epoch();
+            self.fetch.last_spawned = begins.epoch();
             let ends = begins.plus(fetch);
             if ends.monotonic() >= now.monotonic() {
-                self.fetch_state = FetchState::Skipped(begins);
+                self.fetch.state = FetchState::Skipped(begins);
                 break;
             }
             count += 1;
@@ -232,11 +232,11 @@ impl Slot {
 
     /// Sets the timer as the polls and updates before `now` would have set it.
     fn catch_up_alarm(&mut self, grid: &PollSchedule, now: ClockReading) {
-        let Some(alarm) = self.fetch_state.next_call_alarm() else { return };
+        let Some(alarm) = self.fetch.state.next_call_alarm() else { return };
         let last = grid.last_before(now.monotonic(), self.timer_last_set());
-        self.fetch_timer_set_at = self.fetch_timer_set_at.max(now.monotonic_us.saturating_sub(1));
+        self.fetch.timer_set_at = self.fetch.timer_set_at.max(now.monotonic_us.saturating_sub(1));
         if self.idle_window.fetch_mode == FetchMode::Unwilling {
-            let delay = self.next_fetch_delay.max(1);
+            let delay = self.fetch.next_delay.max(1);
             let begun =
                 last.map_or(alarm.at, |last| grid.timer_after_poll(last, delay, self.fetch_delay_end()));
             let late = now.monotonic().since(begun);
@@ -248,10 +248,10 @@ impl Slot {
             let turns = if begun >= now.monotonic() { 0 } else { turns };
             let at = begun
                 .plus(duration_from_seconds(delay).saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX)));
-            self.fetch_state = FetchState::Waiting(grid.alarm_at(at));
-        } else if let Some(last) = last.filter(|_| self.next_fetch_delay > 0) {
-            let left = self.last_fetch_completed + self.next_fetch_delay - grid.wall_second_at(last.0);
-            self.fetch_state =
+            self.fetch.state = FetchState::Waiting(grid.alarm_at(at));
+        } else if let Some(last) = last.filter(|_| self.fetch.next_delay > 0) {
+            let left = self.fetch.last_completed + self.fetch.next_delay - grid.wall_second_at(last.0);
+            self.fetch.state =
                 FetchState::Waiting(grid.alarm_at(last.plus(duration_from_seconds(left.max(0)))));
         }
     }
@@ -259,8 +259,8 @@ impl Slot {
     /// Returns the second in which the fetch delay ends; until then a poll sets the timer to the rest of the delay, whether or
     /// not the slot is willing.
     fn fetch_delay_end(&self) -> i64 {
-        match self.next_fetch_delay {
-            delay @ 1.. => self.last_fetch_completed.saturating_add(delay),
+        match self.fetch.next_delay {
+            delay @ 1.. => self.fetch.last_completed.saturating_add(delay),
             _ => i64::MIN,
         }
     }
@@ -277,7 +277,7 @@ impl Slot {
     /// Returns the time after which polls and updates have set the slot's timer; never if it does not fetch at them.
     fn timer_last_set(&self) -> MonotonicTime {
         if self.can_fetch_in_polls() {
-            MonotonicTime(self.fetch_timer_set_at)
+            MonotonicTime(self.fetch.timer_set_at)
         } else {
             MonotonicTime(u64::MAX)
         }
@@ -291,10 +291,10 @@ impl Slot {
     }
 
     fn finish_skipped_fetch(&mut self, grid: &PollSchedule, ends: ClockReading) {
-        self.last_fetch_completed = ends.epoch();
-        self.fetch_timer_set_at = ends.monotonic_us;
-        let delay = u64::try_from(self.next_fetch_delay).unwrap_or(0).max(1);
-        self.fetch_state =
+        self.fetch.last_completed = ends.epoch();
+        self.fetch.timer_set_at = ends.monotonic_us;
+        let delay = u64::try_from(self.fetch.next_delay).unwrap_or(0).max(1);
+        self.fetch.state =
             FetchState::Waiting(grid.alarm_at(ends.monotonic().plus(Duration::from_secs(delay))));
     }
 }
@@ -317,10 +317,10 @@ mod tests {
             let mut point = point(&format!("{HOOK}FetchWorkDelay = {delay}"), true);
             let key = SlotKey::from_number(1);
             let slot = point.slots.get_mut(&key).unwrap();
-            (slot.state, slot.next_fetch_delay) = (SlotState::Unclaimed, if in_vain { 20 } else { 0 });
+            (slot.state, slot.fetch.next_delay) = (SlotState::Unclaimed, if in_vain { 20 } else { 0 });
             assert!(!slot.is_fetch_futile(&point.core), "it has not asked yet");
             let slot = point.slots.get_mut(&key).unwrap();
-            slot.out_of_work = true;
+            slot.fetch.out_of_work = true;
             assert_eq!(slot.is_fetch_futile(&point.core), in_vain, "{delay}");
             slot.state = SlotState::Preempting;
             assert!(!slot.is_fetch_futile(&point.core));
@@ -334,12 +334,13 @@ mod tests {
         let begun = point.core.now;
         let after = |millis: u64| begun.plus(Duration::from_millis(millis));
         let alarm = |at: ClockReading| Alarm::new(at.monotonic(), at.epoch());
-        (point.core.poll_at, point.core.polls_since) = (Some(alarm(after(50))), after(50).monotonic_us);
-        point.core.update_at = Some(alarm(after(500_000)));
+        (point.core.schedule.poll_at, point.core.schedule.polls_since) =
+            (Some(alarm(after(50))), after(50).monotonic_us);
+        point.core.schedule.update_at = Some(alarm(after(500_000)));
         let slot = point.slots.get_mut(&SlotKey::from_number(1)).unwrap();
         (slot.state, slot.activity) = (SlotState::Claimed, Activity::Retiring);
-        (slot.next_fetch_delay, slot.last_fetch_completed) = (300, begun.epoch() - 97);
-        (slot.fetch_state, slot.fetch_timer_set_at) =
+        (slot.fetch.next_delay, slot.fetch.last_completed) = (300, begun.epoch() - 97);
+        (slot.fetch.state, slot.fetch.timer_set_at) =
             (FetchState::Waiting(alarm(after(203_000))), begun.monotonic_us);
         slot.idle_window.until = after(203_000).epoch();
         for (millis, asks) in [(202_900, false), (203_000, false), (203_050, true)] {

@@ -12,14 +12,14 @@ use htc_classad::ClassAd;
 impl Slot {
     /// Returns the active claim and its job.
     fn active_claim_and_job(&self) -> Option<(&Claim, &ClassAd)> {
-        let claim = self.current_claim.as_ref().filter(|claim| claim.is_active())?;
+        let claim = self.claims.current.as_ref().filter(|claim| claim.is_active())?;
         Some((claim, claim.job.as_ref()?))
     }
 
     /// Returns the remaining retirement time of the job, in seconds (`evalRetirementRemaining`).
     pub(super) fn retirement_remaining(&self, core: &ExecutionPointState) -> i64 {
         let Some((claim, job)) = self.active_claim_and_job() else { return 0 };
-        let machine = match self.live_ad.get("MaxJobRetirementTime") {
+        let machine = match self.ads.live.get("MaxJobRetirementTime") {
             Some(_) => self
                 .eval_in_slot_ad(core, Some(job), |context| context.int("MaxJobRetirementTime"))
                 .unwrap_or(0),
@@ -55,7 +55,7 @@ impl Slot {
     pub(super) fn is_retirement_over(&self, core: &ExecutionPointState) -> bool {
         let left = self.coordinated_retirement(core);
         let vacate = self.max_vacate_time(core);
-        core.change_predictor.note_change_within(left.saturating_sub(vacate));
+        core.schedule.change_predictor.note_change_within(left.saturating_sub(vacate));
         left <= 0 || vacate >= left
     }
 
@@ -71,7 +71,7 @@ impl Slot {
             !core.decide(Quirk::QuickDrainSparesUnmatched)
                 || self.eval_in_slot_ad(core, self.job(), |context| context.boolean("START")) == Some(true)
         };
-        if idle || (left > 0 && (self.accepted_while_draining || matches())) {
+        if idle || (left > 0 && (self.claims.accepted_while_draining || matches())) {
             core.drain.coordinated_retirement
         } else {
             left
@@ -106,13 +106,13 @@ impl Slot {
     ) -> Option<StateChange<'a>> {
         match self.state {
             SlotState::Claimed => {
-                let claim = self.current_claim.as_mut()?;
+                let claim = self.claims.current.as_mut()?;
                 claim.vacate_reason = Some(why);
                 if self.activity == Activity::Cleaning {
                     return None;
                 }
                 claim.may_unretire &= reversible;
-                let peaceful = core.shutdown == Some(super::events::ShutdownMode::Peaceful);
+                let peaceful = core.ending.shutdown == Some(super::events::ShutdownMode::Peaceful);
                 let stays = claim.retire_peacefully && core.decide(Quirk::ForceGracefulDead);
                 claim.retire_peacefully = peaceful || stays;
                 Some(StateChange::new(SlotState::Claimed, Activity::Retiring, reason))
@@ -132,14 +132,14 @@ impl Slot {
         match self.state {
             // The starter is already exiting: the claim ends with it.
             SlotState::Claimed if self.activity == Activity::Cleaning => {
-                self.preempts_after_cleaning = true;
-                if let Some(claim) = &mut self.current_claim {
+                self.claims.preempts_after_cleaning = true;
+                if let Some(claim) = &mut self.claims.current {
                     claim.vacate_reason = why;
                 }
                 self.hard_kill(core, None);
             }
             SlotState::Claimed | SlotState::Preempting => {
-                if let Some(claim) = &mut self.current_claim
+                if let Some(claim) = &mut self.claims.current
                     && why.is_some()
                 {
                     claim.vacate_reason = why;
@@ -156,14 +156,14 @@ impl Slot {
     pub(super) fn end_job(&mut self, core: &mut ExecutionPointState, soft: bool) {
         let held = self.hold_reason(core);
         let reason =
-            held.or_else(|| self.current_claim.as_ref().and_then(|claim| claim.vacate_reason.clone()));
+            held.or_else(|| self.claims.current.as_ref().and_then(|claim| claim.vacate_reason.clone()));
         let seconds = if soft { self.max_vacate_time(core) } else { 0 };
         if soft {
             self.soft_kill(core, seconds, reason);
         } else {
             self.hard_kill(core, reason);
         }
-        if let Some(claim) = self.current_claim.as_mut().filter(|claim| claim.is_active()) {
+        if let Some(claim) = self.claims.current.as_mut().filter(|claim| claim.is_active()) {
             let phase = if soft { ClaimPhase::Vacating } else { ClaimPhase::Killing };
             claim.change_phase(phase, core.now);
         }
@@ -176,7 +176,7 @@ impl Slot {
         reason: Option<VacateReason>,
     ) {
         let until = core.time_after(seconds);
-        let Some(starter) = self.current_claim.as_mut().and_then(|claim| claim.starter.as_mut()) else {
+        let Some(starter) = self.claims.current.as_mut().and_then(|claim| claim.starter.as_mut()) else {
             return;
         };
         // A kill in progress continues; its timers are not reset.
@@ -188,7 +188,7 @@ impl Slot {
 
     pub(super) fn hard_kill(&mut self, core: &mut ExecutionPointState, reason: Option<VacateReason>) {
         let until = core.now.monotonic().plus(core.settings.killing_timeout);
-        let Some(starter) = self.current_claim.as_mut().and_then(|claim| claim.starter.as_mut()) else {
+        let Some(starter) = self.claims.current.as_mut().and_then(|claim| claim.starter.as_mut()) else {
             return;
         };
         if !matches!(starter.ending, StarterEnding::Hard { .. }) {
@@ -200,7 +200,7 @@ impl Slot {
     /// Makes the next step of a kill that was not completed in time.
     pub(super) fn escalate_overdue_kill(&mut self, core: &mut ExecutionPointState) {
         let timeout = core.settings.killing_timeout.max(std::time::Duration::from_secs(1));
-        let Some(claim) = &mut self.current_claim else { return };
+        let Some(claim) = &mut self.claims.current else { return };
         let reason = claim.vacate_reason.clone();
         let Some(starter) = &mut claim.starter else { return };
         match starter.ending {
@@ -229,7 +229,7 @@ impl Slot {
 
     /// Returns when the next step of a kill is due.
     pub(super) fn kill_deadline(&self) -> Option<htc_base::time::MonotonicTime> {
-        match self.current_claim.as_ref()?.starter.as_ref()?.ending {
+        match self.claims.current.as_ref()?.starter.as_ref()?.ending {
             StarterEnding::NotEnding => None,
             StarterEnding::Soft { until } | StarterEnding::Hard { until } => Some(until),
         }

@@ -9,23 +9,23 @@ impl Slot {
     /// Evaluates the latched attributes in the live ad.
     pub(super) fn evaluate_latches(&mut self, core: &ExecutionPointState) {
         let names = &core.settings.latches;
-        self.latches.retain(|latch| names.contains(&latch.name));
+        self.ads.latches.retain(|latch| names.contains(&latch.name));
         for name in names {
             let value = self.eval_in_slot_ad(core, None, |context| context.int(name.clone()));
-            let at = match self.latches.iter().position(|latch| latch.name == *name) {
+            let at = match self.ads.latches.iter().position(|latch| latch.name == *name) {
                 Some(at) => at,
                 None => {
                     let (name, published) = (name.clone(), published_names(name));
-                    self.latches.push(Latch {
+                    self.ads.latches.push(Latch {
                         name,
                         published_names: published,
                         value: None,
                         changed_at: None,
                     });
-                    self.latches.len() - 1
+                    self.ads.latches.len() - 1
                 }
             };
-            if let Some(latch) = self.latches.get_mut(at).filter(|latch| latch.value != value) {
+            if let Some(latch) = self.ads.latches.get_mut(at).filter(|latch| latch.value != value) {
                 latch.value = value;
                 latch.changed_at = Some(core.now.epoch());
             }
@@ -37,11 +37,11 @@ impl Slot {
         let mut lags = false;
         for name in &core.settings.latches {
             let value = self.eval_in_slot_ad(core, None, |context| context.int(name.clone()));
-            let known = self.latches.iter().find(|latch| latch.name == *name);
+            let known = self.ads.latches.iter().find(|latch| latch.name == *name);
             lags |= known.and_then(|latch| latch.value) != value;
             // A counted attribute of the ad itself has no expression that could be observed.
             if super::change_prediction::is_time_dependent(name.as_bytes()) {
-                core.change_predictor.note_change_within(1);
+                core.schedule.change_predictor.note_change_within(1);
             }
         }
         lags
@@ -49,7 +49,7 @@ impl Slot {
 
     /// Publishes `<Attr>Time`, and `<Attr>Value` unless the attribute is a literal.
     pub(super) fn publish_latches(&self, ad: &mut ClassAd) {
-        for latch in &self.latches {
+        for latch in &self.ads.latches {
             let [value_name, time_name] = &latch.published_names;
             let is_literal =
                 self.config.get(latch.name.clone()).is_none_or(|expr| expr.as_literal().is_some());

@@ -56,7 +56,7 @@ impl Slot {
         core: &ExecutionPointState,
         [name, vanilla, vm]: [&str; 3],
     ) -> Option<bool> {
-        let own = match self.current_claim.as_ref().and_then(Claim::universe) {
+        let own = match self.claims.current.as_ref().and_then(Claim::universe) {
             Some(5) => self.eval_boolean(core, vanilla),
             Some(13) => self.eval_boolean(core, vm),
             _ => None,
@@ -99,7 +99,7 @@ impl Slot {
     /// Handles a required expression that is undefined: 25.14 exits.
     fn handle_undefined_policy(&self, core: &mut ExecutionPointState, name: &str) {
         if core.decide_and_report(Quirk::UndefinedPolicyFatal, self.key) {
-            core.fatal_reason = Some(format!("{name} is undefined"));
+            core.ending.fatal_reason = Some(format!("{name} is undefined"));
         } else {
             core.warn(Some(self.key), format!("{name} is neither true nor false: its default counts"));
         }
@@ -107,13 +107,13 @@ impl Slot {
 
     /// Returns the first activity of a slot that enters Preempting.
     pub(super) fn preempting_activity(&self, core: &mut ExecutionPointState) -> Activity {
-        let preempted = self.current_claim.as_ref().is_some_and(|claim| claim.preempt_was_true);
+        let preempted = self.claims.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
         if !preempted || self.wants_vacate(core) { Activity::Vacating } else { Activity::Killing }
     }
 
     fn can_unretire(&self, core: &mut ExecutionPointState) -> bool {
         !core.drain.is_draining()
-            && self.current_claim.as_ref().is_some_and(|claim| claim.may_unretire)
+            && self.claims.current.as_ref().is_some_and(|claim| claim.may_unretire)
             && !self.has_better_claim(core)
     }
 
@@ -123,7 +123,7 @@ impl Slot {
 
     /// True if CLAIM_WORKLIFE, evaluated without a job, has passed; without a number there is no limit.
     pub(super) fn is_worklife_over(&self, core: &ExecutionPointState) -> bool {
-        let Some(claim) = &self.current_claim else { return false };
+        let Some(claim) = &self.claims.current else { return false };
         if claim.activations == 0 {
             return false;
         }
@@ -131,7 +131,7 @@ impl Slot {
         let Some(limit) = limit.filter(|limit| *limit >= 0) else { return false };
         let age = claim.age(core.now);
         if age <= limit {
-            core.change_predictor.note_change_within(limit - age + 1);
+            core.schedule.change_predictor.note_change_within(limit - age + 1);
         }
         age > limit
     }
@@ -154,7 +154,7 @@ impl Slot {
             }
             SlotState::Owner | SlotState::Unclaimed if self.kind == SlotKind::Dynamic => {
                 // While a fetch runs for the slot, it must exist to receive the output.
-                if self.fetch_state.running_call().is_none() {
+                if self.fetch.state.running_call().is_none() {
                     to(state, activity, "the dynamic slot is free", PreChangeAction::Delete)
                 } else {
                     None
@@ -226,7 +226,7 @@ impl Slot {
             return preempting("retirement is over", PreChangeAction::RetirementOver { preempt });
         }
         let want_suspend = self.wants_suspend(core);
-        let preempt_was_true = self.current_claim.as_ref().is_some_and(|claim| claim.preempt_was_true);
+        let preempt_was_true = self.claims.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
         // PREEMPT is not evaluated while Busy with WANT_SUSPEND: SUSPEND must become true first.
         let looks = match activity {
             Activity::Busy => !want_suspend,
@@ -256,7 +256,7 @@ impl Slot {
             return stay(Activity::Suspended, "SUSPEND is true", PreChangeAction::Nothing);
         }
         if activity == Activity::Suspended
-            && !self.suspended_by_command
+            && !self.claims.suspended_by_command
             && self.eval_boolean_by_universe(core, by_universe!("CONTINUE")) == Some(true)
         {
             return if retirement {
@@ -289,7 +289,7 @@ impl Slot {
         }
         // A recent claim still waits for its activation (`waitingForActivation`).
         let young = || {
-            let age = self.current_claim.as_ref().map_or(0, |claim| claim.age(core.now));
+            let age = self.claims.current.as_ref().map_or(0, |claim| claim.age(core.now));
             age < core.settings.draining_activation_delay
         };
         (core.drain.is_draining() && !self.is_accepting_while_draining(core) && !young())
@@ -322,12 +322,12 @@ impl Slot {
                 return None;
             }
             PreChangeAction::RetirementOver { preempt } => {
-                if let Some(claim) = self.current_claim.as_mut().filter(|_| preempt) {
+                if let Some(claim) = self.claims.current.as_mut().filter(|_| preempt) {
                     claim.preempt_was_true = true;
                 }
             }
             PreChangeAction::RetireForGood => {
-                if let Some(claim) = &mut self.current_claim {
+                if let Some(claim) = &mut self.claims.current {
                     claim.preempt_was_true = true;
                 }
                 let why = VacateReason::new(
@@ -337,7 +337,7 @@ impl Slot {
                 return self.begin_retirement(core, false, why, reason);
             }
             PreChangeAction::BetterClaim => self.set_better_claim_reason(core),
-            PreChangeAction::EvictBackfill => self.state_after_backfill = Some(SlotState::Owner),
+            PreChangeAction::EvictBackfill => self.history.state_after_backfill = Some(SlotState::Owner),
         }
         if state == SlotState::Preempting && self.state != SlotState::Preempting {
             activity = self.preempting_activity(core);
@@ -348,14 +348,14 @@ impl Slot {
     /// True if the waiting claim has a higher rank, or if there is none; false if it has the same rank and a user with better
     /// priority.
     pub(super) fn is_outranked(&self) -> bool {
-        self.waiting_claim.as_ref().is_none_or(|claim| claim.outranks_current)
+        self.claims.waiting.as_ref().is_none_or(|claim| claim.outranks_current)
     }
 
     /// Sets the job's vacate reason if a better claim waits.
     pub(super) fn set_better_claim_reason(&mut self, core: &mut ExecutionPointState) {
         let by_rank = self.is_outranked();
         if self.has_better_claim(core)
-            && let Some(claim) = &mut self.current_claim
+            && let Some(claim) = &mut self.claims.current
         {
             claim.vacate_reason = Some(if by_rank {
                 VacateReason::new("Preempted for a higher Ranked job", HoldCode::StartdPreemptingClaimRank)
@@ -393,7 +393,7 @@ impl Slot {
 
     /// Returns why a preempted job is held, if WANT_HOLD is true (`Resource::eval_preempt`).
     pub(super) fn hold_reason(&self, core: &mut ExecutionPointState) -> Option<VacateReason> {
-        let preempted = self.current_claim.as_ref().is_some_and(|claim| claim.preempt_was_true);
+        let preempted = self.claims.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
         if !preempted || self.eval_boolean(core, "WANT_HOLD") != Some(true) {
             return None;
         }
@@ -404,7 +404,7 @@ impl Slot {
             Some(text) if !text.is_empty() => text.to_string(),
             _ => {
                 let expression =
-                    self.live_ad.get("WANT_HOLD").map(|expr| expr.unparse().to_string()).unwrap_or_default();
+                    self.ads.live.get("WANT_HOLD").map(|expr| expr.unparse().to_string()).unwrap_or_default();
                 format!(
                     "The startd put this job on hold.  (At preemption time, WANT_HOLD evaluated to true: WANT_HOLD = {expression})"
                 )

@@ -70,9 +70,9 @@ impl ExecutionPoint {
         let Some(fetch) = fetch else { return };
         let published: Vec<AttrName> =
             settings.latches.iter().flat_map(super::runtime_state::latch::published_names).collect();
-        let is_there = |slot: &Slot| published.iter().any(|name| slot.live_ad.get(name.clone()).is_some());
+        let is_there = |slot: &Slot| published.iter().any(|name| slot.ads.live.get(name.clone()).is_some());
         self.core.latches_have_no_overrides = !self.slots.values().any(is_there);
-        self.core.poll_skipper = Some(Box::new(PollSkipper {
+        self.core.schedule.poll_skipper = Some(Box::new(PollSkipper {
             fetch_duration: fetch,
             skips_futile_fetches: true,
             last_poll: self.core.now,
@@ -93,21 +93,23 @@ impl ExecutionPoint {
 
     /// Makes every fetch instead of counting futile ones, for callers that need an event for each.
     pub fn disable_fetch_skipping(&mut self) {
-        if let Some(lazy) = &mut self.core.poll_skipper {
+        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
             lazy.skips_futile_fetches = false;
         }
     }
 
     /// True if polls are currently skipped.
     pub(super) fn is_skipping_polls(&self) -> bool {
-        self.core.poll_skipper.is_some() && !self.core.drain.is_draining() && self.core.shutdown.is_none()
+        self.core.schedule.poll_skipper.is_some()
+            && !self.core.drain.is_draining()
+            && self.core.ending.shutdown.is_none()
     }
 
     /// Skips, before an event, the polls and updates at which no slot had to be evaluated.
     pub(super) fn skip_idle_polls(&mut self) {
         let grid = self.core.poll_schedule();
         let now = self.core.now;
-        let Some(lazy) = &mut self.core.poll_skipper else { return };
+        let Some(lazy) = &mut self.core.schedule.poll_skipper else { return };
         lazy.touched.clear();
         lazy.all_touched = false;
         if let Some(last) = grid.last_before(now.monotonic(), MonotonicTime(0))
@@ -117,23 +119,26 @@ impl ExecutionPoint {
             lazy.last_poll = earlier_by(now, ago);
             self.core.current_time = lazy.last_poll.epoch();
         }
-        grid.advance_alarms(now.monotonic(), [&mut self.core.poll_at, &mut self.core.update_at]);
+        grid.advance_alarms(
+            now.monotonic(),
+            [&mut self.core.schedule.poll_at, &mut self.core.schedule.update_at],
+        );
     }
 
     /// Wakes the slots of this number because an event concerns them: they catch up, and are evaluated at the next poll.
     pub(super) fn wake_slot_family(&mut self, key: SlotKey) {
-        if self.core.poll_skipper.is_none() {
+        if self.core.schedule.poll_skipper.is_none() {
             return;
         }
         let ExecutionPoint { core, slots, .. } = self;
         if let Some(slot) = slots.get_mut(&key).filter(|slot| slot.kind == SlotKind::Static) {
             slot.wake(core);
-            core.poll_skipper.iter_mut().for_each(|lazy| lazy.touched.push(key));
+            core.schedule.poll_skipper.iter_mut().for_each(|lazy| lazy.touched.push(key));
             return;
         }
         for slot in slots.slots_with_number_mut(key.number) {
             slot.wake(core);
-            if let Some(lazy) = &mut core.poll_skipper {
+            if let Some(lazy) = &mut core.schedule.poll_skipper {
                 lazy.touched.push(slot.key);
             }
         }
@@ -147,7 +152,7 @@ impl ExecutionPoint {
             // If the slot may be removed while its fetch runs, the fetch is made; otherwise the evaluation decides.
             match under_way {
                 Some(since) if slot.kind != SlotKind::Static => slot.resume_fetch(core, since),
-                Some(since) => slot.fetch_state = FetchState::Skipped(since),
+                Some(since) => slot.fetch.state = FetchState::Skipped(since),
                 None => {}
             }
         }
@@ -155,12 +160,12 @@ impl ExecutionPoint {
 
     /// Wakes all slots because an event concerns them.
     pub(super) fn wake_all_slots(&mut self) {
-        if self.core.poll_skipper.is_none() {
+        if self.core.schedule.poll_skipper.is_none() {
             return;
         }
         let ExecutionPoint { core, slots, .. } = self;
         slots.values_mut().for_each(|slot| slot.wake(core));
-        if let Some(lazy) = &mut core.poll_skipper {
+        if let Some(lazy) = &mut core.schedule.poll_skipper {
             lazy.all_touched = true;
         }
     }
@@ -168,7 +173,7 @@ impl ExecutionPoint {
     /// Updates, after an event, when the affected slots must be evaluated next and when their timers expire.
     pub(super) fn update_poll_skipper(&mut self) {
         let grid = self.core.poll_schedule();
-        let Some(mut lazy) = self.core.poll_skipper.take() else { return };
+        let Some(mut lazy) = self.core.schedule.poll_skipper.take() else { return };
         if !grid.is_same_as(&lazy.schedule) {
             // The schedule has changed: count the skipped polls by the old schedule first.
             for slot in self.slots.values_mut() {
@@ -208,7 +213,8 @@ impl ExecutionPoint {
             if slot.idle_window.fetch_mode == FetchMode::Futile
                 && !slot.is_never_fetching()
                 && let Some(at) = slot
-                    .fetch_state
+                    .fetch
+                    .state
                     .skipped_call_start()
                     .map(ClockReading::monotonic)
                     .or_else(|| slot.next_fetch_time(&grid))
@@ -223,9 +229,9 @@ impl ExecutionPoint {
         lazy.touched = keys;
         lazy.touched.clear();
         lazy.all_touched = false;
-        self.core.poll_skipper = Some(lazy);
+        self.core.schedule.poll_skipper = Some(lazy);
         let next = self.next_needed_wake();
-        if let Some(lazy) = &mut self.core.poll_skipper {
+        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
             lazy.next_wake = next;
         }
     }
@@ -233,10 +239,10 @@ impl ExecutionPoint {
     /// Returns when something is due, as far as this is known without reading all slots.
     fn next_needed_wake(&mut self) -> Option<MonotonicTime> {
         let grid = self.core.poll_schedule();
-        let poll_at = self.core.poll_at.map(|alarm| alarm.at);
-        let update_at = self.core.update_at.map(|alarm| alarm.at);
+        let poll_at = self.core.schedule.poll_at.map(|alarm| alarm.at);
+        let update_at = self.core.schedule.update_at.map(|alarm| alarm.at);
         let ExecutionPoint { core, slots, .. } = self;
-        let lazy = core.poll_skipper.as_mut()?;
+        let lazy = core.schedule.poll_skipper.as_mut()?;
         while let Some(Reverse((until, key))) = lazy.next_looks.peek().copied() {
             if slots.get(&key).is_some_and(|slot| slot.idle_window.until == until) {
                 break;
@@ -262,7 +268,7 @@ impl ExecutionPoint {
     /// True if the fetch timer of some slot has expired.
     pub(super) fn is_any_fetch_due(&self) -> bool {
         let now = self.core.now.monotonic();
-        let Some(lazy) = self.core.poll_skipper.as_deref() else { return false };
+        let Some(lazy) = self.core.schedule.poll_skipper.as_deref() else { return false };
         let due = |Reverse((at, key)): &Reverse<(MonotonicTime, SlotKey)>| {
             let slot = self.slots.get(key).filter(|slot| slot.idle_window.queued_timer == Some(*at));
             *at <= now && slot.is_some_and(|slot| slot.is_fetch_due(&self.core, &lazy.schedule))
@@ -276,7 +282,7 @@ impl ExecutionPoint {
         let now = self.core.now.epoch();
         let mut keys = Vec::new();
         let ExecutionPoint { core, slots, .. } = self;
-        let Some(lazy) = &mut core.poll_skipper else { return keys };
+        let Some(lazy) = &mut core.schedule.poll_skipper else { return keys };
         while let Some(Reverse((until, key))) = lazy.next_looks.peek().copied() {
             if until > now {
                 break;
@@ -299,7 +305,7 @@ impl ExecutionPoint {
     /// Returns the resting slots that fetch work at a poll or update now, in order.
     pub(super) fn slots_due_to_fetch(&self) -> Vec<SlotKey> {
         let now = self.core.now.monotonic();
-        let Some(lazy) = self.core.poll_skipper.as_deref() else { return Vec::new() };
+        let Some(lazy) = self.core.schedule.poll_skipper.as_deref() else { return Vec::new() };
         if lazy.timers.peek().is_none_or(|Reverse((at, _))| *at > now) {
             return Vec::new();
         }
@@ -317,16 +323,16 @@ impl ExecutionPoint {
     pub(super) fn let_slot_fetch(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
-        slot.fetch_timer_set_at = core.now.monotonic_us;
+        slot.fetch.timer_set_at = core.now.monotonic_us;
         slot.try_fetch(core);
-        if let Some(lazy) = &mut core.poll_skipper {
+        if let Some(lazy) = &mut core.schedule.poll_skipper {
             lazy.touched.push(key);
         }
     }
 
     /// Updates the number of polled slots after a slot was removed.
     pub(super) fn forget_slot(&mut self, gone: &Slot) {
-        if let Some(lazy) = self.core.poll_skipper.as_mut().filter(|_| gone.idle_window.is_polled) {
+        if let Some(lazy) = self.core.schedule.poll_skipper.as_mut().filter(|_| gone.idle_window.is_polled) {
             lazy.polled_slots = lazy.polled_slots.saturating_sub(1);
         }
     }
@@ -334,7 +340,7 @@ impl ExecutionPoint {
     /// True if some slot is evaluated at every poll; `looked` are the slots that were just evaluated.
     pub(super) fn is_any_slot_polled(&mut self, looked: &[SlotKey]) -> bool {
         let ExecutionPoint { core, slots, .. } = self;
-        let Some(lazy) = &mut core.poll_skipper else { return false };
+        let Some(lazy) = &mut core.schedule.poll_skipper else { return false };
         for key in looked {
             let Some(slot) = slots.get_mut(key) else { continue };
             lazy.update_polled_count(slot);
@@ -347,7 +353,7 @@ impl ExecutionPoint {
         let now = self.core.now.monotonic();
         let mut keys = Vec::new();
         let ExecutionPoint { core, slots, .. } = self;
-        let Some(lazy) = &mut core.poll_skipper else { return keys };
+        let Some(lazy) = &mut core.schedule.poll_skipper else { return keys };
         while let Some(Reverse((at, key))) = lazy.timers.peek().copied() {
             if at > now {
                 break;
@@ -369,7 +375,7 @@ impl ExecutionPoint {
     /// Records that a poll or update was made.
     pub(super) fn record_poll(&mut self) {
         let now = self.core.now;
-        if let Some(lazy) = &mut self.core.poll_skipper {
+        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
             lazy.last_poll = now;
         }
     }
@@ -377,7 +383,7 @@ impl ExecutionPoint {
     /// Records that all timers due by now have been processed, including those of resting slots.
     pub(super) fn record_timers_run(&mut self) {
         let now = self.core.now.monotonic();
-        if let Some(lazy) = &mut self.core.poll_skipper {
+        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
             lazy.timers_run_at = now;
         }
     }
@@ -386,8 +392,8 @@ impl ExecutionPoint {
     pub(super) fn evaluate_slot(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
-        let before = (slot.state, slot.activity, slot.fetch_state.running_call());
-        core.change_predictor.begin(slot.clock_context(core));
+        let before = (slot.state, slot.activity, slot.fetch.state.running_call());
+        core.schedule.change_predictor.begin(slot.clock_context(core));
         slot.evaluate_policy(core);
         let lags = slot.has_stale_latches(core);
         let willing = !slot.is_waiting_to_fetch() || slot.is_willing_without_job(core);
@@ -396,26 +402,26 @@ impl ExecutionPoint {
             && slot.unable_fetch_decision(core).is_some_and(|asks| !asks.as_reference);
         // Each time the timer of an unwilling slot expires, it is set to the current delay.
         let keeps_time = willing || tries || slot.is_fetch_delay_unchanged(core);
-        let until = core.change_predictor.end();
-        let stays = before == (slot.state, slot.activity, slot.fetch_state.running_call())
+        let until = core.schedule.change_predictor.end();
+        let stays = before == (slot.state, slot.activity, slot.fetch.state.running_call())
             && slot.changed_at != core.now.monotonic_us
             && !lags
             && keeps_time;
         slot.idle_window.window_number = slot.idle_window.window_number.wrapping_add(1);
         slot.idle_window.until = if stays { until } else { LOOK_AT_ONCE };
-        slot.fetch_timer_set_at = core.now.monotonic_us;
+        slot.fetch.timer_set_at = core.now.monotonic_us;
         slot.idle_window.fetch_mode = match stays && slot.is_waiting_to_fetch() {
             true if willing && slot.is_fetch_futile(core) => FetchMode::Futile,
             true if !willing && !tries => FetchMode::Unwilling,
             _ => FetchMode::WhenDue,
         };
         if slot.idle_window.fetch_mode != FetchMode::Futile
-            && let Some(since) = slot.fetch_state.take_skipped_call()
+            && let Some(since) = slot.fetch.state.take_skipped_call()
         {
             slot.idle_window.fetch_mode = FetchMode::WhenDue;
             slot.resume_fetch(core, since);
         }
-        if let Some(lazy) = &mut core.poll_skipper {
+        if let Some(lazy) = &mut core.schedule.poll_skipper {
             lazy.touched.push(key);
         }
     }
@@ -423,13 +429,15 @@ impl ExecutionPoint {
     /// Processes the end of a hook whose output is not used. Returns true if nothing else has to be done because polls are
     /// skipped and nothing is due. A simulation has two such calls per job.
     pub fn skip_hook_end(&mut self, run: HookRunId) -> bool {
-        let is_quiet =
-            self.is_skipping_polls() && self.core.starting_starters == 0 && self.queued_events.is_empty();
+        let is_quiet = self.is_skipping_polls()
+            && self.core.work.starting_starters == 0
+            && self.queued_events.is_empty();
         let is_fetch = |lazy: &PollSkipper| lazy.fetching_slots.contains_key(&run);
-        let unheard =
-            is_quiet && !self.core.poll_skipper.as_deref().is_some_and(is_fetch) && !self.has_due_alarm();
+        let unheard = is_quiet
+            && !self.core.schedule.poll_skipper.as_deref().is_some_and(is_fetch)
+            && !self.has_due_alarm();
         if unheard {
-            self.core.hooks_running.remove(&run);
+            self.core.work.running_hooks.remove(&run);
             self.record_timers_run();
         }
         unheard
@@ -440,8 +448,11 @@ impl ExecutionPoint {
         let grid = self.core.poll_schedule();
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return false };
-        if let Some(lazy) =
-            core.poll_skipper.as_deref_mut().filter(|_| slot.idle_window.fetch_mode == FetchMode::Futile)
+        if let Some(lazy) = core
+            .schedule
+            .poll_skipper
+            .as_deref_mut()
+            .filter(|_| slot.idle_window.fetch_mode == FetchMode::Futile)
         {
             lazy.skipped_fetches += slot.catch_up_fetches(
                 &lazy.schedule,
@@ -493,7 +504,7 @@ pub(super) mod tests {
         let mut point = ExecutionPoint::new(made.settings, Rc::new(world), at(0));
         if rests {
             point.enable_poll_skipping(&names, Some(Duration::from_secs(TAKES)));
-            assert!(point.core.poll_skipper.is_some());
+            assert!(point.core.schedule.poll_skipper.is_some());
         }
         point
     }

@@ -24,7 +24,7 @@ impl ExecutionPoint {
     /// Returns the number of jobs that the slot of that number, or its dynamic slots, have accepted and not yet started.
     pub fn count_jobs_not_begun(&self, number: u32) -> usize {
         let waits = |claim: &&Claim| claim.job.is_some() && !claim.is_active();
-        let of = |slot: &Slot| slot.current_claim.iter().chain(&slot.waiting_claim).filter(waits).count();
+        let of = |slot: &Slot| slot.claims.current.iter().chain(&slot.claims.waiting).filter(waits).count();
         self.slots.slots_with_number(number).map(of).sum()
     }
 
@@ -54,7 +54,7 @@ impl ExecutionPoint {
         let slot = self.slots.get(&key)?;
         let whole = if key.sub == 0 { &slot.plan.amounts } else { &slot.amounts };
         let world = FrozenClockWorld { world: &*self.core.world, now: self.core.now };
-        let context = Context::new(&world).my(job).target(&slot.live_ad);
+        let context = Context::new(&world).my(job).target(&slot.ads.live);
         let mut had = vec![
             ("Cpus".to_owned(), whole.cpus),
             ("Memory".to_owned(), whole.memory as f64),
@@ -75,7 +75,7 @@ impl ExecutionPoint {
     /// Returns the job of a slot's claim, and its owner.
     pub fn job_of(&self, key: SlotKey) -> Option<(String, Option<String>)> {
         let world = &*self.core.world;
-        let job = self.slots.get(&key)?.current_claim.as_ref()?.job.as_ref()?;
+        let job = self.slots.get(&key)?.claims.current.as_ref()?.job.as_ref()?;
         let owner = Context::new(world).my(job).string("Owner").map(|owner| owner.to_string());
         Some((job_id(job, world), owner))
     }
@@ -83,7 +83,7 @@ impl ExecutionPoint {
     /// Returns when a slot fetches next, or `None` if it does not wait for a fetch.
     pub fn next_fetch_at(&self, key: SlotKey) -> Option<MonotonicTime> {
         let slot = self.slots.get(&key)?;
-        slot.fetch_state.next_call_alarm().map(|alarm| alarm.at).filter(|_| slot.hooks.is_some())
+        slot.fetch.state.next_call_alarm().map(|alarm| alarm.at).filter(|_| slot.hooks.is_some())
     }
 
     /// Returns the daemon ad, in which the CONDITION of cron jobs is evaluated (`publish_daemon_ad`).
@@ -100,7 +100,7 @@ impl ExecutionPoint {
 
     /// Returns the slot's internal ad, in which policy is evaluated.
     pub fn live_ad(&self, key: SlotKey) -> Option<&ClassAd> {
-        self.slots.get(&key).map(|slot| &slot.live_ad)
+        self.slots.get(&key).map(|slot| &slot.ads.live)
     }
 
     /// Returns the cron job settings.
@@ -120,7 +120,7 @@ impl ExecutionPoint {
 
     /// Returns how the execution point shuts down, or `None` if it does not.
     pub fn shutdown_mode(&self) -> Option<ShutdownMode> {
-        self.core.shutdown
+        self.core.ending.shutdown
     }
 
     /// True if the execution point has ended: it returns no more actions.
@@ -130,7 +130,7 @@ impl ExecutionPoint {
 
     /// Returns how long the job of a slot has run, in seconds, or `None` if no job runs.
     pub fn job_run_time(&self, key: SlotKey) -> Option<i64> {
-        let claim = self.slots.get(&key)?.current_claim.as_ref()?;
+        let claim = self.slots.get(&key)?.claims.current.as_ref()?;
         matches!(
             claim.phase,
             ClaimPhase::Running | ClaimPhase::Suspended | ClaimPhase::Vacating | ClaimPhase::Killing
@@ -141,8 +141,8 @@ impl ExecutionPoint {
     /// Explains what the waiting claim of a slot waits for, or returns `None` if there is no waiting claim.
     pub fn waiting_claim_text(&self, id: &str) -> Option<String> {
         let slot = self.slots.values().find(|slot| slot.id.eq_ignore_ascii_case(id))?;
-        let waiting = slot.waiting_claim.as_ref().filter(|claim| claim.job.is_some())?;
-        let present = slot.current_claim.as_ref()?;
+        let waiting = slot.claims.waiting.as_ref().filter(|claim| claim.job.is_some())?;
+        let present = slot.claims.current.as_ref()?;
         let (rank, present_rank) = (waiting.rank, present.rank);
         let than = match rank > present_rank {
             true => format!("its rank {rank} is higher than {present_rank}"),
@@ -164,7 +164,7 @@ impl ExecutionPoint {
 
     /// True if a slot is claimed, and not for a fetched job.
     pub fn is_claimed_by_schedd(&self, key: SlotKey) -> bool {
-        let claim = self.slots.get(&key).and_then(|slot| slot.current_claim.as_ref());
+        let claim = self.slots.get(&key).and_then(|slot| slot.claims.current.as_ref());
         claim.is_some_and(|claim| claim.kind == ClaimKind::Requested)
     }
 }

@@ -64,7 +64,8 @@ impl ExecutionPoint {
             return self.evaluate_all();
         }
         // 25.14 rebuilds the ads and resets its timers; policy is evaluated when they expire.
-        self.core.poll_at = self.core.poll_at.map(|_| self.core.alarm(settings.polling_interval));
+        self.core.schedule.poll_at =
+            self.core.schedule.poll_at.map(|_| self.core.alarm(settings.polling_interval));
         self.refresh_all();
     }
 }
@@ -79,7 +80,7 @@ impl ExecutionPoint {
                 devices.entry(custom.tag.clone()).or_insert_with(|| found.clone());
             }
         }
-        let mut known = std::mem::take(&mut self.core.resource_changes);
+        let mut known = std::mem::take(&mut self.core.resources.changes);
         for (tag, devices) in devices {
             let named = settings.offline.get(&tag).cloned().unwrap_or_default();
             if comes_back {
@@ -108,9 +109,9 @@ impl ExecutionPoint {
             } else if known.contains(name.as_str()) || !devices.offline.is_empty() {
                 known.set(name.as_str(), "");
             }
-            self.core.offline_devices.insert(tag, off);
+            self.core.resources.offline_devices.insert(tag, off);
         }
-        self.core.resource_changes = known;
+        self.core.resources.changes = known;
     }
 
     /// Restores devices that were offline at the start and are no longer: the first partitionable slot gets them, or else the

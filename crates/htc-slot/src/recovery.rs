@@ -204,7 +204,7 @@ impl ExecutionPoint {
         let slot = self.slots.get(&key)?;
         let path = slot.evict_hook_path(&mut self.core)?;
         let claim = self.core.new_claim(ClaimKind::Fetched);
-        let stdin = hook_input::evict_claim_input(job, &slot.live_ad, &claim.id, self.core.quirks());
+        let stdin = hook_input::evict_claim_input(job, &slot.ads.live, &claim.id, self.core.quirks());
         Some(HookCall {
             run: HookRunId(accepted.0),
             slot: key,

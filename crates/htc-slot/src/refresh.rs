@@ -36,10 +36,10 @@ impl ExecutionPoint {
             }
         }
         // Slots are polled until the load of jobs has dropped to 0, even if none is claimed (`check_polling`).
-        if self.slots.values().any(Slot::needs_polling) || self.core.load_of_jobs > 0.0 {
+        if self.slots.values().any(Slot::needs_polling) || self.core.load.of_jobs > 0.0 {
             self.core.start_polling();
         } else {
-            self.core.poll_at = None;
+            self.core.schedule.poll_at = None;
         }
     }
 
@@ -76,7 +76,7 @@ impl ExecutionPoint {
         if self.is_any_slot_polled(&keys) {
             self.core.start_polling();
         } else {
-            self.core.poll_at = None;
+            self.core.schedule.poll_at = None;
         }
     }
 
@@ -86,7 +86,7 @@ impl ExecutionPoint {
         core.current_time = core.now.epoch();
         core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
         let parts = self.slots.values().map(|slot| SlotDrainCost {
-            runtime: slot.current_claim.as_ref().map_or(0, |claim| claim.job_run_time(core.now)),
+            runtime: slot.claims.current.as_ref().map_or(0, |claim| claim.job_run_time(core.now)),
             retirement: slot.retirement_remaining(core),
             vacate: slot.max_vacate_time(core),
             cpus: slot.amounts.whole_cpus(),
@@ -114,7 +114,7 @@ impl ExecutionPoint {
     fn distribute_load(&mut self) {
         for (key, load) in self.changed_load_shares() {
             if let Some(slot) = self.slots.get_mut(&key) {
-                slot.owner_load = load;
+                slot.usage.owner_load = load;
             }
         }
     }
@@ -124,17 +124,17 @@ impl ExecutionPoint {
         for (key, load) in self.changed_load_shares() {
             self.wake_slot_family(key);
             if let Some(slot) = self.slots.get_mut(&key) {
-                slot.owner_load = load;
+                slot.usage.owner_load = load;
             }
         }
     }
 
     /// Returns the slots whose share of the load changes, with the new share.
     fn changed_load_shares(&mut self) -> Vec<(SlotKey, f64)> {
-        let mut left = (self.core.measured.load - self.core.load_of_jobs).max(0.0);
+        let mut left = (self.core.load.measured.load - self.core.load.of_jobs).max(0.0);
         let has_load = left > 0.0;
         // There was no load before, and there is none now.
-        if !std::mem::replace(&mut self.core.has_load, has_load) && !has_load {
+        if !std::mem::replace(&mut self.core.load.is_shared, has_load) && !has_load {
             return Vec::new();
         }
         let mut changed = Vec::new();
@@ -148,7 +148,7 @@ impl ExecutionPoint {
                 if its_turn == turn {
                     let load = left.min(slot.amounts.cpus.max(0.0));
                     left -= load;
-                    if load != slot.owner_load {
+                    if load != slot.usage.owner_load {
                         changed.push((slot.key, load));
                     }
                 }
@@ -173,7 +173,7 @@ impl ExecutionPoint {
         let mut shared = Vec::new();
         for slot in self.slots.values() {
             for name in &settings.slot_attributes {
-                let Some(mut expr) = slot.live_ad.get(name.clone()) else { continue };
+                let Some(mut expr) = slot.ads.live.get(name.clone()) else { continue };
                 if settings.slot_attributes_evaluated {
                     let value =
                         slot.eval_in_slot_ad(&self.core, None, |context| context.eval_attr(name.clone()));
@@ -196,14 +196,14 @@ impl ExecutionPoint {
         let printed = std::mem::replace(&mut self.core.cron_ads, ads).merged_ad();
         let (mut gone, stay) = (false, self.core.quirks().decide(Quirk::CronStaleAttributes));
         for slot in self.slots.values_mut() {
-            let mut before = std::mem::replace(&mut slot.live_ad, ClassAd::new());
+            let mut before = std::mem::replace(&mut slot.ads.live, ClassAd::new());
             if stay.as_reference {
                 self.core.merge_cron_ads(&mut before);
-                slot.live_ad = before;
+                slot.ads.live = before;
             } else {
                 slot.rebuild_ad(&self.core);
                 // Other attributes may be missing until the slot's own are refreshed.
-                gone |= printed.names().any(|name| before.contains(name) && !slot.live_ad.contains(name));
+                gone |= printed.names().any(|name| before.contains(name) && !slot.ads.live.contains(name));
             }
         }
         if gone {

@@ -16,10 +16,10 @@ const FINAL_HOOKS_TIMEOUT_SECONDS: i64 = 5;
 
 impl ExecutionPoint {
     pub(super) fn shut_down(&mut self, how: ShutdownMode, reason: &str) {
-        if self.core.shutdown.is_some_and(|present| present >= how) {
+        if self.core.ending.shutdown.is_some_and(|present| present >= how) {
             return;
         }
-        self.core.shutdown = Some(how);
+        self.core.ending.shutdown = Some(how);
         if self.end_reason.is_empty() {
             self.end_reason = reason.to_owned();
         }
@@ -49,7 +49,7 @@ impl ExecutionPoint {
             self.last_in_use = now;
         }
         let Some(limit) = self.core.settings.noclaim_shutdown else { return };
-        if now - self.last_in_use > limit && self.core.shutdown.is_none() {
+        if now - self.last_in_use > limit && self.core.ending.shutdown.is_none() {
             let reason = format!("no slot was claimed for {limit} s (STARTD_NOCLAIM_SHUTDOWN)");
             self.shut_down(ShutdownMode::Graceful, &reason);
         }
@@ -92,16 +92,18 @@ impl ExecutionPoint {
             Some(reason) => {
                 self.core.warn(None, format!("no job is fetched, no starter could run it: {reason}"))
             }
-            None if self.core.starter_problem.is_some() => self.core.warn(None, "jobs are fetched again"),
+            None if self.core.ending.starter_problem.is_some() => {
+                self.core.warn(None, "jobs are fetched again")
+            }
             None => {}
         }
-        self.core.starter_problem = reason;
+        self.core.ending.starter_problem = reason;
     }
 
     /// Returns when the execution point will have been idle for long enough to exit.
     pub(super) fn idle_exit_time(&self) -> Option<MonotonicTime> {
         let limit = self.core.settings.limits.idle_exit?;
-        let idle = self.core.shutdown.is_none() && self.slots.values().all(|slot| !slot.is_active());
+        let idle = self.core.ending.shutdown.is_none() && self.slots.values().all(|slot| !slot.is_active());
         idle.then(|| self.idle_since.plus(limit))
     }
 
@@ -109,7 +111,7 @@ impl ExecutionPoint {
     pub(super) fn finish_event(&mut self) {
         self.remove_free_dynamic_slots();
         self.check_drain_completed(DrainCheckTime::AfterEvent);
-        if let Some(reason) = self.core.fatal_reason.take() {
+        if let Some(reason) = self.core.ending.fatal_reason.take() {
             self.shut_down(ShutdownMode::Fast, &reason);
         }
         if !self.core.settings.daemon_shutdown.is_unset() && self.has_changed_states() {
@@ -124,22 +126,23 @@ impl ExecutionPoint {
         if busy {
             self.idle_since = self.core.now.monotonic();
         }
-        self.core.idle_exit_due = self.idle_exit_time().is_some_and(|at| at <= self.core.now.monotonic());
+        self.core.ending.idle_exit_due =
+            self.idle_exit_time().is_some_and(|at| at <= self.core.now.monotonic());
         if let Some(most) = limits.max_jobs
-            && self.core.jobs_accepted >= most
-            && self.core.no_more_fetching.is_none()
+            && self.core.work.jobs_accepted >= most
+            && self.core.ending.no_more_fetching.is_none()
         {
-            self.core.no_more_fetching = Some(format!("--max-jobs {most} is reached"));
+            self.core.ending.no_more_fetching = Some(format!("--max-jobs {most} is reached"));
         }
-        for slot in self.slots.values_mut().filter(|slot| slot.fetch_held_back) {
+        for slot in self.slots.values_mut().filter(|slot| slot.fetch.held_back) {
             if self.core.can_fetch() {
                 slot.try_fetch(&mut self.core);
-            } else if self.core.starter_problem.is_some() {
+            } else if self.core.ending.starter_problem.is_some() {
                 // Notifies the source of the last job that no other job follows.
                 slot.end_idle_fetched_claim(&mut self.core, "no starter could run a job");
             }
         }
-        if self.core.shutdown.is_none() && self.core.starting_starters == 0 && !busy {
+        if self.core.ending.shutdown.is_none() && self.core.work.starting_starters == 0 && !busy {
             if let Some(reason) = self.exit_reason() {
                 self.shut_down(ShutdownMode::Graceful, &reason);
             }
@@ -150,35 +153,35 @@ impl ExecutionPoint {
 
     /// Returns why an execution point without jobs shuts down, or `None`.
     fn exit_reason(&self) -> Option<Cow<'static, str>> {
-        let fetching = self.core.running_fetches > 0;
-        let unable = self.core.starter_problem.is_some();
+        let fetching = self.core.work.running_fetches > 0;
+        let unable = self.core.ending.starter_problem.is_some();
         let done = |slot: &Slot| {
             let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
-            let no_use = unable && slot.fetch_held_back;
-            !asks || ((slot.out_of_work || no_use) && slot.fetch_state.running_call().is_none())
+            let no_use = unable && slot.fetch.held_back;
+            !asks || ((slot.fetch.out_of_work || no_use) && slot.fetch.state.running_call().is_none())
         };
-        if let Some(reason) = self.core.no_more_fetching.clone().filter(|_| !fetching) {
+        if let Some(reason) = self.core.ending.no_more_fetching.clone().filter(|_| !fetching) {
             Some(reason.into())
         } else if self.core.settings.limits.exit_when_no_work && self.slots.values().all(done) {
             Some("no slot has more work (--once)".into())
         } else {
-            (self.core.idle_exit_due && !fetching).then(|| "no work (--idle-exit)".into())
+            (self.core.ending.idle_exit_due && !fetching).then(|| "no work (--idle-exit)".into())
         }
     }
 
     pub(super) fn finish_if_done(&mut self) {
         let core = &mut self.core;
-        if self.slots.values().any(|slot| slot.is_blocking_shutdown(core.shutdown))
-            || core.starting_starters > 0
+        if self.slots.values().any(|slot| slot.is_blocking_shutdown(core.ending.shutdown))
+            || core.work.starting_starters > 0
             || core.backfill.is_active()
         {
             return;
         }
         // REPLY_FETCH and EVICT_CLAIM hooks are always waited for; a fast shutdown does not wait for FETCH_WORK.
         let fetches =
-            |run: &HookRunId| self.slots.values().any(|slot| slot.fetch_state.running_call() == Some(*run));
-        let fast = core.shutdown == Some(ShutdownMode::Fast);
-        if core.hooks_running.iter().any(|run| !(fast && fetches(run))) {
+            |run: &HookRunId| self.slots.values().any(|slot| slot.fetch.state.running_call() == Some(*run));
+        let fast = core.ending.shutdown == Some(ShutdownMode::Fast);
+        if core.work.running_hooks.iter().any(|run| !(fast && fetches(run))) {
             let until = *self.hooks_until.get_or_insert(core.time_after(FINAL_HOOKS_TIMEOUT_SECONDS));
             if until > core.now.monotonic() {
                 return;

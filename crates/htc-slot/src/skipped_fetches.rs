@@ -12,6 +12,7 @@ impl ExecutionPoint {
     /// `next_futile_fetch_end`.
     pub fn take_futile_fetchers(&mut self) -> Vec<(SlotKey, MonotonicTime, u32)> {
         self.core
+            .schedule
             .poll_skipper
             .as_mut()
             .map(|lazy| std::mem::take(&mut lazy.futile_fetchers))
@@ -28,13 +29,13 @@ impl ExecutionPoint {
         let slot = self.slots.get_mut(&key).filter(|slot| {
             slot.idle_window.fetch_mode == FetchMode::Futile && slot.idle_window.window_number == turn
         })?;
-        let lazy = self.core.poll_skipper.as_mut()?;
+        let lazy = self.core.schedule.poll_skipper.as_mut()?;
         if slot.is_never_fetching() {
             return None;
         }
         lazy.skipped_fetches +=
             slot.catch_up_fetches(&lazy.schedule, lazy.fetch_duration, CatchUpPoint::before_polls_at(now));
-        let begins = match slot.fetch_state.skipped_call_start() {
+        let begins = match slot.fetch.state.skipped_call_start() {
             Some(since) => Some(since.monotonic()),
             None => slot.next_fetch_time(&lazy.schedule),
         };
@@ -44,7 +45,7 @@ impl ExecutionPoint {
     /// Returns the number of skipped calls up to the end, `since` microseconds after `begun`; from then on calls are made.
     pub fn count_skipped_fetches(&mut self, begun: ClockReading, since: u64) -> u64 {
         let end = begun.plus(Duration::from_micros(since + 1));
-        let Some(lazy) = &mut self.core.poll_skipper else { return 0 };
+        let Some(lazy) = &mut self.core.schedule.poll_skipper else { return 0 };
         for slot in self.slots.values_mut() {
             lazy.skipped_fetches += slot.catch_up_fetches(
                 &lazy.schedule,
@@ -52,7 +53,7 @@ impl ExecutionPoint {
                 CatchUpPoint::before_polls_at(end),
             );
             // A call in progress at the end was made as well.
-            lazy.skipped_fetches += u64::from(slot.fetch_state.take_skipped_call().is_some());
+            lazy.skipped_fetches += u64::from(slot.fetch.state.take_skipped_call().is_some());
         }
         lazy.skipped_fetches
     }

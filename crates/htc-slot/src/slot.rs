@@ -6,11 +6,12 @@ use super::events::{SlotKey, StarterId};
 use super::execution_point_state::ExecutionPointState;
 use super::resources::ResourceAmounts;
 use super::runtime_state::alarm::Alarm;
-use super::runtime_state::claim::Claim;
+use super::runtime_state::claim::{Claim, ClaimKind};
 use super::runtime_state::fetch_state::FetchState;
 use super::runtime_state::idle_window::IdleWindow;
 use super::runtime_state::latch::Latch;
 use super::runtime_state::resource_conflict::ResourceConflict;
+use super::runtime_state::slot_load::SlotLoad;
 use super::settings::{
     BrokenReason, SlotHookPaths, SlotKind, SlotPlan, SlotRequirements, config_without_requirements,
 };
@@ -48,6 +49,24 @@ pub(super) struct Slot {
 
     pub state: SlotState,
     pub activity: Activity,
+    pub history: StateHistory,
+    pub ads: SlotAds,
+    pub claims: SlotClaims,
+    pub fetch: FetchStatus,
+    pub usage: SlotUsage,
+
+    /// Parent of the ad before the slot is first available, or `None` if slots do not share it.
+    pub without_requirements: Option<Arc<ClassAd>>,
+    /// Window in which polls of this slot can be skipped, and the state to catch up on afterwards.
+    pub idle_window: IdleWindow,
+    /// Time of the last change, on the monotonic clock, in microseconds.
+    pub changed_at: u64,
+    /// Number of dynamic slots and time of its last change (partitionable slots).
+    pub children: (i64, i64),
+}
+
+/// Times that a slot has spent in its states, and what led to the current one.
+pub(super) struct StateHistory {
     pub entered_state: i64,
     pub entered_activity: i64,
     /// Seconds spent in each state and activity, without the current one.
@@ -55,62 +74,115 @@ pub(super) struct Slot {
     pub state_after_backfill: Option<SlotState>,
     /// True if the last activity was Benchmarking.
     pub was_benchmarking: bool,
+}
 
-    /// The live ad, chained to `config`: expressions are evaluated in it (`r_classad`). It holds the values of the last
-    /// refresh, so it may be out of date.
-    pub live_ad: ClassAd,
-    /// True if the ad already has the attributes that never change.
+/// Ads of a slot, and what they contain.
+pub(super) struct SlotAds {
+    /// The live ad, chained to the slot's configuration: expressions are evaluated in it (`r_classad`). It holds the values of
+    /// the last refresh, so it may be out of date.
+    pub live: ClassAd,
+    /// True if the live ad already has the attributes that never change.
     pub has_constants: bool,
     pub requirements_state: RequirementsState,
-    /// Parent of the ad before the slot is first available, or `None` if slots do not share it.
-    pub without_requirements: Option<Arc<ClassAd>>,
-    /// True if the current or last job was started during a drain.
-    pub accepted_while_draining: bool,
+    /// Child... lists, as of the last update.
+    pub child_lists: ClassAd,
+    /// Attributes whose changes are recorded.
+    pub latches: Vec<Latch>,
+}
 
-    pub current_claim: Option<Claim>,
+/// Claims of a slot.
+pub(super) struct SlotClaims {
+    pub current: Option<Claim>,
     /// The claim that waits until the current one ends.
-    pub waiting_claim: Option<Claim>,
-
+    pub waiting: Option<Claim>,
     /// When a match expires that has not been claimed.
     pub match_expiry: Option<Alarm>,
     /// True if a command has suspended the job: CONTINUE is ignored until a command to continue.
     pub suspended_by_command: bool,
     /// True if the claim was released while its starter cleaned up.
     pub preempts_after_cleaning: bool,
+    /// True if the current or last job was started during a drain.
+    pub accepted_while_draining: bool,
+}
 
-    /// Attributes whose changes are recorded.
-    pub latches: Vec<Latch>,
-
-    pub fetch_state: FetchState,
+/// Progress of the fetch-work loop of a slot.
+pub(super) struct FetchStatus {
+    pub state: FetchState,
     /// True if the slot would fetch work and waits until another fetch may begin.
-    pub fetch_held_back: bool,
-    pub last_fetch_spawned: i64,
-    pub last_fetch_completed: i64,
-    pub next_fetch_delay: i64,
+    pub held_back: bool,
+    pub last_spawned: i64,
+    pub last_completed: i64,
+    pub next_delay: i64,
     /// True if the last fetch returned no work, and nothing has run since.
     pub out_of_work: bool,
     /// True if a job ended after the running fetch began.
-    pub fetch_is_outdated: bool,
-
+    pub is_outdated: bool,
+    /// When the fetch timer was set or checked, on the monotonic clock, in microseconds.
+    pub timer_set_at: u64,
     /// Kinds of jobs for which the slot's Requirements are known to be true.
     pub accepted_job_kinds: Vec<u32>,
+}
 
-    /// Window in which polls of this slot can be skipped, and the state to catch up on afterwards.
-    pub idle_window: IdleWindow,
-    /// Time of the last change, on the monotonic clock, in microseconds.
-    pub changed_at: u64,
-    /// Since when CpuBusy has been true, in epoch seconds, or `None` if it is false or not published.
-    pub cpu_busy_since: Option<i64>,
-    /// When the fetch timer was set or checked, on the monotonic clock, in microseconds.
-    pub fetch_timer_set_at: u64,
-
+/// Load and resource usage of a slot.
+pub(super) struct SlotUsage {
     pub owner_load: f64,
     /// Load of the slot's job.
-    pub load: super::runtime_state::slot_load::SlotLoad,
-    /// Number of dynamic slots and time of its last change (partitionable slots).
-    pub children: (i64, i64),
-    /// Child... lists, as of the last update.
-    pub child_lists: ClassAd,
+    pub job: SlotLoad,
+    /// Since when CpuBusy has been true, in epoch seconds, or `None` if it is false or not published.
+    pub cpu_busy_since: Option<i64>,
+}
+
+impl StateHistory {
+    fn new(now: i64) -> Self {
+        StateHistory {
+            entered_state: now,
+            entered_activity: now,
+            totals: Default::default(),
+            state_after_backfill: None,
+            was_benchmarking: false,
+        }
+    }
+}
+
+impl Default for SlotAds {
+    fn default() -> Self {
+        SlotAds {
+            live: ClassAd::new(),
+            has_constants: false,
+            requirements_state: RequirementsState::Configured { stands: false },
+            child_lists: ClassAd::new(),
+            latches: Vec::new(),
+        }
+    }
+}
+
+impl SlotClaims {
+    fn new(first: Claim) -> Self {
+        SlotClaims {
+            current: Some(first),
+            waiting: None,
+            match_expiry: None,
+            suspended_by_command: false,
+            preempts_after_cleaning: false,
+            accepted_while_draining: false,
+        }
+    }
+}
+
+impl Default for FetchStatus {
+    fn default() -> Self {
+        FetchStatus {
+            state: FetchState::Inactive,
+            held_back: false,
+            last_spawned: 0,
+            last_completed: 0,
+            next_delay: -1,
+            out_of_work: false,
+            is_outdated: false,
+            timer_set_at: 0,
+            accepted_job_kinds: Vec::new(),
+        }
+    }
 }
 
 impl Slot {
@@ -118,6 +190,7 @@ impl Slot {
     pub(super) fn new(plan: Arc<SlotPlan>, core: &mut ExecutionPointState) -> Self {
         let key = SlotKey::from_number(plan.number);
         let (hooks, shared) = (plan.hooks.clone(), plan.without_requirements.clone());
+        let first_claim = core.new_claim(ClaimKind::Offered);
         let mut slot = Slot {
             key,
             id: plan.id.clone(),
@@ -133,49 +206,25 @@ impl Slot {
             plan,
             state: SlotState::Owner,
             activity: Activity::Idle,
-            entered_state: core.now.epoch(),
-            entered_activity: core.now.epoch(),
-            totals: Default::default(),
-            state_after_backfill: None,
-            was_benchmarking: false,
-            live_ad: ClassAd::new(),
-            has_constants: false,
-            requirements_state: RequirementsState::Configured { stands: false },
+            history: StateHistory::new(core.now.epoch()),
+            ads: SlotAds::default(),
+            claims: SlotClaims::new(first_claim),
+            fetch: FetchStatus::default(),
+            usage: SlotUsage { owner_load: 0.0, job: SlotLoad::default(), cpu_busy_since: None },
             without_requirements: shared,
-            accepted_while_draining: false,
-            current_claim: None,
-            waiting_claim: None,
-            match_expiry: None,
-            suspended_by_command: false,
-            preempts_after_cleaning: false,
-            latches: Vec::new(),
-            fetch_state: FetchState::Inactive,
-            fetch_held_back: false,
-            last_fetch_spawned: 0,
-            last_fetch_completed: 0,
-            next_fetch_delay: -1,
-            out_of_work: false,
-            fetch_is_outdated: false,
-            accepted_job_kinds: Vec::new(),
             idle_window: IdleWindow::default(),
             changed_at: core.now.monotonic_us,
-            fetch_timer_set_at: 0,
-            cpu_busy_since: None,
-            owner_load: 0.0,
-            load: Default::default(),
             children: (0, core.now.epoch()),
-            child_lists: ClassAd::new(),
         };
-        slot.current_claim = Some(core.new_claim(super::runtime_state::claim::ClaimKind::Offered));
         slot.rebuild_ad(core);
         slot
     }
 
     /// Rebuilds the live ad (`init_classad`): attributes of a job are dropped.
     pub(super) fn rebuild_ad(&mut self, core: &ExecutionPointState) {
-        self.live_ad = ClassAd::new();
-        self.has_constants = false;
-        self.accepted_job_kinds.clear();
+        self.ads.live = ClassAd::new();
+        self.ads.has_constants = false;
+        self.fetch.accepted_job_kinds.clear();
         self.chain_to_config();
         self.refresh_ad(core);
     }
@@ -183,7 +232,7 @@ impl Slot {
     /// Chains the ad to the configuration; Requirements and the attributes they refer to are included only once the slot is
     /// available (`reqexp_set_state`).
     fn chain_to_config(&mut self) {
-        if let RequirementsState::Configured { stands } = &mut self.requirements_state {
+        if let RequirementsState::Configured { stands } = &mut self.ads.requirements_state {
             *stands = false;
         }
         let config = if self.is_available() || self.broken.is_some() {
@@ -193,12 +242,12 @@ impl Slot {
         } else {
             Arc::new(config_without_requirements(&self.config))
         };
-        self.live_ad.chain(Some(config));
+        self.ads.live.chain(Some(config));
     }
 
     /// Like [`Slot::rebuild_ad`], but keeps the ad if no attribute of a job was ever in it.
     pub(super) fn rebuild_ad_after_job(&mut self, core: &ExecutionPointState) {
-        if self.has_constants && core.publish_set.state_only && self.has_stable_constants(core) {
+        if self.ads.has_constants && core.publish_set.state_only && self.has_stable_constants(core) {
             self.chain_to_config();
             self.refresh_ad(core);
         } else {
@@ -209,15 +258,15 @@ impl Slot {
     /// Refreshes the live ad (`publish_dynamic` on the internal ad).
     pub(super) fn refresh_ad(&mut self, core: &ExecutionPointState) {
         let has_constants = self.has_stable_constants(core);
-        if has_constants && self.has_constants && core.publish_set.state_only {
+        if has_constants && self.ads.has_constants && core.publish_set.state_only {
             // Only state attributes are referenced.
             return self.refresh_state_attributes(core);
         }
         let retirement = if core.publish_set.fetch_times { self.retirement_remaining(core) } else { 0 };
-        let mut ad = std::mem::replace(&mut self.live_ad, ClassAd::new());
+        let mut ad = std::mem::replace(&mut self.ads.live, ClassAd::new());
         self.publish_dynamic(core, &mut ad, true, retirement);
-        self.live_ad = ad;
-        self.has_constants = has_constants;
+        self.ads.live = ad;
+        self.ads.has_constants = has_constants;
         if core.settings.publishes_cpu_busy {
             self.publish_cpu_busy(core);
         }
@@ -226,10 +275,10 @@ impl Slot {
     /// Publishes CpuIsBusy, and since when in CpuBusyTime.
     fn publish_cpu_busy(&mut self, core: &ExecutionPointState) {
         let busy = self.eval_in_slot_ad(core, None, |context| context.boolean("CpuBusy")) == Some(true);
-        let since = self.cpu_busy_since.filter(|_| busy).or(busy.then_some(core.current_time));
-        self.cpu_busy_since = since;
-        self.live_ad.set("CpuIsBusy", busy);
-        self.live_ad.set("CpuBusyTime", since.map_or(0, |since| core.current_time - since));
+        let since = self.usage.cpu_busy_since.filter(|_| busy).or(busy.then_some(core.current_time));
+        self.usage.cpu_busy_since = since;
+        self.ads.live.set("CpuIsBusy", busy);
+        self.ads.live.set("CpuBusyTime", since.map_or(0, |since| core.current_time - since));
     }
 
     /// True if some attributes of the ad never change once published: nothing overrides or removes them.
@@ -247,29 +296,29 @@ impl Slot {
 
     /// Returns the seconds spent in a state so far.
     pub(super) fn time_in_state(&self, state: SlotState, epoch: i64) -> i64 {
-        let present = if self.state == state { (epoch - self.entered_activity).max(0) } else { 0 };
-        self.totals[state as usize].iter().sum::<i64>() + present
+        let present = if self.state == state { (epoch - self.history.entered_activity).max(0) } else { 0 };
+        self.history.totals[state as usize].iter().sum::<i64>() + present
     }
 
     /// Adds the time in the current state and activity to the totals, before it changes.
     pub(super) fn add_time_in_state(&mut self, epoch: i64) {
-        let passed = (epoch - self.entered_activity).max(0);
-        self.totals[self.state as usize][self.activity as usize] += passed;
+        let passed = (epoch - self.history.entered_activity).max(0);
+        self.history.totals[self.state as usize][self.activity as usize] += passed;
     }
 
     /// Returns the job under the current claim.
     pub(super) fn job(&self) -> Option<&ClassAd> {
-        self.current_claim.as_ref().and_then(|claim| claim.job.as_ref())
+        self.claims.current.as_ref().and_then(|claim| claim.job.as_ref())
     }
 
     /// True if a starter runs in the slot.
     pub(super) fn is_active(&self) -> bool {
-        self.current_claim.as_ref().is_some_and(Claim::is_active)
+        self.claims.current.as_ref().is_some_and(Claim::is_active)
     }
 
     /// Returns the starter that was requested and has not exited.
     pub(super) fn starter(&self) -> Option<StarterId> {
-        Some(self.current_claim.as_ref()?.starter.as_ref()?.id)
+        Some(self.claims.current.as_ref()?.starter.as_ref()?.id)
     }
 
     /// Evaluates in the live ad, with `target` as TARGET.
@@ -279,7 +328,7 @@ impl Slot {
         target: Option<&ClassAd>,
         ask: impl FnOnce(&Context<'_>) -> R,
     ) -> R {
-        core.eval_in_ads((&self.live_ad, target), ask)
+        core.eval_in_ads((&self.ads.live, target), ask)
     }
 
     /// Evaluates in the job ad, with the live ad as TARGET.
@@ -289,12 +338,12 @@ impl Slot {
         job: &ClassAd,
         ask: impl FnOnce(&Context<'_>) -> R,
     ) -> R {
-        core.eval_in_ads((job, Some(&self.live_ad)), ask)
+        core.eval_in_ads((job, Some(&self.ads.live)), ask)
     }
 
     /// Restores the configured Requirements, unless the execution point shuts down, drains or sleeps (`reqexp_restore`).
     pub(super) fn restore_requirements(&mut self, core: &ExecutionPointState) {
-        if core.shutdown.is_some() || core.drain.is_draining() || core.power.sleep_state.is_some() {
+        if core.ending.shutdown.is_some() || core.drain.is_draining() || core.power.sleep_state.is_some() {
             // The slot stays unavailable for the same reason.
             if self.is_available() {
                 self.set_unavailable(
@@ -303,26 +352,26 @@ impl Slot {
             }
             return;
         }
-        if matches!(self.requirements_state, RequirementsState::Configured { stands: true })
+        if matches!(self.ads.requirements_state, RequirementsState::Configured { stands: true })
             && self.has_stable_constants(core)
         {
             return;
         }
-        self.requirements_state = RequirementsState::Configured { stands: self.broken.is_none() };
+        self.ads.requirements_state = RequirementsState::Configured { stands: self.broken.is_none() };
         if self.broken.is_none() {
-            self.live_ad.chain(Some(self.config.clone()));
+            self.ads.live.chain(Some(self.config.clone()));
             self.set_live_requirements();
         }
     }
 
     /// True if Requirements are the configured ones.
     pub(super) fn is_available(&self) -> bool {
-        matches!(self.requirements_state, RequirementsState::Configured { .. })
+        matches!(self.ads.requirements_state, RequirementsState::Configured { .. })
     }
 
     /// Makes the slot reject every job, or all but those that `start` accepts (`reqexp_unavail`).
     pub(super) fn set_unavailable(&mut self, start: Option<Expr>) {
-        self.requirements_state =
+        self.ads.requirements_state =
             start.map_or(RequirementsState::Unavailable, RequirementsState::WhileDraining);
         if self.broken.is_none() {
             self.set_live_requirements();
@@ -332,25 +381,25 @@ impl Slot {
     /// Sets Requirements of the internal ad, and the attributes they refer to if those differ from the configuration
     /// (`reqexp_set_state`).
     fn set_live_requirements(&mut self) {
-        let config = self.live_ad.parent().cloned();
-        self.live_ad.chain(None);
+        let config = self.ads.live.parent().cloned();
+        self.ads.live.chain(None);
         for name in ["Start", "WithinResourceLimits"] {
-            self.live_ad.remove(name);
+            self.ads.live.remove(name);
         }
-        self.live_ad.chain(config);
-        match &self.requirements_state {
+        self.ads.live.chain(config);
+        match &self.ads.requirements_state {
             RequirementsState::Configured { .. } => {
-                self.live_ad.insert("Requirements", self.requirements.expr.clone());
+                self.ads.live.insert("Requirements", self.requirements.expr.clone());
             }
             RequirementsState::Unavailable => {
-                self.live_ad.insert("Requirements", Expr::literal(Value::Bool(false)))
+                self.ads.live.insert("Requirements", Expr::literal(Value::Bool(false)))
             }
             RequirementsState::WhileDraining(start) => {
-                self.live_ad.insert("Start", start.clone());
+                self.ads.live.insert("Start", start.clone());
                 if let Some(limits) = &self.requirements.limits {
-                    self.live_ad.insert("WithinResourceLimits", limits.clone());
+                    self.ads.live.insert("WithinResourceLimits", limits.clone());
                 }
-                self.live_ad.insert("Requirements", self.requirements.expr.clone());
+                self.ads.live.insert("Requirements", self.requirements.expr.clone());
             }
         }
     }

@@ -12,7 +12,7 @@ impl Slot {
     /// Returns the ad given to FETCH_WORK, the same as sent to the collector (`publish_single_slot_ad`).
     pub(super) fn sent_ad(&self, core: &ExecutionPointState) -> ClassAd {
         let mut ad = (*self.statics).clone();
-        let copy = |ad: &mut ClassAd, name: &str| match self.live_ad.get(name) {
+        let copy = |ad: &mut ClassAd, name: &str| match self.ads.live.get(name) {
             Some(expr) => {
                 ad.insert(AttrName::from(name), expr.clone());
                 true
@@ -29,12 +29,12 @@ impl Slot {
         ad.set("LastHeardFrom", core.now.epoch());
         ad.set("DaemonStartTime", core.started.epoch());
         // Published after cron ads, which do not override it.
-        match self.live_ad.get("MaxJobRetirementTime") {
+        match self.ads.live.get("MaxJobRetirementTime") {
             Some(expr) => ad.insert("MaxJobRetirementTime", expr),
             None => ad.set("MaxJobRetirementTime", 0i64),
         }
         for name in ["CpuIsBusy", "CpuBusyTime"].into_iter().filter(|_| core.settings.publishes_cpu_busy) {
-            self.live_ad.get(name).into_iter().for_each(|value| ad.insert(name, value));
+            self.ads.live.get(name).into_iter().for_each(|value| ad.insert(name, value));
         }
         for (name, expr) in &core.shared_attributes {
             ad.insert(name, expr.clone());
@@ -51,11 +51,11 @@ impl Slot {
             Some(broken) => {
                 ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
             }
-            None if matches!(self.requirements_state, RequirementsState::Unavailable) => {
+            None if matches!(self.ads.requirements_state, RequirementsState::Unavailable) => {
                 ad.set("Requirements", false)
             }
             None => {
-                let start = match &self.requirements_state {
+                let start = match &self.ads.requirements_state {
                     RequirementsState::WhileDraining(start) => start,
                     RequirementsState::Configured { .. } | RequirementsState::Unavailable => {
                         &self.requirements.start
@@ -81,7 +81,7 @@ impl Slot {
 
     /// Publishes Requirements in the internal ad, which gets Start and WithinResourceLimits from the configuration.
     fn publish_internal_requirements(&self, ad: &mut ClassAd) {
-        match (&self.broken, &self.requirements_state) {
+        match (&self.broken, &self.ads.requirements_state) {
             (Some(broken), _) => {
                 ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
             }
@@ -112,7 +112,7 @@ impl Slot {
         if wants.claim {
             self.publish_job_attributes(core, ad);
         }
-        if !(internal && self.has_constants && self.has_stable_constants(core)) {
+        if !(internal && self.ads.has_constants && self.has_stable_constants(core)) {
             self.publish_amounts(core, ad);
         }
         if wants.machine {
@@ -132,9 +132,9 @@ impl Slot {
         }
         if wants.fetch_times {
             ad.set("RetirementTimeRemaining", retirement);
-            ad.set("LastFetchWorkSpawned", self.last_fetch_spawned);
-            ad.set("LastFetchWorkCompleted", self.last_fetch_completed);
-            ad.set("NextFetchWorkDelay", self.next_fetch_delay);
+            ad.set("LastFetchWorkSpawned", self.fetch.last_spawned);
+            ad.set("LastFetchWorkCompleted", self.fetch.last_completed);
+            ad.set("NextFetchWorkDelay", self.fetch.next_delay);
         }
         if wants.claim {
             self.publish_claims(core, ad, internal);
@@ -142,7 +142,7 @@ impl Slot {
         // Merged over all attributes so far, so that cron jobs can affect policy (`Resource::publish_latches`,
         // `ResMgr::adlist_publish`).
         core.merge_cron_ads(ad);
-        ad.set("AcceptedWhileDraining", self.accepted_while_draining);
+        ad.set("AcceptedWhileDraining", self.claims.accepted_while_draining);
         self.publish_latches(ad);
         if internal {
             publish_retirement_time(core, ad);
@@ -155,7 +155,8 @@ impl Slot {
     /// Publishes STARTD_JOB_ATTRS: attributes of the job under the claim.
     fn publish_job_attributes(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         let claim = self
-            .current_claim
+            .claims
+            .current
             .as_ref()
             .filter(|_| matches!(self.state, SlotState::Claimed | SlotState::Preempting));
         let Some(job) = claim.and_then(|claim| claim.job.as_ref()) else { return };
@@ -168,10 +169,10 @@ impl Slot {
 
     /// Publishes the current claim and the waiting one.
     fn publish_claims(&self, core: &ExecutionPointState, ad: &mut ClassAd, internal: bool) {
-        if let Some(claim) = &self.current_claim {
+        if let Some(claim) = &self.claims.current {
             claim.publish(ad, core.now);
-            if let Some(cpus) = self.load.cpus_in_use.filter(|_| claim.is_active()) {
-                ad.set("ImageSize", self.load.image_kib);
+            if let Some(cpus) = self.usage.job.cpus_in_use.filter(|_| claim.is_active()) {
+                ad.set("ImageSize", self.usage.job.image_kib);
                 ad.set("CpusUsage", cpus);
             }
             if self.splittable && matches!(self.state, SlotState::Claimed | SlotState::Preempting) {
@@ -188,7 +189,7 @@ impl Slot {
                 ad.set("StarterPid", i64::from(pid));
             }
         }
-        if let Some(claim) = &self.waiting_claim {
+        if let Some(claim) = &self.claims.waiting {
             claim.publish_as_preempting(ad);
         }
     }
@@ -202,17 +203,19 @@ impl Slot {
         ad.set("NumDynamicSlotsTime", self.children.1);
         if core.settings.publishes_rollup {
             ad.set("PslotRollupInformation", true);
-            ad.update(&self.child_lists);
+            ad.update(&self.ads.child_lists);
         }
     }
 
     /// Publishes the slot's resources, and attributes of the machine.
     fn publish_amounts(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         match &self.conflict {
-            None => self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.offline_devices),
-            Some(_) => {
-                self.offered_amounts().publish_dynamic(ad, self.broken.is_some(), &core.offline_devices)
-            }
+            None => self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.resources.offline_devices),
+            Some(_) => self.offered_amounts().publish_dynamic(
+                ad,
+                self.broken.is_some(),
+                &core.resources.offline_devices,
+            ),
         }
         self.publish_conflict(ad);
         // STARTD_ATTRS override resource amounts in the ad.
@@ -224,29 +227,29 @@ impl Slot {
         }
         ad.update(&core.settings.common_dynamic);
         core.power.publish(ad);
-        ad.update(&core.resource_changes);
+        ad.update(&core.resources.changes);
     }
 
     /// Copies STARTD_SLOT_ATTRS of all slots into the internal ad.
     pub(super) fn insert_slot_attributes(&mut self, core: &ExecutionPointState) {
         for (name, expr) in &core.shared_attributes {
-            self.live_ad.insert(name, expr.clone());
+            self.ads.live.insert(name, expr.clone());
         }
     }
 
     /// Publishes MaxJobRetirementTime in the internal ad (`refresh_draining_attrs`).
     pub(super) fn refresh_retirement_time(&mut self, core: &ExecutionPointState) {
-        publish_retirement_time(core, &mut self.live_ad);
+        publish_retirement_time(core, &mut self.ads.live);
     }
 
     /// Publishes load, idle times, clock and counters.
     fn publish_machine(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         let settings = &core.settings;
-        let measured = &core.measured;
+        let measured = &core.load.measured;
         let hundredths = |load: f64| (load * 100.0).round() / 100.0;
-        ad.set("CondorLoadAvg", hundredths(self.load.load_average));
-        ad.set("LoadAvg", hundredths(self.owner_load + self.load.load_average));
-        ad.set("TotalCondorLoadAvg", hundredths(core.load_of_jobs));
+        ad.set("CondorLoadAvg", hundredths(self.usage.job.load_average));
+        ad.set("LoadAvg", hundredths(self.usage.owner_load + self.usage.job.load_average));
+        ad.set("TotalCondorLoadAvg", hundredths(core.load.of_jobs));
         ad.set("TotalLoadAvg", hundredths(measured.load));
         // A slot without a connected keyboard uses the uptime of the execution point.
         let away = core.current_time - core.started.epoch() + settings.idle_boost;
@@ -273,7 +276,7 @@ impl Slot {
         ad.set("ClockDay", (local.div_euclid(86_400) + 4).rem_euclid(7));
         ad.set("TotalVirtualMemory", measured.virtual_memory);
         ad.set("LastBenchmark", core.benchmarks.last_ended);
-        if let Some(mib) = core.image_cache_mib {
+        if let Some(mib) = core.resources.image_cache_mib {
             ad.set("DockerCachedImageSizeMb", mib);
         }
         ad.set("TotalSlots", core.slot_count);
@@ -296,16 +299,16 @@ impl Slot {
         }
         ad.set("State", Value::from(bstr::BString::from(self.state.name())));
         ad.set("Activity", Value::from(bstr::BString::from(self.activity.name())));
-        ad.set("EnteredCurrentState", self.entered_state);
-        ad.set("EnteredCurrentActivity", self.entered_activity);
+        ad.set("EnteredCurrentState", self.history.entered_state);
+        ad.set("EnteredCurrentActivity", self.history.entered_activity);
         if !core.publish_set.state_totals {
             return;
         }
-        for (state, row) in SlotState::ALL.into_iter().zip(&self.totals) {
+        for (state, row) in SlotState::ALL.into_iter().zip(&self.history.totals) {
             for (activity, total) in Activity::ALL.into_iter().zip(row) {
                 let mut total = *total;
                 if (state, activity) == (self.state, self.activity) {
-                    total += (core.current_time - self.entered_activity).max(0);
+                    total += (core.current_time - self.history.entered_activity).max(0);
                 }
                 if total > 0 {
                     ad.set(total_time_attribute(state, activity), total);
@@ -316,12 +319,12 @@ impl Slot {
 
     /// Refreshes only state and activity, as the reference does after each change.
     pub(super) fn refresh_state_attributes(&mut self, core: &ExecutionPointState) {
-        let mut ad = std::mem::replace(&mut self.live_ad, ClassAd::new());
+        let mut ad = std::mem::replace(&mut self.ads.live, ClassAd::new());
         self.publish_state(core, &mut ad);
         if core.now.epoch() > core.current_time {
             ad.set("MyCurrentTime", core.now.epoch());
         }
-        self.live_ad = ad;
+        self.ads.live = ad;
     }
 }
 

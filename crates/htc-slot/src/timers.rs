@@ -14,24 +14,25 @@ impl ExecutionPoint {
             return None;
         }
         let core = &self.core;
-        if let Some(lazy) = core.poll_skipper.as_ref().filter(|_| self.is_skipping_polls()) {
+        if let Some(lazy) = core.schedule.poll_skipper.as_ref().filter(|_| self.is_skipping_polls()) {
             return lazy.next_wake;
         }
         let wakes = |alarm: Option<Alarm>| alarm.map(|alarm| alarm.wake_time(core.now, core.quirks()));
         let shared = [
-            wakes(core.poll_at),
-            wakes(core.update_at),
+            wakes(core.schedule.poll_at),
+            wakes(core.schedule.update_at),
             wakes(core.power.check_at),
             core.backfill.kill_deadline(),
             core.backfill.dead_client_end(),
             self.graceful_until,
             self.hooks_until,
-            self.idle_exit_time().filter(|_| !core.idle_exit_due),
+            self.idle_exit_time().filter(|_| !core.ending.idle_exit_due),
         ];
         let slots = self.slots.values().flat_map(|slot| {
-            let lease = slot.current_claim.as_ref().and_then(|claim| claim.lease_ends);
-            let fetch = wakes(slot.fetch_state.next_call_alarm()).filter(|_| core.no_more_fetching.is_none());
-            [fetch, slot.kill_deadline(), lease, wakes(slot.match_expiry)]
+            let lease = slot.claims.current.as_ref().and_then(|claim| claim.lease_ends);
+            let fetch =
+                wakes(slot.fetch.state.next_call_alarm()).filter(|_| core.ending.no_more_fetching.is_none());
+            [fetch, slot.kill_deadline(), lease, wakes(slot.claims.match_expiry)]
         });
         shared.into_iter().chain(slots).flatten().min()
     }
@@ -63,10 +64,12 @@ impl ExecutionPoint {
     pub(super) fn has_due_alarm(&self) -> bool {
         let core = &self.core;
         if self.is_skipping_polls() {
-            return core.is_due(core.poll_at) || core.is_due(core.update_at) || self.is_any_fetch_due();
+            return core.is_due(core.schedule.poll_at)
+                || core.is_due(core.schedule.update_at)
+                || self.is_any_fetch_due();
         }
-        let of_slots = self.slots.values().map(|slot| slot.fetch_state.next_call_alarm());
-        [core.poll_at, core.update_at, core.power.check_at]
+        let of_slots = self.slots.values().map(|slot| slot.fetch.state.next_call_alarm());
+        [core.schedule.poll_at, core.schedule.update_at, core.power.check_at]
             .into_iter()
             .chain(of_slots)
             .any(|alarm| core.is_due(alarm))
@@ -83,13 +86,13 @@ impl ExecutionPoint {
             self.handle_client_exit();
         }
         self.core.kill_overdue_client();
-        if self.core.is_due(self.core.update_at) {
-            self.core.update_at = Some(self.core.alarm(self.core.settings.update_interval));
+        if self.core.is_due(self.core.schedule.update_at) {
+            self.core.schedule.update_at = Some(self.core.alarm(self.core.settings.update_interval));
             self.evaluate_all();
             self.check_daemon_shutdown();
         }
-        if self.core.is_due(self.core.poll_at) {
-            self.core.poll_at = Some(self.core.alarm(self.core.settings.polling_interval));
+        if self.core.is_due(self.core.schedule.poll_at) {
+            self.core.schedule.poll_at = Some(self.core.alarm(self.core.settings.polling_interval));
             self.evaluate_all();
         }
         let lazy = self.is_skipping_polls();
@@ -105,8 +108,8 @@ impl ExecutionPoint {
             }
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             slot.escalate_overdue_kill(&mut self.core);
-            if slot.current_claim.as_ref().is_some_and(|claim| due(claim.lease_ends)) {
-                let Some(claim) = &mut slot.current_claim else { continue };
+            if slot.claims.current.as_ref().is_some_and(|claim| due(claim.lease_ends)) {
+                let Some(claim) = &mut slot.claims.current else { continue };
                 claim.lease_ends = None;
                 let busy = claim.busy_lease_decision(self.core.quirks()).filter(|_| claim.is_active());
                 if let Some(renewed) = busy {
@@ -114,12 +117,12 @@ impl ExecutionPoint {
                 }
                 slot.kill_claim(&mut self.core, None, "the claim's lease is over");
             }
-            if self.core.is_due(slot.match_expiry) {
+            if self.core.is_due(slot.claims.match_expiry) {
                 slot.handle_match_timeout(&mut self.core);
             }
-            if asks || self.core.is_due(slot.fetch_state.next_call_alarm()) {
-                if let FetchState::Waiting(_) = slot.fetch_state {
-                    slot.fetch_state = FetchState::Inactive;
+            if asks || self.core.is_due(slot.fetch.state.next_call_alarm()) {
+                if let FetchState::Waiting(_) = slot.fetch.state {
+                    slot.fetch.state = FetchState::Inactive;
                 }
                 slot.try_fetch(&mut self.core);
             }

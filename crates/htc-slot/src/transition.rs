@@ -112,16 +112,16 @@ impl Slot {
             core.drain.drained_slots +=
                 i64::from(state == SlotState::Drained) - i64::from(self.state == SlotState::Drained);
             self.state = state;
-            self.entered_state = epoch;
-            if self.state_after_backfill == Some(state) {
-                self.state_after_backfill = None;
+            self.history.entered_state = epoch;
+            if self.history.state_after_backfill == Some(state) {
+                self.history.state_after_backfill = None;
             }
         }
         if activity != self.activity {
-            self.was_benchmarking = self.activity == Activity::Benchmarking;
+            self.history.was_benchmarking = self.activity == Activity::Benchmarking;
             self.activity = activity;
         }
-        self.entered_activity = epoch;
+        self.history.entered_activity = epoch;
         self.changed_at = core.now.monotonic_us;
     }
 
@@ -132,7 +132,7 @@ impl Slot {
         (state, activity): (SlotState, Activity),
         reason: &str,
     ) {
-        if let Some(claim) = &mut self.current_claim {
+        if let Some(claim) = &mut self.claims.current {
             claim.phase = ClaimPhase::Unclaimed;
             claim.lease_ends = None;
         }
@@ -146,7 +146,7 @@ impl Slot {
 
     fn leave_state(&mut self, core: &mut ExecutionPointState, to: SlotState, state_changes: bool) {
         match self.state {
-            SlotState::Matched if state_changes => self.match_expiry = None,
+            SlotState::Matched if state_changes => self.claims.match_expiry = None,
             SlotState::Preempting if state_changes => {
                 core.current_time = core.now.epoch();
                 self.rebuild_ad_after_job(core);
@@ -154,11 +154,11 @@ impl Slot {
             SlotState::Claimed => {
                 if self.activity == Activity::Suspended {
                     self.signal_starter(core, StarterSignal::Continue, None);
-                    if let Some(claim) = self.current_claim.as_mut().filter(|claim| claim.is_active()) {
+                    if let Some(claim) = self.claims.current.as_mut().filter(|claim| claim.is_active()) {
                         claim.change_phase(ClaimPhase::Running, core.now);
                     }
                 }
-                if let Some(claim) = self.current_claim.as_mut().filter(|_| to != SlotState::Claimed) {
+                if let Some(claim) = self.claims.current.as_mut().filter(|_| to != SlotState::Claimed) {
                     claim.lease_ends = None;
                 }
             }
@@ -169,7 +169,7 @@ impl Slot {
     fn enter_state(&mut self, core: &mut ExecutionPointState, state_changes: bool) -> EntryOutcome {
         match (self.state, self.activity) {
             (SlotState::Owner, _) => {
-                self.current_claim = Some(core.new_claim(ClaimKind::Offered));
+                self.claims.current = Some(core.new_claim(ClaimKind::Offered));
                 self.drop_waiting_claim(core, "the slot goes back to its owner");
                 if !self.is_owner(core) {
                     return EntryOutcome::ChangeAgain(StateChange::new(
@@ -223,20 +223,20 @@ impl Slot {
             self.begin_claim(core);
         }
         if !matches!(activity, Activity::Retiring | Activity::Cleaning)
-            && let Some(claim) = &mut self.current_claim
+            && let Some(claim) = &mut self.claims.current
         {
             claim.vacate_reason = None;
         }
         match activity {
             Activity::Suspended => {
                 self.signal_starter(core, StarterSignal::Suspend, None);
-                if let Some(claim) = &mut self.current_claim {
+                if let Some(claim) = &mut self.claims.current {
                     claim.change_phase(ClaimPhase::Suspended, core.now);
                 }
             }
             Activity::Busy => {
                 core.start_polling();
-                if !self.accepted_while_draining && self.is_in_retirement(core) {
+                if !self.claims.accepted_while_draining && self.is_in_retirement(core) {
                     self.set_better_claim_reason(core);
                     return EntryOutcome::ChangeAgain(StateChange::new(
                         SlotState::Claimed,
@@ -254,7 +254,7 @@ impl Slot {
                 ));
             }
             Activity::Idle
-                if self.current_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched) =>
+                if self.claims.current.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched) =>
             {
                 if state_changes {
                     self.spawn_starter(core);
@@ -269,17 +269,17 @@ impl Slot {
 
     /// Begins the claim (`Claim::beginClaim`).
     fn begin_claim(&mut self, core: &mut ExecutionPointState) {
-        if let Some(claim) = &mut self.current_claim {
+        if let Some(claim) = &mut self.claims.current {
             claim.change_phase(ClaimPhase::Idle, core.now);
             if claim.kind == ClaimKind::Requested {
                 claim.lease_ends = Some(core.time_after(claim.lease));
             }
             if core.publish_set.claim {
-                claim.publish(&mut self.live_ad, core.now);
+                claim.publish(&mut self.ads.live, core.now);
             }
         }
         if self.kind != super::settings::SlotKind::Partitionable {
-            self.waiting_claim = Some(core.new_claim(ClaimKind::Offered));
+            self.claims.waiting = Some(core.new_claim(ClaimKind::Offered));
         }
         self.report_claim(core, true, "");
     }
@@ -287,20 +287,20 @@ impl Slot {
     /// Requests a starter for the claim's job (`spawnFetchedWork`); the answer is an event.
     pub(super) fn spawn_starter(&mut self, core: &mut ExecutionPointState) {
         // A job that came with a requested claim has the machine ad in a pool too.
-        let fetched = self.current_claim.as_ref().is_none_or(|claim| claim.kind != ClaimKind::Requested);
+        let fetched = self.claims.current.as_ref().is_none_or(|claim| claim.kind != ClaimKind::Requested);
         let machine_ad = if fetched && core.decide_and_report(Quirk::MachineAdEmpty, self.key) {
             None
         } else {
             core.publish_set.ad_texts.then(|| hook_input::print_long_ad(&self.sent_ad(core)))
         };
         let starter = core.new_starter_id();
-        if let Some(lazy) = &mut core.poll_skipper {
+        if let Some(lazy) = &mut core.schedule.poll_skipper {
             lazy.starter_slots.insert(starter, self.key);
         }
         let texts = core.publish_set.ad_texts;
         let shared = core.world.clone();
         let world = FrozenClockWorld { world: &*shared, now: core.now };
-        let Some(claim) = &mut self.current_claim else { return };
+        let Some(claim) = &mut self.claims.current else { return };
         let Some(job) = &claim.job else { return };
         let mut arguments: Vec<BString> = Vec::new();
         // A simulation never executes its starters.
@@ -328,18 +328,18 @@ impl Slot {
             ending: super::runtime_state::claim::StarterEnding::NotEnding,
         });
         claim.lease_ends = None;
-        core.starting_starters += 1;
+        core.work.starting_starters += 1;
         core.actions.push(StartdAction::SpawnStarter(call));
     }
 
     /// Handles a starter that runs: the slot becomes Busy.
     pub(super) fn handle_starter_spawned(&mut self, core: &mut ExecutionPointState, pid: u32) {
-        core.starting_starters -= 1;
+        core.work.starting_starters -= 1;
         let pledged = self
             .eval_in_slot_ad(core, self.job(), |context| context.int("MachineMaxVacateTime"))
             .map_or(0, |seconds| seconds.max(0));
         let owner_follows = !core.decide(Quirk::RemoteOwnerSticks);
-        if let Some(claim) = &mut self.current_claim {
+        if let Some(claim) = &mut self.claims.current {
             if let Some(starter) = &mut claim.starter {
                 starter.pid = Some(pid);
             }
@@ -347,11 +347,11 @@ impl Slot {
             let world = FrozenClockWorld { world: &*core.world, now: core.now };
             claim.begin_activation(core.now, pledged, owner_follows, &world);
         }
-        self.accepted_while_draining = core.drain.is_draining();
+        self.claims.accepted_while_draining = core.drain.is_draining();
         core.counters.job_starts.increment(core.now.epoch());
         self.change_state(core, SlotState::Claimed, Activity::Busy, "starter spawned");
         // The lease restarts with the job; a lease without length expires at once.
-        let Some(claim) = &mut self.current_claim else { return };
+        let Some(claim) = &mut self.claims.current else { return };
         if let Some(kills) = claim.lease_kill_decision(core.quirks())
             && core.report(kills, self.key)
         {
@@ -367,9 +367,9 @@ impl Slot {
 
     /// Handles a starter that could not be started: the claim is released.
     pub(super) fn handle_spawn_failure(&mut self, core: &mut ExecutionPointState, reason: &str) {
-        core.starting_starters -= 1;
+        core.work.starting_starters -= 1;
         core.warn(Some(self.key), format!("cannot start a starter: {reason}"));
-        if let Some(claim) = &mut self.current_claim {
+        if let Some(claim) = &mut self.claims.current {
             claim.end_activation(core.now);
         }
         self.give_up_current_claim(core, "the starter could not be started");
@@ -380,10 +380,10 @@ impl Slot {
     pub(super) fn handle_starter_exit(&mut self, core: &mut ExecutionPointState, killed: bool) {
         self.count_badput(core);
         // The results of fetches made while the job ran are out of date.
-        self.out_of_work = false;
-        self.fetch_is_outdated = true;
+        self.fetch.out_of_work = false;
+        self.fetch.is_outdated = true;
         self.forget_suspension(core);
-        let Some(claim) = &mut self.current_claim else { return };
+        let Some(claim) = &mut self.claims.current else { return };
         claim.end_activation(core.now);
         claim.fetched_job.iter_mut().for_each(|job| job.starter_killed = killed);
         match (self.state, self.activity) {
@@ -391,7 +391,7 @@ impl Slot {
                 claim.reset_user_to_owner();
                 claim.lease_ends = claim.idle_lease_expiry(core.now, core.quirks());
                 let preempts =
-                    std::mem::take(&mut self.preempts_after_cleaning) || self.has_better_claim(core);
+                    std::mem::take(&mut self.claims.preempts_after_cleaning) || self.has_better_claim(core);
                 if activity == Activity::Retiring || (activity == Activity::Cleaning && preempts) {
                     let activity = self.preempting_activity(core);
                     self.change_state(core, SlotState::Preempting, activity, "starter exited");
@@ -410,9 +410,9 @@ impl Slot {
     /// Leaves Preempting after the starter has exited (`leave_preempting_state`).
     fn leave_preempting(&mut self, core: &mut ExecutionPointState) -> StateChange<'static> {
         self.give_up_current_claim(core, "");
-        let better = self.has_better_claim(core) && core.shutdown.is_none();
+        let better = self.has_better_claim(core) && core.ending.shutdown.is_none();
         let willing = |slot: &Self, core: &ExecutionPointState| {
-            let job = slot.waiting_claim.as_ref().and_then(|claim| claim.job.as_ref());
+            let job = slot.claims.waiting.as_ref().and_then(|claim| claim.job.as_ref());
             // Only a START that is defined and false prevents the waiting claim.
             slot.eval_in_slot_ad(core, job, |context| context.boolean("START")) != Some(false)
         };
@@ -421,8 +421,8 @@ impl Slot {
                 true => "a claim of higher rank was waiting",
                 false => "a claim of the same rank was waiting",
             };
-            self.current_claim = self.waiting_claim.take();
-            self.current_claim.iter_mut().for_each(super::runtime_state::claim::Claim::end_wait);
+            self.claims.current = self.claims.waiting.take();
+            self.claims.current.iter_mut().for_each(super::runtime_state::claim::Claim::end_wait);
             return StateChange::new(SlotState::Claimed, Activity::Idle, reason);
         }
         if better {
@@ -434,17 +434,17 @@ impl Slot {
 
     /// Releases the current claim and notifies the source of its job (`Claim::vacate`).
     pub(super) fn give_up_current_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
-        if self.current_claim.as_ref().is_some_and(|claim| claim.kind != ClaimKind::Offered) {
+        if self.claims.current.as_ref().is_some_and(|claim| claim.kind != ClaimKind::Offered) {
             self.report_claim(core, false, reason);
         }
-        if let Some(claim) = self.current_claim.take() {
+        if let Some(claim) = self.claims.current.take() {
             self.call_evict_hook(core, &claim);
         }
     }
 
     /// Releases the waiting claim, and notifies the source of its job like that of any accepted job (`remove_pre`).
     pub(super) fn drop_waiting_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
-        let Some(claim) = self.waiting_claim.take() else { return };
+        let Some(claim) = self.claims.waiting.take() else { return };
         if claim.job.is_some() {
             let id = claim.id.clone();
             let reason = reason.to_owned();
@@ -460,7 +460,7 @@ impl Slot {
             return core.actions.push(StartdAction::GiveUpJob(accepted));
         };
         let stdin = match core.publish_set.ad_texts {
-            true => hook_input::evict_claim_input(job, &self.live_ad, &claim.id, core.quirks()),
+            true => hook_input::evict_claim_input(job, &self.ads.live, &claim.id, core.quirks()),
             false => Vec::new(),
         };
         self.call_notification_hook(
@@ -491,7 +491,7 @@ impl Slot {
     }
 
     fn report_claim(&self, core: &mut ExecutionPointState, begins: bool, reason: &str) {
-        let Some(claim) = &self.current_claim else { return };
+        let Some(claim) = &self.claims.current else { return };
         let id = claim.id.clone();
         core.notify(SlotNotice::Claim { slot: self.key, id, begins, reason: reason.to_owned() });
     }

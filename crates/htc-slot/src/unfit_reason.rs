@@ -42,7 +42,7 @@ impl Slot {
     /// Returns why Requirements are not true for the job.
     pub(super) fn unfit_reason(&self, core: &ExecutionPointState, job: &ClassAd) -> UnfitReason {
         let world = FrozenClockWorld { world: &*core.world, now: core.now };
-        let unfit = UnfitReason::from_requirements(&self.live_ad, job, &world);
+        let unfit = UnfitReason::from_requirements(&self.ads.live, job, &world);
         match &self.broken {
             Some(_) => UnfitReason { reason: self.unfit_text(&world, job), ..unfit },
             None => unfit,
@@ -53,7 +53,7 @@ impl Slot {
     pub(super) fn unfit_text(&self, world: &dyn World, job: &ClassAd) -> String {
         match &self.broken {
             Some(broken) => format!("the slot is broken: {}", broken.reason),
-            None => refusal_reason(&self.live_ad, job, world),
+            None => refusal_reason(&self.ads.live, job, world),
         }
     }
 }
