@@ -48,6 +48,11 @@ fn condor_q_prints_the_ads_of_a_file_as_recorded() -> Result<(), String> {
 }
 
 #[test]
+fn condor_q_prints_tables_and_analyses_as_recorded() -> Result<(), String> {
+    all_agree("condor_q")
+}
+
+#[test]
 fn condor_config_val_answers_as_recorded() -> Result<(), String> {
     all_agree("config")
 }

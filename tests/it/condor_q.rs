@@ -10,6 +10,8 @@ const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
 fn ask(ads: &str, words: &[&str]) -> (i32, String) {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("q.ads"), ads).unwrap();
+    // The tables depend on the configuration, which must be there.
+    fs::write(home.path().join("condor_config"), "LOG = .\n").unwrap();
     call(EVAL, "condor_q", &[&["-jobads", "q.ads"], words].concat(), home.path())
 }
 
@@ -53,11 +55,11 @@ fn an_option_that_is_not_carried_out_is_named_in_full() {
     let home = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(EVAL, home.path().join("condor_q")).unwrap();
     let output = std::process::Command::new(home.path().join("condor_q"))
-        .args(["-jobads", "/dev/null", "-auto", "Owner"])
+        .args(["-jobads", "/dev/null", "-dry", "Owner"])
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(told, "Error: -autocluster is not carried out where no schedd is asked\n");
+    assert_eq!(told, "Error: -dry-run is not supported here: files of ads are read\n");
     assert_eq!(output.status.code(), Some(1));
 }
 
@@ -155,21 +157,80 @@ fn the_forms_that_the_book_calls_exact_are_printed_and_the_others_refused() {
         (&["-format", "%s", "Owner"], 0),
         (&["-long", "-attributes", "Owner", "-constraint", "JobStatus == 1", "-limit", "1"], 0),
         (&["-af", "Owner", "-run"], 0),
-        (&[], 1),
-        (&["-batch"], 1),
-        (&["-nobatch"], 1),
-        (&["-hold"], 1),
-        (&["-totals"], 1),
-        (&["-grid"], 1),
-        (&["-io"], 1),
-        (&["-dag"], 1),
-        (&["-print-format", "x"], 1),
-        (&["-group-by", "Owner"], 1),
-        (&["-autocluster"], 1),
+        (&[], 0),
+        (&["-batch"], 0),
+        (&["-nobatch"], 0),
+        (&["-hold"], 0),
+        (&["-hold-codes"], 0),
+        (&["-idle"], 0),
+        (&["-totals"], 0),
+        (&["-grid"], 0),
+        (&["-io"], 0),
+        (&["-dag"], 0),
+        (&["-nobatch", "-aaf", "Owner"], 0),
+        (&["-print-format", "/dev/null"], 0),
+        (&["-group-by", "Owner"], 0),
+        (&["-autocluster"], 0),
+        (&["-better-analyze", "-slotads", "/dev/null"], 0),
         (&["-better-analyze"], 1),
+        (&["-analyze:show-work", "-slotads", "/dev/null"], 1),
+        (&["-dry-run"], 1),
+        (&["-capture-raw-results"], 1),
+        (&["-userlog", "x"], 1),
     ] {
         assert_eq!(ask(ads, words).0, status, "{words:?}");
         let option = words.first().map_or("tables", |word| word.split(':').next().unwrap_or_default());
         assert!(page.contains(option), "{option} is not on the page");
     }
+}
+
+#[test]
+fn a_print_format_of_the_condor_tools_chooses_columns_jobs_and_order() {
+    let home = tempfile::tempdir().unwrap();
+    let ads = "ClusterId = 2\nOwner = \"bob\"\n\nClusterId = 1\n\nClusterId = 3\nOwner = \"ann\"\nA = 1.5\n";
+    fs::write(home.path().join("q.ads"), ads).unwrap();
+    let print = |format: &str| {
+        fs::write(home.path().join("columns"), format).unwrap();
+        call(EVAL, "htc-classad-eval", &["--ads", "q.ads", "-print-format", "columns"], home.path())
+    };
+    let columns =
+        "SELECT\nClusterId AS ID WIDTH 3\nOwner AS WHO PRINTAS OWNER OR ??\nA AS A PRINTF %.2f OR _\n";
+    assert_eq!(print(columns), told("ID  WHO A   \n  2 bob _   \n  1 [?] _   \n  3 ann 1.50\n"));
+    let sorted = format!("{columns}WHERE Owner isnt undefined\nGROUP BY Owner\n");
+    assert_eq!(print(&sorted), told("ID  WHO A   \n  3 ann 1.50\n  2 bob _   \n"));
+    assert_eq!(print("SELECT NOHEADER\nOwner OR ?\n"), told("bob  \nundefined\nann      \n"));
+    for refused in
+        ["Owner\n", "SELECT\nOwner WIDE\nSUMMARY STANDARD\n", "SELECT UNIQUE\nOwner\n", "SELECT X\n"]
+    {
+        assert_eq!(print(refused), (2, String::new()), "{refused}");
+    }
+}
+
+#[test]
+fn a_job_of_two_batches_ends_the_list_as_it_ends_condor_q() {
+    // Node 2 comes before its DAGMan job 3.
+    let ads = "ClusterId = 1\nProcId = 0\n\nClusterId = 2\nProcId = 0\nDAGManJobId = 3\n\n\
+               ClusterId = 3\nProcId = 0\nJobUniverse = 7\n";
+    assert_eq!(ask(ads, &[]), (4, String::new()));
+    assert_eq!(ask(ads, &["-nobatch"]).0, 0);
+}
+
+#[test]
+fn jobs_without_a_match_are_listed_with_and_without_an_analysis() {
+    let ads = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nJobStatus = 1\nJobUniverse = 5\nRequirements = TARGET.A > 1\n\n\
+               ClusterId = 2\nProcId = 0\nOwner = \"ann\"\nJobStatus = 1\nJobUniverse = 5\nRequirements = true\n";
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("q.ads"), ads).unwrap();
+    fs::write(home.path().join("condor_config"), "LOG = .\n").unwrap();
+    fs::write(home.path().join("slots"), "Name = \"s\"\nMachine = \"m\"\nA = 1\nRequirements = true\n")
+        .unwrap();
+    let list = |words: &[&str]| {
+        let words = [&["-jobads", "q.ads", "-slotads", "slots", "-unmatchable"], words].concat();
+        call(EVAL, "condor_q", &words, home.path())
+    };
+    assert_eq!(list(&["-af:j", "Owner"]), told("1.0 ann\n"));
+    assert_eq!(
+        list(&["-better-analyze"]),
+        told("\n\n-- Jobads: q.ads\nNo slots match autocluster -1, jobs : 1.0\n")
+    );
 }

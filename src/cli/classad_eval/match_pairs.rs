@@ -151,7 +151,7 @@ impl<W: Write> PairReport<'_, W> {
         }
         let context = Context::new(self.world).my(pair.left).target(pair.right).strict(cli.context.strict);
         let row = self.mask.render(pair.left, &context);
-        if self.mask.has_headings() || !self.sort.is_empty() {
+        if self.mask.needs_all_rows() || !self.sort.is_empty() {
             self.rows.push((self.sort.iter().map(|key| context.eval(key)).collect(), row));
         } else {
             let mut text = Vec::new();

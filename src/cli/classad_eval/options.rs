@@ -110,6 +110,10 @@ pub(super) struct ColumnOptions {
     #[arg(long, short = 'f', value_names = ["FORMAT", "EXPR"], num_args = 2, action = ArgAction::Append,
           allow_hyphen_values = true, help_heading = "Output", hide_short_help = true)]
     pub(super) format: Vec<OsString>,
+    /// Print the columns of a print format (SELECT ...), as condor_q -print-format does
+    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true,
+          conflicts_with_all = ["autoformat", "format", "attributes", "count_by"])]
+    pub(super) print_format: Option<PathBuf>,
     /// Only these attributes
     #[arg(long, value_name = "A,B", action = ArgAction::Append, help_heading = "Output")]
     pub(super) attributes: Vec<OsString>,
@@ -146,6 +150,7 @@ impl ClassadEvalCli {
             "count_by",
             "autoformat",
             "format",
+            "print_format",
         ];
         let form = self.output.ad_format().is_some() || self.columns.xml || self.columns.new;
         asked.into_iter().any(named)

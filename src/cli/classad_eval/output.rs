@@ -9,7 +9,7 @@ use super::options::ClassadEvalCli;
 use crate::classad::AttrName;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::stream::AdForm;
-use crate::cli::common::{AdFormat, PrintMask, Problem};
+use crate::cli::common::{AdFormat, Aggregation, PrintFormat, PrintMask, Problem};
 use crate::text::caret::Caret;
 
 /// Returns the requested output format, or `None` if no option selects one.
@@ -56,7 +56,16 @@ fn column_groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
 
 /// Parses the columns of `-af` and `-format` in the order in which they were typed.
 pub(super) fn parse_columns(cli: &ClassadEvalCli, matches: &ArgMatches) -> anyhow::Result<PrintMask> {
-    let mut mask = PrintMask::default();
+    let mut mask = match read_print_format(cli)? {
+        Some(format) => {
+            let mut mask = format.mask;
+            if !format.head_foot.header {
+                mask.clear_headings();
+            }
+            mask
+        }
+        None => PrintMask::default(),
+    };
     if let Some(text) = &cli.columns.undefined {
         mask.set_undefined(text.as_bytes());
     }
@@ -100,7 +109,32 @@ pub(super) fn parse_columns(cli: &ClassadEvalCli, matches: &ArgMatches) -> anyho
     Ok(mask)
 }
 
-/// Returns the output format that corresponds to an input format.
+/// Reads the file of `-print-format`, or returns `None` if there is none.
+pub(super) fn read_print_format(cli: &ClassadEvalCli) -> anyhow::Result<Option<PrintFormat>> {
+    let Some(path) = &cli.columns.print_format else { return Ok(None) };
+    let shown = path.display();
+    let text = std::fs::read(path).map_err(|error| Problem::unreadable(format!("{shown}: {error}")))?;
+    let refuse = |what: &str, hint: &str| Problem::usage(format!("{shown}: {what}")).hint(hint.to_owned());
+    let Some(format) = PrintFormat::parse(PrintFormat::file_lines(&text), PrintMask::default()) else {
+        return Err(
+            refuse("there is no SELECT before the columns", "begin the file with a line SELECT").into()
+        );
+    };
+    if !format.messages.is_empty() {
+        return Err(refuse(format.messages.trim_end(), "correct the line").into());
+    }
+    if format.aggregation != Aggregation::None {
+        let hint = "use --unique for equal rows, or condor_q -print-format";
+        return Err(refuse("UNIQUE and FROM AUTOCLUSTER are not supported", hint).into());
+    }
+    if format.head_foot.summary {
+        let hint = "write SUMMARY NONE; condor_q -print-format prints summaries";
+        return Err(refuse("a summary is not supported", hint).into());
+    }
+    Ok(Some(format))
+}
+
+/// The form of the output where it is to be that of the input.
 pub(super) fn list_form_of_input(form: AdForm) -> ListForm {
     match form {
         AdForm::Long => ListForm::Long,

@@ -94,8 +94,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
         };
         let has_order =
             !stream.sort.is_empty() || stream.limit.is_some() || stream.unique || !stream.count_by.is_empty();
-        // Random numbers from a seed form one sequence.
-        let others = cli.question.explain || self.mask.has_headings() || cli.clock.seed.is_some();
+        // Random numbers from a seed follow one another.
+        let others = cli.question.explain || self.mask.needs_all_rows() || cli.clock.seed.is_some();
         one_by_one && !has_order && !others
     }
 
@@ -252,7 +252,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
             self.count += 1;
             return Ok(());
         }
-        if self.work.sort.is_empty() && !self.mask.has_headings() {
+        if self.work.sort.is_empty() && !self.mask.needs_all_rows() {
             self.count += 1;
             return self.print(&item);
         }

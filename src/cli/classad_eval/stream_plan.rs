@@ -1,5 +1,6 @@
 //! Plan for a stream, made before its first ad is read.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::expr_reader::ExprReader;
@@ -7,7 +8,7 @@ use super::options::ClassadEvalCli;
 use super::{classad_eval_script, operands, output};
 use crate::classad::format::list::ListForm;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
-use crate::cli::common::{Problem, ProgramContext, tool_user_maps};
+use crate::cli::common::{GroupKey, Problem, ProgramContext, tool_user_maps};
 use crate::os::{RealWorld, SharedUserMaps};
 
 /// Expression among the operands, evaluated for each ad.
@@ -39,8 +40,18 @@ impl<'a> StreamPlan<'a> {
         session: &ProgramContext,
     ) -> anyhow::Result<Self> {
         let old = ExprReader::with_old_syntax(cli, session);
-        let constraint = old.parse_constraint()?;
-        let sort = old.parse_options("-sort", &cli.stream.sort);
+        let mut constraint = old.parse_constraint()?;
+        let mut sort = old.parse_options("-sort", &cli.stream.sort)?;
+        if let Some(format) = output::read_print_format(cli)? {
+            let parse = |what: &str, text: &[u8]| old.parse_option(what, OsStr::from_bytes(text));
+            if let Some(condition) = &format.condition {
+                let condition = parse("WHERE", condition)?;
+                constraint = Some(constraint.map_or(condition.clone(), |before| before.and(&condition)));
+            }
+            for GroupKey(key) in &format.group_by {
+                sort.push(parse("GROUP BY", key)?);
+            }
+        }
         let count_by = old.parse_options("--count-by", &cli.stream.count_by)?;
         let mut assigned = ClassAd::new();
         let mut operands = Vec::new();
@@ -66,7 +77,9 @@ impl<'a> StreamPlan<'a> {
             .into());
         }
         let form = output::output_form(cli);
-        let has_columns = !cli.columns.autoformat.is_empty() || !cli.columns.format.is_empty();
+        let has_columns = !cli.columns.autoformat.is_empty()
+            || !cli.columns.format.is_empty()
+            || cli.columns.print_format.is_some();
         if form.is_some() && has_columns {
             return Err(Problem::usage("columns and whole ads cannot be printed at once")
                 .hint("use --attributes A,B to choose attributes of whole ads")
@@ -78,13 +91,12 @@ impl<'a> StreamPlan<'a> {
             let problem = Problem::usage("values are counted, or expressions evaluated for each ad");
             return Err(problem.hint("leave --count-by or the expressions out").into());
         }
-        let (sort, asked) = (sort?, Vec::new());
         Ok(StreamPlan {
             cli,
             constraint,
             sort,
             count_by,
-            looked_up_names: asked,
+            looked_up_names: Vec::new(),
             assigned,
             operands,
             target,

@@ -6,6 +6,7 @@
 
 mod ad_input;
 mod color;
+mod column_functions;
 mod compression;
 mod deadline;
 mod events;
@@ -18,6 +19,7 @@ mod option_values;
 mod options;
 mod output_target;
 mod print_format;
+mod print_format_language;
 mod print_mask;
 mod problem;
 mod program;
@@ -48,7 +50,12 @@ pub use options::{
     QuirksOptions,
 };
 pub(crate) use output_target::OutputTarget;
+pub(crate) use column_functions::{ColumnFunction, FunctionSettings, memory};
+pub(crate) use print_format_language::{
+    Aggregation, GroupKey, HeadFoot, PrintFormat, RowSyntax, add_appended_columns,
+};
 pub use print_mask::{BadColumn, PrintMask, RenderedRow};
+pub(crate) use print_mask::{ColumnFlags, ColumnSpec, Separators};
 pub use problem::Problem;
 pub(crate) use problem::{exit_status_of, is_broken_pipe, is_missing_config, malformed_ad_problem};
 pub use program::{CLASSAD_PARAMETERS_NOTE, CompatTool, Example, Manual, Program, program_command};

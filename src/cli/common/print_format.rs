@@ -73,7 +73,17 @@ impl PrintfFormat {
         &self.text
     }
 
-    /// Returns true for `%s` alone and for an empty format: the value is printed unchanged.
+    /// Widens the conversion to another digit, if the byte at that offset is a width from `least` to 9.
+    pub(crate) fn widen(&mut self, at: usize, least: u8, digit: u8) -> bool {
+        let is_width = self.text.get(at).is_some_and(|byte| (least..=b'9').contains(byte));
+        if is_width {
+            self.text[at] = digit;
+            self.conversion = find_conversion(&self.text, 0);
+        }
+        is_width
+    }
+
+    /// Whether it is `%s` and nothing else, or empty: the value stands as it is.
     pub(crate) fn is_plain_string(&self) -> bool {
         self.text.is_empty() || self.text == b"%s"
     }

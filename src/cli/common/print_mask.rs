@@ -1,4 +1,4 @@
-//! Columns of ads: `-autoformat` and `-format` (reference: ad_printmask.cpp, class AttrListPrintMask).
+//! Columns of ads: `-autoformat`, `-format` and print formats (reference: ad_printmask.cpp, class AttrListPrintMask).
 //!
 //! An ad is first rendered to a row of values and displayed later, because with headings the columns are as
 //! wide as the widest value of all ads.
@@ -7,6 +7,7 @@ use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::world::World;
 
+use super::column_functions::{ColumnFunction, ColumnWidth, FunctionKind, FunctionSettings};
 use super::print_format::{self, ConversionKind, PrintfFormat};
 
 /// Output style selected by the letters of `-af`.
@@ -49,41 +50,91 @@ impl AutoformatLetters {
     }
 }
 
-/// Source of a column's values.
+/// Attribute or expression of a column.
 #[derive(Clone, Debug)]
-enum ColumnSource {
-    /// An attribute by its name. If the ad lacks it, the text is evaluated as an expression, unless it is not
-    /// a valid one.
-    Attribute { name: Vec<u8>, expr: Option<Expr> },
-    /// `ClusterId.ProcId`.
-    JobId,
+struct ColumnSource {
+    /// Name of an attribute; where the ad lacks it, the text of the expression.
+    name: Vec<u8>,
+    /// Expression, or `None` if the text is not a valid one.
+    expr: Option<Expr>,
 }
 
-impl ColumnSource {
-    fn expr(&self) -> Option<&Expr> {
-        match self {
-            ColumnSource::Attribute { expr, .. } => expr.as_ref(),
-            ColumnSource::JobId => None,
+/// Text of a column without a value (`OR ?` in a print format).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Alternative {
+    character: u8,
+    /// True if the text is as wide as the column.
+    is_wide: bool,
+}
+
+impl Alternative {
+    /// Parses the word after `OR`; `None` if it is not one.
+    pub(crate) fn parse(word: &[u8]) -> Option<Self> {
+        let character = *word.first().filter(|byte| b" ?*.-_#0".contains(byte))?;
+        Some(Alternative { character, is_wide: word.get(1) == Some(&character) })
+    }
+
+    /// Replaces the character, without a change of width.
+    pub(crate) fn replace_character(&mut self, character: u8) {
+        *self = Alternative { character, is_wide: false };
+    }
+
+    fn text(self, width: usize) -> Vec<u8> {
+        let character = if self.character == 0 { b' ' } else { self.character };
+        match (self.is_wide, width) {
+            (false, _) if character == b' ' => Vec::new(),
+            (false, _) => vec![character],
+            (true, 0) => Vec::new(),
+            (true, 1 | 2) => vec![character],
+            (true, _) if character == b'?' => [b"[", &vec![b'?'; width - 2][..], b"]"].concat(),
+            (true, _) => vec![character; width],
         }
     }
 }
 
+/// Description of a column to add.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ColumnSpec<'a> {
+    pub(crate) expr: &'a [u8],
+    /// Format, with its escapes.
+    pub(crate) format: Option<&'a [u8]>,
+    pub(crate) function: Option<ColumnFunction>,
+    /// Width; negative: aligned to the left; 0: that of the format.
+    pub(crate) width: i64,
+    pub(crate) flags: ColumnFlags,
+    pub(crate) alternative: Alternative,
+}
+
+/// Options of a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ColumnFlags {
+    pub(crate) left: bool,
+    pub(crate) grows: bool,
+    pub(crate) is_cut: bool,
+    pub(crate) no_prefix: bool,
+    pub(crate) no_suffix: bool,
+    pub(crate) always: bool,
+}
+
+/// Column of a mask.
 #[derive(Clone, Debug)]
-struct MaskColumn {
+pub(crate) struct MaskColumn {
     source: ColumnSource,
-    format: PrintfFormat,
-    width: usize,
-    left: bool,
-    auto_width: bool,
-    truncate: bool,
+    format: Option<PrintfFormat>,
+    function: Option<ColumnFunction>,
+    pub(crate) width: usize,
+    pub(crate) flags: ColumnFlags,
+    pub(crate) alternative: Alternative,
+    /// True if the column is not printed.
+    pub(crate) is_hidden: bool,
 }
 
 /// Value of one column for one ad.
 #[derive(Clone, Debug)]
 enum MaskCell {
-    /// A value that the format cannot print.
-    Invalid,
-    /// A failed evaluation: the condor tools print nothing.
+    /// Nothing that the format can print; a function that is always called gets the value.
+    Invalid(Value),
+    /// An evaluation that failed, which is no value: the condor tools show nothing.
     Failed,
     Value(Value),
 }
@@ -100,6 +151,21 @@ impl RenderedRow {
     pub fn truncated_number(&self) -> Option<&(String, i64)> {
         self.truncated_number.as_ref()
     }
+
+    /// Returns the value of a column, or `None` if it has none.
+    pub(crate) fn value(&self, column: usize) -> Option<&Value> {
+        match self.cells.get(column) {
+            Some(MaskCell::Value(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Replaces the value of a column, if there is one of that number; a value that is not valid is not printed.
+    pub(crate) fn set_value(&mut self, column: usize, value: Value, is_valid: bool) {
+        if let Some(cell) = self.cells.get_mut(column) {
+            *cell = if is_valid { MaskCell::Value(value) } else { MaskCell::Invalid(value) };
+        }
+    }
 }
 
 /// Columns and their separators.
@@ -107,15 +173,24 @@ impl RenderedRow {
 pub struct PrintMask {
     columns: Vec<MaskColumn>,
     headings: Vec<Vec<u8>>,
-    row_prefix: Option<u8>,
-    prefix: Option<u8>,
-    suffix: Option<u8>,
-    row_end: bool,
+    pub(crate) separators: Separators,
+    /// Maximum length of a line.
+    overall_width: Option<usize>,
+    pub(crate) functions: FunctionSettings,
     undefined: Option<Vec<u8>>,
     strict: bool,
 }
 
-/// Column that is not a valid expression: its text, and the error.
+/// Text around rows and columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Separators {
+    pub(crate) row_prefix: Vec<u8>,
+    pub(crate) prefix: Vec<u8>,
+    pub(crate) suffix: Vec<u8>,
+    pub(crate) row_suffix: Vec<u8>,
+}
+
+/// A word that is no expression: its text, and where and why it stops being one.
 #[derive(Clone, Debug)]
 pub struct BadColumn {
     /// Text of the column.
@@ -136,20 +211,25 @@ impl PrintMask {
         words: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<(), BadColumn> {
         let letters = AutoformatLetters::parse(letters);
-        (self.row_prefix, self.prefix, self.suffix) = (letters.row_prefix, letters.prefix, letters.suffix);
-        self.row_end = true;
+        self.separators = Separators {
+            row_prefix: letters.row_prefix.into_iter().collect(),
+            prefix: letters.prefix.into_iter().collect(),
+            suffix: letters.suffix.into_iter().collect(),
+            row_suffix: b"\n".to_vec(),
+        };
         if letters.job_id {
             let with_heading = letters.headings || self.has_headings();
             if with_heading {
                 self.headings.push(b" ID".to_vec());
             }
             self.columns.push(MaskColumn {
-                source: ColumnSource::JobId,
-                format: PrintfFormat::new(if letters.label { b"ID = %v" } else { b"%v" }),
+                source: parse_source(b"ClusterId")?,
+                format: Some(PrintfFormat::new(if letters.label { b"ID = %v" } else { b"%v" })),
+                function: Some(ColumnFunction::JobId),
                 width: 0,
-                left: true,
-                auto_width: with_heading,
-                truncate: false,
+                flags: ColumnFlags { left: true, grows: with_heading, ..ColumnFlags::default() },
+                alternative: Alternative::default(),
+                is_hidden: false,
             });
         }
         for word in words {
@@ -158,7 +238,7 @@ impl PrintMask {
             // Columns without `h` after columns with headings also get headings, except long expressions.
             let is_scalar = |value: Value| !matches!(value, Value::List(_) | Value::Ad(_));
             let is_simple = |expr: &Expr| expr.is_reference() || expr.as_literal().is_some_and(is_scalar);
-            let hidden = !letters.headings && word.len() > 16 && !source.expr().is_some_and(is_simple);
+            let hidden = !letters.headings && word.len() > 16 && !source.expr.as_ref().is_some_and(is_simple);
             let heading: &[u8] = if hidden { b"(expr)" } else { word };
             let label = if letters.label && !with_heading { [word, b" = "].concat() } else { Vec::new() };
             let format = PrintfFormat::new(&[&label, letters.conversion.as_bytes()].concat());
@@ -167,11 +247,17 @@ impl PrintMask {
             }
             self.columns.push(MaskColumn {
                 source,
-                format,
+                format: Some(format),
+                function: None,
                 width: if with_heading { heading.len() } else { 0 },
-                left: with_heading,
-                auto_width: with_heading,
-                truncate: letters.label && !with_heading,
+                flags: ColumnFlags {
+                    left: with_heading,
+                    grows: with_heading,
+                    is_cut: letters.label && !with_heading,
+                    ..ColumnFlags::default()
+                },
+                alternative: Alternative::default(),
+                is_hidden: false,
             });
         }
         Ok(())
@@ -182,17 +268,65 @@ impl PrintMask {
     /// # Errors
     /// Returns an error if the attribute is not a valid expression.
     pub fn add_format(&mut self, format: &[u8], attribute: &[u8]) -> Result<(), BadColumn> {
-        let format = PrintfFormat::new(format);
-        let (width, left) = format.width();
-        let (source, outcome) = match parse_source(attribute) {
+        self.add_column(&ColumnSpec { expr: attribute, format: Some(format), ..ColumnSpec::default() })
+    }
+
+    /// Adds a column. It stays even if its expression is bad (`commonRegisterFormat`).
+    ///
+    /// # Errors
+    /// The text is not a valid expression.
+    pub(crate) fn add_column(&mut self, spec: &ColumnSpec<'_>) -> Result<(), BadColumn> {
+        let format = spec.format.map(PrintfFormat::new);
+        let mut flags = spec.flags;
+        flags.left |= spec.width < 0;
+        let mut width = usize::try_from(spec.width.unsigned_abs()).unwrap_or(0);
+        if let (0, Some(format)) = (width, &format) {
+            let (of_format, left) = format.width();
+            width = of_format;
+            flags.left |= left;
+        }
+        let (source, outcome) = match parse_source(spec.expr) {
             Ok(source) => (source, Ok(())),
-            Err(bad) => (ColumnSource::Attribute { name: attribute.to_vec(), expr: None }, Err(bad)),
+            Err(bad) => (ColumnSource { name: spec.expr.to_vec(), expr: None }, Err(bad)),
         };
-        self.columns.push(MaskColumn { source, format, width, left, auto_width: false, truncate: false });
+        self.columns.push(MaskColumn {
+            source,
+            format,
+            function: spec.function,
+            width,
+            flags,
+            alternative: spec.alternative,
+            is_hidden: false,
+        });
         outcome
     }
 
-    /// Sets the text that is printed for undefined values instead of the word `undefined`.
+    /// Adds a heading, for the next column without one.
+    pub(crate) fn add_heading(&mut self, heading: &[u8]) {
+        self.headings.push(heading.to_vec());
+    }
+
+    /// Removes all headings.
+    pub(crate) fn clear_headings(&mut self) {
+        self.headings.clear();
+    }
+
+    /// Limits lines to a length.
+    pub(crate) fn set_overall_width(&mut self, width: Option<usize>) {
+        self.overall_width = width.filter(|width| *width > 0);
+    }
+
+    /// Returns the columns, to change how they are printed.
+    pub(crate) fn columns_mut(&mut self) -> &mut [MaskColumn] {
+        &mut self.columns
+    }
+
+    /// Returns the number of columns.
+    pub(crate) fn column_count(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// What stands for an undefined value, instead of the word `undefined`.
     pub fn set_undefined(&mut self, text: &[u8]) {
         self.undefined = Some(text.to_vec());
     }
@@ -214,21 +348,28 @@ impl PrintMask {
         !self.headings.is_empty()
     }
 
-    /// Returns the expressions of the columns, for projections.
+    /// Returns true if all rows must be rendered before the first is displayed: for headings, and for columns that grow.
+    pub fn needs_all_rows(&self) -> bool {
+        self.has_headings() || self.columns.iter().any(|column| column.flags.grows)
+    }
+
+    /// The expressions of the columns, for projections.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
-        self.columns.iter().filter_map(|column| column.source.expr())
+        let own = self.columns.iter().filter(|column| column.function.is_none());
+        own.filter_map(|column| column.source.expr.as_ref())
     }
 
     /// Returns the attributes that the columns and some expressions need, or `None` if they may need any.
     pub fn projection<'e>(&'e self, exprs: impl Iterator<Item = &'e Expr>) -> Option<Projection> {
         let mut skim = Projection::for_exprs(exprs.chain(self.expressions()))?;
         for column in &self.columns {
-            match &column.source {
-                // The name of an attribute may be any text.
-                ColumnSource::Attribute { name, .. } => skim.add(name.as_slice().into()),
-                ColumnSource::JobId => {
+            match column.function {
+                // An attribute may have any text for a name.
+                None => skim.add(column.source.name.as_slice().into()),
+                Some(ColumnFunction::JobId) => {
                     ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.add(name.into()))
                 }
+                Some(_) => return None,
             }
         }
         Some(skim)
@@ -237,20 +378,25 @@ impl PrintMask {
     /// Returns true if a format has more conversions than values, for which the reference prints arbitrary
     /// memory.
     pub fn has_second_conversion(&self) -> bool {
-        self.columns.iter().any(|column| column.format.has_second_conversion())
+        self.formats().any(PrintfFormat::has_second_conversion)
     }
 
     /// Returns an unknown conversion in a format without a valid one.
     pub fn unknown_conversion(&self) -> Option<&[u8]> {
-        self.columns.iter().find_map(|column| column.format.unknown_conversion())
+        self.formats().find_map(PrintfFormat::unknown_conversion)
+    }
+
+    fn formats(&self) -> impl Iterator<Item = &PrintfFormat> {
+        self.columns.iter().filter_map(|column| column.format.as_ref())
     }
 
     /// Returns the values of an ad, and widens columns that grow with their values.
     pub fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> RenderedRow {
+        let functions = &self.functions;
         let cells: Vec<MaskCell> = self
             .columns
             .iter_mut()
-            .map(|column| match (column.render(ad, context), &self.undefined) {
+            .map(|column| match (column.render(ad, context, functions), &self.undefined) {
                 (MaskCell::Value(Value::Undefined), Some(text)) => {
                     MaskCell::Value(Value::from(text.as_slice()))
                 }
@@ -264,8 +410,9 @@ impl PrintMask {
 
     fn find_truncated_number(&self, cells: &[MaskCell]) -> Option<(String, i64)> {
         self.columns.iter().zip(cells).find_map(|(column, cell)| match cell {
-            MaskCell::Value(Value::Int(number)) if column.format.truncates(*number) => {
-                Some((String::from_utf8_lossy(column.format.text()).escape_debug().to_string(), *number))
+            MaskCell::Value(Value::Int(number)) => {
+                let format = column.format.as_ref().filter(|format| format.truncates(*number))?;
+                Some((String::from_utf8_lossy(format.text()).escape_debug().to_string(), *number))
             }
             _ => None,
         })
@@ -273,59 +420,103 @@ impl PrintMask {
 
     /// Appends the heading line.
     pub fn display_headings(&self, out: &mut Vec<u8>) {
-        out.extend(self.row_prefix);
+        let start = out.len();
+        out.extend_from_slice(&self.separators.row_prefix);
+        let count = self.columns.len();
         for (number, (column, heading)) in self.columns.iter().zip(&self.headings).enumerate() {
-            if number > 0 {
-                out.extend(self.prefix);
+            if column.is_hidden {
+                continue;
+            }
+            if number > 0 && !column.flags.no_prefix {
+                out.extend_from_slice(&self.separators.prefix);
             }
             out.extend_from_slice(heading);
             out.resize(out.len() + column.width.saturating_sub(heading.len()), b' ');
-            if number + 1 < self.columns.len() {
-                out.extend(self.suffix);
+            if number + 1 < count && !column.flags.no_suffix {
+                out.extend_from_slice(&self.separators.suffix);
             }
         }
-        if self.row_end {
-            out.push(b'\n');
-        }
+        self.end_line(start, out);
     }
 
     /// Appends a row.
     pub fn display(&mut self, row: &RenderedRow, world: &dyn World, out: &mut Vec<u8>) {
-        out.extend(self.row_prefix);
+        let start = out.len();
+        out.extend_from_slice(&self.separators.row_prefix);
         let count = self.columns.len();
         for (number, (column, cell)) in self.columns.iter_mut().zip(&row.cells).enumerate() {
-            if number > 0 {
-                out.extend(self.prefix);
+            if column.is_hidden {
+                continue;
+            }
+            if number > 0 && !column.flags.no_prefix {
+                out.extend_from_slice(&self.separators.prefix);
             }
             column.display(cell, world, out);
-            if number + 1 < count {
-                out.extend(self.suffix);
+            if number + 1 < count && !column.flags.no_suffix {
+                out.extend_from_slice(&self.separators.suffix);
             }
         }
-        if self.row_end {
-            out.push(b'\n');
+        self.end_line(start, out);
+    }
+
+    fn end_line(&self, start: usize, out: &mut Vec<u8>) {
+        if let Some(width) = self.overall_width {
+            out.truncate(start + width);
         }
+        out.extend_from_slice(&self.separators.row_suffix);
     }
 }
 
 fn parse_source(word: &[u8]) -> Result<ColumnSource, BadColumn> {
     // The condor tools parse columns like values of long ads: a backslash is an ordinary byte.
     match Expr::parse_with(word, Dialect::old_syntax()) {
-        Ok(expr) => Ok(ColumnSource::Attribute { name: word.to_vec(), expr: Some(expr) }),
+        Ok(expr) => Ok(ColumnSource { name: word.to_vec(), expr: Some(expr) }),
         Err(error) => Err(BadColumn { text: word.to_vec(), error }),
     }
 }
 
 impl MaskColumn {
-    fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> MaskCell {
-        let cell = match &self.source {
-            ColumnSource::JobId => job_id_cell(context),
-            ColumnSource::Attribute { name, expr } => match self.format.kind() {
-                None => MaskCell::Value(Value::Str(self.format.text().into())),
-                Some(kind) => attribute_cell(ad, context, name, expr.as_ref(), kind),
-            },
+    /// Returns the function of the column, if it has one.
+    pub(crate) fn function(&self) -> Option<ColumnFunction> {
+        self.function
+    }
+
+    /// Returns the column's format.
+    pub(crate) fn format_mut(&mut self) -> Option<&mut PrintfFormat> {
+        self.format.as_mut()
+    }
+
+    fn conversion(&self) -> Option<ConversionKind> {
+        self.format.as_ref().and_then(PrintfFormat::kind)
+    }
+
+    fn render(&mut self, ad: &ClassAd, context: &Context<'_>, settings: &FunctionSettings) -> MaskCell {
+        let kind = match (self.function.map(ColumnFunction::kind), &self.format) {
+            (Some(FunctionKind::FormatsInt), _) => Some(ConversionKind::Int),
+            (Some(FunctionKind::FormatsReal), _) => Some(ConversionKind::Float),
+            (Some(_), _) | (None, None) => Some(ConversionKind::Value),
+            (None, Some(format)) => format.kind(),
         };
-        if self.auto_width
+        let cell = match kind {
+            None => {
+                let text = self.format.as_ref().map_or(&b""[..], PrintfFormat::text);
+                MaskCell::Value(Value::Str(text.into()))
+            }
+            Some(kind) => attribute_cell(ad, context, &self.source, kind),
+        };
+        let cell = match self.function {
+            Some(function) if function.kind() == FunctionKind::Renders => {
+                let value = match &cell {
+                    MaskCell::Value(value) => Some(value),
+                    _ => None,
+                };
+                let width = ColumnWidth { width: self.width, grows: self.flags.grows };
+                let rendered = function.render(value, ad, context, settings, width);
+                rendered.map_or(MaskCell::Invalid(Value::Undefined), MaskCell::Value)
+            }
+            _ => cell,
+        };
+        if self.flags.grows
             && let MaskCell::Value(value) = &cell
         {
             self.width = self.width.max(self.value_width(value));
@@ -336,57 +527,71 @@ impl MaskColumn {
     /// Returns the width that a value needs. For reals it is the width in the new syntax, whatever is
     /// printed.
     fn value_width(&self, value: &Value) -> usize {
-        let is_text = matches!(
-            self.format.kind(),
-            Some(ConversionKind::Value | ConversionKind::Str | ConversionKind::Raw)
-        );
+        let Some(format) = &self.format else {
+            return value.as_str().map_or(self.width, |text| text.len());
+        };
+        let kind = format.kind();
+        let is_text = matches!(kind, Some(ConversionKind::Value | ConversionKind::Str | ConversionKind::Raw));
         match value {
             Value::Str(text) => text.len(),
             Value::Real(_) if is_text => value.unparse().len(),
             Value::Int(number) if is_text => number.to_string().len(),
-            Value::Int(number) => match self.format.kind() {
-                Some(ConversionKind::Time) => print_format::format_duration(*number).len(),
-                Some(ConversionKind::Date) => print_format::format_date(*number, 0).len(),
-                _ => self.format.format_integer(*number).len(),
+            Value::Int(_) | Value::Real(_) => {
+                let number = value.as_int().unwrap_or(0);
+                let length = match kind {
+                    Some(ConversionKind::Time) => print_format::format_duration(number).len(),
+                    Some(ConversionKind::Date) => print_format::format_date(number, 0).len(),
+                    Some(ConversionKind::Float) => format.format_real(value.as_real().unwrap_or(0.0)).len(),
+                    Some(ConversionKind::Int | ConversionKind::Pointer) => {
+                        format.format_integer(number).len()
+                    }
+                    _ => 0,
+                };
+                length.max(self.width)
             }
-            .max(self.width),
-            Value::Real(number) => self.format.format_real(*number).len().max(self.width),
             _ => self.width,
         }
     }
 
     fn display(&mut self, cell: &MaskCell, world: &dyn World, out: &mut Vec<u8>) {
-        let text: Vec<u8> = match cell {
-            MaskCell::Invalid | MaskCell::Failed => Vec::new(),
-            MaskCell::Value(value) => self.format_value(value, world),
+        let offset = |seconds| world.zone(seconds).offset;
+        let formats = self.function.filter(|function| function.kind() != FunctionKind::Renders);
+        let text: Vec<u8> = match (cell, formats) {
+            (MaskCell::Value(value), Some(function)) => function.text(value, offset),
+            (MaskCell::Invalid(value), Some(function)) if self.flags.always => function.text(value, offset),
+            (MaskCell::Failed, Some(function)) if self.flags.always => {
+                function.text(&Value::Undefined, offset)
+            }
+            (MaskCell::Invalid(_) | MaskCell::Failed, _) => self.alternative.text(self.width),
+            (MaskCell::Value(value), None) => self.format_value(value, world),
         };
-        if self.auto_width {
+        if self.flags.grows {
             self.width = self.width.max(text.len());
         }
         let padding = self.width.saturating_sub(text.len());
-        if !self.left {
+        if !self.flags.left {
             out.resize(out.len() + padding, b' ');
         }
-        let shown = if self.truncate && self.width > 0 { text.len().min(self.width) } else { text.len() };
+        let shown = if self.flags.is_cut && self.width > 0 { text.len().min(self.width) } else { text.len() };
         out.extend_from_slice(&text[..shown]);
-        if self.left {
+        if self.flags.left {
             out.resize(out.len() + padding, b' ');
         }
     }
 
     fn format_value(&self, value: &Value, world: &dyn World) -> Vec<u8> {
         let string = || value.as_str().map(|text| text.to_vec()).unwrap_or_default();
-        if self.format.is_plain_string() {
+        let Some(format) = self.format.as_ref().filter(|format| !format.is_plain_string()) else {
             return string();
-        }
+        };
         let number = value.as_int().unwrap_or(0);
-        let text = match self.format.kind() {
-            None => return self.format.text().to_vec(),
+        let text = match self.conversion() {
+            None => return format.text().to_vec(),
             Some(ConversionKind::Int | ConversionKind::Char | ConversionKind::Pointer) => {
-                self.format.format_integer(number)
+                format.format_integer(number)
             }
-            Some(ConversionKind::Float) => self.format.format_real(value.as_real().unwrap_or(0.0)),
-            Some(ConversionKind::Str) => return self.format.format_string(&string()),
+            Some(ConversionKind::Float) => format.format_real(value.as_real().unwrap_or(0.0)),
+            Some(ConversionKind::Str) => return format.format_string(&string()),
             Some(ConversionKind::Time) => print_format::format_duration(number),
             Some(ConversionKind::Date) => {
                 let seconds = match value {
@@ -396,9 +601,9 @@ impl MaskColumn {
                 print_format::format_date(seconds, world.zone(seconds).offset)
             }
             Some(ConversionKind::Value | ConversionKind::Raw) => {
-                let plain = if self.format.letter() == b'V' { None } else { value.as_str() };
+                let plain = if format.letter() == b'V' { None } else { value.as_str() };
                 let text = plain.map_or_else(|| value.unparse_old().into(), |text| text.to_vec());
-                return self.format.format_string(&text);
+                return format.format_string(&text);
             }
         };
         // Numbers are first padded on the left, even in left-aligned columns.
@@ -409,29 +614,17 @@ impl MaskColumn {
     }
 }
 
-fn job_id_cell(context: &Context<'_>) -> MaskCell {
-    let number = |name: &str| context.int(name).map(|number| number as i32);
-    match number("ClusterId") {
-        Some(cluster) => {
-            let process = number("ProcId").unwrap_or(-1);
-            MaskCell::Value(Value::from(format!("{cluster}.{process}")))
-        }
-        None => context.string("JobId").map_or(MaskCell::Invalid, |text| MaskCell::Value(Value::Str(text))),
-    }
-}
-
-/// Returns the value of an attribute for a conversion, or of an expression if the ad has no attribute of that
-/// name.
+/// The value of an attribute for a conversion; an expression where the ad has no attribute of that name.
 fn attribute_cell(
     ad: &ClassAd,
     context: &Context<'_>,
-    name: &[u8],
-    expr: Option<&Expr>,
+    source: &ColumnSource,
     kind: ConversionKind,
 ) -> MaskCell {
-    let own = ad.get(name);
+    let own = ad.get(&source.name);
     let is_own = own.is_some();
-    let Some(expr) = own.as_ref().or(expr) else { return MaskCell::Invalid };
+    let invalid = || MaskCell::Invalid(Value::Undefined);
+    let Some(expr) = own.as_ref().or(source.expr.as_ref()) else { return invalid() };
     let unparsed = || MaskCell::Value(Value::Str(expr.unparse_old()));
     match kind {
         ConversionKind::Raw if !is_own && expr.is_reference() => MaskCell::Value(Value::from("undefined")),
@@ -440,19 +633,19 @@ fn attribute_cell(
         ConversionKind::Str => match context.eval(expr) {
             Value::Str(text) => MaskCell::Value(Value::Str(text)),
             _ if is_own => unparsed(),
-            _ => MaskCell::Invalid,
+            _ => invalid(),
         },
-        ConversionKind::Int | ConversionKind::Char | ConversionKind::Time => context
-            .eval(expr)
-            .as_int()
-            .map_or(MaskCell::Invalid, |number| MaskCell::Value(Value::Int(number))),
-        ConversionKind::Float => context
-            .eval(expr)
-            .as_real()
-            .map_or(MaskCell::Invalid, |number| MaskCell::Value(Value::Real(number))),
+        ConversionKind::Int | ConversionKind::Char | ConversionKind::Time => {
+            let number = context.eval(expr).as_int();
+            number.map_or(MaskCell::Invalid(Value::Int(0)), |number| MaskCell::Value(Value::Int(number)))
+        }
+        ConversionKind::Float => {
+            let number = context.eval(expr).as_real();
+            number.map_or(MaskCell::Invalid(Value::Real(0.0)), |number| MaskCell::Value(Value::Real(number)))
+        }
         ConversionKind::Date => match context.eval(expr) {
             time @ Value::AbsTime(_) => MaskCell::Value(time),
-            value => value.as_int().map_or(MaskCell::Invalid, |number| MaskCell::Value(Value::Int(number))),
+            value => value.as_int().map_or_else(invalid, |number| MaskCell::Value(Value::Int(number))),
         },
         ConversionKind::Value | ConversionKind::Pointer => {
             context.try_eval(expr).map_or(MaskCell::Failed, MaskCell::Value)

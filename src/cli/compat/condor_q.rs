@@ -3,15 +3,22 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 
+use super::condor_q_analysis::{Analysis, AnalysisSetup};
 use super::condor_q_options::CondorQOptions;
+use super::condor_q_report::{JobCounts, ReportSource};
+use super::condor_q_rows::packed_id;
+use super::condor_q_slots::{SlotPool, UserPriorities};
+use super::condor_q_source::{AdSource, open_ads};
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
-use crate::classad::stream::{Delimiter, Projection, ReferenceReader};
-use crate::classad::{ClassAd, Context, Expr};
-use crate::cli::common::{ProgramContext, Status, exit_when_reader_is_gone, stdout, tool_user_maps};
+use crate::classad::stream::Projection;
+use crate::classad::{ClassAd, Context, Dialect, Expr};
+use crate::cli::common::{
+    ProgramContext, Status, exit_when_reader_is_gone, is_missing_config, stdout, tool_user_maps,
+};
+use crate::config::{Config, LoadOptions, LookupContext};
 use crate::os::RealWorld;
 use crate::world::World;
 
@@ -28,59 +35,109 @@ pub fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Statu
         session.write_stderr("Error: there is no queue here\nhint: name a file of ads with -jobads\n");
         return Ok(Status::Tool(1));
     };
-    if options.is_table() {
-        session.write_stderr(
-            "Error: the tables of condor_q are not made here\nhint: name columns, such as -af:jh Owner JobStatus Cmd, or use -long, -json \
-             or -xml; 'htc-classad-eval --ads FILE --count-by JobStatus' counts, 'htc-router-status FILE' shows routed jobs\n",
-        );
-        return Ok(Status::Tool(1));
-    }
-    let is_stdin = file == "-";
-    let read: Box<dyn Read> = match (!is_stdin).then(|| File::open(&file)) {
-        None => Box::new(io::stdin()),
-        Some(Ok(file)) => Box::new(file),
-        Some(Err(_)) => {
-            session.write_stderr(&format!("Can't open file of ClassAds: {}\n", file.to_string_lossy()));
-            return Ok(Status::Tool(1));
-        }
-    };
     let world = RealWorld::new().with_shared_user_maps(tool_user_maps(None));
+    let config = match options.needs_config().then(|| load_config(&world, session)) {
+        None => None,
+        Some(Ok(config)) => config,
+        Some(Err(status)) => return Ok(status),
+    };
+    if let Err(status) = options.finish(config.as_ref(), &world, session)? {
+        return Ok(status);
+    }
     let constraint = options.constraint(session);
     exit_when_reader_is_gone();
+    let analysis = match prepare_analysis(&options, config.as_ref(), &world, session) {
+        Ok(analysis) => analysis,
+        Err(status) => return Ok(status),
+    };
+    let Some(read) = open_ads(&file, session) else { return Ok(Status::Tool(1)) };
     let mut out = BufWriter::new(stdout());
-    let mut jobs = JobsById::default();
-    let mut reader = ReferenceReader::new(read, options.form, Delimiter::Queue);
-    let mut skim = options.projection(constraint.as_ref());
-    let mut ad = ClassAd::new();
-    // An unreadable ad ends the list without a message, as in the reference.
-    while let Ok(true) = match &mut skim {
-        Some(skim) => reader.next_projected(skim, &mut ad),
-        None => reader.next_ad().map(|next| next.map(|next| ad = next).is_some()),
-    } {
-        if !keeps_ad(constraint.as_ref(), &ad, &world) {
-            if skim.is_none() {
-                reader.reuse(std::mem::take(&mut ad));
-            }
-        } else if !jobs.add(std::mem::take(&mut ad), &world) {
+    let mut jobs = JobsById::new(options.modes.id_attribute);
+    let projection = options.projection(constraint.as_ref());
+    let mut source = AdSource::of_jobs(read, options.form, projection);
+    source.for_each(constraint.as_ref(), &world, |ad| {
+        if !jobs.add(ad, &world) {
             session.write_stderr("Error: Two results with the same ID.\n");
         }
+    });
+    let label = format!("Jobads: {}", file.to_string_lossy());
+    if let Some((setup, slots)) = analysis {
+        let mut analysis = Analysis::new(setup, std::mem::take(&mut jobs.by_id).into_iter(), slots);
+        if options.analysis.is_wanted {
+            analysis.print(&label, &mut out)?;
+            out.flush()?;
+            return Ok(Status::Tool(0));
+        }
+        jobs.by_id = analysis.into_jobs_without_match();
     }
-    options.print_jobs(&jobs, &world, &mut out, session)?;
+    let status = options.print_jobs(&jobs, &label, &world, &mut out, session)?;
     out.flush()?;
-    Ok(Status::Tool(0))
+    Ok(status)
 }
 
-/// Returns true if the reference keeps an ad: it keeps an ad if the evaluation fails, but not if the value is
-/// neither true nor false.
-pub(super) fn keeps_ad(constraint: Option<&Expr>, ad: &ClassAd, world: &dyn World) -> bool {
-    let Some(constraint) = constraint else { return true };
-    Context::new(world).my(ad).try_eval(constraint).is_none_or(|value| value.truth() == Some(true))
+/// Reads slots and priorities for an analysis, or returns `None` if none is asked for.
+fn prepare_analysis<'a>(
+    options: &CondorQOptions,
+    config: Option<&Config>,
+    world: &'a RealWorld,
+    session: &ProgramContext,
+) -> Result<Option<(AnalysisSetup<'a>, SlotPool)>, Status> {
+    let wanted = &options.analysis;
+    if !(wanted.is_wanted || wanted.unmatchable) {
+        return Ok(None);
+    }
+    let slots = SlotPool::read(wanted, world, session).ok_or(Status::Tool(1))?;
+    let priorities = match &wanted.priority_file {
+        _ if !wanted.priorities => UserPriorities::default(),
+        Some(file) => match std::fs::read(file) {
+            Ok(text) => UserPriorities::parse(&text),
+            Err(_) => {
+                let file = file.to_string_lossy();
+                session.write_stderr(&format!("Can't open file of user priorities: {file}\n"));
+                return Err(Status::Tool(1));
+            }
+        },
+        None => {
+            session.write_stderr(
+                "Error: there is no negotiator to ask for priorities here\nhint: name a file of them with -userprios\n",
+            );
+            return Err(Status::Tool(1));
+        }
+    };
+    let text = |name: &str| config.and_then(|config| config.view(world).text(name));
+    let preemption = text("PREEMPTION_REQUIREMENTS")
+        .and_then(|text| Expr::parse_with(&text, Dialect::old_syntax()).ok())
+        .unwrap_or_else(|| Expr::literal(false));
+    let domain = text("UID_DOMAIN").unwrap_or_default();
+    let setup = AnalysisSetup {
+        options: wanted.clone(),
+        verbose: options.verbose,
+        preemption,
+        domain,
+        priorities,
+        world,
+    };
+    Ok(Some((setup, slots)))
+}
+
+/// Loads the configuration, which decides about built-in reports; `None` if there is none.
+fn load_config(world: &RealWorld, session: &ProgramContext) -> Result<Option<Config>, Status> {
+    let who = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
+    let read = Config::load_partially(world, &who, &LoadOptions::default());
+    match read.error {
+        None => Ok(Some(read.config)),
+        Some(error) if is_missing_config(&error) => Ok(None),
+        Some(error) => {
+            session.report(&anyhow::Error::new(error));
+            Err(Status::Tool(1))
+        }
+    }
 }
 
 impl CondorQOptions {
     /// Returns the attributes that are needed of each ad, if they are known in advance: with columns.
     fn projection(&self, constraint: Option<&Expr>) -> Option<Projection> {
-        if self.long.is_some() {
+        if self.long.is_some() || !self.is_plain_columns() || self.analysis.unmatchable {
             return None;
         }
         let mut skim = self.mask.projection(constraint.into_iter())?;
@@ -88,35 +145,69 @@ impl CondorQOptions {
         Some(skim)
     }
 
-    /// Prints the jobs of a queue that match the constraint, up to the limit, as ads or in columns.
+    /// Prints jobs of a queue that the constraint keeps, as many as are wanted, as ads or as a report.
     ///
     /// # Errors
     /// Returns an error if writing fails.
     pub(super) fn print_queue<'a>(
         &mut self,
         ads: impl Iterator<Item = &'a ClassAd>,
+        source: &ReportSource,
         world: &dyn World,
         out: &mut dyn Write,
         session: &ProgramContext,
-    ) -> io::Result<()> {
-        let mut jobs = JobsById::default();
+    ) -> io::Result<Status> {
+        let mut jobs = JobsById::new(self.modes.id_attribute);
         for ad in ads.take(self.limit.unwrap_or(usize::MAX)) {
             jobs.add(ad.clone(), world);
         }
-        self.print_jobs(&jobs, world, out, session)
+        match self.long {
+            Some(form) => self.print_long(form, &jobs, out).map(|()| Status::Tool(0)),
+            None => self.print_report(jobs.by_id.values(), source, world, out, session),
+        }
     }
 
     fn print_jobs(
         &mut self,
         jobs: &JobsById,
+        label: &str,
         world: &dyn World,
         out: &mut dyn Write,
         session: &ProgramContext,
-    ) -> io::Result<()> {
-        match self.long {
-            Some(form) => self.print_long(form, jobs, out),
-            None => self.print_columns(jobs, world, out, session),
+    ) -> io::Result<Status> {
+        if self.is_global && jobs.by_id.is_empty() {
+            return Ok(Status::Tool(0));
         }
+        if let Some(form) = self.long {
+            match self.totals_only {
+                true => self.print_long_totals(form, jobs, world, out)?,
+                false => self.print_long(form, jobs, out)?,
+            }
+            return Ok(Status::Tool(0));
+        }
+        let source = ReportSource { label: label.to_owned(), all_users: None };
+        self.print_report(jobs.by_id.values(), &source, world, out, session)
+    }
+
+    /// Prints the summary ad (`-totals -long`), and the jobs with `-verbose`.
+    fn print_long_totals(
+        &self,
+        form: ListForm,
+        jobs: &JobsById,
+        world: &dyn World,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut counts = JobCounts::default();
+        jobs.by_id.values().for_each(|ad| counts.add(ad, &Context::new(world).my(ad)));
+        let order = if self.unsorted { AttributeOrder::Internal } else { AttributeOrder::Sorted };
+        let mut writer = ListWriter::new(form, order);
+        if self.verbose {
+            for ad in jobs.by_id.values() {
+                writer.write(ad, out)?;
+            }
+        }
+        writer.write(&counts.summary_ad(None), out)?;
+        writer.finish(out)
     }
 
     fn print_long(&self, form: ListForm, jobs: &JobsById, out: &mut dyn Write) -> io::Result<()> {
@@ -151,66 +242,6 @@ impl CondorQOptions {
         }
         Ok(())
     }
-
-    /// Prints columns. Everything is rendered before the first line, because headings are as wide as the
-    /// widest value.
-    fn print_columns(
-        &mut self,
-        jobs: &JobsById,
-        world: &dyn World,
-        out: &mut dyn Write,
-        session: &ProgramContext,
-    ) -> io::Result<()> {
-        let mut rows = BTreeMap::new();
-        let mut cluster = 0;
-        for (at, ad) in jobs.by_id.values().enumerate() {
-            if self.mask.is_empty() {
-                break;
-            }
-            let context = Context::new(world).my(ad);
-            // For an ad without a cluster the reference uses an uninitialised variable, often that of the
-            // previous ad: the row is sorted there, but never replaces another row.
-            let is_known = context.int("ClusterId").or_else(|| context.int("JobSetId")).is_some();
-            cluster = context.int("ClusterId").map_or(cluster, |cluster| cluster as i32);
-            let mut process = context.int("ProcId").map_or(-1, |process| process as i32);
-            if let (None, Some(set)) = (context.int("ClusterId"), context.int("JobSetId")) {
-                cluster = 0;
-                process = if ad.contains("ProcId") { process } else { set as i32 };
-            }
-            let own = if is_known { 0 } else { at + 1 };
-            match rows.entry((packed_id(cluster, process), own)) {
-                std::collections::btree_map::Entry::Vacant(entry) => {
-                    entry.insert(self.mask.render(ad, &context));
-                }
-                std::collections::btree_map::Entry::Occupied(_) => {
-                    session.write_stderr("Error: Two results with the same ID.\n");
-                }
-            }
-        }
-        let mut text = Vec::new();
-        if self.mask.has_headings() {
-            self.mask.display_headings(&mut text);
-        }
-        for row in rows.values() {
-            let start = text.len();
-            self.mask.display(row, world, &mut text);
-            if self.trimmed && text[start..].ends_with(b"\n") {
-                let kept = text[start..].trim_ascii_end().len();
-                text.truncate(start + kept);
-                text.push(b'\n');
-            }
-            if text.len() > 1 << 16 {
-                out.write_all(&text)?;
-                text.clear();
-            }
-        }
-        out.write_all(&text)
-    }
-}
-
-/// Packs cluster and process into one 64-bit integer, as the reference does.
-fn packed_id(cluster: i32, process: i32) -> i64 {
-    i64::from(cluster) << 32 | i64::from(process as u32)
 }
 
 /// Jobs of a file by job ID. Of two jobs with the same ID the first is kept; a job without ClusterId has its
@@ -219,13 +250,30 @@ fn packed_id(cluster: i32, process: i32) -> i64 {
 struct JobsById {
     by_id: BTreeMap<(i64, i32), ClassAd>,
     number: i32,
+    /// Attribute that is the id instead of cluster and process.
+    attribute: Option<&'static str>,
 }
 
 impl JobsById {
+    fn new(attribute: Option<&'static str>) -> Self {
+        JobsById { attribute, ..JobsById::default() }
+    }
+
     fn add(&mut self, ad: ClassAd, world: &dyn World) -> bool {
         let context = Context::new(world).my(&ad);
         let number = self.number;
         self.number += 1;
+        if let Some(attribute) = self.attribute {
+            let id = context.int(attribute);
+            let key = (id.unwrap_or(packed_id(i32::MAX, number)), 0);
+            return match self.by_id.entry(key) {
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    entry.insert(ad);
+                    true
+                }
+                std::collections::btree_map::Entry::Occupied(_) => false,
+            };
+        }
         let (cluster, mut process) = match (context.int("ClusterId"), context.int("JobSetId")) {
             (Some(cluster), _) => (cluster as i32, number),
             (None, Some(set)) => (0, set as i32),

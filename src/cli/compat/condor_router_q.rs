@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use bstr::ByteSlice;
 
-use super::condor_q;
-use super::condor_q_list::JobListing;
-use super::condor_q_options::{CondorQOptions, QueueTable, USAGE as QUEUE_USAGE};
+use super::condor_q_options::CondorQOptions;
+use super::condor_q_refusal::USAGE as QUEUE_USAGE;
+use super::condor_q_report::{JobCounts, ReportSource};
+use super::condor_q_source::keeps_ad;
 use super::configuration;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::cli::common::{ProgramContext as Program, Status, exit_when_reader_is_gone, stdout};
@@ -118,7 +119,10 @@ fn print_list(words: &[OsString], config: &Config, program: &Program) -> anyhow:
         Ok(options) => options,
         Err(status) => return Ok(status),
     };
-    // The list is about the queue of the source jobs, unless the schedd of the copies is named.
+    if let Err(status) = options.finish(Some(config), &world, program)? {
+        return Ok(status);
+    }
+    // The list is that of the sources' queue, unless the schedd of the copies is named.
     let copies = match &options.schedd {
         None => false,
         Some(name) => {
@@ -134,33 +138,28 @@ fn print_list(words: &[OsString], config: &Config, program: &Program) -> anyhow:
     };
     let Ok(constraint) = options.constraint_or_error(program) else { return Ok(Status::Tool(1)) };
     let mut jobs = read_configured_queue(config, copies, &world, program)?;
+    let now = options.long.is_none().then(|| world.now().epoch());
     for (id, ad) in &mut jobs {
-        // A truncated log may lack these attributes.
+        // A schedd adds its time to ads that are printed as a table.
+        if let Some(now) = now.filter(|_| !ad.contains("ServerTime")) {
+            ad.set("ServerTime", now);
+        }
+        // A log that was cut short may lack what every job has.
         ad.set("ClusterId", i64::from(id.cluster));
         ad.set("ProcId", i64::from(id.proc));
     }
     let kept: Vec<&(JobId, ClassAd)> =
-        jobs.iter().filter(|(_, ad)| condor_q::keeps_ad(constraint.as_ref(), ad, &world)).collect();
+        jobs.iter().filter(|(_, ad)| keeps_ad(constraint.as_ref(), ad, &world)).collect();
+    let mut all_users = JobCounts::default();
+    jobs.iter().for_each(|(_, ad)| all_users.add(ad, &Context::new(&world).my(ad)));
+    let view = config.view(&world);
+    let name = view.text("SCHEDD_NAME").or_else(|| view.text("FULL_HOSTNAME")).unwrap_or_default();
+    let source =
+        ReportSource { label: format!("Schedd: {name} : <job_queue.log>"), all_users: Some(all_users) };
     let mut out = Vec::new();
-    if options.is_table() {
-        let kept = &kept[..kept.len().min(options.limit.unwrap_or(usize::MAX))];
-        let columns = match options.wide {
-            Some(columns) => columns,
-            None => std::io::stdout().is_terminal().then_some(0),
-        };
-        // Without a number, a terminal is assumed to have 80 columns.
-        let columns = columns.map(|columns| if columns > 0 { columns } else { 80 });
-        let list = JobListing { config, selected_jobs: kept, all_jobs: &jobs, world: &world, columns };
-        match options.table() {
-            QueueTable::Batches => list.write_batches(&mut out),
-            QueueTable::Jobs(columns) => list.write_jobs(columns, options.time, &mut out),
-            QueueTable::Totals => list.write_only_totals(&mut out),
-        }
-    } else {
-        options.print_queue(kept.iter().map(|(_, ad)| ad), &world, &mut out, program)?;
-    }
+    let status = options.print_queue(kept.iter().map(|(_, ad)| ad), &source, &world, &mut out, program)?;
     stdout().write_all(&out)?;
-    Ok(Status::Tool(0))
+    Ok(status)
 }
 
 /// Adds the summary that the script produces with awk, sort and uniq.

@@ -3,9 +3,16 @@
 mod command_words;
 pub mod condor_job_router_info;
 pub mod condor_q;
-mod condor_q_list;
+mod condor_q_analysis;
+mod condor_q_analysis_options;
+mod condor_q_clauses;
+mod condor_q_formats;
 mod condor_q_options;
-mod condor_q_tables;
+mod condor_q_refusal;
+mod condor_q_report;
+mod condor_q_rows;
+mod condor_q_slots;
+mod condor_q_source;
 pub mod condor_router_history;
 pub mod condor_router_q;
 pub mod condor_transform_ads;

@@ -11,6 +11,7 @@ mod program;
 pub mod record;
 mod workers;
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,11 @@ pub type Result<T> = std::result::Result<T, String>;
 pub trait Case: Send + Sync {
     /// Name of the case, unique within its kind.
     fn id(&self) -> &str;
-    /// Compares our result.
+    /// What it is about, or nothing.
+    fn group(&self) -> &str {
+        ""
+    }
+    /// Asks ours.
     fn ask(&self) -> Verdict;
 }
 
@@ -80,6 +85,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "classad_eval", program: Some("htc-classad-eval"), read: program::classad_eval },
     Kind { name: "user_map", program: Some("htc-classad-eval"), read: program::classad_eval },
     Kind { name: "output", program: Some("htc-classad-eval"), read: program::output },
+    Kind { name: "condor_q", program: Some("htc-classad-eval"), read: program::condor_q },
     Kind { name: "config", program: Some("htc-config-dump"), read: program::config },
     Kind { name: "transform", program: Some("htc-router-translate"), read: program::transform },
     Kind { name: "router", program: Some("htc-router-translate"), read: program::router },
@@ -94,7 +100,9 @@ pub struct Outcome {
     pub failed: Vec<(String, Disagreement)>,
     /// Names of cases that differed as listed, with the reason.
     pub excused: Vec<(String, String)>,
-    /// Cases that are listed as different but agree, so that the list is out of date.
+    /// How many cases of each group agreed, and how many there are.
+    pub groups: BTreeMap<String, (usize, usize)>,
+    /// Listed as different, and yet they agree: the list is old.
     pub needless: Vec<String>,
 }
 
@@ -125,7 +133,17 @@ impl Kind {
         }
         let differences = Differences::load()?;
         let mut outcome = Outcome::default();
+        let groups: HashMap<String, String> = cases
+            .iter()
+            .filter(|case| !case.group().is_empty())
+            .map(|case| (case.id().to_owned(), case.group().to_owned()))
+            .collect();
         for (id, verdict) in workers::ask(cases) {
+            if let Some(group) = groups.get(&id) {
+                let (agreed, all) = outcome.groups.entry(group.clone()).or_default();
+                *agreed += usize::from(verdict == Verdict::Passed);
+                *all += 1;
+            }
             match (verdict, differences.reason(self.name, &id)) {
                 (Verdict::Passed, None) => outcome.passed += 1,
                 (Verdict::Passed, Some(_)) => outcome.needless.push(id),
@@ -149,6 +167,9 @@ impl Outcome {
         }
         for id in &self.needless {
             println!("{id} agrees: take it out of the list of differences");
+        }
+        for (group, (agreed, all)) in &self.groups {
+            println!("{agreed:4} of {all:4} agree: {group}");
         }
         let failed = self.failed.len() + self.needless.len();
         println!("{} passed, {failed} failed", self.passed + self.excused.len());

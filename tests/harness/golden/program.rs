@@ -34,6 +34,11 @@ pub fn output(line: &str, program: &Path) -> Result<Box<dyn Case>> {
     read(line, program, Tool { name: "condor_q", messages: false })
 }
 
+/// Cases of the tables and analyses of `condor_q -jobads`.
+pub fn condor_q(line: &str, program: &Path) -> Result<Box<dyn Case>> {
+    read(line, program, Tool { name: "condor_q", messages: false })
+}
+
 /// Cases of `condor_config_val`.
 pub fn config(line: &str, program: &Path) -> Result<Box<dyn Case>> {
     read(line, program, Tool { name: "condor_config_val", messages: true })
@@ -70,6 +75,9 @@ fn read(line: &str, program: &Path, tool: Tool) -> Result<Box<dyn Case>> {
 #[derive(Debug, Deserialize)]
 struct Record {
     id: String,
+    /// Options that the case is about.
+    #[serde(default)]
+    group: String,
     argv: Vec<Text>,
     #[serde(default)]
     files: Pairs,
@@ -227,6 +235,10 @@ impl Case for ProgramCase {
         &self.record.id
     }
 
+    fn group(&self) -> &str {
+        &self.record.group
+    }
+
     fn ask(&self) -> Verdict {
         let asked = self.record.argv.iter().map(Text::shown).collect::<Vec<_>>().join(" ");
         let answered = Place::take(&self.program, self.tool.name)
@@ -355,6 +367,8 @@ impl ProgramCase {
             let wanted = "a message and a status that is not 0".to_owned();
             return (!clear).then(|| ("the reference crashed".to_owned(), wanted, status));
         }
+        // The records of condor_q say TIME where its tables say when.
+        let stdout = if record.group.is_empty() { stdout } else { hide_time(&stdout) };
         let printed = shown(&stdout);
         let one_of = &record.check.one_of;
         let same = if !one_of.is_empty() {
@@ -383,7 +397,29 @@ impl ProgramCase {
     }
 }
 
-/// Messages up to the word that begins a help text, because the help text is our own.
+/// Replaces the time in the lines that say where a table is from.
+fn hide_time(text: &[u8]) -> Vec<u8> {
+    const TIME: &[u8] = b" @ 00/00/00 00:00:00";
+    let is_time = |end: &[u8]| {
+        end.iter()
+            .zip(TIME)
+            .all(|(byte, form)| if *form == b'0' { byte.is_ascii_digit() } else { byte == form })
+    };
+    let mut out = Vec::with_capacity(text.len());
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let body = line.strip_suffix(b"\n").unwrap_or(line);
+        let at = body.len().saturating_sub(TIME.len());
+        if body.starts_with(b"-- ") && body.len() > TIME.len() && is_time(&body[at..]) {
+            out.extend_from_slice(&body[..at]);
+            out.extend_from_slice(b" @ TIME\n");
+        } else {
+            out.extend_from_slice(line);
+        }
+    }
+    out
+}
+
+/// Messages up to the word that begins a help text, which is our own.
 fn before_help(messages: &[u8]) -> &[u8] {
     let word = b"Usage: ";
     match messages.windows(word.len()).position(|part| part == word) {

@@ -1,0 +1,620 @@
+//! Functions that print formats name with `PRINTAS` (reference: print_format_tables.cpp, `GlobalPrintFormats`, and
+//! condor_q.V6/queue.cpp, `LocalPrintFormats`).
+
+use std::collections::BTreeSet;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::print_format::{format_date, format_duration};
+use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::job::Universe;
+
+/// Settings of the functions, which the options of `condor_q` change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FunctionSettings {
+    /// CPU_TIME shows the CPU and not the wall clock (`-cputime`).
+    pub shows_cpu: bool,
+    /// CPU_TIME adds up all runs (`-cumulative-time`).
+    pub adds_runs: bool,
+    /// DAG_OWNER shows names of nodes (`-dag`).
+    pub shows_nodes: bool,
+    /// GRID_RESOURCE is cut to the width of its column.
+    pub cuts_resources: bool,
+    /// JOB_STATUS shows running jobs that were once suspended as suspended (`REAL_TIME_JOB_SUSPEND_UPDATES`).
+    pub shows_suspension: bool,
+}
+
+/// Width of a column, on which the text of a version depends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ColumnWidth {
+    pub(crate) width: usize,
+    pub(crate) grows: bool,
+}
+
+/// Function that makes the text or value of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnFunction {
+    /// Letters of state and activity.
+    ActivityCode,
+    /// Activity, or OCU of an idle slot that is one.
+    ActivityOrOcu,
+    /// Duration of the activity.
+    ActivityTime,
+    /// Name of a batch.
+    BatchName,
+    /// File transfer of a job.
+    BufferIoMisc,
+    /// Platform of a build.
+    CondorPlatform,
+    /// Version of a build.
+    CondorVersion,
+    /// Run time or CPU time of a job.
+    CpuTime,
+    /// Owner, or name of a node of a DAG.
+    DagOwner,
+    /// A date.
+    Date,
+    /// Time at which an ad expires.
+    DueDate,
+    /// Time since another one.
+    ElapsedTime,
+    /// Last part of the id of a grid job.
+    GridJobId,
+    /// Type, manager and host of a grid resource.
+    GridResource,
+    /// State of a grid job.
+    GridStatus,
+    /// Program and arguments.
+    JobCommand,
+    /// Description, or program and arguments.
+    JobDescription,
+    /// State of a job factory.
+    JobFactoryMode,
+    /// Cluster and process.
+    JobId,
+    /// Letter of the job's state.
+    JobStatus,
+    /// Word for the job's state.
+    JobStatusRaw,
+    /// Name of the universe.
+    JobUniverse,
+    /// Load average.
+    LoadAvg,
+    /// Number of members of a list.
+    MemberCount,
+    /// Megabytes that a job uses.
+    MemoryUsage,
+    /// Owner.
+    Owner,
+    /// Architecture and operating system.
+    Platform,
+    /// A date, with a format.
+    QDate,
+    /// Bytes with a unit.
+    ReadableBytes,
+    /// Kilobytes with a unit.
+    ReadableKb,
+    /// Megabytes with a unit.
+    ReadableMb,
+    /// Host on which a job runs.
+    RemoteHost,
+    /// A duration.
+    Runtime,
+    /// Strings of a list.
+    StringsFromList,
+    /// A duration.
+    Time,
+    /// Health expressions that are not true.
+    Unhealth,
+    /// Different members of a list.
+    Unique,
+}
+
+/// Value that a function works on, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FunctionKind {
+    /// Prints an integer.
+    FormatsInt,
+    /// Prints a real.
+    FormatsReal,
+    /// Prints any value.
+    FormatsValue,
+    /// Makes a value of the ad.
+    Renders,
+}
+
+impl ColumnFunction {
+    /// Returns the function with that name.
+    pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
+        FUNCTIONS.iter().find(|(known, ..)| known.as_bytes() == name).map(|(_, function, _)| *function)
+    }
+
+    /// Returns the printf format that the function brings, or `None` if its text is printed as it is.
+    pub(crate) fn format(self) -> Option<&'static str> {
+        FUNCTIONS.iter().find(|(_, function, _)| *function == self).and_then(|(.., format)| *format)
+    }
+
+    /// Returns when the function is called.
+    pub(crate) fn kind(self) -> FunctionKind {
+        use ColumnFunction as F;
+        match self {
+            F::Date | F::JobStatusRaw | F::JobUniverse | F::QDate | F::Time => FunctionKind::FormatsInt,
+            F::LoadAvg | F::Runtime => FunctionKind::FormatsReal,
+            F::JobFactoryMode | F::ReadableBytes | F::ReadableKb | F::ReadableMb => {
+                FunctionKind::FormatsValue
+            }
+            _ => FunctionKind::Renders,
+        }
+    }
+
+    /// Returns the text of a value, for functions that format.
+    pub(crate) fn text(self, value: &Value, offset: impl Fn(i64) -> i32) -> Vec<u8> {
+        use ColumnFunction as F;
+        let number = value.as_int().unwrap_or(0);
+        match self {
+            F::Date | F::QDate => format_date(number, offset(number)),
+            F::Time => format_duration(number),
+            F::Runtime => format_duration(value.as_real().unwrap_or(0.0) as i64),
+            F::LoadAvg => format!("{:.3}", value.as_real().unwrap_or(0.0)).into_bytes(),
+            F::JobStatusRaw => raw_status(number).into(),
+            F::JobUniverse => Universe::from_number(number).map_or("Unknown", Universe::name).into(),
+            F::JobFactoryMode => factory_mode(value).into(),
+            F::ReadableBytes => readable(value, 1.0),
+            F::ReadableKb => readable(value, 1024.0),
+            F::ReadableMb => readable(value, 1024.0 * 1024.0),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the value of the column, for functions that render; `value` is that of the column's own expression.
+    pub(crate) fn render(
+        self,
+        value: Option<&Value>,
+        ad: &ClassAd,
+        context: &Context<'_>,
+        settings: &FunctionSettings,
+        width: ColumnWidth,
+    ) -> Option<Value> {
+        use ColumnFunction as F;
+        let text = value.and_then(Value::as_str);
+        let number = value.and_then(Value::as_int).unwrap_or(0);
+        let string = |text: Option<BString>| text.map(Value::Str);
+        match self {
+            F::ActivityCode => activity_code(text.unwrap_or_default(), context).map(Value::from),
+            F::ActivityOrOcu => Some(Value::Str(activity_or_ocu(text.unwrap_or_default(), context))),
+            F::ActivityTime => context
+                .int("MyCurrentTime")
+                .or_else(|| context.int("LastHeardFrom"))
+                .map(|now| Value::Int(now.saturating_sub(number).max(0))),
+            F::BatchName => string(batch_name(ad, context)),
+            F::BufferIoMisc => Some(Value::from(transfer_words(context))),
+            F::CondorPlatform => {
+                text.filter(|text| !text.is_empty()).map(|text| Value::Str(platform_of(text)))
+            }
+            F::CondorVersion => {
+                text.filter(|text| !text.is_empty()).map(|text| Value::Str(version_of(text, width)))
+            }
+            F::CpuTime => {
+                let cpu = context.real("RemoteUserCpu")?;
+                Some(Value::Real(if settings.shows_cpu { cpu } else { run_time(context, settings) }))
+            }
+            F::DagOwner => string(dag_owner(ad, context, settings)),
+            F::DueDate => context.int("LastHeardFrom").map(|now| Value::Int(now.wrapping_add(number))),
+            F::ElapsedTime => context.int("LastHeardFrom").map(|now| Value::Int(now.wrapping_sub(number))),
+            F::GridJobId => string(grid_job_id(context)),
+            F::GridResource => string(grid_resource(context, settings)),
+            F::GridStatus => string(grid_status(context)),
+            F::JobCommand => string(command(context)),
+            F::JobDescription => string(description(context)),
+            F::JobId => string(job_id(context)),
+            F::JobStatus => job_status(context, settings).map(Value::from),
+            F::MemberCount => match value {
+                Some(Value::Str(text)) => Some(Value::Int(crate::text::list::split(text).count() as i64)),
+                Some(Value::List(list)) => Some(Value::Int(list.items().len() as i64)),
+                _ => None,
+            },
+            F::MemoryUsage => memory(context).map(Value::Real),
+            F::Owner => string(context.string("Owner")),
+            F::Platform => string(platform(context)),
+            F::RemoteHost => string(remote_host(context)),
+            F::StringsFromList => value.and_then(Value::as_list).map(|items| Value::Str(strings(items))),
+            F::Unhealth => unhealth(value, context),
+            F::Unique => value.and_then(unique),
+            _ => None,
+        }
+    }
+}
+
+const FUNCTIONS: &[(&str, ColumnFunction, Option<&str>)] = &[
+    ("ACTIVITY_CODE", ColumnFunction::ActivityCode, None),
+    ("ACTIVITY_OR_OCU", ColumnFunction::ActivityOrOcu, None),
+    ("ACTIVITY_TIME", ColumnFunction::ActivityTime, Some("%T")),
+    ("BATCH_NAME", ColumnFunction::BatchName, None),
+    ("BUFFER_IO_MISC", ColumnFunction::BufferIoMisc, None),
+    ("CONDOR_PLATFORM", ColumnFunction::CondorPlatform, None),
+    ("CONDOR_VERSION", ColumnFunction::CondorVersion, None),
+    ("CPU_TIME", ColumnFunction::CpuTime, Some("%T")),
+    ("DAG_OWNER", ColumnFunction::DagOwner, None),
+    ("DATE", ColumnFunction::Date, None),
+    ("DUE_DATE", ColumnFunction::DueDate, Some("%Y")),
+    ("ELAPSED_TIME", ColumnFunction::ElapsedTime, Some("%T")),
+    ("GRID_JOB_ID", ColumnFunction::GridJobId, None),
+    ("GRID_RESOURCE", ColumnFunction::GridResource, None),
+    ("GRID_STATUS", ColumnFunction::GridStatus, None),
+    ("JOB_COMMAND", ColumnFunction::JobCommand, None),
+    ("JOB_DESCRIPTION", ColumnFunction::JobDescription, None),
+    ("JOB_FACTORY_MODE", ColumnFunction::JobFactoryMode, None),
+    ("JOB_ID", ColumnFunction::JobId, None),
+    ("JOB_STATUS", ColumnFunction::JobStatus, None),
+    ("JOB_STATUS_RAW", ColumnFunction::JobStatusRaw, None),
+    ("JOB_UNIVERSE", ColumnFunction::JobUniverse, None),
+    ("LOAD_AVG", ColumnFunction::LoadAvg, None),
+    ("MEMBER_COUNT", ColumnFunction::MemberCount, Some("%d")),
+    ("MEMORY_USAGE", ColumnFunction::MemoryUsage, Some("%.1f")),
+    ("OWNER", ColumnFunction::Owner, None),
+    ("PLATFORM", ColumnFunction::Platform, None),
+    ("QDATE", ColumnFunction::QDate, Some("%Y")),
+    ("READABLE_BYTES", ColumnFunction::ReadableBytes, None),
+    ("READABLE_KB", ColumnFunction::ReadableKb, None),
+    ("READABLE_MB", ColumnFunction::ReadableMb, None),
+    ("REMOTE_HOST", ColumnFunction::RemoteHost, None),
+    ("RUNTIME", ColumnFunction::Runtime, None),
+    ("STRINGS_FROM_LIST", ColumnFunction::StringsFromList, None),
+    ("TIME", ColumnFunction::Time, None),
+    ("UNHEALTH", ColumnFunction::Unhealth, None),
+    ("UNIQUE", ColumnFunction::Unique, None),
+];
+
+fn job_id(context: &Context<'_>) -> Option<BString> {
+    let number = |name: &str| context.int(name).map(|number| number as i32);
+    match number("ClusterId") {
+        Some(cluster) => {
+            let process = number("ProcId").unwrap_or(-1);
+            Some(format!("{cluster}.{process}").into())
+        }
+        None => context.string("JobId"),
+    }
+}
+
+fn batch_name(ad: &ClassAd, context: &Context<'_>) -> Option<BString> {
+    if let Some(name) = context.string("JobBatchName") {
+        return Some(name);
+    }
+    if context.int("JobUniverse") == Some(Universe::Scheduler.number()) {
+        return Some(format!("DAG: {}", context.int("ClusterId").unwrap_or(0) as i32).into());
+    }
+    let node = ad.contains("DAGManJobId").then(|| context.string("DAGNodeName")).flatten();
+    node.map(|node| [b"NODE: ", node.as_slice()].concat().into())
+}
+
+fn dag_owner(ad: &ClassAd, context: &Context<'_>, settings: &FunctionSettings) -> Option<BString> {
+    let node = (settings.shows_nodes && ad.contains("DAGManJobId")).then(|| context.string("DAGNodeName"));
+    node.flatten().or_else(|| context.string("Owner"))
+}
+
+/// Wall clock of a job in seconds; -1 in an ad without ServerTime (`job_time`).
+fn run_time(context: &Context<'_>, settings: &FunctionSettings) -> f64 {
+    let real = |name: &str| context.real(name).unwrap_or(0.0);
+    let former = if settings.adds_runs { real("RemoteWallClockTime") } else { 0.0 };
+    let Some(now) = context.int("ServerTime").filter(|now| *now != 0) else { return -1.0 };
+    match (context.int("JobStatus").unwrap_or(0), context.int("ShadowBday").unwrap_or(0)) {
+        (2 | 6 | 7, begun) if begun != 0 => former + now.wrapping_sub(begun) as f64,
+        (1 | 5 | 9, _) if !settings.adds_runs => context.real("LastRemoteWallClockTime").unwrap_or(former),
+        _ => former,
+    }
+}
+
+/// Letter of JobStatus, and the state of the job's file transfer.
+fn job_status(context: &Context<'_>, settings: &FunctionSettings) -> Option<String> {
+    let status = context.int("JobStatus")?;
+    let is = |name: &str| context.boolean(name).unwrap_or(false);
+    let letter = usize::try_from(status).ok().and_then(|at| b" IRXCH>SFBP".get(at)).copied().unwrap_or(b' ');
+    let mut text = [letter, b' '];
+    if settings.shows_suspension && status == 2 && context.int("LastSuspensionTime").unwrap_or(0) != 0 {
+        text[0] = b'S';
+    }
+    let queued = if is("TransferQueued") { b'q' } else { b' ' };
+    if is("TransferringInput") {
+        text = [b'<', queued];
+    }
+    if is("TransferringOutput") || status == 6 {
+        text = [queued, b'>'];
+    }
+    if context.int("JobCoolDownExpiration").is_some_and(|end| end > context.world().epoch()) {
+        text[1] = b'c';
+    }
+    Some(text.map(char::from).iter().collect())
+}
+
+fn raw_status(status: i64) -> &'static str {
+    match status {
+        1 => "Idle   ",
+        2 => "Running",
+        3 => "Removed",
+        4 => "Complet",
+        5 => "Held   ",
+        6 => "XFerOut",
+        7 => "Suspend",
+        8 => "Failed ",
+        9 => "Blocked",
+        10 => "Preparing",
+        _ => "Unk    ",
+    }
+}
+
+fn factory_mode(value: &Value) -> &'static str {
+    match (value, value.as_int()) {
+        (Value::Undefined, _) => "",
+        (_, Some(-1)) => "Errs",
+        (_, Some(0)) => "Norm",
+        (_, Some(1)) => "Held",
+        (_, Some(2)) => "Done",
+        (_, Some(3)) => "Gone",
+        (_, Some(_)) => "Unk",
+        (_, None) => "????",
+    }
+}
+
+/// Bytes with a unit (`metric_units`); blanks for what is not a number.
+fn readable(value: &Value, factor: f64) -> Vec<u8> {
+    let mut bytes = match value {
+        Value::Int(number) => *number as f64 * factor,
+        Value::Real(number) => number * factor,
+        _ => return b"        ".to_vec(),
+    };
+    let mut units = ["B ", "KB", "MB", "GB"].into_iter();
+    while bytes > 1024.0 {
+        match units.next() {
+            Some(_) => bytes /= 1024.0,
+            None => break,
+        }
+    }
+    format!("{bytes:.1} {}", units.next().unwrap_or("TB")).into_bytes()
+}
+
+/// Megabytes: what the job uses, else the size of its image.
+pub(crate) fn memory(context: &Context<'_>) -> Option<f64> {
+    let image = || context.int("ImageSize").map(|size| size as f64 / 1024.0);
+    context.int("MemoryUsage").map(|size| size as f64).or_else(image)
+}
+
+fn transfer_words(context: &Context<'_>) -> String {
+    let is = |name: &str| context.boolean(name).unwrap_or(false);
+    let states = [("TransferringInput", "in"), ("TransferringOutput", "out"), ("TransferQueued", "queued")];
+    let words: Vec<&str> = states.iter().filter(|(name, _)| is(name)).map(|(_, word)| *word).collect();
+    if words.is_empty() { String::new() } else { format!(" transfer={}", words.join(",")) }
+}
+
+fn command(context: &Context<'_>) -> Option<BString> {
+    let mut text = context.string("Cmd")?;
+    if let Some(arguments) = context.string("Args").or_else(|| context.string("Arguments")) {
+        text.push(b' ');
+        text.extend_from_slice(&arguments);
+    }
+    Some(text)
+}
+
+fn description(context: &Context<'_>) -> Option<BString> {
+    let command = context.string("Cmd")?;
+    let description = context.string("MATCH_EXP_JobDescription").or_else(|| context.string("JobDescription"));
+    if let Some(description) = description.filter(|text| !text.is_empty()) {
+        return Some([b"(", description.as_slice(), b")"].concat().into());
+    }
+    let mut text = BString::from(command.rsplit_str("/").next().unwrap_or_default());
+    let arguments = context.string("Arguments").or_else(|| context.string("Args")).unwrap_or_default();
+    if !arguments.is_empty() {
+        text.push(b' ');
+        text.extend_from_slice(&arguments);
+    }
+    Some(text)
+}
+
+fn remote_host(context: &Context<'_>) -> Option<BString> {
+    if context.int("JobUniverse") == Some(Universe::Grid.number()) {
+        return context.string("EC2RemoteVirtualMachineName").or_else(|| context.string("GridResource"));
+    }
+    // The name server is not asked for the name of an address.
+    context.string("RemoteHost").and_then(|host| match host.starts_with(b"<127.0.0.1:") {
+        true => Some("localhost".into()),
+        false if host.starts_with(b"<") && host.ends_with(b">") => None,
+        false => Some(host),
+    })
+}
+
+fn grid_status(context: &Context<'_>) -> Option<BString> {
+    if let Some(text) = context.string("GridJobStatus") {
+        return Some(text);
+    }
+    let number = context.int("GridJobStatus")?;
+    let name = match number {
+        1 => "IDLE",
+        2 => "RUNNING",
+        3 => "REMOVED",
+        4 => "COMPLETED",
+        5 => "HELD",
+        6 => "XFER_OUT",
+        7 => "SUSPENDED",
+        8 => "FAILED",
+        9 => "BLOCKED",
+        10 => "PREPARING",
+        _ => return Some(number.to_string().into()),
+    };
+    Some(name.into())
+}
+
+/// `TYPE->MANAGER HOST` of a GridResource (`local_render_grid_resource`).
+fn grid_resource(context: &Context<'_>, settings: &FunctionSettings) -> Option<BString> {
+    let resource = context.string("GridResource")?;
+    let (kind, rest) = match resource.find_byte(b' ') {
+        Some(blank) => (&resource[..blank], &resource[blank + 1..]),
+        None => (b"globus".as_slice(), resource.as_slice()),
+    };
+    // The manager follows the host, or is named in the address.
+    let (manager, end) = match rest.find_byte(b' ') {
+        Some(blank) => (&rest[blank + 1..], blank),
+        None => match rest.find("jobmanager-") {
+            Some(at) => (&rest[at + "jobmanager-".len()..], at),
+            None => (b"[?]".as_slice(), rest.len()),
+        },
+    };
+    let start = rest.find("://").map_or(0, |at| at + 3);
+    let stop = rest[start..].find_byteset(b":/").map_or(rest.len(), |at| start + at).min(end);
+    // An address after the manager has a negative length in the reference, which then takes all of it.
+    let host = if stop < start { &rest[start..] } else { &rest[start..stop] };
+    let mut text = if kind == b"ec2" {
+        let machine = context.string("EC2RemoteVirtualMachineName");
+        let host: &[u8] = machine.as_ref().map_or(host, |name| name.as_slice());
+        [b"ec2 ", host].concat()
+    } else {
+        [kind, b"->", &manager.replace(" ", "/"), b" ", host].concat()
+    };
+    text.truncate(if settings.cuts_resources { 36 } else { 1023 });
+    Some(text.into())
+}
+
+/// The last part of a GridJobId (`render_grid_job_id`).
+fn grid_job_id(context: &Context<'_>) -> Option<BString> {
+    let id = context.string("GridJobId")?;
+    let start = id.rfind_byte(b' ').map_or(0, |blank| blank + 1);
+    let host = id[start..].find("://").map_or(start, |at| start + at + 3);
+    let end = id[host..].find_byte(b'/').map_or(host, |at| host + at);
+    let kind = context.string("GridResource").unwrap_or_else(|| "globus".into());
+    let kind = kind.split(|byte| *byte == b' ').next().unwrap_or_default();
+    if !matches!(kind, b"gt5" | b"gt2") {
+        return Some(id[end..].into());
+    }
+    // `/JOB/NUMBER/` as JOB.NUMBER.
+    let path = id[end..].strip_prefix(b"/").unwrap_or(&id[end..]);
+    let mut parts = path.splitn(3, |byte| *byte == b'/');
+    let mut text = BString::from(parts.next().unwrap_or_default());
+    if let Some(number) = parts.next() {
+        text.push(b'.');
+        text.extend_from_slice(number);
+    }
+    Some(text)
+}
+
+const STATES: [&str; 10] = [
+    "Owner",
+    "Unclaimed",
+    "Matched",
+    "Claimed",
+    "Preempting",
+    "Shutdown",
+    "Delete",
+    "Backfill",
+    "Drained",
+    "",
+];
+const ACTIVITIES: [&str; 8] =
+    ["Idle", "Busy", "Retiring", "Vacating", "Suspended", "Benchmarking", "Killing", ""];
+
+/// Letters of state and activity (`digest_state_and_activity`); the column has either of them.
+fn activity_code(text: &[u8], context: &Context<'_>) -> Option<String> {
+    let find = |words: &[&str], letters: &[u8], word: &[u8]| {
+        let at = words.iter().position(|known| !known.is_empty() && known.as_bytes() == word)?;
+        letters.get(at).copied().map(char::from)
+    };
+    let state = |word: &[u8]| find(&STATES, b"OUMCPSXFD", word);
+    let activity = |word: &[u8]| find(&ACTIVITIES, b"ibrvsek", word);
+    let other = |name: &str| context.string(name).unwrap_or_default();
+    let (state, activity) = match activity(text) {
+        Some(activity) => (state(&other("State")), Some(activity)),
+        None => (Some(state(text)?), activity(&other("Activity"))),
+    };
+    Some([state.unwrap_or(' '), activity.unwrap_or(' ')].iter().collect())
+}
+
+fn activity_or_ocu(text: &[u8], context: &Context<'_>) -> BString {
+    let activity = context.string("Activity").unwrap_or_default();
+    match () {
+        () if activity.is_empty() => "??".into(),
+        () if activity == "Idle" && context.boolean("OCU") == Some(true) => "OCU".into(),
+        () => text.into(),
+    }
+}
+
+fn platform(context: &Context<'_>) -> Option<BString> {
+    let is_windows = context.string("OpSys").is_some_and(|system| system == "WINDOWS");
+    let system = context.string(if is_windows { "OpSysShortName" } else { "OpSysAndVer" })?;
+    let arch = match context.string("Arch").unwrap_or_default().as_slice() {
+        b"X86_64" => BString::from("x64"),
+        b"X86" => "x86".into(),
+        other => other.into(),
+    };
+    Some([arch.as_slice(), b"/", &system].concat().into())
+}
+
+/// The middle of `$CondorPlatform: X86_64-AlmaLinux_9 $` (`render_condor_platform`).
+fn platform_of(text: &BStr) -> BString {
+    let rest = text.find_byte(b' ').map_or(text.as_bytes(), |blank| text[blank..].trim_start());
+    let mut name: BString = rest[..rest.find_byteset(b" .$").unwrap_or(rest.len())].into();
+    if name.starts_with(b"X") {
+        name[0] = b'x';
+    }
+    name = name.replace("-", "_").into();
+    if let Some(at) = name.find("WINDOWS_") {
+        name.truncate(at + 7);
+    }
+    name
+}
+
+/// Version and build of `$CondorVersion: 25.14.0 2026-01-01 BuildID: 1 $` (`format_version`).
+fn version_of(text: &BStr, width: ColumnWidth) -> BString {
+    let mut words = text.split_str(" ").filter(|word| !word.is_empty()).skip(1).peekable();
+    let mut version = BString::from(words.next().unwrap_or_default());
+    version.truncate(21);
+    let is_iso = |word: &&[u8]| word.get(4) == Some(&b'-') && word.get(7) == Some(&b'-');
+    let date_words = if words.peek().is_some_and(is_iso) { 1 } else { 3 };
+    let mut words = words.skip(date_words).peekable();
+    words.next_if(|word| word.starts_with(b"B"));
+    let build = words.next().filter(|word| !word.starts_with(b"$"));
+    if let Some(build) = build.filter(|_| width.grows || width.width >= 10) {
+        version.push(b'.');
+        version.extend(build.split(|byte| *byte == b'-').next().unwrap_or_default());
+        version.truncate(22);
+    }
+    version
+}
+
+fn strings(items: &[Expr]) -> BString {
+    let texts = items.iter().filter_map(|item| item.as_literal()?.as_str().map(BString::from));
+    BString::from(bstr::join(", ", texts))
+}
+
+fn unique(value: &Value) -> Option<Value> {
+    let members: BTreeSet<BString> = match value {
+        Value::List(list) => list
+            .items()
+            .iter()
+            .map(|item| {
+                let literal = item.as_literal();
+                let text = literal.as_ref().and_then(Value::as_str).map(BString::from);
+                text.unwrap_or_else(|| item.unparse_old())
+            })
+            .collect(),
+        Value::Str(text) => crate::text::list::split(text).map(BString::from).collect(),
+        _ => return None,
+    };
+    Some(Value::Str(bstr::join(", ", members).into()))
+}
+
+fn unhealth(value: Option<&Value>, context: &Context<'_>) -> Option<Value> {
+    let Some(items) = value.and_then(Value::as_list) else {
+        let reason = context.string("SlotBrokenReason").map(Value::Str);
+        return reason.or_else(|| unique(&context.eval_attr("BrokenReasons")));
+    };
+    let mut text = BString::default();
+    for item in items {
+        let (separator, word): (&str, BString) = match context.eval(item) {
+            Value::Error => (",", "error".into()),
+            found if found.truth() == Some(false) => (", ", item.unparse_old()),
+            _ => continue,
+        };
+        if !text.is_empty() {
+            text.extend_from_slice(separator.as_bytes());
+        }
+        text.extend_from_slice(&word);
+    }
+    Some(Value::Str(text))
+}

@@ -1,0 +1,902 @@
+//! `condor_q -better-analyze`: why jobs match no slot, and slots no job (reference: condor_q.V6/jobmatch.cpp and
+//! `print_jobs_analysis` of queue.cpp).
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice, ByteVec};
+
+use super::condor_q_analysis_options::{
+    AnalysisOptions, DETAIL_ALWAYS, DETAIL_BETTER, DETAIL_EACH_CLAUSE, DETAIL_INLINE, DETAIL_NO_ATTRIBUTES,
+};
+use super::condor_q_clauses::{
+    Clauses, InlineAttributes, MatchColumns, MatchTargets, append_own_attributes, append_target_attributes,
+    append_wrapped,
+};
+use super::condor_q_slots::{SlotPool, UserPriorities, drained_ad};
+use crate::classad::{AttrName, ClassAd, Context, Dialect, Expr, MatchAd};
+use crate::job::Universe;
+use crate::world::World;
+
+/// Width of lines; the reference asks the terminal only for tables.
+const WIDTH: usize = 80;
+
+/// Slots that count in the matching of one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MatchMode {
+    /// All slots as they are.
+    All,
+    /// Static and partitionable slots; partitionable ones also as if they were drained.
+    Partitionable,
+}
+
+/// Outcome of matching a slot with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum MatchOutcome {
+    JobRefuses,
+    SlotRefuses,
+    Offline,
+    BetterPriority,
+    KeepsItsJob,
+    Willing,
+    WillingIfDrained,
+}
+
+/// Counts of one job's matches.
+#[derive(Clone, Debug, Default)]
+struct MatchTotals {
+    counts: BTreeMap<MatchOutcome, usize>,
+    /// Slots by outcome, for `-verbose`.
+    slots: BTreeMap<MatchOutcome, Vec<usize>>,
+    slots_seen: usize,
+    machines: usize,
+    suitable: usize,
+    both: usize,
+    running: usize,
+    yours: usize,
+}
+
+impl MatchTotals {
+    fn add(&mut self, outcome: MatchOutcome, slot: usize) {
+        *self.counts.entry(outcome).or_default() += 1;
+        self.list(outcome, slot);
+    }
+
+    fn list(&mut self, outcome: MatchOutcome, slot: usize) {
+        self.slots.entry(outcome).or_default().push(slot);
+    }
+
+    fn count(&self, outcome: MatchOutcome) -> usize {
+        self.counts.get(&outcome).copied().unwrap_or(0)
+    }
+}
+
+/// User of a job, and the number of the user's priority.
+#[derive(Clone, Debug)]
+struct JobUser {
+    name: BString,
+    priority: Option<usize>,
+}
+
+/// Place of a job in the order of ids.
+pub(super) type JobKey = (i64, i32);
+
+/// Jobs by autocluster; -1: jobs without one.
+type JobClusters = BTreeMap<i32, Vec<usize>>;
+
+/// Settings of an analysis.
+pub(super) struct AnalysisSetup<'a> {
+    /// Options of the command line.
+    pub(super) options: AnalysisOptions,
+    /// True if names of slots are printed.
+    pub(super) verbose: bool,
+    /// `PREEMPTION_REQUIREMENTS`.
+    pub(super) preemption: Expr,
+    /// `UID_DOMAIN`.
+    pub(super) domain: BString,
+    /// Priorities of users.
+    pub(super) priorities: UserPriorities,
+    /// Clock and the like.
+    pub(super) world: &'a dyn World,
+}
+
+/// Analysis of jobs and slots.
+pub(super) struct Analysis<'a> {
+    setup: AnalysisSetup<'a>,
+    details: u32,
+    keys: Vec<JobKey>,
+    jobs: Vec<ClassAd>,
+    slots: SlotPool,
+    mode: MatchMode,
+}
+
+impl<'a> Analysis<'a> {
+    /// Prepares the analysis of jobs, in the order of their ids.
+    pub(super) fn new(
+        setup: AnalysisSetup<'a>,
+        jobs: impl Iterator<Item = (JobKey, ClassAd)>,
+        mut slots: SlotPool,
+    ) -> Self {
+        let (keys, jobs) = jobs.unzip();
+        if setup.options.priorities {
+            slots.add_priorities(&setup.priorities, setup.world);
+        }
+        let mode = if slots.has_only_dynamic() { MatchMode::All } else { MatchMode::Partitionable };
+        let details = setup.options.details;
+        Analysis { setup, details, keys, jobs, slots, mode }
+    }
+
+    /// Returns the jobs that no slot matches (`-unmatchable` without an analysis).
+    pub(super) fn into_jobs_without_match(mut self) -> BTreeMap<JobKey, ClassAd> {
+        let kept: Vec<bool> = (0..self.jobs.len())
+            .map(|job| self.match_job(job, MatchMode::Partitionable, false).1.both == 0)
+            .collect();
+        let jobs = self.keys.into_iter().zip(self.jobs).zip(kept);
+        jobs.filter(|(_, kept)| *kept).map(|(job, _)| job).collect()
+    }
+
+    /// Prints the analysis.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(super) fn print(&mut self, source: &str, out: &mut dyn Write) -> io::Result<()> {
+        let (summary, reverse) = (self.setup.options.summary, self.setup.options.reverse);
+        let clusters = self.job_clusters();
+        if reverse && self.slots.all.len() == 1 && self.details == 0 {
+            self.details = DETAIL_EACH_CLAUSE;
+        } else if !reverse && self.details & DETAIL_BETTER != 0 {
+            self.details |= DETAIL_EACH_CLAUSE | DETAIL_ALWAYS;
+        }
+        let mut text = format!("\n\n-- {source}\n").into_bytes();
+        match () {
+            () if reverse => self.append_slots(summary || self.details == 0, &clusters, &mut text),
+            () if self.setup.options.unmatchable => self.append_unmatchable(&clusters, &mut text),
+            () if summary => self.append_summary(&clusters, &mut text),
+            () => {
+                for job in 0..self.jobs.len() {
+                    self.append_job(job, &mut text);
+                    out.write_all(&text)?;
+                    text.clear();
+                }
+            }
+        }
+        out.write_all(&text)
+    }
+
+    fn job_clusters(&self) -> JobClusters {
+        let mut clusters = JobClusters::new();
+        for (number, job) in self.jobs.iter().enumerate() {
+            let cluster = self.context(job).int("AutoClusterId").map_or(-1, |cluster| cluster as i32);
+            clusters.entry(cluster).or_default().push(number);
+        }
+        clusters
+    }
+
+    fn context<'c>(&'c self, ad: &'c ClassAd) -> Context<'c> {
+        Context::new(self.setup.world).my(ad)
+    }
+
+    /// Appends the analysis of one job (`printJobRunAnalysis`).
+    fn append_job(&mut self, job: usize, out: &mut Vec<u8>) {
+        let always = self.details & DETAIL_ALWAYS != 0;
+        let mode = if always { self.mode } else { MatchMode::Partitionable };
+        let with_priority = self.setup.options.priorities;
+        let (status, totals, is_needed) = self.match_job(job, mode, with_priority);
+        if is_needed || always {
+            let details = if always { self.details } else { self.details | DETAIL_EACH_CLAUSE };
+            self.append_requirements(job, details, mode, out);
+            out.push(b'\n');
+        }
+        if totals.slots_seen > 0 {
+            self.append_totals(job, &totals, with_priority, out);
+        }
+        out.push(b'\n');
+        self.append_status(job, &status, out);
+    }
+
+    /// Matches a job with all slots: its status, the counts, and whether some slot does not suit it (`doJobRunAnalysis`).
+    fn match_job(
+        &mut self,
+        job: usize,
+        mode: MatchMode,
+        with_priority: bool,
+    ) -> (BString, MatchTotals, bool) {
+        let mut totals = MatchTotals::default();
+        let context = self.context(&self.jobs[job]);
+        if context.string("Owner").is_none() {
+            return ("Nothing here.".into(), totals, false);
+        }
+        let mut status = job_status(&context, self.setup.world);
+        let universe = context.int("JobUniverse");
+        if [Universe::Local, Universe::Scheduler].iter().any(|known| universe == Some(known.number())) {
+            if !status.is_empty() {
+                status.push_str("\n\n");
+            }
+            status.push_str(
+                "WARNING: A schedd ClassAd is needed to do analysis for scheduler or Local universe jobs.\n",
+            );
+            return (status, totals, false);
+        }
+        let mut user = JobUser { name: context.string("User").unwrap_or_default(), priority: None };
+        if with_priority {
+            self.find_priority(job, &mut user);
+        }
+        for slot in self.slots.order() {
+            self.match_slot(job, slot, (mode, &user), &mut totals);
+        }
+        totals.machines = self.slots.machine_count();
+        let is_needed = totals.count(MatchOutcome::JobRefuses) > 0;
+        (status, totals, is_needed)
+    }
+
+    fn find_priority(&mut self, job: usize, user: &mut JobUser) {
+        let is_nice = self.context(&self.jobs[job]).int("NiceUser").unwrap_or(0) != 0;
+        let mut name = if is_nice { BString::from("nice-user.") } else { BString::default() };
+        name.extend_from_slice(&user.name);
+        if !user.name.contains(&b'@') {
+            name.push(b'@');
+            name.extend_from_slice(&self.setup.domain);
+        }
+        user.priority = self.setup.priorities.find(&name);
+        if let Some(number) = user.priority {
+            self.jobs[job].set("SubmittorPrio", f64::from(self.setup.priorities.0[number].1));
+        }
+    }
+
+    fn match_slot(
+        &mut self,
+        job: usize,
+        slot: usize,
+        (mode, user): (MatchMode, &JobUser),
+        totals: &mut MatchTotals,
+    ) {
+        let mut offer = Arc::clone(&self.slots.all[slot].ad);
+        let is_partitionable = self.context(&offer).boolean("PartitionableSlot");
+        let is_dynamic =
+            is_partitionable.is_none() && self.context(&offer).boolean("DynamicSlot") == Some(true);
+        if is_dynamic && mode == MatchMode::Partitionable {
+            return;
+        }
+        let mut fits = true;
+        if is_partitionable == Some(true) && mode == MatchMode::Partitionable {
+            fits = self.fits(&offer, job) != Some(false);
+            if !fits && let Some(mut drained) = drained_ad(&offer, self.setup.world) {
+                drained.chain(Some(Arc::clone(&offer)));
+                if self.fits(&drained, job) != Some(false) {
+                    offer = Arc::new(drained);
+                    self.slots.add_drained(slot, Arc::clone(&offer));
+                }
+            }
+        }
+        totals.slots_seen += 1;
+        let world = self.setup.world;
+        let request = &self.jobs[job];
+        if !MatchAd::new(world, request, &offer).right_matches_left() {
+            return totals.add(MatchOutcome::JobRefuses, slot);
+        }
+        totals.suitable += 1;
+        if !MatchAd::new(world, &offer, request).right_matches_left() {
+            return totals.add(MatchOutcome::SlotRefuses, slot);
+        }
+        totals.both += 1;
+        let context = self.context(&offer);
+        if context.boolean("Offline") == Some(true) {
+            totals.add(MatchOutcome::Offline, slot);
+        }
+        let willing = if fits { MatchOutcome::Willing } else { MatchOutcome::WillingIfDrained };
+        let Some(remote) = context.string("RemoteUser") else { return totals.add(willing, slot) };
+        totals.running += 1;
+        match (user.priority, user.name == remote) {
+            (_, true) => totals.yours += 1,
+            (None, false) => totals.list(MatchOutcome::BetterPriority, slot),
+            (Some(_), false) => totals.add(self.preemption_outcome(&offer, request, willing), slot),
+        }
+    }
+
+    /// Returns the value of WithinResourceLimits, or `None` if it is neither true nor false.
+    fn fits(&self, slot: &ClassAd, job: usize) -> Option<bool> {
+        let expr = slot.get("WithinResourceLimits")?;
+        self.context(slot).target(&self.jobs[job]).eval(&expr).truth()
+    }
+
+    fn preemption_outcome(&self, slot: &ClassAd, job: &ClassAd, willing: MatchOutcome) -> MatchOutcome {
+        let context = self.context(slot).target(job);
+        let truth = |text: &str| {
+            let expr = Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).ok()?;
+            context.eval(&expr).truth()
+        };
+        if truth("MY.RemoteUserPrio > TARGET.SubmittorPrio + 0.500000") != Some(true) {
+            return MatchOutcome::BetterPriority;
+        }
+        let outranks = truth("MY.Rank >= MY.CurrentRank") == Some(true);
+        match outranks && context.eval(&self.setup.preemption).truth() == Some(false) {
+            true => MatchOutcome::KeepsItsJob,
+            false => willing,
+        }
+    }
+
+    fn ids(&self, job: usize) -> (i32, i32) {
+        let context = self.context(&self.jobs[job]);
+        let number = |name: &str| context.int(name).unwrap_or(0) as i32;
+        (number("ClusterId"), number("ProcId"))
+    }
+
+    /// Appends the clauses of a job's Requirements (`doJobMatchAnalysisToBuffer`).
+    fn append_requirements(&self, job: usize, details: u32, mode: MatchMode, out: &mut Vec<u8>) {
+        let (ad, world) = (&self.jobs[job], self.setup.world);
+        let count = self.slots.all.len();
+        let skips_dynamic = count > 1 && mode == MatchMode::Partitionable;
+        let (cluster, process) = self.ids(job);
+        let id = format!("{cluster}.{process:03}");
+        let mut inline = InlineAttributes::new();
+        if let Some(expr) = ad.get("Requirements") {
+            out.extend_from_slice(format!("The Requirements expression for job {id} is\n\n    ").as_bytes());
+            let mut wrapped = Vec::new();
+            append_wrapped(&expr, &mut wrapped, 4, WIDTH);
+            out.extend_from_slice(&wrapped);
+            out.extend_from_slice(b"\n\n");
+        }
+        if let Some(clauses) = Clauses::find(ad, "Requirements", &inline, details) {
+            clauses.print_numbered(out);
+            out.push(b'\n');
+        }
+        inline.insert(AttrName::from("Requirements"));
+        let has_clauses = details & DETAIL_EACH_CLAUSE != 0;
+        if has_clauses && details & DETAIL_NO_ATTRIBUTES == 0 {
+            out.extend_from_slice(format!("Job {id} defines the following attributes:\n\n").as_bytes());
+            let names = append_own_attributes(ad, "Requirements", &inline, true, world, out);
+            if self.slots.single.is_some() || count == 1 {
+                self.append_slot_attributes(ad, &names, skips_dynamic, out);
+            }
+            out.push(b'\n');
+        }
+        if has_clauses {
+            out.extend_from_slice(
+                format!("The Requirements expression for job {id} reduces to these conditions:\n\n")
+                    .as_bytes(),
+            );
+            if let Some(clauses) = Clauses::find(ad, "Requirements", &inline, details) {
+                let targets = self.slot_targets(skips_dynamic, details);
+                out.extend(clauses.print_matches(&targets, world));
+            }
+        }
+        append_universe_warning(&self.context(ad), out);
+    }
+
+    fn append_slot_attributes(
+        &self,
+        job: &ClassAd,
+        names: &std::collections::BTreeSet<AttrName>,
+        skips_dynamic: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let mut append = |slot: &ClassAd, what: &str| {
+            let mut lines = Vec::new();
+            if let Some(name) = append_target_attributes(names, job, slot, self.setup.world, &mut lines) {
+                out.extend_from_slice(format!("\n{name} has the following attributes{what}:\n\n").as_bytes());
+                out.extend(lines);
+            }
+        };
+        for slot in self.slots.order() {
+            let slot = &self.slots.all[slot];
+            if skips_dynamic && slot.sub_id > 0 {
+                continue;
+            }
+            append(&slot.ad, "");
+            let drained = usize::try_from(-slot.sub_id).ok().filter(|index| *index > 0);
+            if let Some(drained) = drained.and_then(|index| self.slots.all.get(index)) {
+                append(&drained.ad, " when drained");
+            }
+        }
+    }
+
+    fn slot_targets(&self, skips_dynamic: bool, details: u32) -> MatchTargets<'_> {
+        let has_drained = self.slots.drained > 0;
+        let is_counted = |slot: &&super::condor_q_slots::SlotEntry| {
+            !(skips_dynamic && slot.sub_id > 0) && (has_drained || slot.ad.parent().is_none())
+        };
+        MatchTargets {
+            ads: self.slots.all.iter().filter(is_counted).map(|slot| &*slot.ad).collect(),
+            columns: if has_drained { MatchColumns::Drained } else { MatchColumns::Plain("Slot") },
+            details,
+        }
+    }
+
+    /// Appends the counts of one job (`appendJobMatchTotalsToBuffer`).
+    fn append_totals(&self, job: usize, totals: &MatchTotals, with_priority: bool, out: &mut Vec<u8>) {
+        let (cluster, process) = self.ids(job);
+        let context = self.context(&self.jobs[job]);
+        let is_nice = with_priority && context.int("NiceUser").unwrap_or(0) != 0;
+        if with_priority {
+            let mut user = JobUser { name: context.string("User").unwrap_or_default(), priority: None };
+            user.priority = self.setup.priorities.find(&user.name);
+            if let Some((name, priority)) = user.priority.map(|number| &self.setup.priorities.0[number]) {
+                out.extend_from_slice(
+                    format!("Submittor {name} has a priority of {priority:.3}\n").as_bytes(),
+                );
+            }
+        }
+        let tag = if with_priority { "considering user priority" } else { "ignoring user priority" };
+        out.extend_from_slice(
+            format!(
+                "\n{cluster:03}.{process:03}:  Run analysis summary {tag}.  Of {} slots on {} machines,\n",
+                totals.slots_seen, totals.machines
+            )
+            .as_bytes(),
+        );
+        self.append_count_lines(totals, with_priority, is_nice, out);
+        if is_nice {
+            out.extend_from_slice(
+                b"\n\t(*)  Since this is a \"nice-user\" job, it has a\n\
+                  \t     very low priority and is unlikely to preempt other jobs.\n",
+            );
+        }
+        if totals.suitable == 0 {
+            out.extend_from_slice(b"\nWARNING:  Be advised:\n   No machines matched the job's constraints\n");
+        } else if totals.both == 0 {
+            out.extend_from_slice(
+                b"\nWARNING:  Be advised:\n   Job did not match any machines' constraints\n   \
+                  To see why, pick a machine that you think should match and add\n     \
+                  -reverse -machine <name>\n   to your query.\n",
+            );
+        }
+    }
+
+    fn append_count_lines(
+        &self,
+        totals: &MatchTotals,
+        with_priority: bool,
+        is_nice: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let mut line = |count: usize, text: &str, outcome: Option<MatchOutcome>| {
+            out.extend_from_slice(format!("  {count:5} slots {text}").as_bytes());
+            if let Some(slots) = outcome.filter(|_| self.setup.verbose).and_then(|it| totals.slots.get(&it)) {
+                self.append_names(slots, out);
+            }
+            out.push(b'\n');
+        };
+        let count = |outcome| totals.count(outcome);
+        let refused = count(MatchOutcome::JobRefuses);
+        line(refused, "are rejected by your job's requirements", Some(MatchOutcome::JobRefuses));
+        let refusing = count(MatchOutcome::SlotRefuses);
+        line(refusing, "reject your job because of their own requirements", Some(MatchOutcome::SlotRefuses));
+        let offline = count(MatchOutcome::Offline);
+        if with_priority {
+            line(totals.yours, "match and are already running one of your jobs", None);
+            let star = if is_nice { "(*)" } else { "" };
+            let text = format!("match but are serving users with a better priority in the pool{star}");
+            line(count(MatchOutcome::BetterPriority), &text, Some(MatchOutcome::BetterPriority));
+            let text = "match but will not currently preempt their existing job";
+            line(count(MatchOutcome::KeepsItsJob), text, Some(MatchOutcome::KeepsItsJob));
+            line(offline, "match but are currently offline", None);
+            if let Some(slots) = totals.slots.get(&MatchOutcome::Offline).filter(|_| self.setup.verbose) {
+                self.append_names(slots, out);
+            }
+            // The reference ends the line twice.
+            out.push(b'\n');
+        } else {
+            if totals.yours > 0 {
+                line(totals.yours, "match and are already running your jobs", None);
+            }
+            if totals.running > 0 {
+                let others = totals.running - totals.yours;
+                line(others, "match but are serving other users", Some(MatchOutcome::BetterPriority));
+            }
+            if offline > 0 {
+                line(offline, "match but are currently offline", Some(MatchOutcome::Offline));
+            }
+        }
+        let mut line = |count: usize, text: &str, outcome: MatchOutcome| {
+            out.extend_from_slice(format!("  {count:5} slots {text}").as_bytes());
+            if let Some(slots) = totals.slots.get(&outcome).filter(|_| self.setup.verbose) {
+                self.append_names(slots, out);
+            }
+            out.push(b'\n');
+        };
+        line(count(MatchOutcome::Willing), "match and are willing to run your job", MatchOutcome::Willing);
+        let drained = count(MatchOutcome::WillingIfDrained);
+        if drained > 0 {
+            line(drained, "would match if drained", MatchOutcome::WillingIfDrained);
+        }
+    }
+
+    /// Appends at most ten names of slots.
+    fn append_names(&self, slots: &[usize], out: &mut Vec<u8>) {
+        out.push(b':');
+        for (number, slot) in slots.iter().enumerate() {
+            if number == 10 {
+                out.extend_from_slice(b", ...");
+                break;
+            }
+            out.extend_from_slice(if number > 0 { b", " } else { b" " });
+            out.extend_from_slice(
+                &self.context(&self.slots.all[*slot].ad).string("Name").unwrap_or_default(),
+            );
+        }
+    }
+
+    /// Appends the job's status and its last matches (`appendBasicJobRunAnalysisToBuffer`).
+    fn append_status(&self, job: usize, status: &BString, out: &mut Vec<u8>) {
+        let (cluster, process) = self.ids(job);
+        if !status.is_empty() {
+            out.extend_from_slice(format!("\n{cluster:03}.{process:03}:  ").as_bytes());
+            out.extend_from_slice(status);
+            out.extend_from_slice(b"\n\n");
+        }
+        let context = self.context(&self.jobs[job]);
+        let time = |name: &str| context.int(name).unwrap_or(0);
+        let (matched, rejected) = (time("LastMatchTime"), time("LastRejMatchTime"));
+        let shown = |seconds: i64| calendar_text(seconds, self.setup.world);
+        if matched != 0 {
+            out.extend_from_slice(format!("Last successful match: {}\n", shown(matched)).as_bytes());
+        } else if rejected != 0 {
+            out.extend_from_slice(b"No successful match recorded.\n");
+        }
+        if rejected > matched {
+            out.extend_from_slice(format!("Last failed match: {}", shown(rejected)).as_bytes());
+            if let Some(negotiator) = context.string("LastRejMatchNegotiator").filter(|name| !name.is_empty())
+            {
+                out.extend_from_slice(format!(" from {negotiator}").as_bytes());
+            }
+            out.push(b'\n');
+            if let Some(reason) = context.string("LastRejMatchReason") {
+                out.extend_from_slice(b"Reason for last match failure: ");
+                out.extend_from_slice(&reason);
+                out.push(b'\n');
+            }
+        }
+    }
+
+    /// Appends one line per job (`-better-analyze:summary`).
+    fn append_summary(&mut self, clusters: &JobClusters, out: &mut Vec<u8>) {
+        if let Some(name) = &self.slots.single {
+            out.extend_from_slice(format!("{name}: ").as_bytes());
+        }
+        let count = self.slots.all.len();
+        out.extend_from_slice(format!("Analyzing matches for {count} slots\n{SUMMARY_HEADINGS}").as_bytes());
+        for (cluster, members) in clusters {
+            let (evaluated, counted) = if *cluster == -1 { (members.len(), 1) } else { (1, members.len()) };
+            for at in 0..evaluated {
+                let (mut idle, mut running) = (0, 0);
+                for job in &members[..counted] {
+                    match self.context(&self.jobs[*job]).int("JobStatus") {
+                        Some(1) => idle += 1,
+                        Some(2 | 6 | 7) => running += 1,
+                        _ => {}
+                    }
+                }
+                let name = match (*cluster, self.setup.verbose) {
+                    (..0, _) => String::new(),
+                    (_, true) => format!("{cluster}:{counted}/{idle}"),
+                    (_, false) => format!("{counted}/{idle}"),
+                };
+                self.append_summary_line(members[at], &name, running, out);
+            }
+        }
+    }
+
+    fn append_summary_line(&mut self, job: usize, cluster: &str, running: usize, out: &mut Vec<u8>) {
+        let (.., totals, _) = self.match_job(job, MatchMode::All, true);
+        let (id, process) = self.ids(job);
+        let owner = self.context(&self.jobs[job]).string("Owner").unwrap_or_default();
+        let yours = match running {
+            0 => totals.yours.to_string(),
+            _ => format!("{running}/{}", totals.yours),
+        };
+        let line = format!(
+            "{:<13} {cluster:<12} {:12} {:11} {yours:>11} {:10} {:9} {owner}\n",
+            format!("{id}.{process}"),
+            totals.slots_seen - totals.count(MatchOutcome::JobRefuses),
+            totals.count(MatchOutcome::SlotRefuses),
+            totals.running - totals.yours,
+            totals.count(MatchOutcome::Willing),
+        );
+        out.extend_from_slice(line.as_bytes());
+    }
+
+    /// Appends the jobs that match no slot (`-better-analyze -unmatchable`).
+    fn append_unmatchable(&mut self, clusters: &JobClusters, out: &mut Vec<u8>) {
+        for (cluster, members) in clusters {
+            let (evaluated, counted) = if *cluster == -1 { (members.len(), 1) } else { (1, members.len()) };
+            for at in 0..evaluated {
+                let (.., totals, _) = self.match_job(members[at], MatchMode::Partitionable, false);
+                if totals.both > 0 {
+                    continue;
+                }
+                let what = if totals.suitable > 0 { "All slots reject" } else { "No slots match" };
+                out.extend_from_slice(format!("{what} autocluster {cluster}, jobs :").as_bytes());
+                // Of jobs without an autocluster the reference prints the first one each time.
+                for job in if *cluster == -1 { &members[..1] } else { &members[..counted] } {
+                    let (id, process) = self.ids(*job);
+                    out.extend_from_slice(format!(" {id}.{process}").as_bytes());
+                }
+                out.push(b'\n');
+            }
+        }
+    }
+
+    /// Appends slots against jobs (`-better-analyze:reverse`).
+    fn append_slots(&self, is_table: bool, clusters: &JobClusters, out: &mut Vec<u8>) {
+        if self.slots.all.is_empty() {
+            return;
+        }
+        let width = self.slots.name_width();
+        if is_table {
+            match self.jobs.len() {
+                0 => {}
+                1 => {
+                    let (cluster, process) = self.ids(0);
+                    out.extend_from_slice(
+                        format!("{cluster}.{process}: Analyzing matches for 1 job\n").as_bytes(),
+                    );
+                }
+                count if self.setup.verbose => {
+                    let alone = clusters.get(&-1).map_or(0, Vec::len);
+                    let groups = clusters.keys().filter(|cluster| **cluster != -1).count() + alone;
+                    out.extend_from_slice(
+                        format!("Analyzing {count} jobs in {groups} autoclusters\n").as_bytes(),
+                    );
+                }
+                count => {
+                    out.extend_from_slice(format!("Analyzing matches for {count} jobs\n").as_bytes());
+                }
+            }
+            let dashes = "-".repeat(24);
+            for [name, kind, slot, job, both] in [
+                ["", "Slot", "Slot's Req ", "  Job's Req ", "Both   "],
+                ["Name", "Type", "Matches Job", "Matches Slot", "Match %"],
+                [&dashes, "----", "------------", "------------", "----------"],
+            ] {
+                let line =
+                    format!("{name:<width$.width$} {kind:>4} {slot:>12.12} {job:>12.12} {both:>10.10}\n");
+                out.extend_from_slice(line.as_bytes());
+            }
+        }
+        for slot in &self.slots.all {
+            self.append_slot(&slot.ad, is_table, clusters, out);
+        }
+    }
+
+    /// Appends one slot (`doSlotRunAnalysisToBuffer`).
+    fn append_slot(&self, slot: &ClassAd, is_table: bool, clusters: &JobClusters, out: &mut Vec<u8>) {
+        let context = self.context(slot);
+        let name = context.string("Name").unwrap_or_default();
+        if context.boolean("Offline") == Some(true) {
+            out.extend_from_slice(format!("{:<24.24}  is offline\n", name.to_str_lossy()).as_bytes());
+            return;
+        }
+        let kind = match () {
+            () if context.boolean("DynamicSlot") == Some(true) => "Dyn",
+            () if context.boolean("PartitionableSlot") == Some(true) => "Part",
+            () => "Stat",
+        };
+        let (counts, drained) = self.count_jobs(slot, kind == "Part", clusters);
+        if is_table {
+            let width = self.slots.name_width();
+            let line = format!(
+                "{:<width$.width$} {kind:<4} {:12} {:12} {:10.2}\n",
+                name.to_str_lossy(),
+                counts.slot_accepts,
+                counts.job_accepts,
+                counts.percentage()
+            );
+            out.extend_from_slice(line.as_bytes());
+            return;
+        }
+        let line = format!(
+            "\n-- Slot: {name} : Analyzing matches for {} Jobs in {} autoclusters\n",
+            counts.jobs,
+            counts.unique.len()
+        );
+        out.extend_from_slice(line.as_bytes());
+        self.append_slot_requirements(slot, &counts, drained.as_ref().map(|(ad, _)| ad), out);
+        let line = format!(
+            "\n{name}: Run analysis summary of {} jobs.\n{:5} ({:.2} %) match both slot and job requirements.\n\
+             {:5} match the requirements of this slot.\n{:5} have job requirements that match this slot.\n",
+            counts.jobs,
+            counts.both,
+            counts.percentage(),
+            counts.slot_accepts,
+            counts.job_accepts
+        );
+        out.extend_from_slice(line.as_bytes());
+        if let Some((_, counts)) = drained {
+            let line = format!(
+                "{:5} would match both slot and job requirments if the slot was drained.\n\
+                 {:5} would match the requirements of this slot when drained.\n\
+                 {:5} would have job requirements that match this slot when drained\n",
+                counts.both, counts.slot_accepts, counts.job_accepts
+            );
+            out.extend_from_slice(line.as_bytes());
+        }
+    }
+
+    fn count_jobs(
+        &self,
+        slot: &ClassAd,
+        is_partitionable: bool,
+        clusters: &JobClusters,
+    ) -> (SlotCounts, Option<(ClassAd, SlotCounts)>) {
+        let world = self.setup.world;
+        let mut counts = SlotCounts::default();
+        let mut drained: Option<(ClassAd, SlotCounts)> = None;
+        for (cluster, members) in clusters {
+            let (evaluated, weight) = if *cluster == -1 { (members.len(), 1) } else { (1, members.len()) };
+            counts.jobs += members.len();
+            for job in &members[..evaluated] {
+                counts.unique.push(*job);
+                let ad = &self.jobs[*job];
+                let accepts = MatchAd::new(world, slot, ad).right_matches_left();
+                if !accepts && is_partitionable && drained.is_none() && self.fits(slot, *job) == Some(false) {
+                    drained = drained_ad(slot, world).map(|mut ad| {
+                        ad.chain(Some(Arc::new(slot.clone())));
+                        (ad, SlotCounts::default())
+                    });
+                }
+                counts.add(accepts, MatchAd::new(world, ad, slot).right_matches_left(), weight);
+                if let Some((drained, counts)) = &mut drained {
+                    let accepts = MatchAd::new(world, drained, ad).right_matches_left();
+                    counts.add(accepts, MatchAd::new(world, ad, drained).right_matches_left(), weight);
+                }
+            }
+        }
+        (counts, drained)
+    }
+
+    fn append_slot_requirements(
+        &self,
+        slot: &ClassAd,
+        counts: &SlotCounts,
+        drained: Option<&ClassAd>,
+        out: &mut Vec<u8>,
+    ) {
+        let world = self.setup.world;
+        let mut inline = InlineAttributes::new();
+        if let Some(requirements) = slot.get("Requirements") {
+            let mut wrapped = Vec::new();
+            append_wrapped(&requirements, &mut wrapped, 4, WIDTH);
+            inline.insert(AttrName::from("Requirements"));
+            for (name, title) in [("Start", "START"), ("WithinResourceLimits", "WithinResourceLimits")] {
+                if let Some(expr) = slot.get(name) {
+                    wrapped.extend_from_slice(format!("\n\n  {title} is\n    ").as_bytes());
+                    append_wrapped(&expr, &mut wrapped, 4, WIDTH);
+                    inline.insert(AttrName::from(name));
+                }
+            }
+            out.extend_from_slice(b"\nThe Requirements expression for this slot is\n\n    ");
+            out.extend(wrapped);
+            out.extend_from_slice(b"\n\n");
+            if let Some(clauses) = Clauses::find(slot, "Requirements", &inline, self.details) {
+                clauses.print_numbered(out);
+            }
+            out.push(b'\n');
+            if self.details & DETAIL_NO_ATTRIBUTES == 0 {
+                self.append_attributes_of_slot(slot, counts, (&inline, drained), out);
+            }
+        }
+        if self.details & DETAIL_INLINE == 0 {
+            inline = ["Start", "WithinResourceLimits"].map(AttrName::from).into_iter().collect();
+        }
+        if let Some(clauses) = Clauses::find(slot, "Requirements", &inline, self.details) {
+            let targets = MatchTargets {
+                ads: counts.unique.iter().map(|job| &self.jobs[*job]).collect(),
+                columns: MatchColumns::Plain("Cluster"),
+                details: self.details,
+            };
+            out.extend(clauses.print_matches(&targets, world));
+        }
+    }
+
+    fn append_attributes_of_slot(
+        &self,
+        slot: &ClassAd,
+        counts: &SlotCounts,
+        (inline, drained): (&InlineAttributes, Option<&ClassAd>),
+        out: &mut Vec<u8>,
+    ) {
+        let world = self.setup.world;
+        out.extend_from_slice(b"This slot defines the following attributes:\n\n");
+        let names = append_own_attributes(slot, "Requirements", inline, true, world, out);
+        if let Some(drained) = drained {
+            out.extend_from_slice(b"When drained, this slot has the following attributes:\n\n");
+            append_own_attributes(drained, "Requirements", inline, false, world, out);
+        }
+        if let [job] = counts.unique[..] {
+            let mut lines = Vec::new();
+            if let Some(name) = append_target_attributes(&names, slot, &self.jobs[job], world, &mut lines) {
+                out.extend_from_slice(format!("\n{name} has the following attributes:\n\n").as_bytes());
+                out.extend(lines);
+            }
+        }
+        out.extend_from_slice(
+            b"\nThe Requirements expression for this slot reduces to these conditions:\n\n",
+        );
+    }
+}
+
+/// Counts of one slot's matches.
+#[derive(Default)]
+struct SlotCounts {
+    jobs: usize,
+    /// Jobs that stand for their autoclusters.
+    unique: Vec<usize>,
+    slot_accepts: usize,
+    job_accepts: usize,
+    both: usize,
+}
+
+impl SlotCounts {
+    fn add(&mut self, slot_accepts: bool, job_accepts: bool, weight: usize) {
+        self.slot_accepts += if slot_accepts { weight } else { 0 };
+        self.job_accepts += if job_accepts { weight } else { 0 };
+        self.both += if slot_accepts && job_accepts { weight } else { 0 };
+    }
+
+    fn percentage(&self) -> f64 {
+        if self.jobs == 0 { 0.0 } else { 100.0 * self.both as f64 / self.jobs as f64 }
+    }
+}
+
+const SUMMARY_HEADINGS: &str = concat!(
+    "               Autocluster    Matches     Machine     Running     Serving            \n",
+    " JobId        Members/Idle Requirements Rejects Job  Users Job  Other User Available Owner\n",
+    "------------- ------------ ------------ ----------- ----------- ---------- --------- -----\n",
+);
+
+/// Returns why the job does not wait for a match, or nothing.
+fn job_status(context: &Context<'_>, world: &dyn World) -> BString {
+    let now = context.int("ServerTime").unwrap_or_else(|| world.now().epoch());
+    let cools = context.int("JobCoolDownExpiration").is_some_and(|end| end > now);
+    let text = match context.int("JobStatus") {
+        Some(2 | 6 | 7) => "Job is running.",
+        Some(3) => "Job is removed.",
+        Some(4) => "Job is completed.",
+        Some(1) if cools => "Job is in cool down.",
+        Some(5) => {
+            let reason = context.string("HoldReason").unwrap_or_default();
+            let mut text = BString::from("Job is held.");
+            if !reason.is_empty() {
+                text.push_str("\n\nHold reason: ");
+                text.push_str(&reason);
+            }
+            return text;
+        }
+        _ => "",
+    };
+    text.into()
+}
+
+fn append_universe_warning(context: &Context<'_>, out: &mut Vec<u8>) {
+    let warning = match context.int("JobUniverse").and_then(Universe::from_number) {
+        Some(Universe::Java | Universe::Vanilla | Universe::Parallel | Universe::Vm) => return,
+        Some(Universe::Grid) => {
+            if context.string("GridResource").is_some_and(|resource| resource.contains_str("$$")) {
+                return;
+            }
+            "Analysis is only meaningful for Grid universe jobs using matchmaking."
+        }
+        Some(Universe::Mpi) => "Analysis is meaningless for MPI universe jobs.",
+        Some(Universe::Scheduler | Universe::Local) => {
+            "Analysis is not complete for Scheduler or Local universe jobs."
+        }
+        _ => "Job universe unknown.  Analysis may not be meaningful.",
+    };
+    out.extend_from_slice(format!("\nWARNING: {warning}\n").as_bytes());
+}
+
+/// Returns a time as `ctime` prints it.
+fn calendar_text(seconds: i64, world: &dyn World) -> String {
+    use crate::text::calendar::CivilTime;
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let offset = i64::from(world.zone(seconds).offset);
+    let time = CivilTime::from_seconds(seconds, offset);
+    let day = DAYS[(seconds + offset).div_euclid(86_400).rem_euclid(7) as usize];
+    let month =
+        usize::try_from(time.month - 1).ok().and_then(|at| MONTHS.get(at)).copied().unwrap_or_default();
+    let CivilTime { year, day: date, hour, minute, second, .. } = time;
+    format!("{day} {month} {date:2} {hour:02}:{minute:02}:{second:02} {year}")
+}

@@ -1,0 +1,69 @@
+//! Ads that `condor_q` reads of files.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+
+use crate::classad::stream::{AdForm, Delimiter, Projection, ReferenceReader};
+use crate::classad::{ClassAd, Context, Expr};
+use crate::cli::common::ProgramContext;
+use crate::world::World;
+
+/// Opens a file of ads, or standard input.
+pub(super) fn open_ads(file: &OsStr, session: &ProgramContext) -> Option<Box<dyn Read>> {
+    if file == "-" {
+        return Some(Box::new(io::stdin()));
+    }
+    match File::open(file) {
+        Ok(file) => Some(Box::new(file)),
+        Err(_) => {
+            session.write_stderr(&format!("Can't open file of ClassAds: {}\n", file.to_string_lossy()));
+            None
+        }
+    }
+}
+
+/// Ads of a file, of which a part is read.
+pub(super) struct AdSource {
+    reader: ReferenceReader<Box<dyn Read>>,
+    projection: Option<Projection>,
+}
+
+impl AdSource {
+    /// Makes a source of jobs.
+    pub(super) fn of_jobs(read: Box<dyn Read>, form: Option<AdForm>, projection: Option<Projection>) -> Self {
+        AdSource { reader: ReferenceReader::new(read, form, Delimiter::Queue), projection }
+    }
+
+    /// Makes a source of whole ads, divided by blank lines.
+    pub(super) fn of_slots(read: Box<dyn Read>, form: Option<AdForm>) -> Self {
+        AdSource { reader: ReferenceReader::new(read, form, Delimiter::Blank), projection: None }
+    }
+
+    /// Calls a function with each ad that a constraint keeps. What cannot be read ends the list without a message, as it
+    /// does in the reference.
+    pub(super) fn for_each(
+        &mut self,
+        constraint: Option<&Expr>,
+        world: &dyn World,
+        mut add: impl FnMut(ClassAd),
+    ) {
+        let mut ad = ClassAd::new();
+        while let Ok(true) = match &mut self.projection {
+            Some(skim) => self.reader.next_projected(skim, &mut ad),
+            None => self.reader.next_ad().map(|next| next.map(|next| ad = next).is_some()),
+        } {
+            if keeps_ad(constraint, &ad, world) {
+                add(std::mem::take(&mut ad));
+            } else if self.projection.is_none() {
+                self.reader.reuse(std::mem::take(&mut ad));
+            }
+        }
+    }
+}
+
+/// Returns true if the reference keeps an ad: an evaluation that fails keeps it, a value that is not true does not.
+pub(super) fn keeps_ad(constraint: Option<&Expr>, ad: &ClassAd, world: &dyn World) -> bool {
+    let Some(constraint) = constraint else { return true };
+    Context::new(world).my(ad).try_eval(constraint).is_none_or(|value| value.truth() == Some(true))
+}
