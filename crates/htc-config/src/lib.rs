@@ -30,6 +30,7 @@ pub mod parameter_rows;
 pub mod parse;
 pub(crate) mod printf_format;
 pub mod redact;
+pub mod registry;
 pub mod round_trip;
 mod setting;
 pub mod source_index;

@@ -1,0 +1,365 @@
+//! The registry of parameters: type, range or scope, and readers of each name and family.
+//!
+//! Types are those with which the reference's source reads a name (`param_integer`, `param_boolean`, `param_double`,
+//! `param()` with a parser behind it, formatted names such as `MAX_%s_LOG`), else those of its own table. Defaults,
+//! levels of support and descriptions are found through [`RegisteredParameter`].
+//!
+//! A row is `NAME<tab>type<tab>range, words or scope<tab>daemons`, sorted by name without case; in names `*` stands for
+//! any text and `#` for a number.
+
+use std::borrow::Cow;
+
+use htc_base::text::table::{
+    compare_key, count_families, count_lines, family_line_numbers, line_starts, matches_family_pattern,
+    table_row,
+};
+use htc_base::text::{caseless, unqualified_name, words};
+
+use crate::defaults;
+use crate::descriptions::{self, Description};
+use crate::supported::{self, SupportEntry};
+
+static TABLE_TEXT: &[u8] = include_bytes!("data/registry.tsv");
+static ROW_STARTS: [u32; count_lines(include_bytes!("data/registry.tsv"))] =
+    line_starts(include_bytes!("data/registry.tsv"));
+static FAMILIES: [u32; count_families(TABLE_TEXT, &ROW_STARTS)] = family_line_numbers(TABLE_TEXT, &ROW_STARTS);
+
+words! {
+    /// Type of the value of a parameter.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ValueType.name {
+        /// Integer of 32 bits: a literal, or an expression without attributes.
+        Integer => "int",
+        /// Integer of 64 bits.
+        Long => "long",
+        /// Floating-point number.
+        Real => "real",
+        /// Truth value: a literal, or an expression without attributes.
+        Boolean => "bool",
+        /// Truth value of which only the first letter counts if it is t or f.
+        LenientBoolean => "crufty",
+        /// Number of bytes with an optional unit (`parse_int64_bytes`).
+        Size => "size",
+        /// Size of a log with an optional unit of size or time (`dprintf_parse_log_size`).
+        LogSize => "log-size",
+        /// Seconds, or a number followed by s, m or h (`CronJobParams::InitPeriod`).
+        Period => "period",
+        /// One number, or two with `to` between them (`TransferQueueManager::parseThrottleConfig`).
+        Throttle => "throttle",
+        /// Any text.
+        String => "string",
+        /// Path of a file or directory.
+        Path => "path",
+        /// Names or hosts, separated by commas or white space.
+        List => "list",
+        /// One of a few words.
+        Word => "word",
+        /// Mode of a cron job.
+        CronMode => "cron-mode",
+        /// Categories of log messages (`_condor_parse_merge_debug_flags`).
+        DebugLevels => "debug",
+        /// REQUIRED, PREFERRED, OPTIONAL or NEVER (`SecMan::sec_alpha_to_sec_req`).
+        SecurityLevel => "level",
+        /// Authentication methods (`SecMan::sec_char_to_auth_method`).
+        AuthenticationMethods => "methods",
+        /// Encryption methods (`SecMan::getPreferredOldCryptProtocol`).
+        CryptoMethods => "crypto",
+        /// Numeric ids of a user and a group, with a point between them.
+        Ids => "ids",
+        /// Size with a unit, or an expression.
+        SizeOrNumber => "size-or-number",
+        /// Expression that is true or not.
+        Condition => "condition",
+        /// Expression that gives a number.
+        Number => "number",
+        /// Expression that gives a string.
+        Text => "text",
+        /// Expression of any type.
+        Expression => "expr",
+        /// Rule of the job router.
+        Route => "route",
+        /// Transform of jobs.
+        Transform => "transform",
+        /// Resource shares of a slot type.
+        SlotShares => "shares",
+    }
+}
+
+impl ValueType {
+    /// Returns true if a value is a ClassAd expression that is evaluated in ads.
+    pub fn is_expression(self) -> bool {
+        matches!(
+            self,
+            ValueType::Condition | ValueType::Number | ValueType::Text | ValueType::Expression
+        )
+    }
+}
+
+words! {
+    /// Ads in which an expression is evaluated.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ExpressionScope.name {
+        /// MY is a slot, TARGET the job that it runs or may run.
+        Slot => "slot",
+        /// MY is a slot, TARGET a job, in the negotiator.
+        Match => "match",
+        /// MY is a job, TARGET a slot.
+        JobAndSlot => "job-slot",
+        /// MY is a job.
+        Job => "job",
+        /// MY is the schedd's own ad, TARGET a job.
+        Schedd => "schedd",
+        /// MY is a job, the others are a slot and an owner record.
+        MatchInSchedd => "match-schedd",
+        /// MY is the schedd's own ad, TARGET a job that is submitted.
+        Submit => "submit",
+        /// MY is a slot.
+        Machine => "machine",
+        /// MY is the ad of a daemon.
+        Daemon => "daemon",
+        /// MY is the ad of a submitter.
+        Submitter => "submitter",
+        /// MY is an accounting group.
+        Group => "group",
+        /// Other ads.
+        Other => "any",
+    }
+}
+
+impl ExpressionScope {
+    /// Returns true if MY is the ad of a slot.
+    pub fn has_my_slot(self) -> bool {
+        matches!(self, ExpressionScope::Slot | ExpressionScope::Match | ExpressionScope::Machine)
+    }
+
+    /// Returns true if one of the ads is a job.
+    pub fn has_job(self) -> bool {
+        !matches!(
+            self,
+            ExpressionScope::Machine
+                | ExpressionScope::Daemon
+                | ExpressionScope::Submitter
+                | ExpressionScope::Group
+                | ExpressionScope::Other
+        )
+    }
+
+    /// Returns true if MY is the ad of a job.
+    pub fn has_my_job(self) -> bool {
+        matches!(
+            self,
+            ExpressionScope::Job | ExpressionScope::JobAndSlot | ExpressionScope::MatchInSchedd
+        )
+    }
+
+    /// Returns true if there is only MY, so that TARGET is always undefined.
+    pub fn has_no_target(self) -> bool {
+        matches!(self, ExpressionScope::Machine | ExpressionScope::Daemon | ExpressionScope::Group)
+    }
+}
+
+/// One row of the registry, found for a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisteredParameter {
+    /// The name, or the pattern of a family.
+    pub name: &'static str,
+    /// Type of its value.
+    pub value_type: ValueType,
+    /// Range of a number as the reference writes it, words of a choice, or the scope of an expression.
+    details: &'static str,
+    /// Daemons that read it, separated by commas, or `all`.
+    pub daemons: &'static str,
+}
+
+impl RegisteredParameter {
+    /// Returns true if the row is of a family of names.
+    pub fn is_family(&self) -> bool {
+        self.name.contains(['*', '#'])
+    }
+
+    /// Returns true if a family starts with a part that the site chooses, so that a macro of a site may look like it.
+    pub fn has_open_prefix(&self) -> bool {
+        self.name.starts_with('*')
+    }
+
+    /// Returns the scope of an expression, or `None` if the value is not an expression.
+    pub fn scope(&self) -> Option<ExpressionScope> {
+        let is_expression = self.value_type.is_expression() || self.value_type == ValueType::SizeOrNumber;
+        is_expression.then(|| {
+            ExpressionScope::ALL
+                .iter()
+                .copied()
+                .find(|scope| scope.name() == self.details)
+                .unwrap_or(ExpressionScope::Other)
+        })
+    }
+
+    /// Returns the words of a choice, and those that a truth value may be beside true and false.
+    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+        let has_words = matches!(self.value_type, ValueType::Word | ValueType::Boolean);
+        self.details.split(',').filter(move |word| has_words && !word.is_empty())
+    }
+
+    /// Returns the smallest and largest value of a number; `None` for a side without limit.
+    pub fn range(&self) -> (Option<f64>, Option<f64>) {
+        let is_number =
+            matches!(self.value_type, ValueType::Integer | ValueType::Long | ValueType::Real);
+        let mut limits = self.details.split(',').map(|limit| limit.parse().ok());
+        match is_number {
+            true => (limits.next().flatten(), limits.next().flatten()),
+            false => (None, None),
+        }
+    }
+
+    /// Returns true if `daemon` reads it.
+    pub fn is_read_by(&self, daemon: &str) -> bool {
+        self.daemons.split(',').any(|reader| reader == "all" || reader.eq_ignore_ascii_case(daemon))
+    }
+}
+
+/// Returns the row of a name: its own, else that of the longest pattern that it matches. What is before a last dot does
+/// not count, nor a slot or slot type before a name that slots have (`SLOT_TYPE_1_START`, `SLOT2_1_PREEMPT`).
+pub fn find(name: &[u8]) -> Option<RegisteredParameter> {
+    let name = unqualified_name(name);
+    let bare = strip_slot_prefix(name);
+    find_row(name, false).or_else(|| find_row(bare, bare.len() == name.len()).or_else(|| find_row(name, true)))
+}
+
+/// Returns the default value of a name, or `None` if it has none.
+pub fn default_value(name: &[u8]) -> Option<Cow<'static, [u8]>> {
+    defaults::find_qualified(name)?.explicit_default()
+}
+
+/// Returns the level of support of a name, or `None` if nothing reads it.
+pub fn support(name: &[u8]) -> Option<SupportEntry> {
+    supported::find_parameter(name)
+}
+
+/// Returns the description of a name.
+pub fn description(name: &[u8]) -> Option<Description> {
+    descriptions::find_description(name)
+}
+
+/// All rows in the order of their names.
+pub fn all() -> impl ExactSizeIterator<Item = RegisteredParameter> {
+    (0..ROW_STARTS.len()).map(parse_row)
+}
+
+/// Longest name that is compared with the patterns of families.
+const MAX_NAME_LENGTH: usize = 512;
+
+fn find_row(name: &[u8], with_families: bool) -> Option<RegisteredParameter> {
+    if name.len() > MAX_NAME_LENGTH {
+        return None;
+    }
+    let exact = ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok();
+    let key = |index: &usize| table_row(TABLE_TEXT, &ROW_STARTS, *index).key();
+    let family = || {
+        let families = FAMILIES.iter().map(|index| *index as usize);
+        families
+            .filter(|index| matches_family_pattern(key(index), name))
+            .max_by_key(|index| (key(index).first() != Some(&b'*'), key(index).len()))
+    };
+    exact.or_else(|| family().filter(|_| with_families)).map(parse_row)
+}
+
+fn parse_row(index: usize) -> RegisteredParameter {
+    let row = table_row(TABLE_TEXT, &ROW_STARTS, index);
+    let field = |number| std::str::from_utf8(row.field(number)).unwrap_or_default();
+    let value_type =
+        ValueType::ALL.iter().copied().find(|kind| kind.name() == field(1)).unwrap_or(ValueType::String);
+    RegisteredParameter { name: field(0), value_type, details: field(2), daemons: field(3) }
+}
+
+/// Returns a name without the slot or slot type before it.
+pub fn strip_slot_prefix(name: &[u8]) -> &[u8] {
+    let Some(rest) = caseless::strip_prefix(name, b"SLOT") else { return name };
+    let of_type = caseless::strip_prefix(rest, b"_TYPE_");
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut rest = of_type.unwrap_or(rest);
+    let first = digits(rest);
+    if first == 0 {
+        return name;
+    }
+    rest = &rest[first..];
+    let dynamic = rest.strip_prefix(b"_").filter(|rest| of_type.is_none() && digits(rest) > 0);
+    if let Some(dynamic) = dynamic {
+        rest = &dynamic[digits(dynamic)..];
+    }
+    match rest.strip_prefix(b"_") {
+        Some(rest) if !rest.is_empty() => rest,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(name: &str) -> Option<ValueType> {
+        find(name.as_bytes()).map(|found| found.value_type)
+    }
+
+    #[test]
+    fn rows_are_sorted_and_of_a_known_type_and_scope() {
+        let names: Vec<_> = all().map(|row| row.name.to_ascii_lowercase()).collect();
+        assert!(names.is_sorted_by(|a, b| a < b));
+        assert!(names.len() > 1_700);
+        for index in 0..ROW_STARTS.len() {
+            let row = table_row(TABLE_TEXT, &ROW_STARTS, index);
+            let shown = String::from_utf8_lossy(row.key());
+            let word = std::str::from_utf8(row.field(1)).unwrap();
+            assert!(ValueType::ALL.iter().any(|kind| kind.name() == word), "{shown}: {word}");
+            let parameter = parse_row(index);
+            if parameter.value_type.is_expression() {
+                let scope = parameter.scope().unwrap();
+                assert_eq!(scope.name(), parameter.details, "{shown}");
+            }
+            assert!(!parameter.daemons.is_empty(), "{shown}");
+        }
+    }
+
+    #[test]
+    fn names_of_the_defaults_table_are_registered() {
+        for parameter in defaults::all() {
+            assert!(find_row(parameter.name(), false).is_some(), "{parameter:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_has_its_own_type_or_that_of_its_family() {
+        assert_eq!(kind("memory"), Some(ValueType::Integer));
+        assert_eq!(kind("STARTD.MEMORY"), Some(ValueType::Integer));
+        assert_eq!(kind("SLOT_TYPE_2_START"), Some(ValueType::Condition));
+        assert_eq!(kind("SLOT1_2_PREEMPT"), Some(ValueType::Condition));
+        assert_eq!(kind("SLOT_TYPE_2_PARTITIONABLE"), Some(ValueType::Boolean));
+        assert_eq!(kind("SLOT_TYPE_2"), Some(ValueType::SlotShares));
+        assert_eq!(kind("NUM_SLOTS_TYPE_3"), Some(ValueType::Integer));
+        assert_eq!(kind("STARTD_CRON_GPU_PERIOD"), Some(ValueType::Period));
+        assert_eq!(kind("GROUP_QUOTA_group_a"), Some(ValueType::Real));
+        assert_eq!(find(b"GROUP_QUOTA_DYNAMIC_a").unwrap().range(), (Some(0.0), Some(1.0)));
+        assert_eq!(kind("MAX_NUM_STARTD_LOG"), Some(ValueType::Integer));
+        assert_eq!(kind("MAX_STARTD_LOG"), Some(ValueType::LogSize));
+        assert_eq!(kind("MAX_HISTORY_LOG"), Some(ValueType::Integer));
+        assert_eq!(kind("SYSTEM_PERIODIC_HOLD_x"), Some(ValueType::Condition));
+        assert_eq!(kind("SYSTEM_PERIODIC_HOLD_x_REASON"), Some(ValueType::Text));
+        assert_eq!(kind("FARM_HOOK_FETCH_WORK_TIMEOUT"), Some(ValueType::Integer));
+        assert_eq!(kind("SEC_CLIENT_AUTHENTICATION"), Some(ValueType::SecurityLevel));
+        assert_eq!(kind("MY_HOUSE"), None);
+        assert_eq!(find(b"START").unwrap().scope(), Some(ExpressionScope::Slot));
+        assert_eq!(find(b"ENABLE_IPV6").unwrap().words().collect::<Vec<_>>(), ["auto"]);
+    }
+
+    #[test]
+    fn slots_and_slot_types_before_a_name_do_not_count() {
+        for (name, bare) in [
+            ("SLOT1_START", "START"),
+            ("SLOT1_2_START", "START"),
+            ("SLOT_TYPE_11_START", "START"),
+            ("SLOT_TYPE_1", "SLOT_TYPE_1"),
+            ("SLOT_WEIGHT", "SLOT_WEIGHT"),
+        ] {
+            assert_eq!(strip_slot_prefix(name.as_bytes()), bare.as_bytes(), "{name}");
+        }
+    }
+}
