@@ -44,6 +44,7 @@ pub mod template;
 pub mod unsupported;
 pub mod use_counts;
 mod user_maps;
+pub mod value_check;
 pub mod value_error;
 pub mod version;
 pub mod write_config;

@@ -22,7 +22,8 @@ use crate::supported::{self, SupportEntry};
 static TABLE_TEXT: &[u8] = include_bytes!("data/registry.tsv");
 static ROW_STARTS: [u32; count_lines(include_bytes!("data/registry.tsv"))] =
     line_starts(include_bytes!("data/registry.tsv"));
-static FAMILIES: [u32; count_families(TABLE_TEXT, &ROW_STARTS)] = family_line_numbers(TABLE_TEXT, &ROW_STARTS);
+static FAMILIES: [u32; count_families(TABLE_TEXT, &ROW_STARTS)] =
+    family_line_numbers(TABLE_TEXT, &ROW_STARTS);
 
 words! {
     /// Type of the value of a parameter.
@@ -88,10 +89,7 @@ words! {
 impl ValueType {
     /// Returns true if a value is a ClassAd expression that is evaluated in ads.
     pub fn is_expression(self) -> bool {
-        matches!(
-            self,
-            ValueType::Condition | ValueType::Number | ValueType::Text | ValueType::Expression
-        )
+        matches!(self, ValueType::Condition | ValueType::Number | ValueType::Text | ValueType::Expression)
     }
 }
 
@@ -146,10 +144,7 @@ impl ExpressionScope {
 
     /// Returns true if MY is the ad of a job.
     pub fn has_my_job(self) -> bool {
-        matches!(
-            self,
-            ExpressionScope::Job | ExpressionScope::JobAndSlot | ExpressionScope::MatchInSchedd
-        )
+        matches!(self, ExpressionScope::Job | ExpressionScope::JobAndSlot | ExpressionScope::MatchInSchedd)
     }
 
     /// Returns true if there is only MY, so that TARGET is always undefined.
@@ -202,8 +197,7 @@ impl RegisteredParameter {
 
     /// Returns the smallest and largest value of a number; `None` for a side without limit.
     pub fn range(&self) -> (Option<f64>, Option<f64>) {
-        let is_number =
-            matches!(self.value_type, ValueType::Integer | ValueType::Long | ValueType::Real);
+        let is_number = matches!(self.value_type, ValueType::Integer | ValueType::Long | ValueType::Real);
         let mut limits = self.details.split(',').map(|limit| limit.parse().ok());
         match is_number {
             true => (limits.next().flatten(), limits.next().flatten()),
@@ -222,7 +216,8 @@ impl RegisteredParameter {
 pub fn find(name: &[u8]) -> Option<RegisteredParameter> {
     let name = unqualified_name(name);
     let bare = strip_slot_prefix(name);
-    find_row(name, false).or_else(|| find_row(bare, bare.len() == name.len()).or_else(|| find_row(name, true)))
+    find_row(name, false)
+        .or_else(|| find_row(bare, bare.len() == name.len()).or_else(|| find_row(name, true)))
 }
 
 /// Returns the default value of a name, or `None` if it has none.
@@ -340,7 +335,7 @@ mod tests {
         assert_eq!(find(b"GROUP_QUOTA_DYNAMIC_a").unwrap().range(), (Some(0.0), Some(1.0)));
         assert_eq!(kind("MAX_NUM_STARTD_LOG"), Some(ValueType::Integer));
         assert_eq!(kind("MAX_STARTD_LOG"), Some(ValueType::LogSize));
-        assert_eq!(kind("MAX_HISTORY_LOG"), Some(ValueType::Integer));
+        assert_eq!(kind("MAX_HISTORY_LOG"), Some(ValueType::Long));
         assert_eq!(kind("SYSTEM_PERIODIC_HOLD_x"), Some(ValueType::Condition));
         assert_eq!(kind("SYSTEM_PERIODIC_HOLD_x_REASON"), Some(ValueType::Text));
         assert_eq!(kind("FARM_HOOK_FETCH_WORK_TIMEOUT"), Some(ValueType::Integer));

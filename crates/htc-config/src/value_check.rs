@@ -1,0 +1,416 @@
+//! Checks of an expanded value against the type that the registry gives its parameter.
+
+use std::ops::Range;
+
+use bstr::ByteSlice;
+use htc_base::text::number::{integer_prefix, real_prefix};
+use htc_base::text::{caseless, similar_names};
+use htc_base::world::World;
+
+use crate::evaluate::{self, NumberResult};
+use crate::registry::{RegisteredParameter, ValueType};
+
+/// Reason why a value is not what the readers of its parameter need.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueFault {
+    /// Neither an integer nor an expression that gives one.
+    NotInteger,
+    /// An integer that does not fit 32 bits.
+    OutOfBounds,
+    /// Neither a number nor an expression that gives one.
+    NotNumber,
+    /// A number below the smallest value.
+    TooLow(f64),
+    /// A number above the largest value.
+    TooHigh(f64),
+    /// Neither a truth value nor an expression that gives one.
+    NotBoolean,
+    /// Not a size.
+    NotSize,
+    /// Not the size of a log.
+    NotLogSize,
+    /// A time in place of a size.
+    TimeNotSize,
+    /// Not a period of a cron job.
+    NotPeriod,
+    /// Not a load, or a range of loads.
+    NotThrottle,
+    /// A word that is not one of the choices, and a similar one.
+    UnknownWord(Option<&'static str>),
+    /// A category of messages that does not exist, and a similar one.
+    UnknownDebugLevel(Option<&'static str>),
+    /// An authentication method that does not exist, and a similar one.
+    UnknownMethod(Option<&'static str>),
+    /// An encryption method that does not exist, and a similar one.
+    UnknownCrypto(Option<&'static str>),
+    /// A level of security that does not exist.
+    UnknownLevel,
+    /// A misspelled level of security, and the one that its first letter selects.
+    MisspelledLevel(&'static str),
+    /// Not two numeric ids.
+    NotIds,
+}
+
+/// One fault and the part of the value that has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultyPart {
+    /// Reason.
+    pub fault: ValueFault,
+    /// Part of the expanded value.
+    pub span: Range<usize>,
+}
+
+/// Categories and flags of messages (`_condor_DebugCategoryNames`, `_condor_parse_merge_debug_flags`; the last two
+/// groups are of former versions and have no effect).
+const DEBUG_LEVELS: [&str; 56] = [
+    "D_ALWAYS",
+    "D_ERROR",
+    "D_STATUS",
+    "D_ZKM",
+    "D_JOB",
+    "D_MACHINE",
+    "D_CONFIG",
+    "D_PROTOCOL",
+    "D_PRIV",
+    "D_DAEMONCORE",
+    "D_FULLDEBUG",
+    "D_SECURITY",
+    "D_COMMAND",
+    "D_MATCH",
+    "D_NETWORK",
+    "D_KEYBOARD",
+    "D_PROCFAMILY",
+    "D_IDLE",
+    "D_THREADS",
+    "D_ACCOUNTANT",
+    "D_SYSCALLS",
+    "D_CRON",
+    "D_HOSTNAME",
+    "D_PERF_TRACE",
+    "D_LOAD",
+    "D_25",
+    "D_26",
+    "D_AUDIT",
+    "D_TEST",
+    "D_STATS",
+    "D_MATERIALIZE",
+    "D_DYE",
+    "D_ALL",
+    "D_ANY",
+    "D_PID",
+    "D_FDS",
+    "D_IDENT",
+    "D_LEVEL",
+    "D_CATEGORY",
+    "D_CAT",
+    "D_SUB_SECOND",
+    "D_TIMESTAMP",
+    "D_BACKTRACE",
+    "D_FAILURE",
+    "D_EXCEPT",
+    "D_NOHEADER",
+    "D_VERBOSE",
+    "D_GENERIC",
+    "D_CKPT",
+    "D_PROC",
+    "D_NFS",
+    "D_EXPR",
+    "D_BUS",
+    "D_UPDOWN",
+    "D_XML",
+    "D_NONE",
+];
+
+/// Authentication methods (`SecMan::sec_char_to_auth_method`).
+const AUTHENTICATION_METHODS: [&str; 15] = [
+    "SSL",
+    "NTSSPI",
+    "PASSWORD",
+    "TOKENS",
+    "TOKEN",
+    "IDTOKENS",
+    "IDTOKEN",
+    "SCITOKENS",
+    "SCITOKEN",
+    "FS",
+    "FS_REMOTE",
+    "KERBEROS",
+    "CLAIMTOBE",
+    "MUNGE",
+    "ANONYMOUS",
+];
+
+/// Encryption methods.
+const CRYPTO_METHODS: [&str; 4] = ["AES", "BLOWFISH", "3DES", "TRIPLEDES"];
+
+/// Levels of security; only the first letter counts.
+const SECURITY_LEVELS: [&str; 8] =
+    ["REQUIRED", "YES", "TRUE", "PREFERRED", "OPTIONAL", "FALSE", "NEVER", "NO"];
+
+/// Modes of cron jobs; only the start counts (`CronJobModeTable::Find`).
+const CRON_MODES: [&str; 4] = ["Periodic", "WaitForExit", "OneShot", "OnDemand"];
+
+/// Returns what is wrong with an expanded value; nothing for types that are checked elsewhere. An empty value is as if the
+/// parameter were not set.
+pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn World) -> Vec<FaultyPart> {
+    let text = value.trim();
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let start = value.find(text).unwrap_or(0);
+    let whole = |fault: Option<ValueFault>| {
+        fault.map(|fault| FaultyPart { fault, span: start..start + text.len() }).into_iter().collect()
+    };
+    match parameter.value_type {
+        ValueType::Integer => whole(check_integer(parameter, text, world)),
+        ValueType::Long => whole(check_long(parameter, text, world)),
+        ValueType::Real => whole(check_real(parameter, text, world)),
+        ValueType::Boolean => whole(check_boolean(parameter, text, world)),
+        ValueType::LenientBoolean => {
+            let is_lenient = matches!(text[0].to_ascii_lowercase(), b't' | b'f');
+            whole(if is_lenient { None } else { check_boolean(parameter, text, world) })
+        }
+        ValueType::Size => whole((!is_size(text)).then_some(ValueFault::NotSize)),
+        ValueType::LogSize => whole(check_log_size(parameter, text)),
+        ValueType::Period => whole((!is_period(text)).then_some(ValueFault::NotPeriod)),
+        ValueType::Throttle => whole((!is_throttle(text)).then_some(ValueFault::NotThrottle)),
+        ValueType::Word => {
+            let is_known = parameter.words().any(|word| caseless::eq(word.as_bytes(), text));
+            whole((!is_known).then(|| ValueFault::UnknownWord(nearest(text, parameter.words()))))
+        }
+        ValueType::CronMode => {
+            let known = CRON_MODES.into_iter().any(|mode| caseless::eq(mode.as_bytes(), text));
+            whole((!known).then(|| ValueFault::UnknownWord(nearest(text, CRON_MODES))))
+        }
+        ValueType::DebugLevels => check_debug_levels(value),
+        ValueType::SecurityLevel => whole(check_security_level(text)),
+        ValueType::AuthenticationMethods => check_words(value, |word| {
+            check_listed(word, &AUTHENTICATION_METHODS).map(ValueFault::UnknownMethod)
+        }),
+        ValueType::CryptoMethods => {
+            check_words(value, |word| check_listed(word, &CRYPTO_METHODS).map(ValueFault::UnknownCrypto))
+        }
+        ValueType::Ids => whole((!is_ids(text)).then_some(ValueFault::NotIds)),
+        _ => Vec::new(),
+    }
+}
+
+fn nearest<'a>(text: &[u8], words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    similar_names::nearest(text, words.into_iter().map(str::as_bytes))
+        .and_then(|near| std::str::from_utf8(near).ok())
+}
+
+fn check_range(parameter: &RegisteredParameter, value: f64) -> Option<ValueFault> {
+    match parameter.range() {
+        (Some(least), _) if value < least => Some(ValueFault::TooLow(least)),
+        (_, Some(most)) if value > most => Some(ValueFault::TooHigh(most)),
+        _ => None,
+    }
+}
+
+fn check_integer(parameter: &RegisteredParameter, text: &[u8], world: &dyn World) -> Option<ValueFault> {
+    match evaluate::parse_integer(text, world) {
+        NumberResult::Value(value) if i32::try_from(value).is_err() => Some(ValueFault::OutOfBounds),
+        NumberResult::Value(value) => check_range(parameter, value as f64),
+        NumberResult::Unparsable | NumberResult::NotNumber => Some(ValueFault::NotInteger),
+    }
+}
+
+fn check_long(parameter: &RegisteredParameter, text: &[u8], world: &dyn World) -> Option<ValueFault> {
+    match evaluate::parse_integer(text, world) {
+        NumberResult::Value(value) => check_range(parameter, value as f64),
+        NumberResult::Unparsable | NumberResult::NotNumber => Some(ValueFault::NotInteger),
+    }
+}
+
+fn check_real(parameter: &RegisteredParameter, text: &[u8], world: &dyn World) -> Option<ValueFault> {
+    match evaluate::parse_real(text, world) {
+        NumberResult::Value(value) => check_range(parameter, value),
+        NumberResult::Unparsable | NumberResult::NotNumber => Some(ValueFault::NotNumber),
+    }
+}
+
+fn check_boolean(parameter: &RegisteredParameter, text: &[u8], world: &dyn World) -> Option<ValueFault> {
+    let is_word = parameter.words().any(|word| caseless::eq(word.as_bytes(), text));
+    (!is_word && evaluate::to_boolean(text, world).is_none()).then_some(ValueFault::NotBoolean)
+}
+
+/// True if `parse_int64_bytes` reads the whole text: a number and K, M, G, T or P, with an optional B or iB.
+pub fn is_size(text: &[u8]) -> bool {
+    let Some((_, end)) = real_prefix(text) else { return false };
+    let unit = text[end..].trim_start();
+    let Some((first, rest)) = unit.split_first() else { return true };
+    let is_unit = b"KMGTP".contains(&first.to_ascii_uppercase());
+    let ends = |rest: &[u8]| [&b""[..], b"b", b"ib"].iter().any(|end| caseless::eq(end, rest));
+    is_unit && ends(rest) || first.eq_ignore_ascii_case(&b'b') && rest.is_empty()
+}
+
+/// Reads the size of a log as `dprintf_parse_log_size` does; only the first letters of a unit count.
+fn check_log_size(parameter: &RegisteredParameter, text: &[u8]) -> Option<ValueFault> {
+    let Some((value, end)) = integer_prefix(text) else { return Some(ValueFault::NotLogSize) };
+    let unit = text[end..].trim_start().to_ascii_uppercase();
+    let letters = unit.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    if value < 0 || letters < unit.len() {
+        return Some(ValueFault::NotLogSize);
+    }
+    let is_time = match &unit[..] {
+        [] | [b'B' | b'K' | b'G' | b'T', ..] | [b'M'] | [b'M', b'B', ..] => false,
+        [b'M', b'I', third, ..] => *third != b'B',
+        [b'S' | b'H' | b'D' | b'W', ..] | [b'M', b'I'] => true,
+        _ => return Some(ValueFault::NotLogSize),
+    };
+    (is_time && parameter.name.eq_ignore_ascii_case("MAX_DEFAULT_LOG")).then_some(ValueFault::TimeNotSize)
+}
+
+/// True for a number that is followed by nothing or directly by s, m or h.
+fn is_period(text: &[u8]) -> bool {
+    let Some((_, end)) = integer_prefix(text) else { return false };
+    text.get(end).is_none_or(|unit| b"smh".contains(&unit.to_ascii_lowercase()))
+}
+
+fn is_throttle(text: &[u8]) -> bool {
+    let Some((low, end)) = real_prefix(text) else { return false };
+    let rest = text[end..].trim_start();
+    if rest.is_empty() {
+        return low >= 0.0;
+    }
+    let high = rest.strip_prefix(b"to").map(<[u8]>::trim_start).and_then(real_prefix);
+    high.is_some_and(|(high, _)| high >= low && low >= 0.0)
+}
+
+/// True for two numbers with a point between them, which give the ids of a user and a group.
+fn is_ids(text: &[u8]) -> bool {
+    let Some(point) = text.find_byte(b'.') else { return false };
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    is_number(&text[..point]) && is_number(&text[point + 1..])
+}
+
+fn check_security_level(text: &[u8]) -> Option<ValueFault> {
+    if SECURITY_LEVELS.iter().any(|level| caseless::eq(level.as_bytes(), text)) {
+        return None;
+    }
+    Some(match text[0].to_ascii_uppercase() {
+        b'R' | b'Y' | b'T' => ValueFault::MisspelledLevel("REQUIRED"),
+        b'P' => ValueFault::MisspelledLevel("PREFERRED"),
+        b'O' => ValueFault::MisspelledLevel("OPTIONAL"),
+        b'F' | b'N' => ValueFault::MisspelledLevel("NEVER"),
+        _ => ValueFault::UnknownLevel,
+    })
+}
+
+fn check_listed(word: &[u8], known: &[&'static str]) -> Option<Option<&'static str>> {
+    let is_known = known.iter().any(|known| caseless::eq(known.as_bytes(), word));
+    (!is_known).then(|| nearest(word, known.iter().copied()))
+}
+
+/// Checks each word of a list.
+fn check_words(value: &[u8], check: impl Fn(&[u8]) -> Option<ValueFault>) -> Vec<FaultyPart> {
+    split_words(value, b", \t\r\n")
+        .filter_map(|span| Some(FaultyPart { fault: check(&value[span.clone()])?, span }))
+        .collect()
+}
+
+fn check_debug_levels(value: &[u8]) -> Vec<FaultyPart> {
+    let check = |span: Range<usize>| {
+        let word = value[span.clone()].trim_start_with(|sign| matches!(sign, '-' | '+'));
+        let word = &word[..word.find_byte(b':').unwrap_or(word.len())];
+        let near = check_listed(word, &DEBUG_LEVELS)?;
+        Some(FaultyPart { fault: ValueFault::UnknownDebugLevel(near), span })
+    };
+    split_words(value, b"|, \t\r\n").filter_map(check).collect()
+}
+
+/// Places of the words of a list.
+fn split_words<'v>(value: &'v [u8], separators: &'static [u8]) -> impl Iterator<Item = Range<usize>> + 'v {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        at += value[at..].iter().take_while(|byte| separators.contains(byte)).count();
+        let length = value[at..].iter().take_while(|byte| !separators.contains(byte)).count();
+        let span = at..at + length;
+        at = span.end;
+        (length > 0).then_some(span)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::find;
+    use htc_os::RealWorld;
+
+    fn faults(name: &str, value: &str) -> Vec<ValueFault> {
+        let parameter = find(name.as_bytes()).unwrap();
+        check_value(&parameter, value.as_bytes(), &RealWorld::new())
+            .into_iter()
+            .map(|part| part.fault)
+            .collect()
+    }
+
+    /// Values as `htcondor2.param` of 25.14.1 takes them.
+    #[test]
+    fn numbers_are_literals_or_expressions_without_attributes() {
+        for good in
+            ["10", " 10 ", "10 * 60", "true", "3.7", "1e2", "int(5.5)", "ifThenElse(true, 1, 2)", "-0"]
+        {
+            assert_eq!(faults("MEMORY", good), [], "{good}");
+        }
+        for bad in
+            ["16GB", "12x", "four", "5 m", "1h", "\"5\"", "0x10", "10;", "10,", "Cpus * 2", "$x", "1 2"]
+        {
+            assert_eq!(faults("MEMORY", bad), [ValueFault::NotInteger], "{bad}");
+        }
+        assert_eq!(faults("MEMORY", "-5"), [ValueFault::TooLow(0.0)]);
+        assert_eq!(faults("MEMORY", "99999999999"), [ValueFault::OutOfBounds]);
+        assert_eq!(faults("COLLECTOR_PORT", "70000"), [ValueFault::TooHigh(65535.0)]);
+        assert_eq!(faults("GROUP_QUOTA_DYNAMIC_a", "1.5"), [ValueFault::TooHigh(1.0)]);
+        assert_eq!(faults("GROUP_QUOTA_a", "ten"), [ValueFault::NotNumber]);
+        assert_eq!(faults("GROUP_QUOTA_a", "1e2"), []);
+    }
+
+    #[test]
+    fn truth_values_are_words_numbers_or_expressions() {
+        for good in ["true", "FALSE", "1", "0", "2 > 1", "5", "!true"] {
+            assert_eq!(faults("USE_PROCD", good), [], "{good}");
+        }
+        for bad in ["yes", "no", "on", "ture", "True.", "t", "Foo && Bar", "\"true\""] {
+            assert_eq!(faults("USE_PROCD", bad), [ValueFault::NotBoolean], "{bad}");
+        }
+        assert_eq!(faults("ENABLE_IPV6", "AUTO"), []);
+        assert_eq!(faults("ENABLE_IPV6", "maybe"), [ValueFault::NotBoolean]);
+    }
+
+    #[test]
+    fn units_are_allowed_where_the_reader_has_them() {
+        for good in ["10 Mb", "1000", "2G", "5 GiB", "7d", "1 week", "100MB"] {
+            assert_eq!(faults("MAX_STARTD_LOG", good), [], "{good}");
+        }
+        for bad in ["100Megs", "ten", "-5", "10 #"] {
+            assert_eq!(faults("MAX_STARTD_LOG", bad), [ValueFault::NotLogSize], "{bad}");
+        }
+        assert_eq!(faults("MAX_DEFAULT_LOG", "7d"), [ValueFault::TimeNotSize]);
+        assert_eq!(faults("STARTD_CRON_A_PERIOD", "5m"), []);
+        assert_eq!(faults("STARTD_CRON_A_PERIOD", "5 min"), [ValueFault::NotPeriod]);
+        assert_eq!(faults("STARTD_CRON_A_PERIOD", "5d"), [ValueFault::NotPeriod]);
+        assert_eq!(faults("FILE_TRANSFER_DISK_LOAD_THROTTLE", "1.5 to 2"), []);
+        assert_eq!(faults("FILE_TRANSFER_DISK_LOAD_THROTTLE", "2 to 1"), [ValueFault::NotThrottle]);
+        assert_eq!(faults("DATA_REUSE_BYTES", "10GB"), []);
+        assert_eq!(faults("DATA_REUSE_BYTES", "10 apples"), [ValueFault::NotSize]);
+    }
+
+    #[test]
+    fn words_of_lists_and_choices_are_known() {
+        let levels = |value| faults("STARTD_DEBUG", value);
+        assert_eq!(levels("D_FULLDEBUG D_COMMAND:2, -D_PID|D_NETWORK"), []);
+        assert_eq!(levels("D_FULLDEGUB"), [ValueFault::UnknownDebugLevel(Some("D_FULLDEBUG"))]);
+        let methods = |value| faults("SEC_DEFAULT_AUTHENTICATION_METHODS", value);
+        assert_eq!(methods("FS, IDTOKENS ssl"), []);
+        assert_eq!(methods("FS, IDTOKNS"), [ValueFault::UnknownMethod(Some("IDTOKENS"))]);
+        assert_eq!(faults("SEC_CLIENT_ENCRYPTION", "required"), []);
+        assert_eq!(faults("SEC_CLIENT_ENCRYPTION", "REQURED"), [ValueFault::MisspelledLevel("REQUIRED")]);
+        assert_eq!(faults("SEC_CLIENT_ENCRYPTION", "maybe"), [ValueFault::UnknownLevel]);
+        assert_eq!(faults("CONDOR_IDS", "condor.condor"), [ValueFault::NotIds]);
+        assert_eq!(faults("CONDOR_IDS", "64.64"), []);
+        assert_eq!(faults("STARTD_CRON_A_MODE", "Peroidic"), [ValueFault::UnknownWord(Some("Periodic"))]);
+        assert_eq!(faults("DEFRAG_DRAINING_SCHEDULE", "slow"), [ValueFault::UnknownWord(None)]);
+    }
+}
