@@ -248,6 +248,11 @@ const CORRECTIONS: &[(&str, &str)] = &[
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SETT A 1\n@e\n",
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A 1\n@e\n",
     ),
+    // Statements of the old syntax.
+    (
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  set_A = \"x\"\n  eval_set_B = C + 1\n  copy_D = \"E\"\n  delete_F = true\n@e\n",
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A \"x\"\n  EVALSET B C + 1\n  COPY D E\n  DELETE F\n@e\n",
+    ),
     // Comments after expressions of routes.
     (
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A 1 # one\n@e\n",
@@ -441,4 +446,27 @@ fn the_commands_of_the_services_pass_good_changes_and_fail_bad_ones() {
         write("condor/10-site.conf", "START = TARGET.Owner == \"ann\"\nNUM_CPUS = four\n");
         assert!(!passes(), "{file}");
     }
+}
+
+#[test]
+fn another_version_reads_other_parameters() {
+    let config = "LIBRARIAN_DATABASE = /var/lib/condor/jobs.db\nNAMED_CHROOT = /jail\n\
+                  JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES = true\nJOB_ROUTER_ENTRIES = [ name = \"a\"; TargetUniverse = 5; ]\n";
+    let place = Place::new(&[("condor_config", config)]);
+    let rules = |version: &str| {
+        let ended = place.lint(&["--json", "--for", version]);
+        let found: Vec<String> = places(&ended.out)
+            .iter()
+            .map(|it| it.split(':').step_by(2).take(2).collect::<Vec<_>>().join(":"))
+            .collect();
+        (found.join(" "), ended.status)
+    };
+    assert_eq!(rules("24.0"), ("not-in-version:1".to_owned(), 1));
+    let (later, _) = rules("25.0.13");
+    assert!(later.contains("not-in-version:1") && later.contains("old-syntax:4"), "{later}");
+    assert!(!later.contains(":2"), "{later}");
+    let (now, _) = rules("25.14");
+    assert!(!now.contains("not-in-version") && now.contains("old-syntax:4") && now.contains(":2"), "{now}");
+    assert_eq!(place.lint(&["--for", "23.0"]).status, 2);
+    assert_eq!(place.lint(&["--for", "24.0", "--here"]).status, 2);
 }

@@ -40,6 +40,7 @@ pub mod statement;
 pub mod statement_text;
 pub mod string_pool;
 pub mod supported;
+pub mod target_version;
 pub mod template;
 pub mod unsupported;
 pub mod use_counts;

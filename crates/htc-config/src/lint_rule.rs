@@ -212,10 +212,18 @@ lint_rules! {
         "The programs of this package do not support this parameter or attribute. Only --here reports it."
         "PROPORTIONAL_SWAP_ASSIGNMENT = true"
         "PROPORTIONAL_SWAP_ASSIGNMENT = false";
+    NotInVersion Warning "not-in-version"
+        "The version given by --for does not read this parameter: a later version introduced it."
+        "LIBRARIAN_DATABASE = $(SPOOL)/jobs.db"
+        "HISTORY = $(SPOOL)/history";
     NotRead Warning "not-read"
         "A file, directory or command that the configuration names was not read."
         "include command : /usr/libexec/settings"
         "include ifexist : /etc/condor/settings";
+    OldStatement Warning "old-statement"
+        "set_NAME, eval_set_NAME, copy_NAME and delete_NAME are statements of the old route syntax. In a route or transform they define a macro."
+        "set_Rank = 5\nSET A 1"
+        "SET Rank 5\nSET A 1";
     OldSyntax Warning "old-syntax"
         "Routes or transforms use a syntax that HTCondor 25 does not read."
         "JOB_ROUTER_ENTRIES = [ name = \"a\"; ]"
@@ -331,12 +339,15 @@ pub enum ExampleLanguage {
     JobAd,
     /// Configuration, as `htc-config-dump lint --here` reads it.
     Here,
+    /// Configuration, as `htc-config-dump lint --for 24.0` reads it.
+    Version24,
 }
 
 /// Versions to which a rule applies.
 fn versions(rule: LintRule) -> &'static str {
     match rule {
         LintRule::OldSyntax => "24.10 and later",
+        LintRule::NotInVersion => "24.0 and 25.0, with --for",
         LintRule::Elsewhere | LintRule::NotDone | LintRule::JobAd => {
             "all (about the programs of this package)"
         }
@@ -350,13 +361,13 @@ impl LintRule {
         use LintRule::*;
         match self {
             Block | Command | ComplexIf | Dead | ElseIf | Expression | FunctionAd | FunctionBody | If
-            | MacroName | Name | NameMacro | Never | NewName | PlusAttribute | Quotes | Reference | Regex
-            | RestIgnored | Scope | Statement | StatementAssigned | Trailing | Trap | Universe | Unused => {
-                ExampleLanguage::Rules
-            }
+            | MacroName | Name | NameMacro | Never | NewName | OldStatement | PlusAttribute | Quotes
+            | Reference | Regex | RestIgnored | Scope | Statement | StatementAssigned | Trailing | Trap
+            | Universe | Unused => ExampleLanguage::Rules,
             Include | Use => ExampleLanguage::JobTransform,
             JobAd => ExampleLanguage::JobAd,
             Elsewhere | NotDone => ExampleLanguage::Here,
+            NotInVersion => ExampleLanguage::Version24,
             _ => ExampleLanguage::Config,
         }
     }

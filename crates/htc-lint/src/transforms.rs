@@ -5,6 +5,7 @@ mod commands;
 mod conditions;
 mod finding;
 mod macros;
+mod old_statement;
 mod requirements;
 
 use htc_config::lint_rule::{LintRule, LintSeverity};
@@ -16,6 +17,7 @@ use crate::transforms::conditions::ConstantConditions;
 use crate::transforms::finding::TransformLinter;
 pub use crate::transforms::finding::{TransformFinding, TransformRunner};
 use crate::transforms::macros::MacroUses;
+use crate::transforms::old_statement::split_old_statement;
 use htc_base::text::caseless;
 use htc_base::text::space::trim;
 use htc_base::world::World;
@@ -25,8 +27,8 @@ use htc_transform::CommandKeyword;
 use htc_transform::RuleLine;
 use htc_transform::Transform;
 pub(crate) use htc_transform::scope_reference::find_scope;
+use htc_transform::{AssignmentOperator, ConfigDirective, MacroAssignment, TransformStatement, statement};
 use htc_transform::{BuiltInMacros, MacroScope, MacroTable};
-use htc_transform::{ConfigDirective, MacroAssignment, TransformStatement, statement};
 
 /// Finds only statements without effect: errors that make a transform fail, and warnings about an invalid
 /// expression, pattern or new name.
@@ -226,6 +228,9 @@ impl TransformLinter<'_> {
         if self.runner == TransformRunner::Router && ROUTE_EXPRESSIONS.iter().any(|steer| is(steer)) {
             self.lint_route_expression(line, assignment);
         }
+        if self.lint_old_statement(line, assignment) {
+            return;
+        }
         let plain = !assignment.name.contains(&b'$');
         let signed = matches!(assignment.name.first(), Some(b'+' | b'-'));
         if signed {
@@ -245,6 +250,38 @@ impl TransformLinter<'_> {
             };
             self.report(LintRule::MacroName, (line, (0, name_end)), message, fix);
         }
+    }
+
+    /// Reports a statement of the old route syntax (`set_NAME = value`); returns true if it is one.
+    fn lint_old_statement(&mut self, line: &RuleLine, assignment: &MacroAssignment) -> bool {
+        let name = &assignment.name;
+        let Some((keyword, attribute)) = split_old_statement(name) else { return false };
+        let reference = [b"$(", &name[..]].concat();
+        if assignment.operator != AssignmentOperator::Replace
+            || caseless::contains(&line.source.text, &reference)
+        {
+            return false;
+        }
+        let keyword_name = keyword.name();
+        let value = assignment.value.trim_with(|c| c == '"').as_bstr();
+        // The value of a SET stays as it is; the others are written anew.
+        let (end, correct) = match keyword {
+            CommandKeyword::Set | CommandKeyword::EvalSet => {
+                (assignment.value_at, format!("{keyword_name} {attribute} "))
+            }
+            CommandKeyword::Copy => (line.text.len(), format!("{keyword_name} {attribute} {value}")),
+            _ => (line.text.len(), format!("{keyword_name} {attribute}")),
+        };
+        let message = format!("{name} = is a statement of the old route syntax: here it defines a macro");
+        let fix = match keyword {
+            CommandKeyword::Set | CommandKeyword::EvalSet => {
+                format!("write '{keyword_name} {attribute} {}'", assignment.value)
+            }
+            _ => format!("write '{correct}'"),
+        };
+        self.report(LintRule::OldStatement, (line, (0, end)), message, fix);
+        self.correct_last(correct);
+        true
     }
 
     /// Checks an expression that the router evaluates against the source job alone (for example

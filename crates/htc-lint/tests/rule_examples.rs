@@ -4,6 +4,7 @@
 
 use htc_classad::Dialect;
 use htc_config::lint_rule::{ExampleLanguage, LintRule};
+use htc_config::target_version::TargetVersion;
 use htc_config::{CommandPolicy, LoadOptions, LookupContext};
 use htc_lint::daemons::LintRequest;
 use htc_lint::transforms::{TransformRunner, lint};
@@ -28,11 +29,15 @@ fn rules_of(language: ExampleLanguage, text: &str) -> Vec<LintRule> {
         options: &options,
         files: &[],
         used_by: &[],
+        version: match language {
+            ExampleLanguage::Version24 => TargetVersion::V24_0,
+            _ => TargetVersion::default(),
+        },
         only_unsupported: language == ExampleLanguage::Here,
         redact: false,
     };
     match language {
-        ExampleLanguage::Config | ExampleLanguage::Here => {
+        ExampleLanguage::Config | ExampleLanguage::Here | ExampleLanguage::Version24 => {
             let result = request.lint_config(&world).unwrap();
             result.findings.iter().map(|finding| finding.rule).collect()
         }

@@ -50,6 +50,9 @@ pub(in crate::cli) fn run(
         let option = if reads_stdin { "'-'" } else { "--redact" };
         return Err(Problem::usage(format!("--fix cannot be used with {option}")).into());
     }
+    if request.lint.version.is_some() && (request.job_ad.is_some() || request.here) {
+        return Err(Problem::usage("--for cannot be used with --job-ad or --here").into());
+    }
     let mut report = match &request.job_ad {
         Some(file) => lint_job_ad(request, file, world)?,
         None => match rules_findings(request, world)? {
@@ -71,6 +74,7 @@ fn request_of<'a>(request: &'a LintCommand<'_>, files: &'a [PathBuf]) -> LintReq
         options: &request.options,
         files,
         used_by: &request.lint.used_by,
+        version: request.lint.version.unwrap_or_default(),
         only_unsupported: request.here,
         redact: request.redact,
     }

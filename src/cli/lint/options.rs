@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::common::{OutputOptions, Problem};
 use crate::config::lint_rule::LintRule;
+use crate::config::target_version::TargetVersion;
 use crate::text::similar_names;
 
 /// Format of the findings.
@@ -36,6 +37,9 @@ pub(crate) struct LintOptions {
     /// Do not report these rules, separated by commas
     #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = parse_rule)]
     pub ignore: Vec<LintRule>,
+    /// Check for this version of HTCondor: 24.0, 25.0 or 25.14 [default: 25.14]
+    #[arg(long = "for", value_name = "VERSION", value_parser = parse_version)]
+    pub version: Option<TargetVersion>,
     /// Treat the macros that FILE mentions as used: a script or submit file (may be repeated)
     #[arg(long, value_name = "FILE")]
     pub used_by: Vec<PathBuf>,
@@ -80,6 +84,13 @@ impl LintOptions {
             None => Ok(LintFormat::Text),
         }
     }
+}
+
+fn parse_version(text: &str) -> Result<TargetVersion, String> {
+    TargetVersion::from_text(text).ok_or_else(|| {
+        let known: Vec<&str> = TargetVersion::ALL.iter().map(|version| version.series()).collect();
+        format!("no version that lint knows: '{text}'; the versions are {}", known.join(", "))
+    })
 }
 
 fn parse_rule(text: &str) -> Result<LintRule, String> {

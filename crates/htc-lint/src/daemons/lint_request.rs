@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::allow_comments::AllowComments;
-use super::{LintScope, check_unread_sources, fatal_error_finding, load_warnings, unsupported_here};
+use super::{
+    LintScope, check_unread_sources, fatal_error_finding, load_warnings, target_version, unsupported_here,
+};
 use crate::config as lint;
 use crate::config::LintSubject;
 use htc_base::world::World;
 use htc_classad::Dialect;
 use htc_config::finding::Finding;
 use htc_config::redact::{self, KnownSecrets};
+use htc_config::target_version::TargetVersion;
 use htc_config::{Config, ConfigError, LoadOptions, LookupContext};
 use htc_hook::job_ad_lint;
 
@@ -29,6 +32,8 @@ pub struct LintRequest<'a> {
     pub only_unsupported: bool,
     /// Files outside the configuration that use its macros: scripts, submit files.
     pub used_by: &'a [PathBuf],
+    /// Version of HTCondor for which it is checked.
+    pub version: TargetVersion,
     /// True if secrets are masked.
     pub redact: bool,
 }
@@ -101,6 +106,7 @@ impl LintRequest<'_> {
             false => warning.to_string(),
         });
         let warnings = warnings.collect();
+        target_version::apply(&subject, self.version, &mut findings);
         AllowComments::of_config(&attempt.config).apply(&mut findings);
         for finding in findings.iter_mut().filter(|_| self.redact) {
             finding.value = redact::mask_value(&finding.name, &finding.value).into_owned().into();
@@ -150,6 +156,7 @@ mod tests {
             options: &options,
             files: &files,
             used_by: &[],
+            version: TargetVersion::default(),
             only_unsupported: false,
             redact,
         };

@@ -11,6 +11,7 @@ mod load_warnings;
 mod rules;
 pub mod rules_file;
 mod slots;
+mod target_version;
 mod transforms;
 mod unread_sources;
 pub mod unsupported_here;

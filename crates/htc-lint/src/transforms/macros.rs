@@ -1,6 +1,7 @@
 //! Mistakes with macros: read but never defined, defined but never read, and texts that only look like
 //! references.
 
+use crate::transforms::old_statement::split_old_statement;
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -439,6 +440,7 @@ impl MacroUses {
                 || is_read(name)
                 || is_route_macro(name)
                 || CommandKeyword::parse(name).is_some()
+                || split_old_statement(name).is_some()
             {
                 continue;
             }
