@@ -77,14 +77,11 @@ pub fn lint_job_ad(name: &str, text: &[u8], dialect: Dialect) -> Vec<Finding> {
         reading.read_line(JobAdLine { name, number, text });
     }
     let JobAdReader { ad, mut findings, .. } = reading;
-    findings.extend(missing_attributes(&ad).into_iter().map(|(attribute, why)| Finding {
-        rule: LintRule::JobAd,
-        spot: None,
-        name: attribute.into(),
-        value: BString::default(),
-        message: format!("{name}: {attribute} is missing: {why}"),
-        fix: None,
-        replacement: None,
+    let first = text.lines().next().unwrap_or_default();
+    let whole = JobAdLine { name, number: 1, text: first };
+    findings.extend(missing_attributes(&ad).into_iter().map(|(attribute, why)| {
+        let message = format!("{attribute} is missing: {why}");
+        whole.finding(0..first.len(), attribute.as_bytes(), message)
     }));
     findings
 }

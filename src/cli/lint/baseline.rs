@@ -9,7 +9,7 @@ use bstr::ByteSlice;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::file_problem;
+use super::file_problem::file_problem;
 use crate::cli::common::Problem;
 use crate::config::finding::Finding;
 use crate::config::lint_rule::LintRule;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::file_problem;
+use super::file_problem::file_problem;
 use crate::config::finding::{Finding, Replacement};
 
 /// Correction of one finding in one line.

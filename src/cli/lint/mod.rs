@@ -2,6 +2,7 @@
 
 mod baseline;
 mod corrections;
+mod file_problem;
 mod github;
 mod options;
 mod record;
@@ -11,7 +12,7 @@ mod text;
 
 use std::io::Write as _;
 
-use crate::cli::common::{OutputOptions, Painter, Problem, ProgramContext, Status, stdout};
+use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, stdout};
 use crate::config::finding::Finding;
 use crate::config::lint_rule::{LintRule, LintSeverity};
 
@@ -137,9 +138,4 @@ fn summary(findings: &[Finding]) -> String {
 /// Returns a number with its noun in the singular or plural.
 pub(super) fn count_text(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Returns the error for a file that cannot be read or written.
-fn file_problem(verb: &str, path: &std::path::Path, error: std::io::Error) -> anyhow::Error {
-    Problem::unreadable(format!("cannot {verb} '{}'", path.display())).caused_by(error).into()
 }
