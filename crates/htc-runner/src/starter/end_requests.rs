@@ -23,7 +23,7 @@ impl RunState<'_> {
             libc::SIGTSTP if by_signal => StarterCommand::Suspend,
             libc::SIGCONT if by_signal => StarterCommand::Continue,
             // The terminal of the running shell has been closed.
-            libc::SIGHUP if self.terminal.is_some() => StarterCommand::Graceful(None),
+            libc::SIGHUP if self.job.terminal.is_some() => StarterCommand::Graceful(None),
             // The configuration is read again, which does not affect a running job.
             libc::SIGHUP => {
                 self.context.config_reread = true;
@@ -47,13 +47,13 @@ impl RunState<'_> {
             | StarterCommand::Continue
             | StarterCommand::Update
             | StarterCommand::SetShadowReason(_) => EndRequest::NotRequested,
-            StarterCommand::Graceful(_) if self.end_request < EndRequest::Soft => EndRequest::Soft,
+            StarterCommand::Graceful(_) if self.ending.request < EndRequest::Soft => EndRequest::Soft,
             StarterCommand::Graceful(_) | StarterCommand::Fast(_) => EndRequest::Hard,
             StarterCommand::Hold(_) | StarterCommand::Remove(_) | StarterCommand::Requeue => {
                 EndRequest::Other
             }
         };
-        self.end_request = self.end_request.max(asked);
+        self.ending.request = self.ending.request.max(asked);
         self.events.push_back(StarterEvent::Requested(request));
     }
 
@@ -81,7 +81,7 @@ impl RunState<'_> {
             ControlCommand::StarterRequest(
                 StarterCommand::Update | StarterCommand::Suspend | StarterCommand::Continue
             )
-        ) && self.process.is_none()
+        ) && self.job.process.is_none()
             && self.context.private_directory.is_none()
         {
             return Err("no job runs just now".to_owned());

@@ -30,7 +30,7 @@ impl RunState<'_> {
         if call.hook == HookType::JobExit {
             let reopened =
                 ReopenedDirectory::open(&self.context.sandbox.scratch, self.context.identity.as_ref());
-            self.reopened = reopened.map(|reopened| (id, reopened));
+            self.hooks.reopened_directory = reopened.map(|reopened| (id, reopened));
         }
         let environment = self.context.hook_environment.clone().with_variables(call.environment);
         let mut hook = HookCall::new(call.hook, call.path, call.stdin, environment);
@@ -43,7 +43,7 @@ impl RunState<'_> {
         hook.quirks = self.context.quirks;
         self.imitate_fresh_daemon(&mut hook);
         // A daemon that has just started blocks SIGPROF until a child, hook or job, has ended.
-        let past_start = !matches!(hook.hook, HookType::PrepareJob) && self.child_has_ended;
+        let past_start = !matches!(hook.hook, HookType::PrepareJob) && self.ending.child_has_ended;
         let spec = hook.child_spec().map_err(|error| (error.to_string(), false)).map(|mut spec| {
             if past_start {
                 spec.blocked_signals.retain(|signal| *signal != libc::SIGPROF);
@@ -55,7 +55,7 @@ impl RunState<'_> {
         });
         match started {
             Ok(child) => {
-                self.hook_calls.insert(child, id);
+                self.hooks.calls.insert(child, id);
                 let pid = self.pid(child);
                 self.events.push_back(StarterEvent::CallStarted { call: id, pid });
             }
@@ -68,7 +68,7 @@ impl RunState<'_> {
     /// Removes TZ from the environment of the first hook if this program's environment does not have it: a daemon
     /// that has just started has not set TZ yet.
     fn imitate_fresh_daemon(&mut self, hook: &mut HookCall) {
-        let first = !std::mem::replace(&mut self.called, true);
+        let first = !std::mem::replace(&mut self.hooks.any_called, true);
         let unset = !self.context.environment.iter().any(|(name, _)| name == "TZ");
         if first && unset && SpawnMode::from_quirks(self.context.quirks).as_daemon {
             hook.environment.variables.remove("TZ");
@@ -82,8 +82,8 @@ impl RunState<'_> {
         stdout: os::CapturedOutput,
         stderr: os::CapturedOutput,
     ) {
-        if let Some(call) = self.hook_calls.remove(&child) {
-            if self.reopened.as_ref().is_some_and(|(of, _)| *of == call) {
+        if let Some(call) = self.hooks.calls.remove(&child) {
+            if self.hooks.reopened_directory.as_ref().is_some_and(|(of, _)| *of == call) {
                 self.close_scratch();
             }
             self.events.push_back(StarterEvent::CallEnded {
@@ -98,15 +98,15 @@ impl RunState<'_> {
 
     /// Restores the job's mode of a scratch directory that was opened for JOB_EXIT.
     pub(super) fn close_scratch(&mut self) {
-        if let Some((_, reopened)) = self.reopened.take() {
+        if let Some((_, reopened)) = self.hooks.reopened_directory.take() {
             reopened.close(self.context.identity.as_ref());
         }
     }
 
     /// Kills a hook or a call of a container runtime.
     pub(super) fn kill_call(&mut self, call: CallId) {
-        let tool = self.runtime_calls.iter().find(|tool| tool.call == call).map(|tool| tool.child);
-        let hook = || self.hook_calls.iter().find(|(_, id)| **id == call).map(|(child, _)| *child);
+        let tool = self.job.runtime_calls.iter().find(|tool| tool.call == call).map(|tool| tool.child);
+        let hook = || self.hooks.calls.iter().find(|(_, id)| **id == call).map(|(child, _)| *child);
         if let Some(child) = tool.or_else(hook) {
             self.reactor.send_signal(child, libc::SIGKILL, SignalScope::Family);
         }
@@ -117,7 +117,7 @@ impl RunState<'_> {
         if let Err(error) = self.wait_for_calls() {
             self.warn(format!("cannot wait for hooks: {error}"));
         }
-        for (child, _) in self.hook_calls.drain() {
+        for (child, _) in self.hooks.calls.drain() {
             self.reactor.send_signal(child, libc::SIGKILL, SignalScope::Family);
         }
     }
@@ -126,21 +126,21 @@ impl RunState<'_> {
     pub(super) fn wait_for_calls(&mut self) -> io::Result<()> {
         let limit = match hooks_killed_last(self.context.quirks).as_reference {
             true => REFERENCE_LAST_CALLS_TIMEOUT,
-            false if self.end_request == EndRequest::Hard => Duration::ZERO,
+            false if self.ending.request == EndRequest::Hard => Duration::ZERO,
             false => LAST_CALLS_TIMEOUT,
         };
         let until = clock::monotonic_now().plus(limit);
-        while !self.hook_calls.is_empty() && clock::monotonic_now() < until {
+        while !self.hooks.calls.is_empty() && clock::monotonic_now() < until {
             match self.reactor.next_event(Some(until))? {
                 os::ReactorEvent::Exited { child, exit, stdout, stderr, .. } => {
                     self.call_ended(child, exit, stdout, stderr);
                 }
                 os::ReactorEvent::Signal(libc::SIGTERM | libc::SIGQUIT | libc::SIGINT) => break,
                 os::ReactorEvent::Readable(token) => {
-                    let before = self.end_request;
+                    let before = self.ending.request;
                     self.handle_control_socket(token);
-                    if self.end_request == EndRequest::Hard
-                        || (self.end_request == EndRequest::Soft && before != self.end_request)
+                    if self.ending.request == EndRequest::Hard
+                        || (self.ending.request == EndRequest::Soft && before != self.ending.request)
                     {
                         break;
                     }

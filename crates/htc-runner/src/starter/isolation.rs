@@ -73,7 +73,7 @@ impl RunState<'_> {
         let Some(uid) = self.context.dedicated_uid.filter(|uid| *uid != own && Some(*uid) != daemons) else {
             return;
         };
-        let job = self.process.as_ref().map(|process| process.child);
+        let job = self.job.process.as_ref().map(|process| process.child);
         let others: Vec<i32> = self
             .reactor
             .child_ids()

@@ -24,7 +24,7 @@ impl RunState<'_> {
                 let pid = self.pid(child);
                 self.record_child(child);
                 self.report_tracking_method(process, own.group.is_some());
-                self.process = Some(RunningProcess {
+                self.job.process = Some(RunningProcess {
                     child,
                     pid,
                     usage: Default::default(),
@@ -82,7 +82,7 @@ impl RunState<'_> {
         spec.mounts = mounts;
         spec.cgroups = own.group.as_ref().map(JobControlGroup::directories).unwrap_or_default();
         if spec.session == SessionMode::ForegroundGroup {
-            self.terminal = Some(TerminalGuard::save());
+            self.job.terminal = Some(TerminalGuard::save());
         }
         spec.namespaces = process.isolation.namespaces;
         spec.tracking_group = tracking;
@@ -180,7 +180,7 @@ impl RunState<'_> {
         let (escaped, out_of_memory) = group.map_or((0, false), |group| group.take_final_sample(exit));
         let mut total = process.measured_usage();
         total.docker = self.stop_watching_container();
-        self.terminal = None;
+        self.job.terminal = None;
         total.out_of_memory = out_of_memory;
         let left_behind = left_behind.max(escaped);
         // The kernel's count for the process and the children it waited for is exact; samples cover the others. A
@@ -191,7 +191,7 @@ impl RunState<'_> {
         // Resident memory is part of the image, also if the job ended before it was sampled.
         total.max_image_kib = total.max_image_kib.max(total.resident_kib);
         // Processes that we killed were not left behind.
-        total.processes = if self.killed { 0 } else { u32::try_from(left_behind).unwrap_or(u32::MAX) };
+        total.processes = if self.ending.killed { 0 } else { u32::try_from(left_behind).unwrap_or(u32::MAX) };
         self.drop_group(process.resources.group.take());
         let identity = self.context.identity.as_ref();
         let core = job_child::rename_core_file(&self.context.iwd, process.pid, &self.context.id, identity);
@@ -213,7 +213,7 @@ impl RunState<'_> {
         if !(0..=64).contains(&number) {
             return self.signal_family(libc::SIGKILL);
         }
-        if let Some(process) = &self.process
+        if let Some(process) = &self.job.process
             && number != 0
         {
             self.reactor.send_signal(process.child, number, SignalScope::Process);
@@ -224,7 +224,7 @@ impl RunState<'_> {
         if number == libc::SIGKILL {
             self.kill_account_processes();
         }
-        if let Some(process) = &self.process {
+        if let Some(process) = &self.job.process {
             if number == libc::SIGSTOP {
                 // Sent before its family is searched: it may have been executed just now (SuspendJobAtExec).
                 self.reactor.send_signal(process.child, number, SignalScope::Process);

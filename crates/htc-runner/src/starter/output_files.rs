@@ -74,18 +74,18 @@ impl RunState<'_> {
             };
             let written = run_as(self.context.ad_writer.as_ref(), append);
             if let Err(error) = written.flatten() {
-                self.unwritten_reason =
+                self.ending.unwritten_reason =
                     Some(format!("cannot write the result ad to '{}': {error}", path.display()));
             }
         }
-        self.result.extend_from_slice(&bytes);
+        self.ending.result.extend_from_slice(&bytes);
     }
 
     /// Writes the container's name next to the scratch directory (`WriteRecoveryFile`), for cleaning up after a starter
     /// that was killed.
     pub(super) fn write_recovery_file(&mut self, container: &bstr::BString) {
         self.write_state_record(&htc_starter::LeftoverRecord::Container { name: container.to_string() });
-        self.container = Some(container.clone());
+        self.job.container = Some(container.clone());
         let mut ad = htc_classad::ClassAd::new();
         ad.set("DockerContainerName", container.clone());
         let path = self.context.sandbox.recovery_file_path();

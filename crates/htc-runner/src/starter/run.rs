@@ -11,7 +11,7 @@ use super::execution_context::ExecutionContext;
 use super::job_child;
 use super::notice;
 use super::observer::{self, StarterObservation};
-use super::run_state::{ControlInputs, EndRequest, RunState};
+use super::run_state::{ControlInputs, EndRequest, FinishedRun, RunState};
 use super::state_file::StateFile;
 use crate::events::{EventStream, RunnerEventKind};
 use crate::hook_limits;
@@ -78,7 +78,7 @@ pub fn run_starter<'a>(
 ) -> io::Result<StarterOutcome> {
     let mut live =
         RunState { stage: machine.state(), ..RunState::new(job, world, (reactor, stream), beside) };
-    let (status, standing, outcome) = loop {
+    let FinishedRun { status, standing, outcome } = loop {
         while let Some(event) = live.events.pop_front() {
             let now = live.now();
             live.notify_observer(now, observer::observation_of_event(&event));
@@ -89,7 +89,7 @@ pub fn run_starter<'a>(
                 live.carry_out(now, action);
             }
         }
-        if let Some(finished) = live.finished.take() {
+        if let Some(finished) = live.ending.finished.take() {
             break finished;
         }
         live.sample_new_process();
@@ -101,11 +101,11 @@ pub fn run_starter<'a>(
         status,
         standing,
         outcome,
-        result: live.result,
-        unwritten_reason: live.unwritten_reason,
-        not_started: live.not_started,
-        timed_out: live.timed_out,
-        requested: live.end_request != EndRequest::NotRequested,
+        result: live.ending.result,
+        unwritten_reason: live.ending.unwritten_reason,
+        not_started: live.ending.not_started,
+        timed_out: live.ending.timed_out,
+        requested: live.ending.request != EndRequest::NotRequested,
         state: live.state_file,
     })
 }
@@ -115,13 +115,13 @@ impl RunState<'_> {
     fn wait(&mut self) -> io::Result<()> {
         let ControlInputs { observer: companion, control, parent } = &self.inputs;
         let deadlines = [
-            self.disk_scan.as_ref().map(|_| clock::monotonic_now()),
-            self.docker.as_ref().map(DockerWatch::next_deadline),
+            self.disk.scan.as_ref().map(|_| clock::monotonic_now()),
+            self.job.docker.as_ref().map(DockerWatch::next_deadline),
             control.as_ref().and_then(|control| control.next_deadline()),
             companion.as_ref().and_then(|companion| companion.wake_at()),
-            self.wake_at,
+            self.timers.wake_at,
             self.next_sample(),
-            self.timeout_at,
+            self.timers.timeout_at,
             parent.as_ref().map(|parent| parent.check_at()),
             self.stream.next_flush(clock::monotonic_now()),
             self.runtime_calls_deadline(),
@@ -141,16 +141,16 @@ impl RunState<'_> {
                 not_executed,
                 ..
             } => {
-                if self.hook_calls.contains_key(&child) {
-                    self.child_has_ended = true;
+                if self.hooks.calls.contains_key(&child) {
+                    self.ending.child_has_ended = true;
                     self.call_ended(child, exit, stdout, stderr);
                 } else if self.transfer_child_ended(child, exit, &stdout, &stderr) {
-                } else if self.runtime_calls.iter().any(|tool| tool.child == child) {
+                } else if self.job.runtime_calls.iter().any(|tool| tool.child == child) {
                     self.runtime_call_ended(child, exit, stdout);
-                } else if self.process.as_ref().is_some_and(|process| process.child == child)
-                    && let Some(process) = self.process.take()
+                } else if self.job.process.as_ref().is_some_and(|process| process.child == child)
+                    && let Some(process) = self.job.process.take()
                 {
-                    self.child_has_ended = true;
+                    self.ending.child_has_ended = true;
                     match not_executed {
                         Some(error) => {
                             let failures = job_child::start_failures(&process.attempt, &error);
@@ -162,7 +162,7 @@ impl RunState<'_> {
             }
             os::ReactorEvent::Signal(number) => self.handle_signal(number),
             os::ReactorEvent::Timeout => self.handle_timeout(),
-            os::ReactorEvent::Readable(token) => match &mut self.docker {
+            os::ReactorEvent::Readable(token) => match &mut self.job.docker {
                 Some(docker) if docker.is_answer_socket(token) => {
                     let ports = docker.read_answer(self.reactor);
                     self.events.extend(ports.map(|ports| StarterEvent::ServicePorts(Box::new(ports))));
@@ -188,13 +188,13 @@ impl RunState<'_> {
     fn handle_timeout(&mut self) {
         let now = clock::monotonic_now();
         let due = |at: Option<MonotonicTime>| at.is_some_and(|at| at <= now);
-        if due(self.wake_at) {
-            self.wake_at = None;
+        if due(self.timers.wake_at) {
+            self.timers.wake_at = None;
             self.events.push_back(StarterEvent::Timeout);
         }
         self.sample_if_due(now);
         self.kill_slow_runtime_calls(now);
-        if let Some(docker) = &mut self.docker {
+        if let Some(docker) = &mut self.job.docker {
             docker.query_if_due(now, self.reactor);
         }
         self.kill_slow_plugin(now);
@@ -204,18 +204,21 @@ impl RunState<'_> {
         }
         let moment = self.now();
         self.notify_observer(moment, Some(StarterObservation::WakeTime));
-        if due(self.timeout_at) {
-            let request =
-                if self.timed_out { StarterCommand::Fast(None) } else { StarterCommand::Graceful(None) };
+        if due(self.timers.timeout_at) {
+            let request = if self.ending.timed_out {
+                StarterCommand::Fast(None)
+            } else {
+                StarterCommand::Graceful(None)
+            };
             // Retries: a process that survives the first signal may exit on the second.
-            self.timeout_at = Some(now.plus(TIMEOUT_GRACE));
-            if !self.timed_out {
+            self.timers.timeout_at = Some(now.plus(TIMEOUT_GRACE));
+            if !self.ending.timed_out {
                 let event =
                     self.event(RunnerEventKind::Warning).reason("--timeout has passed: ending the job");
                 self.stream.report(&event);
             }
-            self.timed_out = true;
-            self.end_request = self.end_request.max(EndRequest::Other);
+            self.ending.timed_out = true;
+            self.ending.request = self.ending.request.max(EndRequest::Other);
             self.events.push_back(StarterEvent::Requested(request));
         }
     }
@@ -255,28 +258,28 @@ impl RunState<'_> {
             }
             StarterAction::SignalJob(number) => self.signal_job(number),
             StarterAction::KillFamily => {
-                self.killed = true;
+                self.ending.killed = true;
                 self.signal_family(libc::SIGKILL);
             }
             StarterAction::StopFamily => self.signal_family(libc::SIGSTOP),
             StarterAction::ContinueFamily => self.signal_family(libc::SIGCONT),
             StarterAction::KillCall(call) => self.kill_call(call),
             StarterAction::KillCalls => self.kill_calls(),
-            StarterAction::WakeAt(at) => self.wake_at = at,
+            StarterAction::WakeAt(at) => self.timers.wake_at = at,
             StarterAction::WriteUpdateAd(bytes) => self.write_update(&bytes),
             StarterAction::WriteResultAd(bytes) => self.write_result(bytes),
             StarterAction::Log(event) => self.log(now, &event),
             StarterAction::Report(notice) => self.report_notice(notice),
             StarterAction::RemoveScratch => self.remove_scratch(),
             StarterAction::Finish { status, job_outcome: standing, outcome_ad: outcome } => {
-                self.finished = Some((status, standing, outcome))
+                self.ending.finished = Some(FinishedRun { status, standing, outcome })
             }
         }
     }
 
     fn report_notice(&mut self, notice: StarterNotice) {
         if let StarterNotice::NotStarted { reason } = &notice {
-            self.not_started.get_or_insert_with(|| reason.clone());
+            self.ending.not_started.get_or_insert_with(|| reason.clone());
         }
         let subject = match &notice {
             StarterNotice::Quirk { quirk, .. } => Some(quirk.id()),

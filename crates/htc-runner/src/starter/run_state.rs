@@ -44,8 +44,9 @@ pub(super) struct RuntimeCall {
 }
 
 /// Request for the end of the job by signal, order or `--timeout`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EndRequest {
+    #[default]
     NotRequested,
     /// Another request, such as removing the job.
     Other,
@@ -60,44 +61,89 @@ pub(super) struct RunState<'a> {
     pub(super) world: &'a dyn World,
     pub(super) reactor: &'a mut Reactor,
     pub(super) stream: &'a mut EventStream,
+    /// Observer and other sources of requests.
+    pub(super) inputs: ControlInputs<'a>,
     /// Events to be passed to the state machine.
     pub(super) events: VecDeque<StarterEvent>,
-    pub(super) hook_calls: FxHashMap<ChildId, CallId>,
-    /// Running calls of a container runtime.
-    pub(super) runtime_calls: Vec<RuntimeCall>,
-    pub(super) process: Option<RunningProcess>,
+    /// Current stage of the state machine, as a word.
+    pub(super) stage: &'static str,
     /// Record of leftovers if this program is killed.
     pub(super) state_file: Option<StateFile>,
-    /// Last disk usage of the job's directory: bytes and entries.
-    pub(super) last_disk_usage: Option<(u64, u64)>,
-    /// Running scan of the job's directory.
-    pub(super) disk_scan: Option<DiskScan>,
+    pub(super) hooks: HookCalls,
+    pub(super) job: JobExecution<'a>,
+    pub(super) disk: DiskUsage,
+    pub(super) timers: RunTimers,
+    pub(super) ending: RunEnding,
+}
+
+/// Hook calls of a run.
+#[derive(Default)]
+pub(super) struct HookCalls {
+    /// Running calls.
+    pub(super) calls: FxHashMap<ChildId, CallId>,
+    /// True if a hook has been called.
+    pub(super) any_called: bool,
+    /// The scratch directory that is open for this call of JOB_EXIT only.
+    pub(super) reopened_directory: Option<(CallId, ReopenedDirectory)>,
+}
+
+/// The job's process and what belongs to it.
+#[derive(Default)]
+pub(super) struct JobExecution<'a> {
+    pub(super) process: Option<RunningProcess>,
     /// The container of the job, or `None`.
     pub(super) container: Option<BString>,
     /// Queries of docker about the container's usage.
     pub(super) docker: Option<DockerWatch<'a>>,
+    /// Running calls of a container runtime.
+    pub(super) runtime_calls: Vec<RuntimeCall>,
     /// The terminal, while a shell uses it.
     pub(super) terminal: Option<TerminalGuard>,
+}
+
+/// Disk usage of the job's directory.
+#[derive(Default)]
+pub(super) struct DiskUsage {
+    /// Last disk usage: bytes and entries.
+    pub(super) last_usage: Option<(u64, u64)>,
+    /// Running scan.
+    pub(super) scan: Option<DiskScan>,
+}
+
+/// Times at which a run continues without an event.
+pub(super) struct RunTimers {
+    /// Time of the next step of the state machine.
     pub(super) wake_at: Option<MonotonicTime>,
+    /// End of `--timeout`.
     pub(super) timeout_at: Option<MonotonicTime>,
-    /// Observer and other sources of requests.
-    pub(super) inputs: ControlInputs<'a>,
-    pub(super) result: Vec<u8>,
-    pub(super) unwritten_reason: Option<String>,
-    pub(super) finished: Option<(u8, JobOutcome, Option<Vec<u8>>)>,
-    pub(super) not_started: Option<String>,
+}
+
+/// Requests to end a run, and its results.
+#[derive(Default)]
+pub(super) struct RunEnding {
+    pub(super) request: EndRequest,
     pub(super) timed_out: bool,
     /// True if the process family was killed on request.
     pub(super) killed: bool,
-    /// True if a hook has been called.
-    pub(super) called: bool,
     /// True if a child, hook or job, has ended.
     pub(super) child_has_ended: bool,
-    /// The scratch directory that is open for this call of JOB_EXIT only.
-    pub(super) reopened: Option<(CallId, ReopenedDirectory)>,
-    pub(super) end_request: EndRequest,
-    /// Current stage of the state machine, as a word.
-    pub(super) stage: &'static str,
+    /// Reason why the job was not started, or `None`.
+    pub(super) not_started: Option<String>,
+    /// The final ad as text.
+    pub(super) result: Vec<u8>,
+    /// Reason why the final ad was not written, or `None`.
+    pub(super) unwritten_reason: Option<String>,
+    /// Last step of the state machine, once it was made.
+    pub(super) finished: Option<FinishedRun>,
+}
+
+/// Last step of the state machine.
+pub(super) struct FinishedRun {
+    /// Exit status of the program.
+    pub(super) status: u8,
+    pub(super) standing: JobOutcome,
+    /// The job ad with its outcome merged in, or `None` if the job was not started.
+    pub(super) outcome: Option<Vec<u8>>,
 }
 
 impl<'a> RunState<'a> {
@@ -109,34 +155,22 @@ impl<'a> RunState<'a> {
         beside: ControlInputs<'a>,
     ) -> Self {
         RunState {
-            timeout_at: job.timeout.map(|limit| clock::monotonic_now().plus(limit)),
+            timers: RunTimers {
+                wake_at: None,
+                timeout_at: job.timeout.map(|limit| clock::monotonic_now().plus(limit)),
+            },
             context: job,
             world,
             reactor,
             stream,
-            events: VecDeque::from([StarterEvent::Begin]),
-            hook_calls: FxHashMap::default(),
-            runtime_calls: Vec::new(),
-            process: None,
-            state_file: None,
-            last_disk_usage: None,
-            disk_scan: None,
-            container: None,
-            docker: None,
-            terminal: None,
-            wake_at: None,
             inputs: beside,
-            result: Vec::new(),
-            unwritten_reason: None,
-            finished: None,
-            not_started: None,
-            timed_out: false,
-            killed: false,
-            called: false,
-            child_has_ended: false,
-            reopened: None,
-            end_request: EndRequest::NotRequested,
+            events: VecDeque::from([StarterEvent::Begin]),
             stage: "",
+            state_file: None,
+            hooks: HookCalls::default(),
+            job: JobExecution::default(),
+            disk: DiskUsage::default(),
+            ending: RunEnding::default(),
         }
     }
 

@@ -47,7 +47,7 @@ impl RunState<'_> {
                 if is_long {
                     self.record_child(child);
                 }
-                self.runtime_calls.push(RuntimeCall { child, call, deadline: until, errors });
+                self.job.runtime_calls.push(RuntimeCall { child, call, deadline: until, errors });
             }
             Err(error) => self.events.push_back(StarterEvent::ToolEnded {
                 call,
@@ -121,8 +121,10 @@ impl RunState<'_> {
         exit: Exit,
         output: os::CapturedOutput,
     ) -> bool {
-        let Some(at) = self.runtime_calls.iter().position(|tool| tool.child == child) else { return false };
-        let tool = self.runtime_calls.remove(at);
+        let Some(at) = self.job.runtime_calls.iter().position(|tool| tool.child == child) else {
+            return false;
+        };
+        let tool = self.job.runtime_calls.remove(at);
         let errors = tool
             .errors
             .map(|path| read_error_file(&path, self.context.identity.as_ref()))
@@ -138,17 +140,23 @@ impl RunState<'_> {
 
     /// Returns the earliest deadline of the calls, or `None`.
     pub(super) fn runtime_calls_deadline(&self) -> Option<MonotonicTime> {
-        self.runtime_calls.iter().map(|tool| tool.deadline).min()
+        self.job.runtime_calls.iter().map(|tool| tool.deadline).min()
     }
 
     /// Kills calls that take too long; their ends are handled like any other.
     pub(super) fn kill_slow_runtime_calls(&mut self, now: MonotonicTime) {
-        let slow: Vec<ChildId> =
-            self.runtime_calls.iter().filter(|tool| tool.deadline <= now).map(|tool| tool.child).collect();
+        let slow: Vec<ChildId> = self
+            .job
+            .runtime_calls
+            .iter()
+            .filter(|tool| tool.deadline <= now)
+            .map(|tool| tool.child)
+            .collect();
         for child in slow {
             self.warn("the runtime of the container does not answer; the call is killed".to_owned());
             self.reactor.send_signal(child, nix::libc::SIGKILL, os::SignalScope::Family);
-            self.runtime_calls
+            self.job
+                .runtime_calls
                 .iter_mut()
                 .filter(|tool| tool.child == child)
                 .for_each(|tool| tool.deadline = now.plus(KILL_RETRY_DELAY));
@@ -174,16 +182,16 @@ impl RunState<'_> {
 
     /// Starts querying docker about the usage of the running container.
     pub(super) fn watch_container(&mut self) {
-        let Some(container) = self.container.clone() else { return };
+        let Some(container) = self.job.container.clone() else { return };
         match DockerWatch::new(container, &self.context, self.world) {
-            Ok(watch) => self.docker = Some(watch),
+            Ok(watch) => self.job.docker = Some(watch),
             Err(why) => self.warn(format!("what the container uses is not known: {why}")),
         }
     }
 
     /// Stops querying docker; returns the final usage of the container.
     pub(super) fn stop_watching_container(&mut self) -> Option<DockerUsage> {
-        self.docker.take()?.into_final_usage(self.reactor)
+        self.job.docker.take()?.into_final_usage(self.reactor)
     }
 
     /// Starts the process that represents a container: with the rights and environment of the daemons, and the job's

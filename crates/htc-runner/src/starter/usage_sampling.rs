@@ -11,9 +11,9 @@ use htc_starter::{FamilyUsage, StarterEvent};
 impl RunState<'_> {
     /// Samples a process that has just been started.
     pub(super) fn sample_new_process(&mut self) {
-        if self.process.as_ref().is_some_and(|process| process.next_look.is_none()) {
+        if self.job.process.as_ref().is_some_and(|process| process.next_look.is_none()) {
             self.sample();
-            if let Some(process) = &mut self.process {
+            if let Some(process) = &mut self.job.process {
                 process.next_look = Some(clock::monotonic_now().plus(FIRST_SNAPSHOT_DELAY));
             }
         }
@@ -21,14 +21,14 @@ impl RunState<'_> {
 
     /// Returns the time of the next sample, or `None`.
     pub(super) fn next_sample(&self) -> Option<MonotonicTime> {
-        self.process.as_ref()?.next_look
+        self.job.process.as_ref()?.next_look
     }
 
     /// Takes a sample if it is due.
     pub(super) fn sample_if_due(&mut self, now: MonotonicTime) {
         if self.next_sample().is_some_and(|at| at <= now) {
             self.sample();
-            if let Some(process) = &mut self.process {
+            if let Some(process) = &mut self.job.process {
                 process.next_look = Some(now.plus(process.interval(self.context.snapshot_interval)));
             }
         }
@@ -36,7 +36,7 @@ impl RunState<'_> {
 
     /// Samples the resource usage of the process family.
     pub(super) fn sample(&mut self) {
-        if let Some(process) = &mut self.process
+        if let Some(process) = &mut self.job.process
             && let Some(usage) = self.reactor.family_usage(process.child)
         {
             // Only the procd provides this, and it does not watch control groups (`procapi.cpp`, `getPSSInfo`).
@@ -55,8 +55,9 @@ impl RunState<'_> {
     }
 
     pub(super) fn measured_usage(&self) -> FamilyUsage {
-        let usage = self.process.as_ref().map_or_else(FamilyUsage::default, RunningProcess::measured_usage);
-        FamilyUsage { docker: self.docker.as_ref().and_then(|watch| watch.usage), ..usage }
+        let usage =
+            self.job.process.as_ref().map_or_else(FamilyUsage::default, RunningProcess::measured_usage);
+        FamilyUsage { docker: self.job.docker.as_ref().and_then(|watch| watch.usage), ..usage }
     }
 
     /// Queues an event after measuring the disk usage of the job's directory. A measurement begun before the end of a
@@ -65,19 +66,19 @@ impl RunState<'_> {
         if !self.context.measures_disk {
             return self.events.push_back(event);
         }
-        let before = self.disk_scan.take_if(|_| matches!(event, StarterEvent::ProcessEnded { .. }));
+        let before = self.disk.scan.take_if(|_| matches!(event, StarterEvent::ProcessEnded { .. }));
         let then = before.map(|looking| looking.events_to_queue).unwrap_or_default();
         let top = &self.context.sandbox.top;
-        self.disk_scan.get_or_insert_with(|| DiskScan::new(top, then)).events_to_queue.push(event);
+        self.disk.scan.get_or_insert_with(|| DiskScan::new(top, then)).events_to_queue.push(event);
         self.advance_disk_scan();
     }
 
     /// Continues the scan. If it takes too long, the last result is used.
     pub(super) fn advance_disk_scan(&mut self) {
-        let Some(looking) = &mut self.disk_scan else { return };
+        let Some(looking) = &mut self.disk.scan else { return };
         match looking.advance() {
             DiskScanProgress::Unfinished => return,
-            DiskScanProgress::Complete(bytes, entries) => self.last_disk_usage = Some((bytes, entries)),
+            DiskScanProgress::Complete(bytes, entries) => self.disk.last_usage = Some((bytes, entries)),
             DiskScanProgress::TooLong => self.warn_once("disk-usage", || {
                 "the job's directory holds too much to be looked through: DiskUsage is not always new"
                     .to_owned()
@@ -85,10 +86,10 @@ impl RunState<'_> {
         }
         let written =
             [JOB_STDOUT_FILE, JOB_STDERR_FILE].map(|name| self.context.sandbox.modification_time(name));
-        let then = self.disk_scan.take().map(|looking| looking.events_to_queue).unwrap_or_default();
+        let then = self.disk.scan.take().map(|looking| looking.events_to_queue).unwrap_or_default();
         for mut event in then {
             if let StarterEvent::Measured(usage) | StarterEvent::ProcessEnded { usage, .. } = &mut event {
-                usage.disk = self.last_disk_usage;
+                usage.disk = self.disk.last_usage;
                 usage.written = written;
             }
             self.events.push_back(event);
