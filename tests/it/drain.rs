@@ -63,7 +63,7 @@ fn when_all_slots_are_drained_it_ends_or_begins_anew_or_reads_its_configuration(
     }
     assert_eq!(said(&point.ask(["drain", "--exit-on-completion"])), "1\n");
     let run = point.end(child);
-    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.status, Some(99), "{}", run.stderr);
     assert_eq!(run.count(&[("event", "stop"), ("reason", "all slots are drained;")]), 1, "{}", run.stderr);
 }
 

@@ -1,7 +1,7 @@
 //! Draining: all jobs are evicted and no new ones accepted, until the drain is cancelled (`ResMgr::startDraining`).
 
 use super::drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
-use super::events::{ShutdownMode, StartdAction, StarterId, VacateReason};
+use super::events::{AfterShutdown, ShutdownMode, StartdAction, StarterId, VacateReason};
 use super::execution_point::ExecutionPoint;
 use super::execution_point_state::ExecutionPointState;
 use super::settings::SlotKind;
@@ -209,9 +209,12 @@ impl ExecutionPoint {
                 self.cancel_drain(!late);
                 self.core.actions.push(StartdAction::Reconfigure);
             }
-            DrainCompletion::Exit => self.shut_down(ShutdownMode::Graceful, "all slots are drained"),
+            DrainCompletion::Exit => {
+                self.after_shutdown = AfterShutdown::StaysDown;
+                self.shut_down(ShutdownMode::Graceful, "all slots are drained");
+            }
             DrainCompletion::Restart => {
-                self.restart_requested = true;
+                self.after_shutdown = AfterShutdown::Restarts;
                 self.shut_down(ShutdownMode::Graceful, "all slots are drained: it begins anew");
             }
         }

@@ -238,9 +238,21 @@ pub enum StartdAction {
     Finished {
         /// Reason of the shutdown.
         reason: String,
-        /// True if it is to be started again.
-        restarts: bool,
+        /// Whether it is to be started again.
+        next: AfterShutdown,
     },
+}
+
+/// Continuation after the end of an execution point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AfterShutdown {
+    /// Somebody asked it to end.
+    #[default]
+    Ends,
+    /// It is started again.
+    Restarts,
+    /// Its own condition ended it, so that its parent is not to start it again (`DaemonCore::beginDaemonShutdown`).
+    StaysDown,
 }
 
 /// Hook types that a slot calls.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::events::{HookRunId, SlotKey, StartdAction, StartdEvent, StarterId};
+use super::events::{AfterShutdown, HookRunId, SlotKey, StartdAction, StartdEvent, StarterId};
 use super::execution_point_state::ExecutionPointState;
 use super::settings::StartdSettings;
 use super::slot::Slot;
@@ -33,8 +33,8 @@ pub struct ExecutionPoint {
     /// Deadline for hooks that still run at the end, or `None`.
     pub(super) hooks_until: Option<MonotonicTime>,
     pub(super) finished: bool,
-    /// True if it starts again after it has ended.
-    pub(super) restart_requested: bool,
+    /// Continuation after the shutdown.
+    pub(super) after_shutdown: AfterShutdown,
     /// The slot whose fetch is complete once its requested starter is known to run or to have failed.
     pub(super) fetch_completion_pending: Option<SlotKey>,
 }
@@ -57,7 +57,7 @@ impl ExecutionPoint {
             graceful_until: None,
             hooks_until: None,
             finished: false,
-            restart_requested: false,
+            after_shutdown: AfterShutdown::default(),
             fetch_completion_pending: None,
         }
     }

@@ -73,8 +73,9 @@ pub use devices::{DeviceConstraint, Devices, PropertyNesting};
 pub use drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
 pub use evaluated_condition::EvaluatedCondition;
 pub use events::{
-    AcceptedJobId, HookCall, HookRunId, JobUsage, Measurements, ShutdownMode, SlotHookType, SlotKey,
-    SlotNotice, StartdAction, StartdEvent, StarterId, StarterLaunch, StarterSignal, VacateReason, job_id,
+    AcceptedJobId, AfterShutdown, HookCall, HookRunId, JobUsage, Measurements, ShutdownMode, SlotHookType,
+    SlotKey, SlotNotice, StartdAction, StartdEvent, StarterId, StarterLaunch, StarterSignal, VacateReason,
+    job_id,
 };
 pub use execution_point::ExecutionPoint;
 pub use explain::{EvaluatedExpression, SlotVerdict, judge_job_by_ad};

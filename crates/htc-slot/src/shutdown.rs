@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::drain::DrainCheckTime;
-use super::events::{HookRunId, ShutdownMode, SlotNotice, StartdAction, VacateReason};
+use super::events::{AfterShutdown, HookRunId, ShutdownMode, SlotNotice, StartdAction, VacateReason};
 use super::execution_point::ExecutionPoint;
 use super::slot::Slot;
 use htc_base::job::HoldCode;
@@ -72,6 +72,9 @@ impl ExecutionPoint {
             expr.as_ref().is_some_and(in_ad)
         };
         let (fast, graceful) = (is_true(&policy.fast), is_true(&policy.graceful));
+        if fast || graceful {
+            self.after_shutdown = AfterShutdown::StaysDown;
+        }
         if fast {
             self.shut_down(ShutdownMode::Fast, "DAEMON_SHUTDOWN_FAST is true");
         } else if graceful {
@@ -188,9 +191,7 @@ impl ExecutionPoint {
             }
         }
         self.finished = true;
-        core.actions.push(StartdAction::Finished {
-            reason: self.end_reason.clone(),
-            restarts: self.restart_requested,
-        });
+        core.actions
+            .push(StartdAction::Finished { reason: self.end_reason.clone(), next: self.after_shutdown });
     }
 }

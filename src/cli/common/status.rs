@@ -19,6 +19,8 @@ pub enum Status {
     Undefined,
     /// 5: the value is an error.
     ErrorValue,
+    /// 99: DAEMON_SHUTDOWN or a drain ended it, so that it is not to be started again (`DAEMON_NO_RESTART`).
+    StaysDown,
     /// 124: it took too long.
     TimedOut,
     /// 125: the program itself failed.
@@ -43,6 +45,7 @@ impl Status {
             Status::Unreadable => 3,
             Status::Undefined => 4,
             Status::ErrorValue => 5,
+            Status::StaysDown => 99,
             Status::TimedOut => 124,
             Status::Failed => 125,
             Status::NotExecutable => 126,
@@ -63,6 +66,7 @@ impl Status {
         ("3", "input or configuration cannot be read"),
         ("4", "the value is undefined"),
         ("5", "the value is an error"),
+        ("99", "DAEMON_SHUTDOWN or a drain ended it: it is not to be started again"),
         ("124", "timed out"),
         ("125", "the program itself failed"),
         ("126, 127, 128+n", "of a child, as timeout(1) relays them"),

@@ -124,7 +124,7 @@ pub(super) fn run(arguments: &RunDirectoryArguments, program: &Program) -> anyho
     });
     let ended = ended.map_err(run_problem)?;
     let status = match ended.shutdown {
-        Some(_) => Status::Tool(router::SHUTDOWN_STATUS),
+        Some(_) => Status::StaysDown,
         None if arguments.once || arguments.idle_exit => report_failures(&ended.failures, program),
         None => Status::Done,
     };

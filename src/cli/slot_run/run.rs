@@ -26,7 +26,7 @@ use crate::runner::slot::{
     setting_warnings, state_directory,
 };
 use crate::runner::starter::ExecuteCleaner;
-use crate::slot::{ExecutionPoint, HostMeasurements, StartdSettings, configure};
+use crate::slot::{AfterShutdown, ExecutionPoint, HostMeasurements, StartdSettings, configure};
 use crate::starter::container::ContainerParameters;
 use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
@@ -54,9 +54,13 @@ pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<
         if outcome.timed_out {
             break (Status::TimedOut, None);
         }
-        if !outcome.restarts {
-            let status = if failed { Status::No } else { Status::Done };
-            break (status, explain_unfetched_work(cli, &outcome, &refused));
+        match outcome.next {
+            AfterShutdown::Restarts => {}
+            AfterShutdown::StaysDown => break (Status::StaysDown, None),
+            AfterShutdown::Ends => {
+                let status = if failed { Status::No } else { Status::Done };
+                break (status, explain_unfetched_work(cli, &outcome, &refused));
+            }
         }
     };
     match (finish_events(events, status), unfetched) {

@@ -28,5 +28,4 @@ pub use hooks::{CompletedHook, HookRunner, NoHookReason};
 pub use job_directory::JobDirectory;
 pub use live_router::{RouterRunError, RouterRunOutcome, RoutingFailure, run};
 pub use options::{RouterOptions, StopConditions};
-pub use shutdown_conditions::EXIT_STATUS as SHUTDOWN_STATUS;
 pub use single_job_router::{RoutingNotice, RoutingOutcome, SingleJobRouter};

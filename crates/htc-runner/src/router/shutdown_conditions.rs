@@ -9,9 +9,6 @@ use htc_classad::{ClassAd, Context, Dialect, Expr};
 use htc_config::ConfigView;
 use htc_os::clock;
 
-/// Exit status of a daemon ended by one of the two.
-pub const EXIT_STATUS: u8 = 99;
-
 /// The two conditions and their schedule.
 pub(super) struct ShutdownConditions {
     conditions: Vec<(&'static str, Expr)>,

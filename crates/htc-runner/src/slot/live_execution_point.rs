@@ -15,7 +15,7 @@ use crate::control::ControlSocket;
 use crate::cron::CronRunner;
 use crate::events::{EventStream, RunnerEvent as StreamEvent, RunnerEventKind};
 use htc_os::{ChildId, Reactor, clock};
-use htc_slot::{ExecutionPoint, HookCall, ShutdownMode, SlotKey, StartdEvent, VacateReason};
+use htc_slot::{AfterShutdown, ExecutionPoint, HookCall, ShutdownMode, SlotKey, StartdEvent, VacateReason};
 
 /// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct ExecutionPointOutcome {
     pub timed_out: bool,
     /// The signal that requested the end, or `None`.
     pub signal: Option<i32>,
-    /// True if the execution point should be started again.
-    pub restarts: bool,
+    /// Whether the execution point should be started again.
+    pub next: AfterShutdown,
     /// The slots whose last FETCH_WORK could not be called, with the reason: work may be left.
     pub uncalled_fetches: BTreeMap<String, String>,
     /// Reason why no starter could run a job at the end, or `None`.

@@ -288,8 +288,8 @@ impl LiveExecutionPoint<'_> {
                 self.sleep = SleepProgress::begin(command, &self.environment(), &mut self.reactor);
             }
             StartdAction::Reconfigure => self.reload_requested = true,
-            StartdAction::Finished { reason, restarts } => {
-                self.outcome.restarts = restarts;
+            StartdAction::Finished { reason, next } => {
+                self.outcome.next = next;
                 self.end_reason = Some(reason);
             }
         }
