@@ -449,3 +449,30 @@ fn limits_know_edited_requests_and_jobs_without_a_network() {
     let plain = ad("");
     assert!(!plain.contains("WantJobNetworking") && plain.contains("\nHasJobNetworking = true\n"), "{plain}");
 }
+
+/// What its slot publishes is there from the beginning, not from the first poll on (beside the real startd: F3).
+#[test]
+fn reply_fetch_of_a_new_dynamic_slot_gets_what_slots_publish() {
+    let point = Point::new()
+        .knob("SLOT_TYPE_1_PARTITIONABLE = true")
+        .knob("STARTD_SLOT_ATTRS = Activity")
+        .knob("POLLING_INTERVAL = 3600")
+        .job(
+            "1",
+            "Cmd = \"/bin/true\"\nOwner = \"nobody\"\nRequestCpus = 1\nRequestMemory = 1\nRequestDisk = 1\n",
+        );
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    let replies = std::fs::read_dir(point.path("out")).unwrap().flatten();
+    let texts: Vec<String> = replies
+        .filter(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            name.starts_with("reply.") && !name.ends_with(".words")
+        })
+        .map(|entry| std::fs::read_to_string(entry.path()).unwrap())
+        .collect();
+    let [text] = &texts[..] else { panic!("{texts:?}") };
+    for line in ["IsSplittable = true", "slot1_Activity = \"Idle\"", "slot1_1_Activity = \"Idle\""] {
+        assert!(text.contains(&format!("\n{line}\n")), "{line}: {text}");
+    }
+}

@@ -201,3 +201,35 @@ fn a_slot_whose_execute_directory_is_missing_is_broken() {
     );
     assert!(err.contains(&format!("slot 2 cannot be used: {reason}; make that directory")), "{err}");
 }
+
+#[test]
+fn a_dry_run_ends_with_1_if_a_requested_slot_cannot_be_made() {
+    for (shares, status) in [("cpus=1", 0), ("cpus=2", 1), ("cpus=3", 1)] {
+        let point = Point::new().knob("NUM_SLOTS_TYPE_1 = 2").knob(&format!("SLOT_TYPE_1 = {shares}"));
+        let (ended, out, err) = run(&point.arguments([]), &["-n"], "");
+        assert_eq!(ended, Some(status), "{shares}: {out}{err}");
+    }
+}
+
+/// A startd ends with it; 0 slots of that type, and other slots in their place, would be a guess.
+#[test]
+fn a_number_of_slots_that_is_no_number_is_refused() {
+    for count in ["two", "0x2"] {
+        let point = Point::new().knob(&format!("NUM_SLOTS_TYPE_1 = {count}"));
+        let (ended, out, err) = run(&point.arguments([]), &["-n"], "");
+        assert_eq!(ended, Some(3), "{count}: {out}{err}");
+        assert!(err.contains("NUM_SLOTS_TYPE_1"), "{err}");
+    }
+}
+
+/// It was used without a message.
+#[test]
+fn a_fetch_delay_that_is_not_a_number_is_named() {
+    for (delay, named) in
+        [("\"abc\"", true), ("undefined", true), ("7", false), ("State is undefined", false)]
+    {
+        let point = Point::new().knob(&format!("FetchWorkDelay = {delay}"));
+        let (_, _, err) = run(&point.arguments([]), &["-n"], "");
+        assert_eq!(err.contains("FetchWorkDelay is not a number"), named, "{delay}: {err}");
+    }
+}

@@ -25,7 +25,7 @@ use htc_base::world::FrozenClockWorld;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 
 /// Default of FetchWorkDelay if it is not a number, in seconds.
-pub(super) const DEFAULT_FETCH_DELAY: i64 = 300;
+pub(crate) const DEFAULT_FETCH_DELAY: i64 = 300;
 
 /// Rank of an accepted job, or the reason for its refusal.
 type RankOrRefusal = Result<f64, String>;

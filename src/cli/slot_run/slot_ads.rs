@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::options::SlotRunCli;
-use super::slot_config;
+use super::slot_config::{self, LoadedSlots};
 use crate::classad::ClassAd;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
@@ -16,7 +16,7 @@ use crate::cli::common::{
     write_to_stdout,
 };
 use crate::runner::slot::passive_execution_point;
-use crate::slot::{ExecutionPoint, SlotKey, SlotPlan};
+use crate::slot::{ExecutionPoint, SlotKey, SlotPlan, requested_slots};
 
 /// Returns the named slots, or all slots if none are named.
 pub(super) fn select_slots(machine: &ExecutionPoint, names: &[String]) -> anyhow::Result<Vec<SlotKey>> {
@@ -116,17 +116,25 @@ impl PlannedSlotRecord {
     }
 }
 
-/// Prints one line per slot for `--dry-run`. Exit status 0: every slot can be used.
+/// Returns the number of slots that NUM_SLOTS_TYPE_<n> ask for.
+fn requested_count(loaded: &LoadedSlots) -> usize {
+    let requested = requested_slots(loaded.config.view(&*loaded.world), 0);
+    let types = requested.map(|requested| requested.types).unwrap_or_default();
+    types.iter().filter(|(id, ..)| *id != 0).map(|(_, count, _)| *count as usize).sum()
+}
+
+/// Prints one line per slot for `--dry-run`. Exit status 0: every requested slot was made and can be used.
 pub(super) fn print_planned_slots(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let loaded = slot_config::load(cli)?;
     slot_config::warn_once(session, &loaded.warnings);
     let columns = ["<SLOT", "<TYPE", ">CPUS", ">MEMORY", ">DISK", "<KEYWORD", "<FETCH_WORK", "<NOTE"];
     let slots: Vec<PlannedSlotRecord> =
         loaded.settings.slots.iter().map(PlannedSlotRecord::from_slot).collect();
-    let broken = slots.iter().any(|slot| slot.broken.is_some());
+    let are_all_usable =
+        slots.len() >= requested_count(&loaded) && slots.iter().all(|slot| slot.broken.is_none());
     let rows = cli.output.render_json(&slots)?;
     let painter = Painter::stdout(cli.output.color);
     let text = || render(&columns, slots.into_iter().map(PlannedSlotRecord::into_cells), painter);
     write_to_stdout(rows.unwrap_or_else(text))?;
-    Ok(if broken { Status::No } else { Status::Done })
+    Ok(if are_all_usable { Status::Done } else { Status::No })
 }

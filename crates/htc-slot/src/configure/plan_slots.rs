@@ -117,8 +117,14 @@ fn read_slot_types(
 /// Reads the number of slots of each type; type 0 if no type is used.
 fn read_slot_counts(knobs: &SlotParameters<'_>, cpus: i64) -> Result<Vec<(u32, u32)>, ConfigureError> {
     let types = clamp_with_warning(knobs, "MAX_SLOT_TYPES", knobs.int("MAX_SLOT_TYPES", 10), MAX_SLOT_TYPES);
-    let named = (1..=types).map(|id| (id, knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0)));
-    let mut counts: Vec<(u32, i64)> = named.filter(|(_, count)| *count != 0).collect();
+    let mut counts: Vec<(u32, i64)> = Vec::new();
+    for id in 1..=types {
+        // A startd ends with a count that is not a number; any other count would be a guess.
+        let count = knobs.int_if_set(&format!("NUM_SLOTS_TYPE_{id}"))?.unwrap_or(0);
+        if count != 0 {
+            counts.push((id, count));
+        }
+    }
     if counts.is_empty() {
         let count = match knobs.int_if_set("NUM_SLOTS")? {
             Some(count) => count,
@@ -160,7 +166,7 @@ pub struct RequestedSlots {
 /// Returns the slots that a configuration requests on a machine with `cpus` processors.
 ///
 /// # Errors
-/// Fails if NUM_SLOTS is not a number, with which no startd starts.
+/// Fails if a number of slots is not a number, with which no startd starts.
 pub fn requested_slots(view: ConfigView<'_>, cpus: i64) -> Result<RequestedSlots, ConfigureError> {
     let warnings = RefCell::default();
     let knobs = SlotParameters::new(view, &warnings, QuirkMode::Manual);

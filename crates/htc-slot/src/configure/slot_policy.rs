@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 
 use super::parameters::{ConfigureError, SlotParameters};
+use crate::fetch_work::DEFAULT_FETCH_DELAY;
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::{ClassAd, Expr, Value};
 use htc_config::ConfigView;
@@ -86,6 +87,7 @@ pub(super) fn publish_policy(
             ad.insert(name, expr);
         }
     }
+    warn_about_fetch_delay(knobs, ad);
     let vacate = knobs.parse_expr("MachineMaxVacateTime")?;
     ad.insert("MachineMaxVacateTime", vacate.unwrap_or_else(|| Expr::literal(Value::Int(600))));
     if !knobs.reproduces(Quirk::VmPolicyKnobsDead) {
@@ -104,6 +106,17 @@ pub(super) fn publish_policy(
     let busy = knobs.expr_or_warn("CpuBusy").or_else(|| global.expr_or_warn("cpu_busy"));
     ad.insert("CpuBusy", busy.unwrap_or_else(|| Expr::literal(Value::Bool(false))));
     Ok(())
+}
+
+/// Warns about a FetchWorkDelay that is a constant and not a number: the default is used then, as in 25.14.
+fn warn_about_fetch_delay(knobs: &SlotParameters<'_>, ad: &ClassAd) {
+    let Some(delay) = ad.get("FetchWorkDelay") else { return };
+    if let Some(Value::Str(_) | Value::Undefined | Value::Error) = delay.as_literal() {
+        let value = delay.unparse_old();
+        knobs.warn(format!(
+            "FetchWorkDelay is not a number: {value}; slots wait {DEFAULT_FETCH_DELAY} s between fetches"
+        ));
+    }
 }
 
 /// Returns the IsOwner expression. IsOwner is read first; 25.14 ignores IS_OWNER for a slot type.
