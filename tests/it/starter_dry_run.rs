@@ -86,6 +86,18 @@ fn json_holds_command_line_environment_mounts_limits_user_and_hooks() {
     assert!(story["limits"].to_string().contains("JOB_RENICE_INCREMENT"), "{}", story["limits"]);
 }
 
+/// A slot's ad offers them; without one the configuration does, and 25.14 knows none.
+#[test]
+fn networks_of_the_configuration_are_those_of_a_job_without_a_slots_ad() {
+    let job = format!("{DOCKER}\nDockerNetworkType = \"lab\"");
+    let ran = rehearsed(Place::new().option(&["--explain"]).knob("DOCKER_NETWORKS = x, lab"), &job);
+    let line = "why: --network=lab <- DockerNetworkType, which DOCKER_NETWORKS offers";
+    assert!(ran.ad.lines().any(|one| one == line), "{}{}", ran.ad, ran.told);
+    let reference = ["--explain", "--quirks", "reference"];
+    let ran = rehearsed(Place::new().option(&reference).knob("DOCKER_NETWORKS = x, lab"), &job);
+    assert!(!ran.ad.contains("--network=lab"), "{}{}", ran.ad, ran.told);
+}
+
 #[test]
 fn explain_names_what_led_to_each_word_and_what_was_not_used() {
     let place =

@@ -15,6 +15,7 @@ use super::plan::ContainerPlan;
 use super::tool::{PULL_TIMEOUT, ToolAccount, ToolCall, ToolEnvironment};
 use crate::start_failure::StartFailure;
 use htc_base::job::attr;
+use htc_base::quirks::Quirk;
 
 /// Prefix of the tags of our images, followed by the user.
 const OWN_IMAGE_PREFIX: &str = "htcondor.org/";
@@ -102,7 +103,10 @@ impl DockerNames {
             Ok(trusting) => (trusting, None),
             Err(failure) => (false, Some(failure)),
         };
-        let user = inputs.job_string(attr::USER).unwrap_or_default().replace("@", "_at_");
+        // 25.14 reads User alone.
+        let with_owner = !inputs.job_inputs.quirks.reproduces(Quirk::OwnerIgnored);
+        let owner = || inputs.job_string(attr::OWNER).filter(|_| with_owner);
+        let user = inputs.job_string(attr::USER).or_else(owner).unwrap_or_default().replace("@", "_at_");
         let nobody =
             || StartFailure::silent(format!("there is no User in the job ad to keep the image {image} for"));
         let fault = fault.or_else(|| (!trusting && user.is_empty()).then(nobody));

@@ -14,6 +14,7 @@ use crate::expression::{self, describe_setting};
 use crate::nvidia::nvidia_devices;
 use crate::start_failure::StartFailure;
 use htc_base::job::attr;
+use htc_base::quirks::Quirk;
 use htc_base::text::arguments;
 use htc_base::text::environment::Environment;
 use htc_base::text::list;
@@ -290,21 +291,30 @@ fn add_network(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine) ->
         }
         b"none" => line.add(["--network=none"], ATTRIBUTE),
         name => {
-            let offered = inputs.machine().string("DockerNetworks").unwrap_or_default();
+            let (offered, of) = offered_networks(inputs);
             if !list::split(&offered).any(|network| network == name) {
                 return Err(StartFailure::silent(format!(
                     "Docker job requested network {wanted} not allowed by parameter DOCKER_NETWORKS with value \
                      {offered}, refusing to run job"
                 )));
             }
-            line.add(
-                [[b"--network=", name].concat()],
-                "DockerNetworkType, which DockerNetworks of the slot offers",
-            );
+            line.add([[b"--network=", name].concat()], of);
         }
     }
     line.add(["--hostname".into(), host_name(inputs)], "Owner, ClusterId, ProcId and the slot's Machine");
     Ok(())
+}
+
+/// Returns the networks that jobs may choose, and the reason for the chosen one: those of the slot's ad, or of the configuration
+/// if there is none. 25.14 knows no network of a job without a slot's ad.
+fn offered_networks(inputs: &ContainerInputs<'_>) -> (BString, &'static str) {
+    let about = inputs.job_inputs;
+    if about.machine.is_empty() && !about.quirks.reproduces(Quirk::MachineAdEmpty) {
+        let offered = inputs.parameters().text("DOCKER_NETWORKS").cloned().unwrap_or_default();
+        return (offered, "DockerNetworkType, which DOCKER_NETWORKS offers");
+    }
+    let offered = inputs.machine().string("DockerNetworks").unwrap_or_default();
+    (offered, "DockerNetworkType, which DockerNetworks of the slot offers")
 }
 
 fn host_name(inputs: &ContainerInputs<'_>) -> BString {
