@@ -1318,3 +1318,45 @@ fn a_comment_with_a_reason_allows_findings_of_one_rule_on_the_next_statement() {
         format!("{allowed}# htc: allow undefined: set by the master\nMY_HOUSE = 5 \\\n  $(NOT_SET_HERE)\n");
     assert_eq!(rules(&both), (String::new(), 0));
 }
+
+#[test]
+fn a_memory_policy_that_limits_nothing_is_a_bad_value() {
+    for word in ["hard", "soft", "custom", "none"] {
+        assert!(findings(&format!("CGROUP_MEMORY_LIMIT_POLICY = {word}\n")).is_empty(), "{word}");
+    }
+    assert_eq!(findings("CGROUP_MEMORY_LIMIT_POLICY = sfot\n"), ["bad-value:1:30"]);
+}
+
+/// The example of the manual.
+#[test]
+fn the_directory_of_hooks_in_a_macro_of_its_own_is_no_misspelled_hook() {
+    let config = "DATABASE_HOOK_DIR = /bin\nSTARTD_JOB_HOOK_KEYWORD = DATABASE\n\
+                  DATABASE_HOOK_FETCH_WORK = $(DATABASE_HOOK_DIR)/true\n";
+    assert!(findings(config).is_empty(), "{:?}", findings(config));
+    assert_eq!(findings("DATABASE_HOOK_DIRR = /usr/libexec/db\n"), ["hook-knob:1:1"]);
+}
+
+#[test]
+fn a_map_of_users_that_is_not_there_is_found() {
+    let place = Place::new("");
+    place.write("map", "* (.*) staff\n");
+    let map = place.path().join("map").display().to_string();
+    let line = |names: &str, more: &str| {
+        let place = Place::new(&format!("STARTD_CLASSAD_USER_MAP_NAMES = {names}\n{more}"));
+        (place.findings(), place.run(["lint"]).0)
+    };
+    let (found, _) =
+        line("a, b", &format!("CLASSAD_USER_MAPFILE_a = {map}\nCLASSAD_USER_MAPDATA_b @=e\n* (.*) x\n@e\n"));
+    assert!(found.is_empty(), "{found:?}");
+    let (found, told) =
+        line("a, b", &format!("CLASSAD_USER_MAPFILE_a = {map}\nCLASSAD_USER_MAPFILE_b = /no/such\n"));
+    assert_eq!(found, ["named-not-defined:1:36"], "{told}");
+    assert!(told.contains("userMap(\"b\", ...) is undefined: cannot read '/no/such': "), "{told}");
+    let (found, told) = line("nobody", "");
+    assert_eq!(found, ["named-not-defined:1:33"], "{told}");
+    // Files for another machine name what is not here.
+    let elsewhere = place.path().join("other.conf");
+    place.write("other.conf", "STARTD_CLASSAD_USER_MAP_NAMES = b\nCLASSAD_USER_MAPFILE_b = /no/such\n");
+    let (out, err, status) = place.run(["lint".as_ref(), elsewhere.as_os_str()]);
+    assert_eq!(status, 0, "{out}{err}");
+}

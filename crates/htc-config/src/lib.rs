@@ -62,6 +62,7 @@ pub use macro_set::{
     Definition, DefinitionPlace, FoundMacro, LookupContext, MacroEntry, MacroSet, SourceId, SourceKind,
 };
 pub use setting::{Setting, SettingOrigin};
+pub use user_maps::UserMapError;
 pub use value_error::ValueError;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 
 use crate::config_view::ConfigView;
 use crate::load::Config;
@@ -25,25 +25,41 @@ impl Config {
         let names = view.text(&setting).unwrap_or_default();
         let mut maps = UserMaps::for_parameter(setting);
         for name in list::split(&names) {
-            maps.insert(name, read_map(BStr::new(name), &view, world));
+            let map = read_map(BStr::new(name), &view, world);
+            maps.insert(name, map.map_err(|error| error.to_string()));
         }
         maps
     }
+
+    /// Returns the reason why the map of this name cannot be used, or `None`.
+    pub fn user_map_error(&self, name: &[u8], world: &dyn World) -> Option<UserMapError> {
+        read_map(BStr::new(name), &self.view(world), world).err()
+    }
+}
+
+/// Reason why a map cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UserMapError {
+    /// Nothing says what is in it.
+    #[error("neither CLASSAD_USER_MAPFILE_{0} nor CLASSAD_USER_MAPDATA_{0} is set")]
+    Undefined(BString),
+    /// Its file cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
 /// Reads the map of that name.
-fn read_map(name: &BStr, view: &ConfigView<'_>, world: &dyn World) -> Result<UserMap, String> {
+fn read_map(name: &BStr, view: &ConfigView<'_>, world: &dyn World) -> Result<UserMap, UserMapError> {
     let beginnings = view.flag(&format!("CLASSAD_USER_MAP_PREFIX_{name}"), false);
     let file = view.text(&format!("CLASSAD_USER_MAPFILE_{name}"));
     let (source, text) = match file {
-        Some(file) => (file.to_string(), read_map_file(&file, world)?),
+        Some(file) => {
+            let text = read_map_file(&file, world).map_err(UserMapError::Unreadable)?;
+            (file.to_string(), text)
+        }
         None => match view.text(&format!("CLASSAD_USER_MAPDATA_{name}")) {
             Some(data) => (name.to_string(), data.into()),
-            None => {
-                let why =
-                    format!("neither CLASSAD_USER_MAPFILE_{name} nor CLASSAD_USER_MAPDATA_{name} is set");
-                return Err(why);
-            }
+            None => return Err(UserMapError::Undefined(name.into())),
         },
     };
     let mut map = UserMap::default();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::allow_comments::AllowComments;
 use super::{
-    LintScope, check_unread_sources, fatal_error_finding, load_warnings, target_version, unsupported_here,
+    LintScope, check_unread_sources, check_user_maps, fatal_error_finding, load_warnings, target_version,
+    unsupported_here,
 };
 use crate::config as lint;
 use crate::config::LintSubject;
@@ -97,6 +98,7 @@ impl LintRequest<'_> {
         );
         findings.extend(attempt.error.iter().map(|error| fatal_error_finding(error, "reading stops here")));
         findings.extend(check_unread_sources(&subject, scope));
+        findings.extend(check_user_maps(&subject, scope));
         let warnings = match self.only_unsupported {
             true => attempt.warnings.iter().collect(),
             false => load_warnings::add_findings(&subject, &attempt.warnings, &mut findings),

@@ -15,6 +15,7 @@ mod target_version;
 mod transforms;
 mod unread_sources;
 pub mod unsupported_here;
+mod user_maps;
 
 pub use hook_report::{CallerKeyword, CallerRecord, HookReport, HookReportRow, build_hook_report};
 pub use hooks::configured_keywords;
@@ -22,3 +23,4 @@ pub use lint_request::{LintRequest, LintResult};
 pub use lint_scope::LintScope;
 pub use rules::lint;
 pub use unread_sources::{check_unread_sources, fatal_error_finding};
+pub use user_maps::check_user_maps;
