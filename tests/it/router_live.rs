@@ -444,6 +444,21 @@ fn a_lent_proxy_is_spooled_and_its_copy_taken_away() {
     );
 }
 
+/// The manual's example is `UseSharedX509UserProxy = TARGET.x509UserProxySubject =?= undefined`; in 25.14 TARGET. is undefined.
+#[test]
+fn target_is_the_source_job_in_the_condition_of_a_lent_proxy() {
+    let lend = "  UseSharedX509UserProxy = TARGET.ClusterId == 1\n  SharedX509UserProxy = strcat(MY.Iwd, \"/../proxy.pem\")\n";
+    for (words, lent) in [(vec!["--once"], true), (vec!["--once", "--quirks", "reference"], false)] {
+        let place = sandboxed("", lend);
+        fs::write(place.file("proxy.pem"), "secret").unwrap();
+        let (_, told) = place.run("queue", &words);
+        let copy = place.read("queue/2.0.ad");
+        assert_eq!(copy.contains("x509userproxy = \"proxy.pem.1.0\"\n"), lent, "{told}{copy}");
+        let warned = "UseSharedX509UserProxy names TARGET., which is undefined there in HTCondor 25.14 (route-target-undefined)";
+        assert!(told.contains(warned), "{told}");
+    }
+}
+
 #[test]
 fn what_is_no_history_is_unreadable_and_counts_are_made_of_what_is_one() {
     let place = Place::new();

@@ -170,7 +170,9 @@ impl RouteMacroReader<'_, '_> {
         let names_target = text.as_ref().is_some_and(|text| find_scope(text, "target").is_some());
         if names_target {
             let here = if self.has_target { "here it is the job" } else { "here, too" };
-            let words = format!("{name} names TARGET., which is undefined there in 25.14; {here}");
+            let id = Quirk::RouteTargetUndefined.id();
+            let words =
+                format!("{name} names TARGET., which is undefined there in HTCondor 25.14 ({id}); {here}");
             (self.report)(NoteSubject::InvalidValue(words), BString::default());
         }
         RouteExpr::new(text, Dialect::of_world(self.context.world), names_target && self.has_target)

@@ -6,6 +6,7 @@ use super::command::CommandKeyword;
 use super::rules_text::RuleLine;
 use super::statement::is_reported_as_syntax_error;
 use super::{CommandSyntaxError, IncludeError};
+use htc_base::quirks::Quirk;
 use htc_base::text::{Span, words};
 use htc_classad::Expr;
 
@@ -206,7 +207,7 @@ pub enum ProblemKind {
         character: char,
     },
     /// DEFAULT replaced the value `undefined`, as the manual says.
-    #[error("{0} is undefined and gets a value; 25.14 would leave it as it is")]
+    #[error("{0} is undefined and gets a value; {told}", told = Quirk::DefaultKeepsUndefined.told())]
     DefaultOfUndefined(BString),
 }
 

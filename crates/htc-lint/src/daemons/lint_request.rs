@@ -98,7 +98,9 @@ impl LintRequest<'_> {
         );
         findings.extend(attempt.error.iter().map(|error| fatal_error_finding(error, "reading stops here")));
         findings.extend(check_unread_sources(&subject, scope));
-        findings.extend(check_user_maps(&subject, scope));
+        if !self.only_unsupported {
+            findings.extend(check_user_maps(&subject, scope));
+        }
         let warnings = match self.only_unsupported {
             true => attempt.warnings.iter().collect(),
             false => load_warnings::add_findings(&subject, &attempt.warnings, &mut findings),
