@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::change_prediction::ClockContext;
 use super::device_choice::{check_devices, check_devices_by_ad, check_undivided_slot_devices};
-use super::evaluated_condition::{EvaluatedCondition, attribute_values, format_value, truncate};
+use super::evaluated_condition::{
+    EvaluatedCondition, attribute_values, format_value, truncate, untrue_conditions,
+};
 use super::events::SlotKey;
 use super::execution_point::ExecutionPoint;
 use super::fetch_verdict::add_default_requests;
@@ -52,6 +54,20 @@ impl SlotVerdict {
             None => self,
         }
     }
+}
+
+/// Returns the refusal of a slot by the job's own Requirements, or `None` if they are true or not there.
+pub fn refusal_by_job(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
+    let context = Context::new(world).my(job).target(slot);
+    if !job.contains("Requirements") || context.boolean("Requirements") == Some(true) {
+        return None;
+    }
+    let untrue_conditions = untrue_conditions(job, &context);
+    let reason = match untrue_conditions.first() {
+        Some(condition) => format!("the job's Requirements are not true for this slot: {condition}"),
+        None => "the job's Requirements are not true for this slot".to_owned(),
+    };
+    Some(SlotVerdict::refused(UnfitReason { reason, untrue_conditions }))
 }
 
 /// Maximum length of an expression in an explanation.
@@ -108,6 +124,55 @@ impl ExecutionPoint {
         Some(self.core.schedule.change_predictor.end())
     }
 
+    /// Returns the world of the execution point with its clock stopped at the last event.
+    pub fn frozen_world(&self) -> FrozenClockWorld<'_> {
+        FrozenClockWorld { world: &*self.core.world, now: self.core.now }
+    }
+
+    /// Returns a text that is equal for slots that judge jobs alike, if the expressions of their ads are equal as well.
+    pub fn judgement_key(&self, key: SlotKey) -> Option<String> {
+        let slot = self.slots.get(&key)?;
+        let plan = &slot.plan;
+        let devices: Vec<_> = slot
+            .amounts
+            .custom
+            .iter()
+            .map(|custom| (&custom.tag, custom.quantity, &custom.assigned))
+            .collect();
+        let text = |expr: &Expr| expr.unparse().to_string();
+        Some(format!(
+            "{:?}",
+            (
+                (plan.type_id, slot.kind, slot.broken.as_ref().map(|broken| &broken.reason), devices),
+                (slot.amounts.cpus, slot.amounts.memory, slot.amounts.disk),
+                plan.modify_request.each_ref().map(|expr| expr.as_ref().map(text)),
+                (plan.must_modify, plan.has_consumption_policy, text(&plan.child_requirements.expr)),
+            )
+        ))
+    }
+
+    /// Returns expressions that are evaluated when a job is judged, in addition to Requirements: rounding of requests,
+    /// consumption policies, Requirements of dynamic slots.
+    pub fn judging_expressions(&self) -> Vec<Expr> {
+        let mut found: Vec<Expr> = Vec::new();
+        let mut add = |expr: &Expr| {
+            if !found.contains(expr) {
+                found.push(expr.clone());
+            }
+        };
+        for slot in self.slots.values() {
+            let child = &slot.plan.child_requirements;
+            [&child.start, &child.expr].into_iter().chain(&child.limits).for_each(&mut add);
+            slot.plan.modify_request.iter().flatten().for_each(&mut add);
+            let names = slot.live_ad.flattened_chain();
+            let consumption = names
+                .names()
+                .filter(|name| name.len() > 11 && name[..11].eq_ignore_ascii_case(b"Consumption"));
+            consumption.for_each(|name| add(&Expr::attribute(name)));
+        }
+        found
+    }
+
     /// Sets an attribute to this value in all slot ads, overriding what is published.
     pub fn override_attribute(&mut self, name: &str, value: &Expr) {
         for slot in self.slots.values_mut() {
@@ -122,15 +187,27 @@ pub fn judge_job_by_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World, quirks:
     if context.boolean("Requirements") != Some(true) {
         return SlotVerdict::refused(UnfitReason::from_requirements(slot, job, world));
     }
-    let splits = context.boolean("PartitionableSlot") == Some(true);
-    let has = || check_devices_by_ad(slot, job, world, quirks);
-    let devices = match splits {
-        true => has(),
-        false => check_undivided_slot_devices(has, quirks).map_err(|(unfit, _)| unfit),
-    };
-    match devices {
+    match check_slot_ad_devices(slot, job, world, quirks) {
         Ok(()) => SlotVerdict::accepted(context.real("Rank").unwrap_or(0.0), None),
         Err(unfit) => SlotVerdict::refused(unfit),
+    }
+}
+
+/// Checks, by the slot ad alone, that a slot has the devices that a job requires; Requirements are true.
+///
+/// # Errors
+/// Fails if there are too few devices; the error is the reason.
+pub fn check_slot_ad_devices(
+    slot: &ClassAd,
+    job: &ClassAd,
+    world: &dyn World,
+    quirks: QuirkMode,
+) -> Result<(), UnfitReason> {
+    let splits = Context::new(world).my(slot).target(job).boolean("PartitionableSlot") == Some(true);
+    let has = || check_devices_by_ad(slot, job, world, quirks);
+    match splits {
+        true => has(),
+        false => check_undivided_slot_devices(has, quirks).map_err(|(unfit, _)| unfit),
     }
 }
 

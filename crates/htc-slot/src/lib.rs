@@ -78,7 +78,7 @@ pub use events::{
     job_id,
 };
 pub use execution_point::ExecutionPoint;
-pub use explain::{EvaluatedExpression, SlotVerdict, judge_job_by_ad};
+pub use explain::{EvaluatedExpression, SlotVerdict, check_slot_ad_devices, judge_job_by_ad, refusal_by_job};
 pub use fetch_verdict::{
     FetchDecision, FetchOutcome, FetchOutput, FetchVerdict, add_default_requests, add_hook_keyword,
     is_static_slot_ad, judge_fetch_output, parse_fetch_output, refusal_reason,

@@ -13,6 +13,7 @@ use htc_classad::{AttrName, ClassAd, Dialect};
 use htc_config::Config;
 use htc_slot::{
     EvaluatedCondition, ExecutionPoint, SlotKey, SlotVerdict, job_id, judge_job_by_ad, policy_parameter,
+    refusal_by_job,
 };
 
 /// Decision of one slot on one job.
@@ -99,7 +100,24 @@ impl CandidateSlots {
         self.names().into_iter().enumerate().filter_map(told).collect()
     }
 
+    /// Returns the verdict of a slot on a job. Slots that do not call FETCH_WORK get jobs from a negotiator, which also
+    /// evaluates the job's Requirements.
     fn offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
+        let offer = self.slot_offer(at, job, world)?;
+        if !offer.accepted || !self.counts_job_requirements(at) {
+            return Some(offer);
+        }
+        let refusal = match self {
+            CandidateSlots::Configured { machine, keys, .. } => {
+                refusal_by_job(machine.live_ad(keys[at])?, job, &machine.frozen_world())
+            }
+            CandidateSlots::Ads(ads, _) => refusal_by_job(&ads[at].1, job, world),
+        };
+        Some(refusal.unwrap_or(offer))
+    }
+
+    /// Returns the verdict of a slot on a job, without the job's Requirements.
+    pub fn slot_offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
         match self {
             CandidateSlots::Configured { machine, keys, fetching, .. } => {
                 let offer = machine.judge_job(keys[at], job)?;
@@ -109,8 +127,16 @@ impl CandidateSlots {
         }
     }
 
+    /// True if the Requirements of jobs must be true for a slot: it does not call FETCH_WORK.
+    pub fn counts_job_requirements(&self, at: usize) -> bool {
+        match self {
+            CandidateSlots::Configured { keys, fetching, .. } => !fetching.contains(&keys[at].number),
+            CandidateSlots::Ads(..) => true,
+        }
+    }
+
     /// Returns the place where an attribute of a slot was set.
-    fn attribute_place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
+    pub fn attribute_place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
         let CandidateSlots::Configured { machine, keys, config, commander, .. } = self else {
             return String::new();
         };

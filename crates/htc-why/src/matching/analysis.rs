@@ -1,0 +1,365 @@
+//! Groups of jobs and slots, and the clauses that separate them.
+
+use htc_classad::ClassAd;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::bit_set::BitSet;
+use super::clause_table::{ClauseTable, SeenJob, TableInput};
+use super::clauses::ClauseSide;
+use super::evidence::ClauseEvidence;
+use super::grouping::{JobGrouper, RawGroup};
+use super::job_change::Suggestion;
+use super::name_closure::{NameGraph, ReadNames, close, definitions_key, definitions_read};
+use super::slot_set::{OtherRefusal, SlotSet};
+use super::suggestions::SuggestionSearch;
+
+/// Jobs that no slot can distinguish.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobGroup {
+    /// Name of the first job.
+    pub first: String,
+    /// Name of the last job.
+    pub last: String,
+    /// Number of jobs.
+    pub count: usize,
+    /// Number of slots that accept them.
+    pub accepting_slots: usize,
+}
+
+/// Slots that no job can distinguish.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SlotGroup {
+    /// Name of the first slot.
+    pub first: String,
+    /// Numbers of the slots.
+    #[serde(skip)]
+    pub members: Vec<usize>,
+    /// Number of slots.
+    pub count: usize,
+    /// Number of jobs that they accept.
+    pub accepted_jobs: usize,
+}
+
+/// Attribute that a clause reads and that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MissingAttribute {
+    /// The name.
+    pub name: String,
+    /// Number of slots that have the attribute.
+    pub slots_with: usize,
+}
+
+/// Clause that refuses slots to a group of jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// Side that states the clause.
+    pub side: ClauseSide,
+    /// Attribute that contains it, such as START.
+    pub attribute: String,
+    /// The clause.
+    pub clause: String,
+    /// Number of slots that it refuses.
+    pub refuses: usize,
+    /// Number of slots that it alone refuses.
+    pub alone: usize,
+    /// Place where a configuration sets it, or empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub place: String,
+    /// Reason in one sentence.
+    pub sentence: String,
+    /// Other clauses that compare the same attributes and refuse the same slots.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub equivalent: Vec<String>,
+    /// Attributes that are not there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingAttribute>,
+}
+
+/// Clause, or other condition, that refuses groups of slots to one group of jobs.
+pub(super) struct Refusal<'a> {
+    pub(super) source: RefusalSource<'a>,
+    /// Clauses about the same attributes that refuse the same slots, such as those of the other side.
+    pub(super) equivalent: Vec<usize>,
+    pub(super) slots: BitSet,
+    pub(super) refuses: usize,
+    pub(super) alone: BitSet,
+    pub(super) alone_count: usize,
+}
+
+/// Condition of a refusal.
+#[derive(Clone, Copy)]
+pub(super) enum RefusalSource<'a> {
+    Clause(usize),
+    Other(&'a OtherRefusal),
+}
+
+/// Refusals of one group of jobs that are not clauses.
+type OtherRefusals = Vec<(OtherRefusal, BitSet)>;
+
+/// Jobs and slots in groups, with the truth of every clause for every combination.
+pub struct Analysis<'s> {
+    pub(super) slots: &'s dyn SlotSet,
+    job_groups: Vec<JobGroup>,
+    slot_groups: Vec<SlotGroup>,
+    pub(super) representatives: Vec<usize>,
+    pub(super) weights: Vec<usize>,
+    pub(super) jobs: Vec<SeenJob>,
+    pub(super) table: ClauseTable,
+    other: FxHashMap<usize, OtherRefusals>,
+}
+
+impl<'s> Analysis<'s> {
+    /// Compares all groups of jobs with all slots.
+    pub fn new(slots: &'s dyn SlotSet, jobs: JobGrouper<'s>) -> Self {
+        let (raw_groups, slot_graph) = jobs.finish();
+        let job_graph = definitions_graph(&slot_graph, &raw_groups);
+        let mut read = ReadNames { names: slot_graph.keys().cloned().collect(), reads_any: false };
+        read = close(read, [&slot_graph, &job_graph]);
+        let mut slot_groups = group_slots(slots, &read);
+        let representatives: Vec<usize> = slot_groups.iter().map(|group| group.members[0]).collect();
+        let weights: Vec<usize> = slot_groups.iter().map(|group| group.count).collect();
+        let mut job_groups = Vec::with_capacity(raw_groups.len());
+        let mut seen = Vec::with_capacity(raw_groups.len());
+        for RawGroup { ad, first, last, count } in raw_groups {
+            job_groups.push(JobGroup { first, last, count, accepting_slots: 0 });
+            seen.push(SeenJob::new(ad, slots));
+        }
+        let input = TableInput {
+            slots,
+            slot_groups: &representatives,
+            jobs: &seen,
+            graphs: [&slot_graph, &job_graph],
+        };
+        let table = ClauseTable::new(&input);
+        let mut other = FxHashMap::default();
+        for (at, group) in job_groups.iter_mut().enumerate() {
+            let mut refused = BitSet::new(representatives.len());
+            table.refusals(at).for_each(|(_, slots)| refused.union_with(slots));
+            let refusals = other_refusals(slots, &representatives, (&seen[at], &refused));
+            refusals.iter().for_each(|(_, slots)| refused.union_with(slots));
+            if !refusals.is_empty() {
+                other.insert(at, refusals);
+            }
+            let accepting = (0..representatives.len()).filter(|slot| !refused.contains(*slot));
+            for slot in accepting {
+                group.accepting_slots += weights[slot];
+                slot_groups[slot].accepted_jobs += group.count;
+            }
+        }
+        Analysis { slots, job_groups, slot_groups, representatives, weights, jobs: seen, table, other }
+    }
+
+    /// Returns the groups of jobs, in the order of their first jobs.
+    pub fn job_groups(&self) -> &[JobGroup] {
+        &self.job_groups
+    }
+
+    /// Returns the groups of slots, in the order of their first slots.
+    pub fn slot_groups(&self) -> &[SlotGroup] {
+        &self.slot_groups
+    }
+
+    /// Returns the first job of each group.
+    pub fn job_ads(&self) -> Vec<ClassAd> {
+        self.jobs.iter().map(|job| job.plain.clone()).collect()
+    }
+
+    /// Returns the number of jobs.
+    pub fn job_count(&self) -> usize {
+        self.job_groups.iter().map(|group| group.count).sum()
+    }
+
+    /// Returns the number of pairs of a job and a slot that accepts it.
+    pub fn match_count(&self) -> usize {
+        self.job_groups.iter().map(|group| group.count * group.accepting_slots).sum()
+    }
+
+    /// Returns the number of slots.
+    pub fn slot_count(&self) -> usize {
+        self.weights.iter().sum()
+    }
+
+    /// True if a group of slots accepts a group of jobs.
+    pub fn is_accepted(&self, job: usize, slot: usize) -> bool {
+        !self.table.refusals(job).any(|(_, slots)| slots.contains(slot))
+            && !self.other.get(&job).is_some_and(|other| other.iter().any(|(_, slots)| slots.contains(slot)))
+    }
+
+    /// Returns the slots that accept a group of jobs.
+    pub(super) fn accepting(&self, job: usize) -> BitSet {
+        let mut accepting = BitSet::new(self.weights.len());
+        (0..self.weights.len()).for_each(|slot| accepting.insert(slot));
+        self.table.refusals(job).for_each(|(_, slots)| accepting.remove_all(slots));
+        self.other.get(&job).into_iter().flatten().for_each(|(_, slots)| accepting.remove_all(slots));
+        accepting
+    }
+
+    /// Returns the conditions that refuse slots to a group of jobs; those that refuse most slots come first.
+    pub(super) fn refusals(&self, job: usize) -> Vec<Refusal<'_>> {
+        let size = self.weights.len();
+        let clauses = self.table.refusals(job).map(|(clause, slots)| (RefusalSource::Clause(clause), slots));
+        let other = self.other.get(&job).into_iter().flatten();
+        let other = other.map(|(refusal, slots)| (RefusalSource::Other(refusal), slots));
+        let mut all: Vec<(RefusalSource<'_>, &BitSet, Vec<usize>)> = Vec::new();
+        for (source, slots) in clauses.chain(other) {
+            let same = |known: &&mut (RefusalSource<'_>, &BitSet, Vec<usize>)| {
+                known.1 == slots && self.are_about_the_same(known.0, source)
+            };
+            match (all.iter_mut().find(same), source) {
+                (Some((.., equivalent)), RefusalSource::Clause(clause)) => equivalent.push(clause),
+                _ => all.push((source, slots, Vec::new())),
+            }
+        }
+        let (mut once, mut twice) = (BitSet::new(size), BitSet::new(size));
+        for (_, slots, _) in &all {
+            twice.add_common(&once, slots);
+            once.union_with(slots);
+        }
+        let mut refusals: Vec<Refusal<'_>> = all
+            .into_iter()
+            .filter_map(|(source, slots, equivalent)| {
+                let mut alone = slots.clone();
+                alone.remove_all(&twice);
+                let (refuses, alone_count) = (slots.weight(&self.weights), alone.weight(&self.weights));
+                let slots = slots.clone();
+                (refuses > 0).then_some(Refusal { source, equivalent, slots, refuses, alone, alone_count })
+            })
+            .collect();
+        refusals.sort_by_key(|refusal| std::cmp::Reverse((refusal.refuses, refusal.alone_count)));
+        refusals
+    }
+
+    /// True if two clauses compare the same attributes.
+    pub(super) fn are_about_the_same(&self, one: RefusalSource<'_>, other: RefusalSource<'_>) -> bool {
+        match (one, other) {
+            (RefusalSource::Clause(one), RefusalSource::Clause(other)) => {
+                let (one, other) = (&self.table.clauses[one].names, &self.table.clauses[other].names);
+                one.len() > 1 && one == other
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the causes for which slots refuse a group of jobs; those that refuse most slots come first.
+    pub fn causes(&self, job: usize) -> Vec<Cause> {
+        self.refusals(job).iter().map(|refusal| self.describe(job, refusal)).collect()
+    }
+
+    /// Returns the clauses that refuse every slot to a group of jobs: the attribute that contains each, and its text.
+    pub fn clauses_refusing_all(&self, job: usize) -> Vec<(String, String)> {
+        let all = self.slot_count();
+        let is_total = |slots: &BitSet| slots.weight(&self.weights) == all;
+        let clauses = self.table.refusals(job).filter(|(_, slots)| is_total(slots)).map(|(clause, _)| {
+            let clause = &self.table.clauses[clause];
+            (clause.attribute.clone(), clause.text.clone())
+        });
+        let other = self.other.get(&job).into_iter().flatten().filter(|(_, slots)| is_total(slots));
+        clauses.chain(other.map(|(other, _)| (other.attribute.clone(), other.text.clone()))).collect()
+    }
+
+    /// Returns at most `limit` small changes of a group of jobs that win slots; those that win most come first.
+    pub fn suggestions(&self, job: usize, limit: usize) -> Vec<Suggestion> {
+        SuggestionSearch::new(self, job).run(limit)
+    }
+
+    pub(super) fn describe(&self, job: usize, refusal: &Refusal<'_>) -> Cause {
+        let slot = |set: &BitSet| set.iter().next().map_or(0, |slot| self.representatives[slot]);
+        let place = |attribute: &str| self.slots.place(slot(&refusal.slots), attribute);
+        let (refuses, alone) = (refusal.refuses, refusal.alone_count);
+        match refusal.source {
+            RefusalSource::Other(OtherRefusal { attribute, text, sentence }) => Cause {
+                side: if attribute.starts_with("Require") { ClauseSide::Job } else { ClauseSide::Slot },
+                attribute: attribute.clone(),
+                clause: text.clone(),
+                refuses,
+                alone,
+                place: String::new(),
+                sentence: sentence.clone(),
+                equivalent: Vec::new(),
+                missing: Vec::new(),
+            },
+            RefusalSource::Clause(clause) => {
+                let clause = &self.table.clauses[clause];
+                let evidence = ClauseEvidence::collect(self, job, (clause, &refusal.slots));
+                Cause {
+                    side: clause.side,
+                    attribute: clause.attribute.clone(),
+                    clause: clause.text.clone(),
+                    refuses,
+                    alone,
+                    place: if clause.side == ClauseSide::Slot {
+                        place(&clause.attribute)
+                    } else {
+                        String::new()
+                    },
+                    sentence: evidence.sentence(),
+                    equivalent: refusal
+                        .equivalent
+                        .iter()
+                        .map(|at| self.table.clauses[*at].text.clone())
+                        .collect(),
+                    missing: evidence.missing,
+                }
+            }
+        }
+    }
+}
+
+/// Returns the definitions of jobs for all names that are read.
+fn definitions_graph(names: &NameGraph, groups: &[RawGroup]) -> NameGraph {
+    let read = |name| definitions_read(name, groups.iter().map(|group| &group.ad));
+    names.keys().map(|name| (name.clone(), read(name))).collect()
+}
+
+fn group_slots(slots: &dyn SlotSet, read: &ReadNames) -> Vec<SlotGroup> {
+    let mut index: FxHashMap<(u64, Vec<u8>), usize> = FxHashMap::default();
+    let mut groups: Vec<SlotGroup> = Vec::new();
+    for slot in 0..slots.len() {
+        let key = (slots.variety(slot), definitions_key(slots.ad(slot), read));
+        let next = groups.len();
+        let at = *index.entry(key).or_insert(next);
+        if at == next {
+            let first = slots.name(slot).to_owned();
+            groups.push(SlotGroup { first, members: Vec::new(), count: 0, accepted_jobs: 0 });
+        }
+        groups[at].members.push(slot);
+        groups[at].count += 1;
+    }
+    groups
+}
+
+/// Returns the refusals of slots for which all clauses are true.
+fn other_refusals(
+    slots: &dyn SlotSet,
+    representatives: &[usize],
+    (job, refused): (&SeenJob, &BitSet),
+) -> OtherRefusals {
+    let mut found: OtherRefusals = Vec::new();
+    for (at, &slot) in representatives.iter().enumerate().filter(|(at, _)| !refused.contains(*at)) {
+        let ad = job.as_seen_by(slots, slot);
+        if !slots.has_other_conditions(slot, ad) {
+            continue;
+        }
+        let Some(refusal) = slots.other_refusal(slot, ad) else { continue };
+        let same = |(other, _): &(OtherRefusal, BitSet)| {
+            other.attribute == refusal.attribute && other.text == refusal.text
+        };
+        let number = found.iter().position(same).unwrap_or_else(|| {
+            found.push((refusal, BitSet::new(representatives.len())));
+            found.len() - 1
+        });
+        found[number].1.insert(at);
+    }
+    found
+}
+
+impl Analysis<'_> {
+    /// Returns the conditions by which a group of slots and a group of jobs refuse each other.
+    pub(super) fn refusals_of_pair(&self, job: usize, slot: usize) -> Vec<RefusalSource<'_>> {
+        let clauses = self.table.refusals(job).filter(|(_, slots)| slots.contains(slot));
+        let clauses = clauses.map(|(clause, _)| RefusalSource::Clause(clause));
+        let other = self.other.get(&job).into_iter().flatten().filter(|(_, slots)| slots.contains(slot));
+        clauses.chain(other.map(|(refusal, _)| RefusalSource::Other(refusal))).collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! Sets of slot groups, one bit for each.
+
+/// Set of small numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BitSet(Vec<u64>);
+
+impl BitSet {
+    /// Creates an empty set of numbers below `size`.
+    pub(super) fn new(size: usize) -> Self {
+        BitSet(vec![0; size.div_ceil(64)])
+    }
+
+    pub(super) fn insert(&mut self, at: usize) {
+        self.0[at / 64] |= 1 << (at % 64);
+    }
+
+    pub(super) fn contains(&self, at: usize) -> bool {
+        self.0[at / 64] >> (at % 64) & 1 == 1
+    }
+
+    pub(super) fn union_with(&mut self, other: &BitSet) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Adds the numbers that are in both other sets.
+    pub(super) fn add_common(&mut self, one: &BitSet, other: &BitSet) {
+        let both = one.0.iter().zip(&other.0);
+        self.0.iter_mut().zip(both).for_each(|(word, (one, other))| *word |= one & other);
+    }
+
+    pub(super) fn remove_all(&mut self, other: &BitSet) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= !other);
+    }
+
+    /// Iterates over the numbers in ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(at, &word)| {
+            std::iter::successors((word != 0).then_some(word), |rest| {
+                Some(rest & (rest - 1)).filter(|rest| *rest != 0)
+            })
+            .map(move |rest| at * 64 + rest.trailing_zeros() as usize)
+        })
+    }
+
+    /// Returns the sum of the weights of all numbers in the set.
+    pub(super) fn weight(&self, weights: &[usize]) -> usize {
+        self.iter().map(|at| weights[at]).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BitSet;
+
+    #[test]
+    fn numbers_are_iterated_in_order_and_weighed() {
+        let mut set = BitSet::new(130);
+        [3, 64, 129, 0].into_iter().for_each(|at| set.insert(at));
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 3, 64, 129]);
+        assert_eq!(set.weight(&vec![2; 130]), 8);
+        let mut twice = BitSet::new(130);
+        let mut other = BitSet::new(130);
+        [3, 5].into_iter().for_each(|at| other.insert(at));
+        twice.add_common(&set, &other);
+        assert_eq!(twice.iter().collect::<Vec<_>>(), [3]);
+        set.remove_all(&other);
+        assert!(!set.contains(3) && set.contains(0));
+        set.union_with(&other);
+        assert!(set.contains(5));
+    }
+}

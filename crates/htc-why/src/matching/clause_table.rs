@@ -1,0 +1,170 @@
+//! Truth of each clause for each combination of a group of jobs and a group of slots.
+
+use htc_classad::{ClassAd, Context};
+use htc_slot::add_default_requests;
+use rustc_hash::FxHashMap;
+
+use super::bit_set::BitSet;
+use super::clauses::{Clause, ClauseSide, split_requirements};
+use super::evidence::clause_context;
+use super::name_closure::{NameGraph, ReadNames, close, definitions_key, push_expr_key};
+use super::number_comparison::NumberComparison;
+use super::slot_set::SlotSet;
+
+/// Job ad as slots see it.
+#[derive(Clone, Debug)]
+pub(super) struct SeenJob {
+    pub(super) plain: ClassAd,
+    /// The ad with default requests, for static slots; `None` if that is the same.
+    with_defaults: Option<ClassAd>,
+}
+
+impl SeenJob {
+    pub(super) fn new(job: ClassAd, slots: &dyn SlotSet) -> Self {
+        let lacks = ["RequestCpus", "RequestMemory", "RequestDisk"].iter().any(|name| !job.contains(name));
+        let needed = lacks && (0..slots.len()).any(|slot| slots.adds_default_requests(slot));
+        let with_defaults = needed.then(|| {
+            let mut job = job.clone();
+            add_default_requests(&mut job);
+            job
+        });
+        SeenJob { plain: job, with_defaults }
+    }
+
+    /// Returns the ad as one slot sees it.
+    pub(super) fn as_seen_by(&self, slots: &dyn SlotSet, slot: usize) -> &ClassAd {
+        match &self.with_defaults {
+            Some(ad) if slots.adds_default_requests(slot) => ad,
+            _ => &self.plain,
+        }
+    }
+}
+
+/// Clause of one group of jobs: the number of the clause, and of the class of its values.
+type ClauseClass = (u32, u32);
+
+/// Truth of all clauses.
+pub(super) struct ClauseTable {
+    pub(super) clauses: Vec<Clause>,
+    /// Groups of slots for which a clause is not true, for each clause and each class of jobs.
+    refusing: Vec<Vec<BitSet>>,
+    /// Clauses that apply to each group of jobs.
+    of_job: Vec<Vec<ClauseClass>>,
+}
+
+/// Input of the table.
+pub(super) struct TableInput<'a> {
+    pub(super) slots: &'a dyn SlotSet,
+    /// Representative of each group of slots.
+    pub(super) slot_groups: &'a [usize],
+    pub(super) jobs: &'a [SeenJob],
+    pub(super) graphs: [&'a NameGraph; 2],
+}
+
+impl ClauseTable {
+    pub(super) fn new(input: &TableInput<'_>) -> Self {
+        let mut table = ClauseTable {
+            clauses: Vec::new(),
+            refusing: Vec::new(),
+            of_job: vec![Vec::new(); input.jobs.len()],
+        };
+        let needed = input.slots.needs_requirements();
+        let slot_ads = input.slot_groups.iter().map(|slot| input.slots.ad(*slot));
+        let all_jobs: Vec<usize> = (0..input.jobs.len()).collect();
+        for (clause, users) in distinct_clauses(slot_ads, ClauseSide::Slot, needed) {
+            table.add(input, clause, (&users, &all_jobs));
+        }
+        let counting = |at: &usize| input.slots.counts_job_requirements(input.slot_groups[*at]);
+        let counting: Vec<usize> = (0..input.slot_groups.len()).filter(counting).collect();
+        if !counting.is_empty() {
+            let job_ads = input.jobs.iter().map(|job| &job.plain);
+            for (clause, users) in distinct_clauses(job_ads, ClauseSide::Job, needed) {
+                table.add(input, clause, (&counting, &users));
+            }
+        }
+        table
+    }
+
+    /// Evaluates a clause for groups of slots and of jobs.
+    fn add(&mut self, input: &TableInput<'_>, clause: Clause, (slots, jobs): (&[usize], &[usize])) {
+        let number = self.clauses.len() as u32;
+        let read = close(ReadNames::of_expr(&clause.expr), input.graphs);
+        let slot_ad = |at: usize| input.slots.ad(input.slot_groups[at]);
+        let slot_classes = classes(slots, |at| {
+            let mut key = definitions_key(slot_ad(at), &read);
+            key.push(u8::from(input.slots.adds_default_requests(input.slot_groups[at])));
+            key
+        });
+        let job_classes = classes(jobs, |at| definitions_key(&input.jobs[at].plain, &read));
+        let job_ads: Vec<&ClassAd> = job_classes.iter().map(|class| &input.jobs[class[0]].plain).collect();
+        let slot_ads: Vec<&ClassAd> = slot_classes.iter().map(|class| slot_ad(class[0])).collect();
+        let numbers = NumberComparison::new(&clause.expr, clause.side, (&job_ads, &slot_ads));
+        let context = Context::new(input.slots.world());
+        let evaluate = |members: &[usize], slots: &[usize]| {
+            let slot = input.slot_groups[slots[0]];
+            let job = input.jobs[members[0]].as_seen_by(input.slots, slot);
+            let context = clause_context(context, clause.side, (input.slots.ad(slot), job));
+            context.eval(&clause.expr).truth() == Some(true)
+        };
+        let mut refusing = Vec::with_capacity(job_classes.len());
+        for (class, members) in job_classes.iter().enumerate() {
+            let mut refused = BitSet::new(input.slot_groups.len());
+            for (at, slots) in slot_classes.iter().enumerate() {
+                let by_numbers = numbers.as_ref().and_then(|numbers| numbers.holds(class, at));
+                if !by_numbers.unwrap_or_else(|| evaluate(members, slots)) {
+                    slots.iter().for_each(|slot| refused.insert(*slot));
+                }
+            }
+            members.iter().for_each(|job| self.of_job[*job].push((number, class as u32)));
+            refusing.push(refused);
+        }
+        self.refusing.push(refusing);
+        self.clauses.push(clause);
+    }
+
+    /// Returns the clauses that apply to a group of jobs, each with the groups of slots for which it is not true.
+    pub(super) fn refusals(&self, job: usize) -> impl Iterator<Item = (usize, &BitSet)> {
+        self.of_job[job].iter().map(|&(clause, class)| {
+            let clause = clause as usize;
+            (clause, &self.refusing[clause][class as usize])
+        })
+    }
+}
+
+/// Returns the distinct clauses of ads, each with the numbers of the ads that have it.
+fn distinct_clauses<'a>(
+    ads: impl Iterator<Item = &'a ClassAd>,
+    side: ClauseSide,
+    needed: bool,
+) -> Vec<(Clause, Vec<usize>)> {
+    let mut found: Vec<(Clause, Vec<usize>)> = Vec::new();
+    let mut index: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
+    for (at, ad) in ads.enumerate() {
+        for clause in split_requirements(ad, side, needed) {
+            let mut key = clause.attribute.to_ascii_lowercase().into_bytes();
+            push_expr_key(&clause.expr, &mut key);
+            let next = found.len();
+            let number = *index.entry(key).or_insert(next);
+            if number == next {
+                found.push((clause, Vec::new()));
+            }
+            found[number].1.push(at);
+        }
+    }
+    found
+}
+
+/// Returns classes of members with equal keys.
+fn classes(members: &[usize], key: impl Fn(usize) -> Vec<u8>) -> Vec<Vec<usize>> {
+    let mut index: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
+    let mut classes: Vec<Vec<usize>> = Vec::new();
+    for &member in members {
+        let next = classes.len();
+        let class = *index.entry(key(member)).or_insert(next);
+        if class == next {
+            classes.push(Vec::new());
+        }
+        classes[class].push(member);
+    }
+    classes
+}

@@ -1,0 +1,191 @@
+//! Clauses of Requirements: the conditions that must all be true.
+
+use htc_classad::references::{self, AttrNames};
+use htc_classad::{AttrName, ClassAd, Expr, Value, explain};
+use serde::Serialize;
+
+/// Maximum depth to which names of the own ad are replaced by their definitions.
+const MAX_DEPTH: usize = 8;
+
+/// Side whose Requirements contain a clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClauseSide {
+    /// The slot.
+    Slot,
+    /// The job.
+    Job,
+}
+
+/// Condition that must be true for a match.
+#[derive(Clone, Debug)]
+pub(super) struct Clause {
+    pub(super) side: ClauseSide,
+    /// Attribute whose definition contains the clause.
+    pub(super) attribute: String,
+    pub(super) expr: Expr,
+    pub(super) text: String,
+    /// Attributes that it compares, without the claimer's variants of requests (`_condor_RequestCpus`).
+    pub(super) names: AttrNames,
+}
+
+/// Returns the clauses of an ad's Requirements. Requirements are true if and only if all clauses are. If Requirements are
+/// `needed`, an ad without them has a clause that is never true.
+pub(super) fn split_requirements(ad: &ClassAd, side: ClauseSide, needed: bool) -> Vec<Clause> {
+    let mut clauses = Vec::new();
+    match ad.get("Requirements") {
+        Some(expr) => {
+            let mut path = vec![AttrName::from("Requirements")];
+            collect_clauses((ad, side), &expr, &mut path, &mut clauses);
+        }
+        None if needed => add_clause(side, "Requirements", Expr::literal(Value::Undefined), &mut clauses),
+        // The name is then found in the other ad, or nowhere.
+        None if side == ClauseSide::Slot => {
+            add_clause(side, "Requirements", Expr::attribute(b"Requirements"), &mut clauses);
+        }
+        None => {}
+    }
+    clauses
+}
+
+fn collect_clauses(
+    (ad, side): (&ClassAd, ClauseSide),
+    expr: &Expr,
+    path: &mut Vec<AttrName>,
+    clauses: &mut Vec<Clause>,
+) {
+    for clause in explain::conjuncts(expr) {
+        let clause = clause.without_parentheses();
+        if path.len() < MAX_DEPTH
+            && let Some(name) = own_attribute(&clause)
+            && !path.contains(&name)
+            && let Some(definition) = ad.get(&name)
+            && definition.as_literal().is_none()
+        {
+            path.push(name);
+            collect_clauses((ad, side), &definition, path, clauses);
+            path.pop();
+            continue;
+        }
+        let attribute = own_attribute(&clause).filter(|name| ad.contains(name));
+        let attribute = attribute.as_ref().or(path.last()).map(ToString::to_string).unwrap_or_default();
+        add_clause(side, &attribute, clause, clauses);
+    }
+}
+
+fn add_clause(side: ClauseSide, attribute: &str, expr: Expr, clauses: &mut Vec<Clause>) {
+    let is_true = expr.as_literal().as_ref().and_then(Value::truth) == Some(true);
+    let text = expr.unparse_old().to_string();
+    if !is_true && !clauses.iter().any(|other| other.text == text) {
+        let mut names = references::mentioned_attributes(&expr);
+        names.retain(|name| !name.as_bytes().starts_with(b"_"));
+        clauses.push(Clause { side, attribute: attribute.to_owned(), expr, text, names });
+    }
+}
+
+/// Returns the name if an expression is only a name of the own ad: `START` or `MY.START`.
+fn own_attribute(expr: &Expr) -> Option<AttrName> {
+    if let Some(name) = expr.as_attribute() {
+        return Some(name);
+    }
+    let reference = Reference::parse(expr)?;
+    (reference.scope == ReferenceScope::My).then_some(reference.name)
+}
+
+/// Scope of a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReferenceScope {
+    Unscoped,
+    My,
+    Target,
+}
+
+/// Reference to an attribute: `x`, `MY.x` or `TARGET.x`.
+#[derive(Clone, Debug)]
+pub(super) struct Reference {
+    pub(super) scope: ReferenceScope,
+    pub(super) name: AttrName,
+}
+
+impl Reference {
+    /// Returns the reference if the expression is only that.
+    pub(super) fn parse(expr: &Expr) -> Option<Self> {
+        let expr = expr.without_parentheses();
+        if let Some(name) = expr.as_attribute() {
+            return Some(Reference { scope: ReferenceScope::Unscoped, name });
+        }
+        if !expr.is_reference() {
+            return None;
+        }
+        let text = expr.unparse();
+        let (scope, name) = text.split_at(text.iter().position(|byte| *byte == b'.')?);
+        let scope = match scope.to_ascii_lowercase().as_slice() {
+            b"my" | b"self" => ReferenceScope::My,
+            b"target" => ReferenceScope::Target,
+            _ => return None,
+        };
+        let name = &name[1..];
+        let is_plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        is_plain.then(|| Reference { scope, name: name.into() })
+    }
+
+    /// Returns the side that defines the attribute, for a clause of `side`; `None` if neither does.
+    pub(super) fn defining_side(
+        &self,
+        side: ClauseSide,
+        slot: &ClassAd,
+        job: &ClassAd,
+    ) -> Option<ClauseSide> {
+        let order = match (self.scope, side) {
+            (ReferenceScope::My, side) => vec![side],
+            (ReferenceScope::Target, ClauseSide::Slot) => vec![ClauseSide::Job],
+            (ReferenceScope::Target, ClauseSide::Job) => vec![ClauseSide::Slot],
+            (ReferenceScope::Unscoped, ClauseSide::Slot) => vec![ClauseSide::Slot, ClauseSide::Job],
+            (ReferenceScope::Unscoped, ClauseSide::Job) => vec![ClauseSide::Job, ClauseSide::Slot],
+        };
+        let has = |side: &ClauseSide| match side {
+            ClauseSide::Slot => slot.contains(&self.name),
+            ClauseSide::Job => job.contains(&self.name),
+        };
+        order.into_iter().find(has)
+    }
+
+    /// True if the attribute could be one of the job, for a clause of `side`.
+    pub(super) fn may_be_of_job(&self, side: ClauseSide) -> bool {
+        match self.scope {
+            ReferenceScope::Unscoped => true,
+            ReferenceScope::My => side == ClauseSide::Job,
+            ReferenceScope::Target => side == ClauseSide::Slot,
+        }
+    }
+
+    /// True if the attribute could be one of the slot, for a clause of `side`.
+    pub(super) fn may_be_of_slot(&self, side: ClauseSide) -> bool {
+        match self.scope {
+            ReferenceScope::Unscoped => true,
+            ReferenceScope::My => side == ClauseSide::Slot,
+            ReferenceScope::Target => side == ClauseSide::Job,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClauseSide, split_requirements};
+    use htc_classad::{ClassAd, Dialect};
+
+    #[test]
+    fn names_of_the_own_ad_are_replaced_by_their_definitions() {
+        let ad = "[ A = 1; Start = A > 0 && (TARGET.B || C); Limits = MY.Limits && true; Off = false;
+                    Requirements = START && (MY.Limits && Off) && A > 0 && true ]";
+        let ad = ClassAd::parse_new(ad.as_bytes(), Dialect::new_syntax()).unwrap();
+        let found = split_requirements(&ad, ClauseSide::Slot, false);
+        let found: Vec<_> = found.iter().map(|clause| (&*clause.attribute, &*clause.text)).collect();
+        assert_eq!(
+            found,
+            [("START", "A > 0"), ("START", "TARGET.B || C"), ("Limits", "MY.Limits"), ("Off", "Off")]
+        );
+        assert!(split_requirements(&ClassAd::new(), ClauseSide::Job, false).is_empty());
+        assert_eq!(split_requirements(&ClassAd::new(), ClauseSide::Slot, false)[0].text, "Requirements");
+    }
+}

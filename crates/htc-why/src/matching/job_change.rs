@@ -1,0 +1,139 @@
+//! Changes of a job that may win slots.
+
+use std::fmt;
+
+use htc_classad::{AttrName, ClassAd, Expr};
+use serde::{Serialize, Serializer};
+
+use super::clauses::{ClauseSide, split_requirements};
+use super::sentence::expr_text;
+
+/// Change of a job.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "change")]
+pub enum JobChange {
+    /// Sets an attribute to a value.
+    Set {
+        /// The attribute.
+        #[serde(serialize_with = "serialize_name")]
+        name: AttrName,
+        /// Its former expression, or `None` if it was not there.
+        #[serde(serialize_with = "serialize_optional_expr")]
+        from: Option<Expr>,
+        /// Its new value.
+        #[serde(serialize_with = "serialize_expr")]
+        to: Expr,
+    },
+    /// Removes an attribute.
+    Remove {
+        /// The attribute.
+        #[serde(serialize_with = "serialize_name")]
+        name: AttrName,
+    },
+    /// Removes a clause of the job's Requirements.
+    DropClause {
+        /// The clause.
+        #[serde(serialize_with = "serialize_expr")]
+        clause: Expr,
+    },
+    /// Replaces a clause of the job's Requirements.
+    ReplaceClause {
+        /// The clause.
+        #[serde(serialize_with = "serialize_expr")]
+        clause: Expr,
+        /// The new clause.
+        #[serde(serialize_with = "serialize_expr")]
+        with: Expr,
+    },
+}
+
+fn serialize_name<S: Serializer>(name: &AttrName, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(name)
+}
+
+fn serialize_expr<S: Serializer>(expr: &Expr, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&expr.unparse_old())
+}
+
+fn serialize_optional_expr<S: Serializer>(expr: &Option<Expr>, serializer: S) -> Result<S::Ok, S::Error> {
+    match expr {
+        Some(expr) => serialize_expr(expr, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+impl JobChange {
+    /// Applies the change to a job.
+    pub fn apply(&self, job: &mut ClassAd) {
+        match self {
+            JobChange::Set { name, to, .. } => job.insert(name, to.clone()),
+            JobChange::Remove { name } => drop(job.remove(name)),
+            JobChange::DropClause { clause } => replace_clause(job, clause, None),
+            JobChange::ReplaceClause { clause, with } => replace_clause(job, clause, Some(with)),
+        }
+    }
+
+    /// Returns the attribute that the change sets, or `None`.
+    pub(super) fn attribute(&self) -> Option<&AttrName> {
+        match self {
+            JobChange::Set { name, .. } | JobChange::Remove { name } => Some(name),
+            JobChange::DropClause { .. } | JobChange::ReplaceClause { .. } => None,
+        }
+    }
+}
+
+/// Replaces a clause wherever it is in the job's Requirements.
+fn replace_clause(job: &mut ClassAd, clause: &Expr, with: Option<&Expr>) {
+    let clauses = split_requirements(job, ClauseSide::Job, false).into_iter().map(|clause| clause.expr);
+    let kept = clauses.filter_map(|expr| if expr == *clause { with.cloned() } else { Some(expr) });
+    let joined = kept.reduce(|all, next| all.and(&next));
+    job.insert("Requirements", joined.unwrap_or_else(|| Expr::literal(true)));
+}
+
+impl fmt::Display for JobChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JobChange::Set { name, from: Some(from), to } => {
+                write!(f, "{name} {} instead of {}", expr_text(to), expr_text(from))
+            }
+            JobChange::Set { name, from: None, to } => write!(f, "with {name} = {}", expr_text(to)),
+            JobChange::Remove { name } => write!(f, "without {name}"),
+            JobChange::DropClause { clause } => write!(f, "without {}", expr_text(clause)),
+            JobChange::ReplaceClause { clause, with } => {
+                write!(f, "{} instead of {}", expr_text(with), expr_text(clause))
+            }
+        }
+    }
+}
+
+/// Change of a job that wins slots, verified by evaluation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suggestion {
+    /// The changes; all are needed.
+    pub changes: Vec<JobChange>,
+    /// Number of slots that accept the changed job and refuse the present one.
+    pub slots_won: usize,
+    /// Number of slots that refuse the changed job and accept the present one.
+    pub slots_lost: usize,
+}
+
+impl Suggestion {
+    /// Applies the changes to a job.
+    pub fn apply(&self, job: &mut ClassAd) {
+        self.changes.iter().for_each(|change| change.apply(job));
+    }
+}
+
+impl fmt::Display for Suggestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, change) in self.changes.iter().enumerate() {
+            write!(f, "{}{change}", if at == 0 { "" } else { " and " })?;
+        }
+        let plural = if self.slots_won == 1 { "" } else { "s" };
+        write!(f, ": {} more slot{plural}", self.slots_won)?;
+        match self.slots_lost {
+            0 => Ok(()),
+            lost => write!(f, ", {lost} fewer"),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Slots that can be asked about jobs.
+
+use htc_base::quirks::QuirkMode;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Expr, MatchAd};
+use htc_slot::{EvaluatedCondition, add_default_requests, check_slot_ad_devices};
+
+/// Refusal by a condition that is not a clause of Requirements: devices, rounded requests, a broken slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherRefusal {
+    /// Attribute that contains the condition, or empty.
+    pub attribute: String,
+    /// The condition.
+    pub text: String,
+    /// Sentence for people.
+    pub sentence: String,
+}
+
+impl OtherRefusal {
+    /// Creates a refusal from its reason and the conditions that are not true.
+    pub fn new(reason: String, conditions: Vec<EvaluatedCondition>) -> Self {
+        let sentence = reason;
+        match conditions.into_iter().next() {
+            Some(condition) => {
+                OtherRefusal { attribute: condition.attribute, text: condition.text, sentence }
+            }
+            None => OtherRefusal { attribute: String::new(), text: sentence.clone(), sentence },
+        }
+    }
+}
+
+/// Slots that can be asked about jobs.
+///
+/// A slot accepts a job if its Requirements are true, the job's Requirements are true (for slots where they count), and
+/// there is no other refusal.
+pub trait SlotSet {
+    /// Returns the number of slots.
+    fn len(&self) -> usize;
+
+    /// True if there are no slots.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the name of a slot.
+    fn name(&self, slot: usize) -> &str;
+
+    /// Returns the ad in which a slot's conditions are evaluated.
+    fn ad(&self, slot: usize) -> &ClassAd;
+
+    /// Returns the world of all evaluations.
+    fn world(&self) -> &dyn World;
+
+    /// Returns a number; slots with different numbers are never in one group.
+    fn variety(&self, _slot: usize) -> u64 {
+        0
+    }
+
+    /// True if a job without RequestCpus, RequestMemory or RequestDisk gets 1 of each before it is compared.
+    fn adds_default_requests(&self, _slot: usize) -> bool {
+        false
+    }
+
+    /// True if the job's Requirements must be true. The startd does not evaluate them for fetched jobs; the negotiator
+    /// does.
+    fn counts_job_requirements(&self, _slot: usize) -> bool {
+        true
+    }
+
+    /// True if an ad without Requirements matches nothing, as in a match of two ads.
+    fn needs_requirements(&self) -> bool {
+        false
+    }
+
+    /// Returns expressions that are evaluated in addition to those of the ads.
+    fn hidden_expressions(&self) -> Vec<Expr> {
+        Vec::new()
+    }
+
+    /// True if [`SlotSet::other_refusal`] may return a refusal for this job.
+    fn has_other_conditions(&self, _slot: usize, _job: &ClassAd) -> bool {
+        false
+    }
+
+    /// Returns the refusal of a job for which all Requirements are true, or `None` if the slot accepts it.
+    fn other_refusal(&self, _slot: usize, _job: &ClassAd) -> Option<OtherRefusal> {
+        None
+    }
+
+    /// Returns the place where a configuration sets an attribute of a slot, or an empty text.
+    fn place(&self, _slot: usize, _attribute: &str) -> String {
+        String::new()
+    }
+
+    /// Decides if a slot accepts a job, by evaluating everything for this pair.
+    fn accepts(&self, slot: usize, job: &ClassAd) -> bool {
+        let mut with_defaults;
+        let mut job = job;
+        if self.adds_default_requests(slot) {
+            with_defaults = job.clone();
+            add_default_requests(&mut with_defaults);
+            job = &with_defaults;
+        }
+        let ad = self.ad(slot);
+        if self.needs_requirements() {
+            return MatchAd::new(self.world(), ad, job).symmetric();
+        }
+        let context = Context::new(self.world());
+        context.my(ad).target(job).boolean("Requirements") == Some(true)
+            && (!self.counts_job_requirements(slot)
+                || !job.contains("Requirements")
+                || context.my(job).target(ad).boolean("Requirements") == Some(true))
+            && !(self.has_other_conditions(slot, job) && self.other_refusal(slot, job).is_some())
+    }
+}
+
+/// Slots of a pool, of which only the ads are known.
+pub struct AdPool<'a> {
+    slots: Vec<(String, ClassAd)>,
+    world: &'a dyn World,
+    quirks: QuirkMode,
+    is_symmetric: bool,
+}
+
+impl<'a> AdPool<'a> {
+    /// Creates the pool from names and ads.
+    pub fn new(slots: Vec<(String, ClassAd)>, world: &'a dyn World) -> Self {
+        AdPool { slots, world, quirks: QuirkMode::Manual, is_symmetric: false }
+    }
+
+    /// Sets which documented differences between 25.14 and its manual are reproduced.
+    #[must_use]
+    pub fn quirks(self, quirks: QuirkMode) -> Self {
+        AdPool { quirks, ..self }
+    }
+}
+
+impl AdPool<'_> {
+    /// Makes the match symmetric: the Requirements of both ads must be there and true, and devices are not compared.
+    #[must_use]
+    pub fn symmetric(self) -> Self {
+        AdPool { is_symmetric: true, ..self }
+    }
+}
+
+impl SlotSet for AdPool<'_> {
+    fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn name(&self, slot: usize) -> &str {
+        &self.slots[slot].0
+    }
+
+    fn ad(&self, slot: usize) -> &ClassAd {
+        &self.slots[slot].1
+    }
+
+    fn world(&self) -> &dyn World {
+        self.world
+    }
+
+    fn has_other_conditions(&self, _slot: usize, job: &ClassAd) -> bool {
+        !self.is_symmetric && requires_devices(job)
+    }
+
+    fn needs_requirements(&self) -> bool {
+        self.is_symmetric
+    }
+
+    fn other_refusal(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
+        let unfit = check_slot_ad_devices(self.ad(slot), job, self.world, self.quirks).err()?;
+        Some(OtherRefusal::new(unfit.reason, unfit.untrue_conditions))
+    }
+}
+
+/// True if a job constrains devices: it has an attribute such as RequireGPUs.
+pub fn requires_devices(job: &ClassAd) -> bool {
+    job.names().any(|name| {
+        name.len() > 7
+            && name[..7].eq_ignore_ascii_case(b"Require")
+            && !name.eq_ignore_ascii_case(b"Requirements")
+    })
+}

@@ -1,0 +1,437 @@
+//! Search for small changes of a job that win slots.
+//!
+//! Candidates are at the boundaries of comparisons: the values for which a clause just becomes true at a slot that only
+//! this clause refuses, or that two clauses refuse. Each is verified by evaluating the changed job at every group of slots.
+
+use htc_classad::{AttrName, ClassAd, Context, Expr, ExprKind, Value};
+
+use super::analysis::{Analysis, Refusal, RefusalSource};
+use super::bit_set::BitSet;
+use super::clauses::{Clause, ClauseSide, Reference};
+use super::evidence::clause_context;
+use super::job_change::{JobChange, Suggestion};
+
+/// Maximum number of slot groups whose values are considered for one clause.
+const MAX_SAMPLED_SLOTS: usize = 400;
+
+/// Maximum number of candidates for one clause.
+const MAX_CANDIDATES: usize = 8;
+
+/// Maximum number of pairs of clauses for which two changes are combined.
+const MAX_PATTERNS: usize = 4;
+
+/// Maximum number of combinations for one pair of clauses.
+const MAX_COMBINED: usize = 4;
+
+/// Maximum depth to which a clause is searched for comparisons.
+const MAX_DEPTH: usize = 12;
+
+/// Attributes that say whose job it is; to change them is no advice.
+const IDENTITY: [&str; 8] =
+    ["Owner", "User", "OsUser", "NTDomain", "ClusterId", "ProcId", "QDate", "GlobalJobId"];
+
+/// Verified change with the slots that it wins.
+struct Verified {
+    suggestion: Suggestion,
+    won: BitSet,
+}
+
+/// Search for one group of jobs.
+pub(super) struct SuggestionSearch<'a, 's> {
+    analysis: &'a Analysis<'s>,
+    job: usize,
+    refusals: Vec<Refusal<'a>>,
+    accepting: BitSet,
+    found: Vec<Verified>,
+}
+
+impl<'a, 's> SuggestionSearch<'a, 's> {
+    pub(super) fn new(analysis: &'a Analysis<'s>, job: usize) -> Self {
+        let refusals = analysis.refusals(job);
+        SuggestionSearch { analysis, job, refusals, accepting: analysis.accepting(job), found: Vec::new() }
+    }
+
+    /// Returns at most `limit` suggestions; those that win most slots come first.
+    pub(super) fn run(mut self, limit: usize) -> Vec<Suggestion> {
+        for at in 0..self.refusals.len() {
+            if self.refusals[at].alone_count > 0 {
+                let slots = self.refusals[at].alone.clone();
+                for change in self.candidates(at, &slots) {
+                    self.try_changes(vec![change], &slots);
+                }
+            }
+        }
+        if self.found.len() < limit {
+            self.combine_changes();
+        }
+        self.select(limit)
+    }
+
+    /// Tries two changes for the pairs of clauses that refuse most slots together.
+    fn combine_changes(&mut self) {
+        for (pair, slots) in self.refusing_pairs() {
+            let [one, other] = pair.map(|at| {
+                let mut candidates = self.candidates(at, &slots);
+                candidates.truncate(MAX_COMBINED);
+                candidates
+            });
+            // One change may satisfy both clauses.
+            for change in one.iter().chain(&other) {
+                self.try_changes(vec![change.clone()], &slots);
+            }
+            for first in &one {
+                for second in &other {
+                    let is_same = first.attribute().is_some() && first.attribute() == second.attribute();
+                    if !is_same && first != second {
+                        self.try_changes(vec![first.clone(), second.clone()], &slots);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the pairs of refusals that together refuse slots that nothing else refuses; most slots first.
+    fn refusing_pairs(&self) -> Vec<([usize; 2], BitSet)> {
+        let size = self.analysis.weights.len();
+        let mut pairs: Vec<([usize; 2], BitSet)> = Vec::new();
+        for slot in (0..size).filter(|slot| !self.accepting.contains(*slot)) {
+            let mut refusing = (0..self.refusals.len()).filter(|at| self.refusals[*at].slots.contains(slot));
+            let (Some(one), Some(other), None) = (refusing.next(), refusing.next(), refusing.next()) else {
+                continue;
+            };
+            let pair = [one, other];
+            let at = pairs.iter().position(|(known, _)| *known == pair).unwrap_or_else(|| {
+                pairs.push((pair, BitSet::new(size)));
+                pairs.len() - 1
+            });
+            pairs[at].1.insert(slot);
+        }
+        pairs.sort_by_key(|(_, slots)| std::cmp::Reverse(slots.weight(&self.analysis.weights)));
+        pairs.truncate(MAX_PATTERNS);
+        pairs
+    }
+
+    /// Verifies changes; where a rounded request is still refused, looks for the largest value that is accepted.
+    fn try_changes(&mut self, changes: Vec<JobChange>, wanted: &BitSet) {
+        if self.found.iter().any(|found| found.suggestion.changes == changes) {
+            return;
+        }
+        if self.verify(changes.clone()) {
+            return;
+        }
+        let Some(slot) = wanted.iter().next() else { return };
+        for at in 0..changes.len() {
+            let JobChange::Set { name, from: Some(from), to } = &changes[at] else { continue };
+            let numbers =
+                (from.as_literal().and_then(|it| it.as_int()), to.as_literal().and_then(|it| it.as_int()));
+            let (Some(old), Some(new)) = numbers else { continue };
+            if new >= old || new <= 0 {
+                continue;
+            }
+            let with = |value: i64| {
+                let mut changes = changes.clone();
+                let (name, from) = (name.clone(), Some(from.clone()));
+                changes[at] = JobChange::Set { name, from, to: Expr::literal(value) };
+                changes
+            };
+            let slot = self.analysis.representatives[slot];
+            let accepts = |value: i64| self.analysis.slots.accepts(slot, &self.changed_job(&with(value)));
+            if let Some(value) = largest_accepted(new, accepts)
+                && self.verify(with(value))
+            {
+                return;
+            }
+        }
+    }
+
+    fn changed_job(&self, changes: &[JobChange]) -> ClassAd {
+        let mut job = self.analysis.jobs[self.job].plain.clone();
+        changes.iter().for_each(|change| change.apply(&mut job));
+        job
+    }
+
+    /// Evaluates the changed job at every group of slots, and keeps the changes if they win slots.
+    fn verify(&mut self, changes: Vec<JobChange>) -> bool {
+        let job = self.changed_job(&changes);
+        let weights = &self.analysis.weights;
+        let (mut won, mut lost) = (BitSet::new(weights.len()), BitSet::new(weights.len()));
+        for (at, &slot) in self.analysis.representatives.iter().enumerate() {
+            match (self.accepting.contains(at), self.analysis.slots.accepts(slot, &job)) {
+                (false, true) => won.insert(at),
+                (true, false) => lost.insert(at),
+                _ => {}
+            }
+        }
+        let (slots_won, slots_lost) = (won.weight(weights), lost.weight(weights));
+        if slots_won <= slots_lost {
+            return false;
+        }
+        self.found.push(Verified { suggestion: Suggestion { changes, slots_won, slots_lost }, won });
+        true
+    }
+
+    /// Orders the suggestions, without those that change more and win nothing else.
+    fn select(&mut self, limit: usize) -> Vec<Suggestion> {
+        self.found.sort_by_key(|found| {
+            let suggestion = &found.suggestion;
+            (std::cmp::Reverse(suggestion.slots_won), suggestion.changes.len(), distance(suggestion))
+        });
+        let mut selected: Vec<&Verified> = Vec::new();
+        for found in &self.found {
+            let adds_nothing = |other: &&Verified| {
+                other.suggestion.changes.len() < found.suggestion.changes.len()
+                    && found.won.iter().all(|slot| other.won.contains(slot))
+            };
+            let is_equal = |other: &&Verified| {
+                other.suggestion.changes.len() == found.suggestion.changes.len()
+                    && other.won == found.won
+                    && other
+                        .suggestion
+                        .changes
+                        .iter()
+                        .zip(&found.suggestion.changes)
+                        .all(|(one, two)| one.attribute().is_some() && one.attribute() == two.attribute())
+            };
+            if !selected.iter().any(|other| adds_nothing(other) || is_equal(other)) {
+                selected.push(found);
+            }
+        }
+        selected.truncate(limit);
+        selected.into_iter().map(|found| found.suggestion.clone()).collect()
+    }
+
+    /// Returns changes that may make a condition true at some of these slots.
+    fn candidates(&self, refusal: usize, slots: &BitSet) -> Vec<JobChange> {
+        let mut collector = CandidateCollector {
+            search: self,
+            slots: slots.iter().take(MAX_SAMPLED_SLOTS).collect(),
+            found: Vec::new(),
+        };
+        let refusal = &self.refusals[refusal];
+        let of_source = match refusal.source {
+            RefusalSource::Clause(clause) => Some(clause),
+            RefusalSource::Other(other) => {
+                collector.add_other(&other.attribute);
+                None
+            }
+        };
+        for clause in of_source.into_iter().chain(refusal.equivalent.iter().copied()) {
+            let clause = &self.analysis.table.clauses[clause];
+            collector.collect(clause, &clause.expr, MAX_DEPTH);
+            if clause.side == ClauseSide::Job {
+                collector.add(JobChange::DropClause { clause: clause.expr.clone() });
+                collector.add_replacements(clause);
+            }
+        }
+        collector.found
+    }
+}
+
+/// Returns how far numbers are changed; a smaller change is preferred.
+fn distance(suggestion: &Suggestion) -> u64 {
+    let distance = |change: &JobChange| match change {
+        JobChange::Set { from, to, .. } => {
+            let number = |expr: &Expr| expr.as_literal().and_then(|value| value.as_real());
+            let from = from.as_ref().and_then(number);
+            from.zip(number(to)).map_or(0, |(from, to)| (from - to).abs() as u64)
+        }
+        _ => 0,
+    };
+    suggestion.changes.iter().map(distance).fold(0, u64::saturating_add)
+}
+
+/// Returns the largest positive number below `limit` that is accepted, if acceptance is monotone.
+fn largest_accepted(limit: i64, accepts: impl Fn(i64) -> bool) -> Option<i64> {
+    let (mut low, mut high) = (1, limit);
+    if !accepts(low) {
+        return None;
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if accepts(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
+}
+
+/// Candidates for one condition at some slots.
+struct CandidateCollector<'c, 'a, 's> {
+    search: &'c SuggestionSearch<'a, 's>,
+    slots: Vec<usize>,
+    found: Vec<JobChange>,
+}
+
+impl CandidateCollector<'_, '_, '_> {
+    fn add(&mut self, change: JobChange) {
+        if !self.found.contains(&change) && self.found.len() < MAX_CANDIDATES {
+            self.found.push(change);
+        }
+    }
+
+    fn pair(&self, group: usize) -> (&ClassAd, &ClassAd) {
+        let analysis = self.search.analysis;
+        let slot = analysis.representatives[group];
+        (analysis.slots.ad(slot), analysis.jobs[self.search.job].as_seen_by(analysis.slots, slot))
+    }
+
+    /// Returns the attribute of the job that an operand refers to, or `None`.
+    fn job_attribute(&self, clause: &Clause, operand: &Expr) -> Option<AttrName> {
+        let reference = Reference::parse(operand)?;
+        let (slot, job) = self.pair(*self.slots.first()?);
+        let is_identity = IDENTITY.iter().any(|name| reference.name == *name);
+        let is_of_job = match reference.defining_side(clause.side, slot, job) {
+            Some(side) => side == ClauseSide::Job,
+            None => reference.may_be_of_job(clause.side) && !reference.may_be_of_slot(clause.side),
+        };
+        (is_of_job && !is_identity).then_some(reference.name)
+    }
+
+    /// Searches a clause for comparisons and truth values that depend on the job.
+    fn collect(&mut self, clause: &Clause, part: &Expr, depth: usize) {
+        if depth == 0 || self.slots.is_empty() {
+            return;
+        }
+        match part.kind() {
+            ExprKind::Compare(operator, left, right) => {
+                self.add_boundaries(clause, (operator, &left), &right);
+                self.add_boundaries(clause, (mirrored(operator), &right), &left);
+            }
+            ExprKind::Reference => {
+                if let Some(name) = self.job_attribute(clause, part) {
+                    self.add_value(&name, Expr::literal(true));
+                }
+            }
+            ExprKind::Not(operand) if operand.without_parentheses().is_reference() => {
+                if let Some(name) = self.job_attribute(clause, &operand) {
+                    self.add_value(&name, Expr::literal(false));
+                }
+            }
+            _ => part.parts().iter().for_each(|part| self.collect(clause, part, depth - 1)),
+        }
+    }
+
+    fn add_value(&mut self, name: &AttrName, to: Expr) {
+        let from = self.search.analysis.jobs[self.search.job].plain.get(name);
+        if from.as_ref() != Some(&to) {
+            self.add(JobChange::Set { name: name.clone(), from, to });
+        }
+    }
+
+    /// Adds the values for which a comparison of an attribute of the job becomes true.
+    fn add_boundaries(&mut self, clause: &Clause, (operator, attribute): (&str, &Expr), other: &Expr) {
+        let Some(name) = self.job_attribute(clause, attribute) else { return };
+        let own = self.search.analysis.jobs[self.search.job].plain.get(&name);
+        let is_whole =
+            own.as_ref().and_then(Expr::as_literal).is_none_or(|value| matches!(value, Value::Int(_)));
+        for value in self.boundary_values(clause, other) {
+            if let Some(value) = boundary(operator, &value, is_whole) {
+                self.add_value(&name, Expr::literal(value));
+            }
+        }
+    }
+
+    /// Returns a few of the values of an expression at the slots: the extremes, the median and the most frequent.
+    fn boundary_values(&self, clause: &Clause, expr: &Expr) -> Vec<Value> {
+        let context = Context::new(self.search.analysis.slots.world());
+        let value = |slot: usize| clause_context(context, clause.side, self.pair(slot)).eval(expr);
+        let weights = &self.search.analysis.weights;
+        let mut values: Vec<(Value, usize)> = Vec::new();
+        for &slot in &self.slots {
+            let value = value(slot);
+            if value.is_undefined() || value.is_error() {
+                continue;
+            }
+            match values.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, weight)) => *weight += weights[slot],
+                None => values.push((value, weights[slot])),
+            }
+        }
+        let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Real(_));
+        if values.iter().all(|(value, _)| is_number(value)) {
+            values.sort_by(|(one, _), (other, _)| {
+                one.as_real().unwrap_or_default().total_cmp(&other.as_real().unwrap_or_default())
+            });
+            let last = values.len().saturating_sub(1);
+            let chosen = [last, 0, last / 2].into_iter().filter_map(|at| values.get(at));
+            return chosen.map(|(value, _)| value.clone()).collect();
+        }
+        values.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
+        values.into_iter().take(3).map(|(value, _)| value).collect()
+    }
+
+    /// Adds clauses of the job's Requirements with another literal.
+    fn add_replacements(&mut self, clause: &Clause) {
+        let ExprKind::Compare(operator, left, right) = clause.expr.kind() else { return };
+        let (kept, literal, oriented) = match (left.as_literal(), right.as_literal()) {
+            (None, Some(literal)) => (&left, literal, mirrored(operator)),
+            (Some(literal), None) => (&right, literal, operator),
+            _ => return,
+        };
+        let is_whole = matches!(literal, Value::Int(_));
+        for value in self.boundary_values(clause, kept) {
+            let Some(value) = boundary(oriented, &value, is_whole) else { continue };
+            let (kept, value) = (kept.unparse(), Expr::literal(value).unparse());
+            let text = match right.as_literal() {
+                Some(_) => format!("{kept} {operator} {value}"),
+                None => format!("{value} {operator} {kept}"),
+            };
+            if let Ok(with) = Expr::parse(text.as_bytes()) {
+                self.add(JobChange::ReplaceClause { clause: clause.expr.clone(), with });
+            }
+        }
+    }
+
+    /// Adds changes for a refusal by devices or rounded requests.
+    fn add_other(&mut self, attribute: &str) {
+        let Some(&slot) = self.slots.first() else { return };
+        let slot = self.search.analysis.representatives[slot];
+        let job = self.search.analysis.jobs[self.search.job].plain.clone();
+        if job.contains(attribute) && attribute.starts_with("Require") {
+            self.add(JobChange::Remove { name: attribute.into() });
+        }
+        for (name, expr) in job.iter() {
+            let number = expr.as_literal().and_then(|value| value.as_int());
+            let Some(number) = number.filter(|number| *number > 1 && name.starts_with(b"Request")) else {
+                continue;
+            };
+            let accepts = |value: i64| {
+                let mut job = job.clone();
+                job.set(name, value);
+                self.search.analysis.slots.accepts(slot, &job)
+            };
+            if let Some(value) = largest_accepted(number, accepts) {
+                self.add_value(&name.into(), Expr::literal(value));
+            }
+        }
+    }
+}
+
+/// Returns the operator after exchanging the operands.
+fn mirrored(operator: &str) -> &str {
+    match operator {
+        "<" => ">",
+        "<=" => ">=",
+        ">" => "<",
+        ">=" => "<=",
+        other => other,
+    }
+}
+
+/// Returns the value nearest to a boundary for which `value OPERATOR boundary` is true, or `None`.
+fn boundary(operator: &str, at: &Value, is_whole: bool) -> Option<Value> {
+    let whole = |number: f64| (number.abs() < 9e15).then_some(Value::Int(number as i64));
+    match (operator, at) {
+        ("==" | "=?=", value) => Some(value.clone()),
+        ("<=", Value::Real(real)) if is_whole => whole(real.floor()),
+        (">=", Value::Real(real)) if is_whole => whole(real.ceil()),
+        ("<=" | ">=", Value::Int(_) | Value::Real(_)) => Some(at.clone()),
+        ("<", Value::Int(number)) => number.checked_sub(1).map(Value::Int),
+        (">", Value::Int(number)) => number.checked_add(1).map(Value::Int),
+        ("<", Value::Real(real)) => whole(real.ceil() - 1.0),
+        (">", Value::Real(real)) => whole(real.floor() + 1.0),
+        _ => None,
+    }
+}
