@@ -1,10 +1,15 @@
 //! `htc-slot-run`: an execution point without a pool. Its slots fetch jobs through hook scripts and run them.
 
+mod candidate_set;
 mod control_client;
 mod decision_text;
 mod doctor;
 mod explain_cron;
+mod explain_html;
 mod explain_jobs;
+mod explain_reverse;
+mod explain_screen;
+mod explain_summary;
 mod manual;
 mod options;
 mod run;

@@ -94,6 +94,7 @@ mod slot_run;
 mod slot_suspend;
 mod slot_transitions;
 mod slot_usage;
+mod slot_why;
 #[cfg(feature = "cli")]
 mod standard_output;
 mod starter;

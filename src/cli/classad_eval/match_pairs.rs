@@ -14,9 +14,10 @@ use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Expr, MatchAd, Value};
 use crate::cli::common::{
     JsonLineWriter, Painter, PrintMask, Problem, ProgramContext, RenderedRow, Status, is_not_found,
-    list_inputs, open_input, open_stdio_pipe, tool_user_maps,
+    list_inputs, open_input, open_stdio_pipe, tool_user_maps, write_to_stdout,
 };
 use crate::os::RealWorld;
+use crate::why::matching::{AdPool, Analysis, JobGrouper};
 
 /// Pair of ads.
 struct AdPair<'a> {
@@ -61,6 +62,9 @@ pub(super) fn run(
     let are_values = (mask.is_empty() || cli.question.explain) && !cli.stream.count;
     let out = JsonLineWriter::new(out, cli.output.json && are_values);
     let sort = old.parse_options("-sort", &cli.stream.sort)?;
+    if cli.stream.count && constraint.is_none() && !cli.context.strict && cli.stream.limit.is_none() {
+        return count_matches(cli, session, others, &world);
+    }
     let mut report = PairReport { cli, world: &world, mask, sort, rows: Vec::new(), count: 0, out };
     let mut matcher = PairMatcher { cli, world: &world, constraint, others, any_match: false };
     let mut number = 0;
@@ -85,6 +89,44 @@ pub(super) fn run(
     }
     report.end()?;
     Ok(if cli.question.exit_status && !matcher.any_match { Status::No } else { Status::Done })
+}
+
+/// Maximum number of ads that are kept to be compared at once.
+const MAX_COUNTED_ADS: usize = 20_000;
+
+/// Prints the number of pairs that match. Pairs with the same values of all that is read are evaluated once.
+fn count_matches(
+    cli: &ClassadEvalCli,
+    session: &ProgramContext,
+    others: Vec<(ClassAd, String)>,
+    world: &RealWorld,
+) -> anyhow::Result<Status> {
+    let pool = AdPool::new(others.into_iter().map(|(ad, name)| (name, ad)).collect(), world).symmetric();
+    let mut input = Some(open_stdio_pipe().0);
+    let dialect = expr_reader::expression_dialect(cli);
+    let paths = cli.input.paths();
+    let (mut count, mut pending) = (0, 0);
+    let mut jobs = JobGrouper::new(&pool);
+    for path in list_inputs(&paths, session)? {
+        let (read, name) =
+            match open_input(&path, input.take().unwrap_or_else(|| open_stdio_pipe().0), session) {
+                Err(error) if !paths.contains(&path) && is_not_found(&error) => continue,
+                opened => opened?,
+            };
+        let mut ads = ReportingAdStream::new(read, name, cli, dialect, session);
+        while let Some(record) = ads.next()? {
+            jobs.add(String::new(), record.ad);
+            pending += 1;
+            if pending == MAX_COUNTED_ADS {
+                count +=
+                    Analysis::new(&pool, std::mem::replace(&mut jobs, JobGrouper::new(&pool))).match_count();
+                pending = 0;
+            }
+        }
+    }
+    count += Analysis::new(&pool, jobs).match_count();
+    write_to_stdout(format!("{count}\n"))?;
+    Ok(if cli.question.exit_status && count == 0 { Status::No } else { Status::Done })
 }
 
 /// Finder of the ads that match a given ad.

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use super::candidate_set::CandidateSet;
 use super::options::{ExplainOptions, SlotRunCli};
-use super::{explain_cron, slot_ads, slot_config};
+use super::{explain_cron, explain_summary, slot_ads, slot_config};
 use crate::classad::{ClassAd, Dialect, Expr};
 use crate::cli::common::{
-    Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
+    AdStream, Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
 };
 use crate::os::RealWorld;
 use crate::runner::slot::{
@@ -19,6 +20,9 @@ use crate::runner::slot::{
 };
 use crate::slot::SlotPlan;
 use crate::world::World;
+
+/// Maximum number of pairs of a job and a slot that are printed one by one.
+const MAX_PAIRS: usize = 10;
 
 /// Warnings to print, and the attribute names that slots have or refer to.
 #[derive(Default)]
@@ -78,21 +82,78 @@ pub(super) fn explain_jobs(
             (slots, other)
         }
     };
-    let input = &arguments.input;
-    let jobs =
-        read_ads(&input.paths(), input.strict_input, usize::MAX, &session.with_dialect(slots.dialect()))?;
-    if jobs.is_empty() {
-        return Err(Problem::unreadable(format!("{}: there is no ad", input.names())).into());
-    }
     slot_config::warn_once(session, &heard.warnings);
-    slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
     let world = RealWorld::new();
-    match arguments.compare.as_ref().zip(other) {
-        Some((file, other)) => {
-            let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
-            compare_slots((cli, &heading), (&slots, &other), &jobs, &world)
+    let session_of_jobs = session.with_dialect(slots.dialect());
+    let mut stream = open_jobs(arguments, &session_of_jobs)?;
+    let jobs = stream.take(jobs_for_pairs(cli, arguments, slots.names().len()))?;
+    if jobs.is_empty() {
+        return Err(Problem::unreadable(format!("{}: there is no ad", arguments.input.names())).into());
+    }
+    if let Some((file, other)) = arguments.compare.as_ref().zip(other) {
+        slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
+        let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
+        return compare_slots((cli, &heading), (&slots, &other), &jobs, &world);
+    }
+    if stream.is_finished() {
+        slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
+        return print_answers(cli, arguments.any, &slots, &jobs, &world);
+    }
+    let set = CandidateSet::new(&slots, &world);
+    let analysis = explain_summary::read_jobs(&set, jobs, &mut stream)?;
+    slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &analysis.job_ads()));
+    explain_summary::print(cli, arguments, &analysis)
+}
+
+/// Jobs that are read one by one.
+pub(super) struct JobStream<'a> {
+    ads: AdStream<'a>,
+    is_finished: bool,
+}
+
+impl JobStream<'_> {
+    /// Returns the next job.
+    ///
+    /// # Errors
+    /// Fails if it cannot be read.
+    pub(super) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
+        let job = self.ads.next()?;
+        self.is_finished |= job.is_none();
+        Ok(job)
+    }
+
+    /// Returns the next jobs, and notices the end if there are no more than `most`.
+    fn take(&mut self, most: usize) -> anyhow::Result<Vec<ClassAd>> {
+        let mut jobs = Vec::new();
+        while jobs.len() <= most {
+            match self.next()? {
+                Some(job) => jobs.push(job),
+                None => break,
+            }
         }
-        None => print_answers(cli, arguments.any, &slots, &jobs, &world),
+        Ok(jobs)
+    }
+
+    /// True if there are no more jobs.
+    fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+}
+
+fn open_jobs<'a>(arguments: &ExplainOptions, session: &'a ProgramContext) -> anyhow::Result<JobStream<'a>> {
+    let input = &arguments.input;
+    let ads = AdStream::open(&input.paths(), input.strict_input, session)?;
+    Ok(JobStream { ads, is_finished: false })
+}
+
+/// Returns the number of jobs up to which each pair of a job and a slot is printed.
+fn jobs_for_pairs(cli: &SlotRunCli, arguments: &ExplainOptions, slots: usize) -> usize {
+    let summary = arguments.summary || arguments.reverse || arguments.html.is_some();
+    let all = arguments.pairs || arguments.compare.is_some() || (cli.output.wants_json() && !summary);
+    match (all, summary) {
+        (true, _) => usize::MAX,
+        (false, true) => 0,
+        (false, false) => MAX_PAIRS / slots.max(1),
     }
 }
 

@@ -360,6 +360,18 @@ pub(super) struct ExplainOptions {
     /// Tell how many of the jobs each slot would take with this configuration in place of the present one
     #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
     pub(super) compare: Option<PathBuf>,
+    /// Print one screen: causes by clause, and what to change [default: for more than 10 pairs of a job and a slot]
+    #[arg(long, conflicts_with = "compare")]
+    pub(super) summary: bool,
+    /// Explain slots instead of jobs: what keeps each kind of slots empty, and which jobs it would accept
+    #[arg(long, conflicts_with = "compare")]
+    pub(super) reverse: bool,
+    /// Write one page with a table of all kinds of jobs and a bar for each clause
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    pub(super) html: Option<PathBuf>,
+    /// Print each pair of a job and a slot, however many there are
+    #[arg(long, conflicts_with_all = ["compare", "summary", "reverse", "html"])]
+    pub(super) pairs: bool,
     /// Exit with 0 if a slot accepts at least one job [default: if every job is accepted]
     #[arg(long, conflicts_with = "compare")]
     pub(super) any: bool,

@@ -1,0 +1,134 @@
+//! How fast jobs are explained: the goals in a table. `cargo bench --bench why`; `HTC_BENCH_ONLY` picks rows by a part of their
+//! name. Figures are processor time of the whole program, and its largest memory.
+
+#![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+const EXPLAIN: &str = env!("CARGO_BIN_EXE_htc-slot-run");
+const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
+
+/// Jobs and slots of one row.
+struct Load {
+    name: &'static str,
+    jobs: usize,
+    job_kinds: usize,
+    slots: usize,
+    slot_kinds: usize,
+    goal: &'static str,
+    counts_pairs: bool,
+}
+
+const LOADS: [Load; 3] = [
+    Load {
+        name: "explain --summary, 10,000 jobs x 1,000 slots",
+        jobs: 10_000,
+        job_kinds: 200,
+        slots: 1_000,
+        slot_kinds: 100,
+        goal: "0.1 s beyond reading",
+        counts_pairs: false,
+    },
+    Load {
+        name: "explain --summary, 1,000,000 jobs of 500 kinds x 20,000 slots of 300 kinds",
+        jobs: 1_000_000,
+        job_kinds: 500,
+        slots: 20_000,
+        slot_kinds: 300,
+        goal: "5 s, 2 GB",
+        counts_pairs: false,
+    },
+    Load {
+        name: "-match --count, 10,000 x 1,000, all different",
+        jobs: 10_000,
+        job_kinds: 10_000,
+        slots: 1_000,
+        slot_kinds: 1_000,
+        goal: "1.0 s",
+        counts_pairs: true,
+    },
+];
+
+/// Writes jobs of 60 attributes and about 1 KB.
+fn write_jobs(path: &Path, load: &Load) {
+    let mut out = BufWriter::new(File::create(path).unwrap());
+    for job in 0..load.jobs {
+        let kind = job * 7919 % load.job_kinds;
+        write!(
+            out,
+            "ClusterId = {}\nProcId = {}\nOwner = \"user{}\"\nJobUniverse = 5\nJobStatus = 1\nQDate = {}\nRequestCpus = {}\n\
+             RequestMemory = {}\nRequestDisk = {}\nRequirements = (TARGET.Arch == \"X86_64\") && (TARGET.OpSys == \"LINUX\") && \
+             (TARGET.Disk >= RequestDisk) && (TARGET.Memory >= RequestMemory) && (TARGET.Cpus >= RequestCpus)\n",
+            job / 100,
+            job % 100,
+            kind % 40,
+            1_795_000_000 + job,
+            1 + kind % 8,
+            500 + kind * 13,
+            1000 + kind
+        )
+        .unwrap();
+        (0..48).for_each(|at| writeln!(out, "Attr{at} = {}", job * 31 + at).unwrap());
+        out.write_all(b"\n").unwrap();
+    }
+}
+
+fn write_slots(path: &Path, load: &Load) {
+    let mut out = BufWriter::new(File::create(path).unwrap());
+    for slot in 0..load.slots {
+        let kind = slot * 7919 % load.slot_kinds;
+        write!(
+            out,
+            "Name = \"slot1@node{slot}\"\nMyType = \"Machine\"\nArch = \"X86_64\"\nOpSys = \"LINUX\"\nCpus = {}\nMemory = {}\n\
+             Disk = {}\nStart = TARGET.Owner =!= \"user{}\"\nWithinResourceLimits = TARGET.RequestCpus <= MY.Cpus && \
+             TARGET.RequestMemory <= MY.Memory && TARGET.RequestDisk <= MY.Disk\nRequirements = START && WithinResourceLimits\n",
+            1 + kind % 16,
+            2000 + kind * 17,
+            100_000 + kind,
+            kind % 40
+        )
+        .unwrap();
+        (0..40).for_each(|at| writeln!(out, "Attr{at} = {}", slot * 31 + at).unwrap());
+        out.write_all(b"\n").unwrap();
+    }
+}
+
+/// Returns seconds of processor time of a program.
+fn processor_time(program: &str, directory: &Path, arguments: &[&str]) -> f64 {
+    let seconds = || {
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+        let (user, system) = (usage.user_time(), usage.system_time());
+        (user.tv_sec() + system.tv_sec()) as f64 + (user.tv_usec() + system.tv_usec()) as f64 / 1e6
+    };
+    let before = seconds();
+    let mut command = Command::new(program);
+    command.current_dir(directory).args(arguments).stdout(Stdio::null());
+    command.status().unwrap();
+    seconds() - before
+}
+
+fn main() {
+    let only = std::env::var("HTC_BENCH_ONLY").unwrap_or_default();
+    println!("| work | reading | all | goal | largest memory so far |\n|---|---|---|---|---|");
+    for load in LOADS.iter().filter(|load| load.name.contains(&only)) {
+        let directory = tempfile::tempdir().unwrap();
+        write_jobs(&directory.path().join("jobs"), load);
+        write_slots(&directory.path().join("slots"), load);
+        let reading = processor_time(EVAL, directory.path(), &["--ads", "jobs", "slots", "--count"]);
+        let all = match load.counts_pairs {
+            true => processor_time(EVAL, directory.path(), &["--ads", "jobs", "--match", "slots", "--count"]),
+            false => {
+                let arguments = ["explain", "--summary", "--ads", "jobs", "--slot-ads", "slots"];
+                processor_time(EXPLAIN, directory.path(), &arguments)
+            }
+        };
+        let memory = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() >> 10;
+        println!("| {} | {reading:.2} s | {all:.2} s | {} | {memory} MB |", load.name, load.goal);
+    }
+}

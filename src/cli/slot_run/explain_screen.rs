@@ -1,0 +1,69 @@
+//! Text that fits one screen.
+
+use crate::text::count::format_thousands;
+
+/// Size of the screen.
+const LINES: usize = 24;
+const COLUMNS: usize = 80;
+
+/// Text that fits one screen.
+pub(super) struct Screen {
+    text: String,
+    left: usize,
+}
+
+impl Screen {
+    /// Creates an empty screen; one line is left for the next prompt.
+    pub(super) fn new() -> Self {
+        Screen { text: String::new(), left: LINES - 1 }
+    }
+
+    /// Returns the number of lines that are left.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Adds a text.
+    pub(super) fn add(&mut self, text: &str) {
+        self.left = self.left.saturating_sub(screen_lines(text));
+        self.text.push_str(text);
+    }
+
+    /// Returns the whole text.
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// Returns the number of lines of the screen that a text needs.
+pub(super) fn screen_lines(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(COLUMNS).max(1)).sum()
+}
+
+/// Returns a text with at most `most` characters and dots.
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns a number with its noun in the right form.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", format_thousands(number as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Screen, count, screen_lines, shorten};
+
+    #[test]
+    fn long_lines_count_as_several() {
+        let mut screen = Screen::new();
+        screen.add(&format!("{}\nb\n\n", "a".repeat(161)));
+        assert_eq!((screen.left(), screen_lines("")), (18, 0));
+        assert_eq!((shorten("abcd", 3), shorten("abc", 3)), ("abc...".into(), "abc".into()));
+        assert_eq!((count(1, "slot"), count(1234, "slot")), ("1 slot".into(), "1,234 slots".into()));
+    }
+}
