@@ -86,29 +86,23 @@ impl ClauseEvidence {
                     });
                     evidence.add_seen(reference.name.to_string(), side, values);
                 }
-                None => {
-                    if reference.may_be_of_job(clause.side) {
-                        let of_both = reference.may_be_of_slot(clause.side);
-                        let list = if of_both {
-                            &mut evidence.missing_of_both
-                        } else {
-                            &mut evidence.missing_of_job
-                        };
-                        list.push(reference.name.to_string());
-                    }
-                    if !reference.may_be_of_slot(clause.side) {
-                        continue;
-                    }
-                    let has = |slot: &usize| pair(*slot).0.contains(&reference.name);
-                    let with =
-                        (0..analysis.weights.len()).filter(has).map(|slot| analysis.weights[slot]).sum();
-                    evidence
-                        .missing
-                        .push(MissingAttribute { name: reference.name.to_string(), slots_with: with });
-                }
+                None => evidence.add_missing(analysis, clause.side, &reference),
             }
         }
         evidence
+    }
+
+    /// Adds an attribute that is not there.
+    fn add_missing(&mut self, analysis: &Analysis<'_>, side: ClauseSide, reference: &Reference) {
+        let name = reference.name.to_string();
+        match (reference.may_be_of_job(side), reference.may_be_of_slot(side)) {
+            (true, true) => self.missing_of_both.push(name.clone()),
+            (true, false) => return self.missing_of_job.push(name),
+            _ => {}
+        }
+        let has = |slot: &usize| analysis.slots.ad(analysis.representatives[*slot]).contains(&reference.name);
+        let slots_with = (0..analysis.weights.len()).filter(has).map(|slot| analysis.weights[slot]).sum();
+        self.missing.push(MissingAttribute { name, slots_with });
     }
 
     fn add_seen(&mut self, name: String, side: ClauseSide, values: SeenValues) {
