@@ -10,6 +10,7 @@ mod explain_jobs;
 mod explain_reverse;
 mod explain_screen;
 mod explain_summary;
+mod job_stream;
 mod manual;
 mod options;
 mod run;

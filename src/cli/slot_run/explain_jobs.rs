@@ -7,11 +7,12 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::candidate_set::CandidateSet;
+use super::job_stream::JobStream;
 use super::options::{ExplainOptions, SlotRunCli};
 use super::{explain_cron, explain_summary, slot_ads, slot_config};
 use crate::classad::{ClassAd, Dialect, Expr};
 use crate::cli::common::{
-    AdStream, Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
+    Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
 };
 use crate::os::RealWorld;
 use crate::runner::slot::{
@@ -85,7 +86,7 @@ pub(super) fn explain_jobs(
     slot_config::warn_once(session, &heard.warnings);
     let world = RealWorld::new();
     let session_of_jobs = session.with_dialect(slots.dialect());
-    let mut stream = open_jobs(arguments, &session_of_jobs)?;
+    let mut stream = JobStream::open(arguments, &session_of_jobs)?;
     let jobs = stream.take(jobs_for_pairs(cli, arguments, slots.names().len()))?;
     if jobs.is_empty() {
         return Err(Problem::unreadable(format!("{}: there is no ad", arguments.input.names())).into());
@@ -103,47 +104,6 @@ pub(super) fn explain_jobs(
     let analysis = explain_summary::read_jobs(&set, jobs, &mut stream)?;
     slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &analysis.job_ads()));
     explain_summary::print(cli, arguments, &analysis)
-}
-
-/// Jobs that are read one by one.
-pub(super) struct JobStream<'a> {
-    ads: AdStream<'a>,
-    is_finished: bool,
-}
-
-impl JobStream<'_> {
-    /// Returns the next job.
-    ///
-    /// # Errors
-    /// Fails if it cannot be read.
-    pub(super) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
-        let job = self.ads.next()?;
-        self.is_finished |= job.is_none();
-        Ok(job)
-    }
-
-    /// Returns the next jobs, and notices the end if there are no more than `most`.
-    fn take(&mut self, most: usize) -> anyhow::Result<Vec<ClassAd>> {
-        let mut jobs = Vec::new();
-        while jobs.len() <= most {
-            match self.next()? {
-                Some(job) => jobs.push(job),
-                None => break,
-            }
-        }
-        Ok(jobs)
-    }
-
-    /// True if there are no more jobs.
-    fn is_finished(&self) -> bool {
-        self.is_finished
-    }
-}
-
-fn open_jobs<'a>(arguments: &ExplainOptions, session: &'a ProgramContext) -> anyhow::Result<JobStream<'a>> {
-    let input = &arguments.input;
-    let ads = AdStream::open(&input.paths(), input.strict_input, session)?;
-    Ok(JobStream { ads, is_finished: false })
 }
 
 /// Returns the number of jobs up to which each pair of a job and a slot is printed.
@@ -195,8 +155,10 @@ fn print_answers(
 
 /// Returns the lines below a refusal: where its reason was set, and the other conditions that are not true.
 fn refusal_details(reason: &str, details: &[UnmetCondition]) -> Vec<String> {
-    let condition =
-        reason.split_once(" is not true for this job: ").map_or(reason, |(_, condition)| condition);
+    let condition = [" is not true for this job: ", " are not true for this slot: "]
+        .iter()
+        .find_map(|words| reason.split_once(words))
+        .map_or(reason, |(_, condition)| condition);
     let said = |it: &UnmetCondition| condition.starts_with(it.clause.text.trim_end_matches("..."));
     let said = details.iter().position(said);
     let line = |(at, UnmetCondition { clause, place }): (usize, &UnmetCondition)| {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::candidate_set::CandidateSet;
-use super::explain_jobs::JobStream;
 use super::explain_screen::{Screen, count, screen_lines, shorten};
+use super::job_stream::JobStream;
 use super::options::{ExplainOptions, SlotRunCli};
 use super::{explain_html, explain_reverse};
 use crate::classad::ClassAd;

@@ -6,13 +6,9 @@ use serde::Serialize;
 
 use super::bit_set::BitSet;
 use super::clause_table::{ClauseTable, SeenJob, TableInput};
-use super::clauses::ClauseSide;
-use super::evidence::ClauseEvidence;
 use super::grouping::{JobGrouper, RawGroup};
-use super::job_change::Suggestion;
 use super::name_closure::{NameGraph, ReadNames, close, definitions_key, definitions_read};
 use super::slot_set::{OtherRefusal, SlotSet};
-use super::suggestions::SuggestionSearch;
 
 /// Jobs that no slot can distinguish.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,41 +35,6 @@ pub struct SlotGroup {
     pub count: usize,
     /// Number of jobs that they accept.
     pub accepted_jobs: usize,
-}
-
-/// Attribute that a clause reads and that is not there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct MissingAttribute {
-    /// The name.
-    pub name: String,
-    /// Number of slots that have the attribute.
-    pub slots_with: usize,
-}
-
-/// Clause that refuses slots to a group of jobs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cause {
-    /// Side that states the clause.
-    pub side: ClauseSide,
-    /// Attribute that contains it, such as START.
-    pub attribute: String,
-    /// The clause.
-    pub clause: String,
-    /// Number of slots that it refuses.
-    pub refuses: usize,
-    /// Number of slots that it alone refuses.
-    pub alone: usize,
-    /// Place where a configuration sets it, or empty.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub place: String,
-    /// Reason in one sentence.
-    pub sentence: String,
-    /// Other clauses that compare the same attributes and refuse the same slots.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub equivalent: Vec<String>,
-    /// Attributes that are not there.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<MissingAttribute>,
 }
 
 /// Clause, or other condition, that refuses groups of slots to one group of jobs.
@@ -241,11 +202,6 @@ impl<'s> Analysis<'s> {
         }
     }
 
-    /// Returns the causes for which slots refuse a group of jobs; those that refuse most slots come first.
-    pub fn causes(&self, job: usize) -> Vec<Cause> {
-        self.refusals(job).iter().map(|refusal| self.describe(job, refusal)).collect()
-    }
-
     /// Returns the clauses that refuse every slot to a group of jobs: the attribute that contains each, and its text.
     pub fn clauses_refusing_all(&self, job: usize) -> Vec<(String, String)> {
         let all = self.slot_count();
@@ -256,53 +212,6 @@ impl<'s> Analysis<'s> {
         });
         let other = self.other.get(&job).into_iter().flatten().filter(|(_, slots)| is_total(slots));
         clauses.chain(other.map(|(other, _)| (other.attribute.clone(), other.text.clone()))).collect()
-    }
-
-    /// Returns at most `limit` small changes of a group of jobs that win slots; those that win most come first.
-    pub fn suggestions(&self, job: usize, limit: usize) -> Vec<Suggestion> {
-        SuggestionSearch::new(self, job).run(limit)
-    }
-
-    pub(super) fn describe(&self, job: usize, refusal: &Refusal<'_>) -> Cause {
-        let slot = |set: &BitSet| set.iter().next().map_or(0, |slot| self.representatives[slot]);
-        let place = |attribute: &str| self.slots.place(slot(&refusal.slots), attribute);
-        let (refuses, alone) = (refusal.refuses, refusal.alone_count);
-        match refusal.source {
-            RefusalSource::Other(OtherRefusal { attribute, text, sentence }) => Cause {
-                side: if attribute.starts_with("Require") { ClauseSide::Job } else { ClauseSide::Slot },
-                attribute: attribute.clone(),
-                clause: text.clone(),
-                refuses,
-                alone,
-                place: String::new(),
-                sentence: sentence.clone(),
-                equivalent: Vec::new(),
-                missing: Vec::new(),
-            },
-            RefusalSource::Clause(clause) => {
-                let clause = &self.table.clauses[clause];
-                let evidence = ClauseEvidence::collect(self, job, (clause, &refusal.slots));
-                Cause {
-                    side: clause.side,
-                    attribute: clause.attribute.clone(),
-                    clause: clause.text.clone(),
-                    refuses,
-                    alone,
-                    place: if clause.side == ClauseSide::Slot {
-                        place(&clause.attribute)
-                    } else {
-                        String::new()
-                    },
-                    sentence: evidence.sentence(),
-                    equivalent: refusal
-                        .equivalent
-                        .iter()
-                        .map(|at| self.table.clauses[*at].text.clone())
-                        .collect(),
-                    missing: evidence.missing,
-                }
-            }
-        }
     }
 }
 

@@ -2,10 +2,11 @@
 
 use htc_classad::{ClassAd, Context, Expr, ExprKind, NameLocation, Value, explain};
 
-use super::analysis::{Analysis, MissingAttribute};
+use super::analysis::Analysis;
 use super::bit_set::BitSet;
+use super::cause::MissingAttribute;
 use super::clauses::{Clause, ClauseSide, Reference};
-use super::sentence::{SeenValues, clause_sentence, value_text};
+use super::seen_values::{SeenValues, value_text};
 
 /// Maximum depth to which conditional expressions are followed.
 const MAX_DEPTH: usize = 8;
@@ -109,11 +110,6 @@ impl ClauseEvidence {
         if !self.seen.iter().any(|seen| seen.side == side && seen.name.eq_ignore_ascii_case(&name)) {
             self.seen.push(SeenAttribute { name, side, values });
         }
-    }
-
-    /// Returns the reason in one sentence.
-    pub(super) fn sentence(&self) -> String {
-        clause_sentence(self)
     }
 
     /// Returns the value as text.

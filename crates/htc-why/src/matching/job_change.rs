@@ -6,7 +6,7 @@ use htc_classad::{AttrName, ClassAd, Expr};
 use serde::{Serialize, Serializer};
 
 use super::clauses::{ClauseSide, split_requirements};
-use super::sentence::expr_text;
+use super::seen_values::expr_text;
 
 /// Change of a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,0 +1,40 @@
+//! Clauses that refuse slots to jobs.
+
+use serde::Serialize;
+
+use super::clauses::ClauseSide;
+
+/// Attribute that a clause reads and that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MissingAttribute {
+    /// The name.
+    pub name: String,
+    /// Number of slots that have the attribute.
+    pub slots_with: usize,
+}
+
+/// Clause that refuses slots to a group of jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// Side that states the clause.
+    pub side: ClauseSide,
+    /// Attribute that contains it, such as START.
+    pub attribute: String,
+    /// The clause.
+    pub clause: String,
+    /// Number of slots that it refuses.
+    pub refuses: usize,
+    /// Number of slots that it alone refuses.
+    pub alone: usize,
+    /// Place where a configuration sets it, or empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub place: String,
+    /// Reason in one sentence.
+    pub sentence: String,
+    /// Other clauses that compare the same attributes and refuse the same slots.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub equivalent: Vec<String>,
+    /// Attributes that are not there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingAttribute>,
+}
