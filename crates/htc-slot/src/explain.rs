@@ -164,7 +164,7 @@ impl ExecutionPoint {
             let child = &slot.plan.child_requirements;
             [&child.start, &child.expr].into_iter().chain(&child.limits).for_each(&mut add);
             slot.plan.modify_request.iter().flatten().for_each(&mut add);
-            let names = slot.live_ad.flattened_chain();
+            let names = slot.ads.live.flattened_chain();
             let consumption = names
                 .names()
                 .filter(|name| name.len() > 11 && name[..11].eq_ignore_ascii_case(b"Consumption"));
