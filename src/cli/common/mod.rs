@@ -36,6 +36,7 @@ mod user_maps;
 
 pub(crate) use ad_input::{InputKind, OpenInput, is_not_found, list_inputs, open_input, read_queue_log};
 pub use color::{Painter, StyleChoice};
+pub(crate) use column_functions::{ColumnFunction, FunctionSettings, memory};
 pub(crate) use deadline::exit_at_deadline;
 pub(crate) use events::finish_events;
 pub use events::stderr_outlet;
@@ -50,7 +51,6 @@ pub use options::{
     QuirksOptions,
 };
 pub(crate) use output_target::OutputTarget;
-pub(crate) use column_functions::{ColumnFunction, FunctionSettings, memory};
 pub(crate) use print_format_language::{
     Aggregation, GroupKey, HeadFoot, PrintFormat, RowSyntax, add_appended_columns,
 };

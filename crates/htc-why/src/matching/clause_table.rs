@@ -5,8 +5,7 @@ use htc_slot::add_default_requests;
 use rustc_hash::FxHashMap;
 
 use super::bit_set::BitSet;
-use super::clauses::{Clause, ClauseSide, split_requirements};
-use super::evidence::clause_context;
+use super::clauses::{Clause, ClauseSide, clause_context, split_requirements};
 use super::name_closure::{NameGraph, ReadNames, close, definitions_key, push_expr_key};
 use super::number_comparison::NumberComparison;
 use super::slot_set::SlotSet;

@@ -1,7 +1,7 @@
 //! Clauses of Requirements: the conditions that must all be true.
 
 use htc_classad::references::{self, AttrNames};
-use htc_classad::{AttrName, ClassAd, Expr, Value, explain};
+use htc_classad::{AttrName, ClassAd, Context, Expr, Value, explain};
 use serde::Serialize;
 
 /// Maximum depth to which names of the own ad are replaced by their definitions.
@@ -90,6 +90,18 @@ fn own_attribute(expr: &Expr) -> Option<AttrName> {
     }
     let reference = Reference::parse(expr)?;
     (reference.scope == ReferenceScope::My).then_some(reference.name)
+}
+
+/// Returns the context in which a clause of `side` is evaluated for a slot and a job.
+pub(super) fn clause_context<'a>(
+    context: Context<'a>,
+    side: ClauseSide,
+    (slot, job): (&'a ClassAd, &'a ClassAd),
+) -> Context<'a> {
+    match side {
+        ClauseSide::Slot => context.my(slot).target(job),
+        ClauseSide::Job => context.my(job).target(slot),
+    }
 }
 
 /// Scope of a reference.

@@ -1,11 +1,11 @@
 //! Values that a clause reads where it is not true.
 
-use htc_classad::{ClassAd, Context, Expr, ExprKind, NameLocation, Value, explain};
+use htc_classad::{Context, Expr, ExprKind, NameLocation, Value, explain};
 
 use super::analysis::Analysis;
 use super::bit_set::BitSet;
 use super::cause::MissingAttribute;
-use super::clauses::{Clause, ClauseSide, Reference};
+use super::clauses::{Clause, ClauseSide, Reference, clause_context};
 use super::seen_values::{SeenValues, value_text};
 
 /// Maximum depth to which conditional expressions are followed.
@@ -115,18 +115,6 @@ impl ClauseEvidence {
     /// Returns the value as text.
     pub(super) fn value_text(&self) -> String {
         value_text(&self.value)
-    }
-}
-
-/// Returns the context in which a clause of `side` is evaluated for a slot and a job.
-pub(super) fn clause_context<'a>(
-    context: Context<'a>,
-    side: ClauseSide,
-    (slot, job): (&'a ClassAd, &'a ClassAd),
-) -> Context<'a> {
-    match side {
-        ClauseSide::Slot => context.my(slot).target(job),
-        ClauseSide::Job => context.my(job).target(slot),
     }
 }
 

@@ -7,8 +7,7 @@ use htc_classad::{AttrName, ClassAd, Context, Expr, ExprKind, Value};
 
 use super::analysis::{Analysis, Refusal, RefusalSource};
 use super::bit_set::BitSet;
-use super::clauses::{Clause, ClauseSide, Reference};
-use super::evidence::clause_context;
+use super::clauses::{Clause, ClauseSide, Reference, clause_context};
 use super::job_change::{JobChange, Suggestion};
 
 /// Maximum number of slot groups whose values are considered for one clause.
