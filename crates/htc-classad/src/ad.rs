@@ -406,11 +406,6 @@ impl ClassAd {
         (0..self.entries.len()).map(|at| self.name_at(at).as_bstr())
     }
 
-    /// Returns the ad's own attributes, in no particular order.
-    pub fn iter(&self) -> Attributes<'_> {
-        Attributes::new(self)
-    }
-
     pub(crate) fn stored_values(&self) -> impl ExactSizeIterator<Item = (&[u8], &StoredValue)> + '_ {
         (0..self.entries.len()).map(|at| self.stored_value_at(at))
     }

@@ -9,8 +9,8 @@ use bstr::{BString, ByteSlice};
 
 use crate::user_map::UserMaps;
 
-/// Source of the clock, time zone, random numbers and accounts that an evaluation uses.
-pub trait EvalWorld {
+/// Source of the clock, time zone, random numbers and accounts that an evaluation uses. Several threads may use one.
+pub trait EvalWorld: Sync {
     /// Returns the current time in whole seconds since the epoch: `time()`, `CurrentTime`.
     fn epoch(&self) -> i64;
 
@@ -82,7 +82,11 @@ impl Zone {
 pub struct System;
 
 impl EvalWorld for System {
+    /// Returns 0 in a WebAssembly module without a system, such as in a browser: there is no clock.
     fn epoch(&self) -> i64 {
+        if cfg!(all(target_family = "wasm", target_os = "unknown")) {
+            return 0;
+        }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs());
         since.map_or(0, |seconds| i64::try_from(seconds).unwrap_or(i64::MAX))
     }

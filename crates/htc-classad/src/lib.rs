@@ -1,8 +1,17 @@
 //! The ClassAd language: values, expressions, ads, evaluation, matching, and all syntaxes in which ads are written.
 //!
 //! The crate has three layers, each using only those before it: [`syntax`] (parsing), [`ad`] and [`ad_io`] (ads, and
-//! streams of ads), [`eval`] (evaluation). All of them use [`text`], [`regex`], [`UserMaps`] and [`EvalWorld`]. The
-//! most important types are re-exported here.
+//! streams of ads), [`eval`] (evaluation). All of them use [`regex`], [`UserMaps`] and [`EvalWorld`]. The most important
+//! types are re-exported here.
+//!
+//! ```
+//! use htc_classad::{ClassAd, Context, System, Value};
+//! let ad: ClassAd = "[ Cpus = 4; Memory = Cpus * 1024 ]".parse()?;
+//! assert_eq!(Context::new(&System).my(&ad).eval_attr("memory"), Value::from(4096));
+//! # Ok::<(), htc_classad::stream::AdError>(())
+//! ```
+//!
+//! What the documentation does not show may change at any time.
 
 pub mod ad;
 pub mod ad_io;
@@ -10,6 +19,8 @@ pub mod eval;
 mod eval_world;
 pub mod regex;
 pub mod syntax;
+// For the other crates of the workspace; its public parts are re-exported below.
+#[doc(hidden)]
 pub mod text;
 mod user_map;
 
@@ -20,10 +31,14 @@ pub use eval::{Context, ExprPart, MatchAd, NameLocation, Observer, explain, flat
 #[cfg(feature = "serde")]
 pub use eval::{FieldError, from_ad, to_ad};
 pub use eval_world::{EvalWorld, LanguageMode, System, Zone};
+#[doc(hidden)]
+pub use syntax::hash_of_name;
 pub use syntax::{
     AbsTime, AttrName, BadToken, Dialect, Expr, NameError, ParseError, ParseErrorKind, function_names,
-    hash_of_name, is_private, pitfalls,
+    is_private, pitfalls,
 };
+pub use text::caret::LineCaret;
+pub use text::{Position, Span};
 pub use user_map::{IncludeReader, UserMap, UserMapError, UserMaps};
 
 /// Compiles the examples of the README as doc tests.

@@ -271,11 +271,7 @@ fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
     // SAFETY: plain system calls on values that live in the plan.
     unsafe {
         for (index, (kind, limit)) in shared.limits.iter().enumerate() {
-            check_result(
-                libc::setrlimit(*kind as libc::__rlimit_resource_t, limit),
-                SpawnStage::Limit,
-                index,
-            )?;
+            check_result(libc::setrlimit(*kind as _, limit), SpawnStage::Limit, index)?;
         }
         if let Some(nice) = plan.nice {
             check_result(libc::setpriority(libc::PRIO_PROCESS, 0, nice), SpawnStage::Nice, 0)?;

@@ -1,6 +1,5 @@
 //! Implementation of the interface to the outside on the real machine.
 
-use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -9,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use bstr::{BString, ByteSlice};
@@ -37,13 +36,38 @@ use super::spawn::{SpawnedChild, Spawner};
 #[derive(Clone, Debug)]
 pub struct RealWorld {
     fixed_time: Option<ClockReading>,
-    random: Cell<u64>,
+    random: RandomGenerator,
     utc: bool,
     strict: bool,
     command_deadline: Option<MonotonicTime>,
     /// True if a command was killed because `command_deadline` had passed.
     command_timed_out: Arc<AtomicBool>,
     shared_maps: SharedUserMaps,
+}
+
+/// State of a random generator (SplitMix64), which several threads may use.
+#[derive(Debug)]
+struct RandomGenerator(AtomicU64);
+
+impl RandomGenerator {
+    fn new(seed: u64) -> Self {
+        RandomGenerator(AtomicU64::new(seed))
+    }
+
+    fn next_state(&self) -> u64 {
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP)
+    }
+
+    fn reseed(&self, seed: u64) {
+        self.0.store(seed, Ordering::Relaxed);
+    }
+}
+
+impl Clone for RandomGenerator {
+    fn clone(&self) -> Self {
+        RandomGenerator::new(self.0.load(Ordering::Relaxed))
+    }
 }
 
 /// User maps shared by several worlds.
@@ -67,7 +91,7 @@ impl RealWorld {
         let cut = Arc::default();
         RealWorld {
             fixed_time: None,
-            random: Cell::new(seed),
+            random: RandomGenerator::new(seed),
             utc: false,
             strict: false,
             command_deadline: None,
@@ -85,7 +109,7 @@ impl RealWorld {
     /// Makes the sequence of random numbers repeatable.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        RealWorld { random: Cell::new(seed), ..self }
+        RealWorld { random: RandomGenerator::new(seed), ..self }
     }
 
     /// Uses UTC as the local time, whatever TZ says.
@@ -176,15 +200,14 @@ impl World for RealWorld {
     /// Returns the next number of SplitMix64 (Steele, Lea, Flood 2014), which is sufficient for load
     /// spreading and ids and repeatable from a seed.
     fn random(&self) -> u64 {
-        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.random.set(state);
+        let state = self.random.next_state();
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
 
     fn reseed(&self, seed: u64) {
-        self.random.set(seed);
+        self.random.reseed(seed);
     }
 
     fn env(&self, name: &OsStr) -> Option<OsString> {

@@ -41,7 +41,7 @@ pub(super) fn wake_flags_of_adapter(name: &str) -> (u32, u32) {
         ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut info).cast() },
     };
     // SAFETY: the request names a buffer as large as the kernel writes for this command, and both outlive the call.
-    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     if done < 0 { (0, 0) } else { (info.supported, info.enabled) }
 }
 

@@ -4,7 +4,7 @@
 //! a comparison of two numbers determines the earliest time at which its result can change. If that is unknown (`time() % 60`,
 //! `formatTime()`, `random()`), it is the next second.
 
-use std::cell::{Cell, RefCell};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bstr::{BStr, ByteSlice};
 
@@ -79,67 +79,82 @@ enum TimeDependence {
 
 /// Observer of evaluations from [`ChangePredictor::begin`] to [`ChangePredictor::end`].
 pub(super) struct ChangePredictor {
-    moving: Cell<Option<ClockContext>>,
-    until: Cell<i64>,
-    frames: RefCell<Vec<EvaluationFrame>>,
-    lines: RefCell<Vec<LinearValue>>,
+    state: Mutex<PredictorState>,
+}
+
+/// State of a [`ChangePredictor`].
+struct PredictorState {
+    moving: Option<ClockContext>,
+    until: i64,
+    frames: Vec<EvaluationFrame>,
+    lines: Vec<LinearValue>,
 }
 
 impl ChangePredictor {
     pub(super) fn new() -> Self {
-        ChangePredictor {
-            moving: Cell::new(None),
-            until: Cell::new(HOLDS_FOREVER),
-            frames: RefCell::new(Vec::new()),
-            lines: RefCell::new(Vec::new()),
-        }
+        let (frames, lines) = (Vec::new(), Vec::new());
+        let state = PredictorState { moving: None, until: HOLDS_FOREVER, frames, lines };
+        ChangePredictor { state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, PredictorState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts observing evaluations.
     pub(super) fn begin(&self, moving: ClockContext) {
-        self.moving.set(Some(moving));
-        self.until.set(HOLDS_FOREVER);
-        self.frames.borrow_mut().clear();
-        self.lines.borrow_mut().clear();
+        let mut state = self.state();
+        state.moving = Some(moving);
+        state.until = HOLDS_FOREVER;
+        state.frames.clear();
+        state.lines.clear();
     }
 
     /// Returns the first second at which a value may change.
     pub(super) fn end(&self) -> i64 {
-        self.moving.set(None);
-        self.until.get()
+        let mut state = self.state();
+        state.moving = None;
+        state.until
     }
 
     pub(super) fn is_active(&self) -> bool {
-        self.moving.get().is_some()
+        self.state().moving.is_some()
     }
 
     /// Records that something not visible in an expression changes within `seconds`.
     pub(super) fn note_change_within(&self, seconds: i64) {
-        if let Some(moving) = self.moving.get() {
-            let at = moving.now.saturating_add(seconds.max(1));
-            self.until.set(self.until.get().min(at));
+        self.state().note_change_within(seconds);
+    }
+}
+
+impl PredictorState {
+    fn note_change_within(&mut self, seconds: i64) {
+        if let Some(moving) = self.moving {
+            self.until = self.until.min(moving.now.saturating_add(seconds.max(1)));
         }
     }
 
-    fn unpredictable_value(&self, value: Option<f64>) -> LinearValue {
+    fn unpredictable_value(&mut self, value: Option<f64>) -> LinearValue {
         self.note_change_within(1);
         LinearValue { value, ..LinearValue::default() }
     }
 
-    fn attribute_value(&self, name: TimeDependence, value: Option<f64>) -> LinearValue {
-        let Some(moving) = self.moving.get() else { return LinearValue::default() };
+    fn attribute_value(&mut self, name: TimeDependence, value: Option<f64>) -> LinearValue {
+        let Some(moving) = self.moving else { return LinearValue::default() };
         let grows =
             |grows: bool| LinearValue { value, slope: if grows { 1.0 } else { 0.0 }, error_bound: 0.0 };
-        let day = |line: LinearValue| {
-            self.until.set(self.until.get().min(moving.midnight));
-            line
-        };
         match name {
             TimeDependence::Constant => grows(false),
             TimeDependence::Second => grows(true),
             TimeDependence::Idle => grows(moving.idle_grows),
-            TimeDependence::Minute => day(LinearValue { value, slope: 1.0 / 60.0, error_bound: 1.0 }),
-            TimeDependence::Day => day(grows(false)),
+            TimeDependence::Minute => {
+                self.until = self.until.min(moving.midnight);
+                LinearValue { value, slope: 1.0 / 60.0, error_bound: 1.0 }
+            }
+            TimeDependence::Day => {
+                self.until = self.until.min(moving.midnight);
+                grows(false)
+            }
             TimeDependence::Runs | TimeDependence::Suspended | TimeDependence::TimeInState(..) => {
                 grows(moving.is_counting(name))
             }
@@ -149,7 +164,7 @@ impl ChangePredictor {
     }
 
     /// Records until when the order of two compared numbers holds.
-    fn note_comparison(&self, left: LinearValue, right: LinearValue) {
+    fn note_comparison(&mut self, left: LinearValue, right: LinearValue) {
         let (Some(a), Some(b)) = (left.value, right.value) else {
             // Strings and undefined values do not change, except where an attribute is about to appear.
             return;
@@ -170,7 +185,7 @@ impl ChangePredictor {
     }
 
     fn finish_part(
-        &self,
+        &mut self,
         part: &ExprPart<'_>,
         frame: EvaluationFrame,
         parts: &[LinearValue],
@@ -197,7 +212,7 @@ impl ChangePredictor {
     }
 
     /// Returns the line of a call none of whose arguments were evaluated.
-    fn call_value(&self, part: &ExprPart<'_>, value: Option<f64>) -> LinearValue {
+    fn call_value(&mut self, part: &ExprPart<'_>, value: Option<f64>) -> LinearValue {
         match part.expr().kind() {
             ExprKind::Call(name, _) if name.eq_ignore_ascii_case(b"time") => {
                 LinearValue { value, slope: 1.0, error_bound: 0.0 }
@@ -208,7 +223,12 @@ impl ChangePredictor {
     }
 
     /// Returns the line of an operation on values that change.
-    fn operation_value(&self, part: &ExprPart<'_>, parts: &[LinearValue], value: Option<f64>) -> LinearValue {
+    fn operation_value(
+        &mut self,
+        part: &ExprPart<'_>,
+        parts: &[LinearValue],
+        value: Option<f64>,
+    ) -> LinearValue {
         let still = LinearValue { value, ..LinearValue::default() };
         let expr = part.expr();
         let zero = LinearValue { value: Some(0.0), ..LinearValue::default() };
@@ -218,10 +238,9 @@ impl ChangePredictor {
                 still
             }
             (ExprKind::And(..) | ExprKind::Or(..) | ExprKind::Not(_), parts) => {
-                parts
-                    .iter()
-                    .filter(|part| !part.is_constant())
-                    .for_each(|part| self.note_comparison(*part, zero));
+                for part in parts.iter().filter(|part| !part.is_constant()) {
+                    self.note_comparison(*part, zero);
+                }
                 still
             }
             (ExprKind::Conditional(..), [condition, .., chosen]) => {
@@ -246,7 +265,7 @@ impl ChangePredictor {
     }
 
     fn function_value(
-        &self,
+        &mut self,
         name: &BStr,
         arguments: usize,
         parts: &[LinearValue],
@@ -258,9 +277,10 @@ impl ChangePredictor {
         }
         if is(b"time") && arguments == 0 {
             // In parentheses.
-            return parts
-                .first()
-                .map_or_else(|| self.unpredictable_value(value), |part| LinearValue { value, ..*part });
+            return match parts.first() {
+                Some(part) => LinearValue { value, ..*part },
+                None => self.unpredictable_value(value),
+            };
         }
         if parts.iter().all(|part| part.is_constant()) {
             return LinearValue { value, ..LinearValue::default() };
@@ -277,7 +297,7 @@ impl ChangePredictor {
 
     /// Returns the line of sums, differences, and products with constants.
     fn arithmetic_value(
-        &self,
+        &mut self,
         expr: &Expr,
         operands: &[Expr],
         (left, right): (LinearValue, LinearValue),
@@ -367,45 +387,50 @@ fn parse_time_in_state(rest: &[u8]) -> TimeDependence {
 
 impl Observer for ChangePredictor {
     fn enter(&self, _part: &ExprPart<'_>) {
-        self.frames.borrow_mut().push(EvaluationFrame { from: self.lines.borrow().len(), name: None });
+        let mut state = self.state();
+        let from = state.lines.len();
+        state.frames.push(EvaluationFrame { from, name: None });
     }
 
     fn name_found(&self, name: &BStr, place: NameLocation) {
+        let mut state = self.state();
         let name = match (place, time_dependence(name)) {
             (NameLocation::Nowhere, name) => {
                 // A counted attribute appears in the ad in its first second.
-                if self.moving.get().is_some_and(|moving| moving.is_counting(name)) {
-                    self.note_change_within(1);
+                if state.moving.is_some_and(|moving| moving.is_counting(name)) {
+                    state.note_change_within(1);
                 }
                 TimeDependence::Constant
             }
             (_, name) => name,
         };
-        let mut frames = self.frames.borrow_mut();
-        match frames.last_mut() {
-            Some(frame) => frame.name = Some((name, self.lines.borrow().len() - frame.from)),
-            // An attribute that is looked up directly by name.
-            None => drop(frames),
+        let count = state.lines.len();
+        // An attribute that is looked up directly by name has no frame.
+        if let Some(frame) = state.frames.last_mut() {
+            frame.name = Some((name, count - frame.from));
         }
     }
 
     fn leave(&self, part: &ExprPart<'_>, value: Option<&Value>) {
-        let Some(frame) = self.frames.borrow_mut().pop() else { return };
+        let mut state = self.state();
+        let Some(frame) = state.frames.pop() else { return };
         let number = match value {
             Some(Value::Int(number)) => Some(*number as f64),
             Some(Value::Real(number)) => Some(*number),
             Some(Value::Bool(truth)) => Some(f64::from(u8::from(*truth))),
             _ => None,
         };
-        let mut lines = self.lines.borrow_mut();
-        let line = self.finish_part(part, frame, lines.get(frame.from..).unwrap_or_default(), number);
-        lines.truncate(frame.from);
-        if !self.frames.borrow().is_empty() {
+        let mut lines = std::mem::take(&mut state.lines);
+        let from = frame.from;
+        let line = state.finish_part(part, frame, lines.get(from..).unwrap_or_default(), number);
+        lines.truncate(from);
+        if !state.frames.is_empty() {
             lines.push(line);
         } else if !line.is_constant() {
             // The result itself changes every second.
-            self.note_change_within(1);
+            state.note_change_within(1);
         }
+        state.lines = lines;
     }
 }
 

@@ -9,6 +9,7 @@ use crate::text::space::is_space;
 
 /// Error in a line of a long ad.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LineError {
     /// There is no `=`.
     #[error("no `=` in the line; write `Name = value`")]

@@ -6,7 +6,7 @@ use std::ops::Index;
 use bstr::BStr;
 
 use super::{ClassAd, Value};
-use crate::syntax::Expr;
+use crate::syntax::{Expr, name};
 
 /// Collects names and values. Of equal names the last value and the first spelling remain.
 ///
@@ -48,9 +48,17 @@ pub struct Attributes<'a> {
     indexes: std::ops::Range<usize>,
 }
 
-impl<'a> Attributes<'a> {
-    pub(super) fn new(ad: &'a ClassAd) -> Self {
-        Attributes { ad, indexes: 0..ad.len() }
+impl ClassAd {
+    /// Returns the ad's own attributes, in no particular order.
+    pub fn iter(&self) -> Attributes<'_> {
+        Attributes { ad: self, indexes: 0..self.len() }
+    }
+
+    /// Returns the expression of one of the ad's own attributes, which the ad keeps from now on.
+    fn expr_reference(&self, name: &[u8]) -> Option<&Expr> {
+        let at = self.find(name, name::hash(name))?;
+        let entry = &self.entries[at];
+        Some(self.references.get_or_add(entry.start, self.stored_expr(&entry.value)))
     }
 }
 
@@ -92,7 +100,7 @@ impl<'a> IntoIterator for &'a ClassAd {
     type IntoIter = Attributes<'a>;
 
     fn into_iter(self) -> Attributes<'a> {
-        Attributes::new(self)
+        self.iter()
     }
 }
 

@@ -5,7 +5,6 @@
 
 use std::sync::OnceLock;
 
-use super::{AttributeEntry, ClassAd};
 use crate::syntax::Expr;
 use crate::syntax::expr::ExprRepr;
 use crate::syntax::tree::is_same_scalar;
@@ -40,16 +39,14 @@ impl Drop for ExprReferences {
 }
 
 impl ExprReferences {
-    /// Returns the expression of an entry of an ad.
-    pub(super) fn get_or_add(&self, ad: &ClassAd, entry: &AttributeEntry) -> &Expr {
-        let expr = ad.stored_expr(&entry.value);
+    /// Returns a reference to the expression of the attribute whose name starts at an offset of the ad's text.
+    pub(super) fn get_or_add(&self, start: u32, expr: Expr) -> &Expr {
         let mut place = &self.first;
         loop {
-            let made =
-                || Box::new(ExprReference { start: entry.start, expr: expr.clone(), next: OnceLock::new() });
+            let made = || Box::new(ExprReference { start, expr: expr.clone(), next: OnceLock::new() });
             let reference = place.get_or_init(made);
             // The attribute may have changed since.
-            if reference.start == entry.start && is_same_object(&reference.expr, &expr) {
+            if reference.start == start && is_same_object(&reference.expr, &expr) {
                 return &reference.expr;
             }
             place = &reference.next;
@@ -63,13 +60,5 @@ fn is_same_object(a: &Expr, b: &Expr) -> bool {
         (ExprRepr::Scalar(a), ExprRepr::Scalar(b)) => is_same_scalar(a.as_borrowed(), b.as_borrowed()),
         (ExprRepr::Node(a, x), ExprRepr::Node(b, y)) => std::sync::Arc::ptr_eq(a, b) && x == y,
         _ => false,
-    }
-}
-
-impl ClassAd {
-    /// Returns the expression of one of the ad's own attributes, which the ad keeps from now on.
-    pub(super) fn expr_reference(&self, name: &[u8]) -> Option<&Expr> {
-        let at = self.find(name, crate::syntax::name::hash(name))?;
-        Some(self.references.get_or_add(self, &self.entries[at]))
     }
 }

@@ -309,15 +309,26 @@ impl<'v> TryFrom<&'v Value> for &'v str {
 
 /// Compares with plain Rust values as `==` of two values does: the types must be the same.
 macro_rules! equal_to_value {
-    ($($t:ty),*) => { $(
+    ($($t:ty, $other:ident: $pattern:pat => $equal:expr;)*) => { $(
         impl PartialEq<$t> for Value {
-            fn eq(&self, other: &$t) -> bool {
-                *self == Value::from(*other)
+            fn eq(&self, $other: &$t) -> bool {
+                match self {
+                    $pattern => $equal,
+                    _ => false,
+                }
             }
         }
     )* };
 }
-equal_to_value!(bool, i32, i64, u32, u64, f64);
+
+equal_to_value! {
+    bool, other: Value::Bool(truth) => truth == other;
+    i32, other: Value::Int(integer) => *integer == i64::from(*other);
+    i64, other: Value::Int(integer) => integer == other;
+    u32, other: Value::Int(integer) => *integer == i64::from(*other);
+    u64, other: Value::Int(integer) => u64::try_from(*integer) == Ok(*other);
+    f64, other: Value::Real(real) => real == other;
+}
 
 impl PartialEq<str> for Value {
     fn eq(&self, other: &str) -> bool {
@@ -400,7 +411,8 @@ mod tests {
 
     #[test]
     fn values_compare_with_plain_ones_of_the_same_type() {
-        assert!(Value::from(4) == 4 && Value::from(4) != 4.0 && Value::from("x") == "x");
-        assert!(Value::from("x") != "X" && Value::from(true) == true && Value::from(1) != true);
+        let (number, text, truth) = (Value::from(4), Value::from("x"), Value::from(true));
+        assert!(number == 4 && number != 4.0 && number == 4_u64 && Value::from(-1) != u64::MAX);
+        assert!(text == "x" && text != "X" && truth == true);
     }
 }

@@ -1,7 +1,7 @@
 //! Explanations of the value of an expression: its steps, its clauses, and the first cause.
 
-use std::cell::RefCell;
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bstr::{BStr, BString};
 
@@ -244,9 +244,9 @@ const MAX_STEPS: usize = 20_000;
 
 /// Evaluates an expression and returns its steps.
 pub fn trace(context: &Context<'_>, expr: &Expr) -> TraceStep {
-    let recorder = TraceRecorder { recorded: RefCell::default(), world: context.world() };
+    let recorder = TraceRecorder { recorded: Mutex::default(), world: context.world() };
     let value = context.observer(&recorder).try_eval(expr);
-    let mut recorded = recorder.recorded.into_inner();
+    let mut recorded = recorder.recorded.into_inner().unwrap_or_else(PoisonError::into_inner);
     match recorded.finished_steps.pop() {
         Some(step) => step,
         None => TraceStep { expr: expr.clone(), value, place: None, steps: Vec::new(), note: None },
@@ -254,7 +254,7 @@ pub fn trace(context: &Context<'_>, expr: &Expr) -> TraceStep {
 }
 
 struct TraceRecorder<'a> {
-    recorded: RefCell<TraceState>,
+    recorded: Mutex<TraceState>,
     world: &'a dyn EvalWorld,
 }
 
@@ -267,9 +267,15 @@ struct TraceState {
     skipped_levels: usize,
 }
 
+impl TraceRecorder<'_> {
+    fn state(&self) -> MutexGuard<'_, TraceState> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Observer for TraceRecorder<'_> {
     fn enter(&self, part: &ExprPart<'_>) {
-        let mut this = self.recorded.borrow_mut();
+        let mut this = self.state();
         this.count += 1;
         if this.count > MAX_STEPS || this.skipped_levels > 0 {
             this.skipped_levels += 1;
@@ -285,7 +291,7 @@ impl Observer for TraceRecorder<'_> {
     }
 
     fn name_found(&self, _name: &BStr, place: NameLocation) {
-        let mut this = self.recorded.borrow_mut();
+        let mut this = self.state();
         if this.skipped_levels == 0
             && let Some(step) = this.open_steps.last_mut()
         {
@@ -294,7 +300,7 @@ impl Observer for TraceRecorder<'_> {
     }
 
     fn circular_reference(&self) {
-        let mut this = self.recorded.borrow_mut();
+        let mut this = self.state();
         if this.skipped_levels == 0
             && let Some(step) = this.open_steps.last_mut()
         {
@@ -303,7 +309,7 @@ impl Observer for TraceRecorder<'_> {
     }
 
     fn leave(&self, _part: &ExprPart<'_>, value: Option<&Value>) {
-        let mut this = self.recorded.borrow_mut();
+        let mut this = self.state();
         if this.skipped_levels > 0 {
             this.skipped_levels -= 1;
             return;
@@ -526,6 +532,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "regex")]
     fn a_function_says_what_it_does_not_accept() {
         let told = |text: &str| why("[]", "[]", text);
         assert_eq!(

@@ -9,19 +9,20 @@ use crate::ad::unparse::{self, UnparseForm};
 use crate::syntax::expr::Expr;
 use crate::syntax::tree::{ExprTree, Node, NodeId, UnaryOp};
 
-/// Observer of the steps of an evaluation. It does not change the evaluation.
+/// Observer of the steps of an evaluation. It does not change the evaluation, and it may be shared by threads, as the
+/// [`Context`](crate::Context) that has it may.
 ///
 /// ```
-/// use std::cell::RefCell;
+/// use std::sync::Mutex;
 /// use bstr::BStr;
 /// use htc_classad::{ClassAd, Context, Expr, Observer, NameLocation};
 /// # use htc_classad::System;
 ///
 /// #[derive(Default)]
-/// struct Names(RefCell<Vec<String>>);
+/// struct Names(Mutex<Vec<String>>);
 /// impl Observer for Names {
 ///     fn name_found(&self, name: &BStr, place: NameLocation) {
-///         self.0.borrow_mut().push(format!("{name} {place:?}"));
+///         self.0.lock().unwrap().push(format!("{name} {place:?}"));
 ///     }
 /// }
 ///
@@ -31,9 +32,9 @@ use crate::syntax::tree::{ExprTree, Node, NodeId, UnaryOp};
 /// let world = System;
 /// let context = Context::new(&world).my(&ad).observer(&names);
 /// context.eval(&Expr::parse(b"Cpus > 2 && Owner == \"ana\"").unwrap());
-/// assert_eq!(names.0.into_inner(), ["Cpus My", "Owner Nowhere"]);
+/// assert_eq!(names.0.into_inner().unwrap(), ["Cpus My", "Owner Nowhere"]);
 /// ```
-pub trait Observer {
+pub trait Observer: Sync {
     /// Called when the evaluation of a part of an expression begins.
     fn enter(&self, _part: &ExprPart<'_>) {}
 

@@ -58,6 +58,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "regex")]
     fn what_is_taken_for_a_text_is_one_to_pcre2() {
         let subjects = texts(b"a\nB]", 4);
         let mut plain = 0;

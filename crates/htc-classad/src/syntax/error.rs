@@ -8,6 +8,7 @@ use crate::text::Span;
 
 /// Error from parsing an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ParseError {
     /// Place where the text stops being an expression.
     pub span: Span,
@@ -21,6 +22,7 @@ pub struct ParseError {
 
 /// Kinds of parse errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ParseErrorKind {
     /// Another token was expected.
     Unexpected,

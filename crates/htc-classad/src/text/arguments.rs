@@ -15,6 +15,7 @@ use super::space::is_space;
 
 /// Error in a text of arguments. The message is the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ArgumentError {
     /// A single quote is never closed.
     #[error("Unbalanced quote starting here: {rest}")]

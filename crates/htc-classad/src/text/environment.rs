@@ -18,6 +18,7 @@ const DEFAULT_V1_DELIMITER: u8 = b';';
 
 /// Error in the text of an environment. The message is the reference's, unless the reference prints none.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum EnvironmentError {
     /// The text cannot be split into words.
     #[error(transparent)]

@@ -134,6 +134,9 @@ impl InputDevices {
     }
 }
 
+/// Length of `ut_line` in every libc for Linux (`UT_LINESIZE`, which the `libc` crate has only for glibc).
+const TERMINAL_NAME_LENGTH: usize = 32;
+
 /// Returns the terminal of a `utmp` record, or `None` if the record is not a login.
 fn login_terminal(record: &[u8]) -> Option<String> {
     let kind = offset_of!(libc::utmpx, ut_type);
@@ -142,7 +145,7 @@ fn login_terminal(record: &[u8]) -> Option<String> {
         return None;
     }
     let line = record.get(offset_of!(libc::utmpx, ut_line)..)?;
-    let line = &line[..line.len().min(libc::__UT_LINESIZE)];
+    let line = &line[..line.len().min(TERMINAL_NAME_LENGTH)];
     let line = CStr::from_bytes_until_nul(line).map_or(line, CStr::to_bytes);
     Some(std::ffi::OsStr::from_bytes(line).to_string_lossy().into_owned())
 }

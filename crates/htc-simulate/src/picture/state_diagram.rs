@@ -99,7 +99,8 @@ fn draw_arrow(
     let (from, to) =
         (centre(state_position(&change.from, others)), centre(state_position(&change.to, others)));
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-    let length = dx.hypot(dy).max(1.0);
+    // Not `hypot`, whose version in glibc 2.35 would keep the programs from starting with older ones.
+    let length = (dx * dx + dy * dy).sqrt().max(1.0);
     let (nx, ny) = (-dy / length, dx / length);
     let bend = 16.0 + length / 14.0;
     let middle = ((from.0 + to.0) / 2.0 + nx * bend, (from.1 + to.1) / 2.0 + ny * bend);

@@ -46,7 +46,7 @@ impl ConfigQuery<'_> {
                 self.read_all(&rows, &view, output);
             }
             for row in &rows {
-                if pattern.is_empty() || regex.is_match(&row.name).unwrap_or(false) {
+                if pattern.is_empty() || regex.is_match(&**row.name).unwrap_or(false) {
                     self.dump_row(row, &view, &defaults, output);
                 }
             }

@@ -15,6 +15,7 @@ use crate::text::space::is_space;
 
 /// Part of a stream that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AdError {
     /// The line, from 1.
     pub line: u64,

@@ -8,11 +8,13 @@ mod batches;
 mod element_end;
 mod error;
 mod input_window;
+mod parallel;
 mod projection;
 mod read_error;
 mod reader;
 #[cfg(test)]
 mod reader_agreement;
+mod record;
 mod reference_reader;
 mod single_ad;
 
@@ -20,7 +22,8 @@ pub use batches::{AdBatcher, BatchReader};
 pub use error::AdError;
 pub use projection::Projection;
 pub use read_error::ReadError;
-pub use reader::{AdReader, AdRecord};
+pub use reader::AdReader;
+pub use record::AdRecord;
 pub use reference_reader::{ReadOutcome, ReferenceReader};
 
 pub use crate::ad_io::delimiter::Delimiter;

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io;
 
-use super::{AdError, AdRecord};
+use super::error::AdError;
+use super::record::AdRecord;
+use crate::ad::ClassAd;
 
 /// Error of the next ad of a stream.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The stream could not be read. Nothing follows it.
@@ -22,6 +23,27 @@ impl ReadError {
         match self {
             ReadError::Io(_) => &[],
             ReadError::Ad(record) => &record.errors,
+        }
+    }
+}
+
+impl ReadError {
+    /// Adds to all line numbers.
+    pub(super) fn moved_down(mut self, lines: u64) -> Self {
+        if let ReadError::Ad(record) = &mut self {
+            record.line += lines;
+            record.errors.iter_mut().for_each(|error| error.line += lines);
+        }
+        self
+    }
+}
+
+/// Shows the message and its cause, because that is what a `main` that returns the error prints.
+impl fmt::Debug for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Io(error) => write!(f, "{self}: {error}"),
+            ReadError::Ad(_) => fmt::Display::fmt(self, f),
         }
     }
 }
@@ -55,5 +77,15 @@ impl std::error::Error for ReadError {
 impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         ReadError::Io(error)
+    }
+}
+
+impl AdRecord {
+    /// Returns the ad if all of it could be read.
+    ///
+    /// # Errors
+    /// Fails with the record if it has errors.
+    pub fn into_ad(self) -> Result<ClassAd, ReadError> {
+        if self.errors.is_empty() { Ok(self.ad) } else { Err(ReadError::Ad(Box::new(self))) }
     }
 }

@@ -7,6 +7,7 @@ use bstr::{BString, ByteSlice};
 use super::batches::{AdBatcher, BatchReader};
 use super::error::AdError;
 use super::input_window::InputWindow;
+use super::record::AdRecord;
 use super::{AdForm, Delimiter, Projection, ReadError};
 use crate::ad::ClassAd;
 use crate::ad_io::delimiter::as_banner;
@@ -62,20 +63,6 @@ pub struct AdReader<R> {
     last_ad_len: usize,
     /// True if the iterator has returned an error of the stream.
     has_failed: bool,
-}
-
-/// One ad of a stream.
-#[must_use = "the ad may have errors"]
-#[derive(Clone, Debug, Default)]
-pub struct AdRecord {
-    /// The ad, without the parts that could not be read.
-    pub ad: ClassAd,
-    /// The line on which it begins, from 1.
-    pub line: u64,
-    /// The banner or trailer line that ended it, or `None` if there was none.
-    pub banner: Option<BString>,
-    /// Errors in the ad.
-    pub errors: Vec<AdError>,
 }
 
 impl<R: Read> AdReader<R> {
@@ -332,16 +319,6 @@ impl<R: Read> Iterator for AdReader<R> {
 }
 
 impl<R: Read> std::iter::FusedIterator for AdReader<R> {}
-
-impl AdRecord {
-    /// Returns the ad if all of it could be read.
-    ///
-    /// # Errors
-    /// Fails with the record if it has errors.
-    pub fn into_ad(self) -> Result<ClassAd, ReadError> {
-        if self.errors.is_empty() { Ok(self.ad) } else { Err(ReadError::Ad(Box::new(self))) }
-    }
-}
 
 impl BatchReader for AdReader<Empty> {
     fn take_batch<R>(&mut self, bytes: usize, from: &mut InputWindow<R>) {

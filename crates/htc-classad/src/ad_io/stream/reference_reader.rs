@@ -19,6 +19,7 @@ use crate::text::space::is_space;
 
 /// Result of one call of the reference's reader.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ReadOutcome {
     /// The ad, or the part of it that was read.
     pub ad: ClassAd,

@@ -22,7 +22,7 @@ impl ClassAd {
     /// assert_eq!(ClassAd::parse("Owner = \"ana\"\nCpus = 1 + 1\n")?, ad);
     /// assert_eq!(ClassAd::parse(r#"{ "Owner": "ana", "Cpus": "\/Expr(1 + 1)\/" }"#)?, ad);
     /// let error = ClassAd::parse("Owner = \"ana\"\nCpus = 1 +\n").unwrap_err();
-    /// assert!(error.to_string().starts_with("line 2, column 11: bad value: expected"));
+    /// assert!(error.to_string().starts_with("line 2, column 11: expected an operand"));
     /// # Ok::<(), htc_classad::stream::AdError>(())
     /// ```
     ///

@@ -91,6 +91,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "regex")]
     fn substitution_follows_the_reference_around_empty_matches() {
         assert_eq!(run("b", "abcb", "-", "fg").as_deref(), Some("a-c-"));
         assert_eq!(run("(b)(c)?", "ab", r"<\1>", "").as_deref(), Some("<b>"));

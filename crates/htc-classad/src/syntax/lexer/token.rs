@@ -78,6 +78,7 @@ impl TokenKind {
 
 /// Error in a token of kind `TokenKind::Bad`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BadToken {
     /// A byte that begins no token.
     Byte,

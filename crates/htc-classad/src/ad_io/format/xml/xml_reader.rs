@@ -10,6 +10,7 @@ use crate::text::space::is_space;
 /// Error from reading an XML ad.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
+#[non_exhaustive]
 pub struct XmlError {
     /// Offset of the tag or text that cannot be used.
     pub at: usize,
@@ -37,6 +38,7 @@ pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<XmlPrefi
 
 /// Result of [`parse_prefix`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct XmlPrefix {
     /// The ad.
     pub ad: ClassAd,

@@ -1,0 +1,57 @@
+//! Cache of compiled patterns.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bstr::BString;
+
+use super::{Regex, RegexOptions};
+
+/// Cache of compiled patterns by their text, kept with the expression that uses them, so that a constraint over many
+/// ads compiles its pattern once. It is bounded because patterns may come from the ads themselves.
+#[derive(Debug, Default)]
+pub struct RegexCache {
+    entries: Mutex<Vec<CachedPattern>>,
+}
+
+/// Pattern with its compiled form, or `None` if it does not compile.
+#[derive(Debug)]
+struct CachedPattern {
+    pattern: BString,
+    options: RegexOptions,
+    regex: Option<Arc<Regex>>,
+}
+
+/// Maximum number of patterns in the cache.
+const MAX_CACHED: usize = 16;
+
+impl RegexCache {
+    /// Returns the compiled pattern, or `None` if it does not compile; failures are cached as well.
+    pub fn get(&self, pattern: &[u8], options: RegexOptions) -> Option<Arc<Regex>> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = entries.iter().find(|entry| entry.pattern == pattern && entry.options == options)
+        {
+            return known.regex.clone();
+        }
+        if entries.len() >= MAX_CACHED {
+            entries.clear();
+        }
+        let regex = Regex::compile(pattern, options).ok().map(Arc::new);
+        entries.push(CachedPattern { pattern: pattern.into(), options, regex: regex.clone() });
+        regex
+    }
+}
+
+#[cfg(all(test, feature = "regex"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_bounded_and_remembers_bad_patterns() {
+        let cache = RegexCache::default();
+        assert!(cache.get(b"(", RegexOptions::NONE).is_none());
+        for number in 0..3 * MAX_CACHED {
+            assert!(cache.get(format!("x{number}").as_bytes(), RegexOptions::NONE).is_some());
+        }
+        assert!(cache.entries.lock().expect("not poisoned").len() <= MAX_CACHED);
+    }
+}
