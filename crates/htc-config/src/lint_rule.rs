@@ -76,6 +76,10 @@ lint_rules! {
         "A comment 'htc: allow' has no reason, or names a rule that does not exist. It silences nothing."
         "# htc: allow unused-macro\nMY_HOUSE = 5"
         "# htc: allow unused-macro: the monitoring reads it\nMY_HOUSE = 5";
+    AlwaysError Error "always-error"
+        "An expression, or a part of it, is an error or undefined whatever the ads hold."
+        "START = TARGET.JobStatus == \"1\""
+        "START = TARGET.JobStatus == 1";
     BadExpression Error "bad-expression"
         "HTCondor evaluates this parameter as a ClassAd expression, and its value is not a valid one."
         "START = Owner = \"ann\""
@@ -96,10 +100,22 @@ lint_rules! {
         "A line of a route or transform is not a valid statement, so the transform fails."
         "SETT Rank 5"
         "SET Rank 5";
+    CommentInValue Warning "comment-in-value"
+        "A # after a value does not start a comment: the text is part of the value."
+        "EXECUTE = /scratch # fast disk"
+        "EXECUTE = /scratch";
     ComplexIf Warning "complex-if"
         "An if of the configuration language cannot evaluate this condition: it is not a ClassAd expression."
         "if $(A) > 5 && $(B)"
         "if $(A)";
+    ConstantComparison Warning "constant-comparison"
+        "A comparison has the same result whatever the ads hold."
+        "PREEMPT = State == \"Claimd\""
+        "PREEMPT = State == \"Claimed\"";
+    ConstantCondition Warning "constant-condition"
+        "A condition is a string or a number, so it is always true or never true."
+        "START = \"True\""
+        "START = True";
     CronJob Warning "cron-job"
         "A cron job never runs, or one of its parameters has a value that its manager rejects."
         "STARTD_CRON_JOBLIST = DISK\nSTARTD_CRON_DISK_EXECUTABLE = /bin/true"
@@ -136,6 +152,10 @@ lint_rules! {
         "The body of a $FUNCTION(...) ends at the first ')', so it is cut short."
         "SET A $INT($(B))"
         "B = 5\nSET A $INT(B)";
+    FunctionFails Error "function-fails"
+        "A function such as $INT() cannot be expanded. Daemons exit with an error."
+        "MEMORY = $INT(DETECTED_MEMORY * 0.8)"
+        "MEMORY = 0.8 * $(DETECTED_MEMORY)";
     HookKnob Warning "hook-knob"
         "The name looks like that of a hook but is not one, or no caller of hooks reads it."
         "FARM_HOOK_PREPAR_JOB = /usr/libexec/prepare"
@@ -176,6 +196,10 @@ lint_rules! {
         "Daemons do not start because a file that the configuration requires cannot be read."
         "LOCAL_CONFIG_FILE = /no/such/file"
         "include ifexist : /no/such/file";
+    MissingTarget Warning "missing-target"
+        "TARGET. is used in an expression that is evaluated in one ad only."
+        "SYSTEM_PERIODIC_REMOVE = TARGET.JobStatus == 5"
+        "SYSTEM_PERIODIC_REMOVE = JobStatus == 5";
     MisspelledReference Warning "misspelled-reference"
         "$(NAME) refers to a name that is not set, and a similar name is."
         "WEIGHT = 3\nRANK = $(WEIGTH) * 2"
@@ -200,6 +224,10 @@ lint_rules! {
         "The text looks like $(...) or $FUNCTION(...) but stays as it is."
         "A = $(B"
         "A = $(B)";
+    NeverTrue Warning "never-true"
+        "Two clauses of a condition exclude each other, so it is never true."
+        "SYSTEM_PERIODIC_REMOVE = JobStatus == 5 && JobStatus == 2"
+        "SYSTEM_PERIODIC_REMOVE = JobStatus == 5 || JobStatus == 2";
     NewName Warning "new-name"
         "The new name in a COPY or RENAME is not a valid attribute name."
         "RENAME A 5B"
@@ -208,6 +236,10 @@ lint_rules! {
         "The parameter is set where it changes nothing."
         "PID = 3"
         "PIDFILE = 3";
+    NoReplyHook Warning "no-reply-hook"
+        "A hook fetches jobs and no hook is called for those that are rejected, so they are lost."
+        "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = /bin/true"
+        "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = /bin/true\nFARM_HOOK_REPLY_FETCH = /bin/true";
     NotDone Warning "not-done"
         "The programs of this package do not support this parameter or attribute. Only --here reports it."
         "PROPORTIONAL_SWAP_ASSIGNMENT = true"
@@ -232,6 +264,10 @@ lint_rules! {
         "+Name = value belongs in a submit file. A transform defines a macro with it."
         "+Project = 5"
         "SET Project 5";
+    QuotedValue Error "quoted-value"
+        "The quotes around a path, host or name are part of it."
+        "SPOOL = \"/var/spool/condor\""
+        "SPOOL = /var/spool/condor";
     Quotes Warning "quotes"
         "A string in a statement has single quotes, or a quote that is never closed."
         "SET Owner 'ann'"
@@ -244,6 +280,10 @@ lint_rules! {
         "A pattern is not a valid regular expression, or not in the form that the statement reads."
         "DELETE /a(/"
         "DELETE /a/";
+    RelativePath Warning "relative-path"
+        "A relative path depends on the directory in which a daemon runs."
+        "EXECUTE = scratch"
+        "EXECUTE = $(LOCAL_DIR)/scratch";
     RemovedParameter Warning "removed-parameter"
         "Earlier versions read this parameter; HTCondor 25 does not."
         "HOSTALLOW_READ = *"
@@ -264,6 +304,10 @@ lint_rules! {
         "A later definition replaces this one before anything reads it."
         "A = 1\nA = 2"
         "A = 2";
+    ShellVariable Warning "shell-variable"
+        "$NAME and ${NAME} are not references and stay in the value as they are."
+        "EXECUTE = $LOCAL_DIR/execute"
+        "EXECUTE = $(LOCAL_DIR)/execute";
     SlotType Error "slot-type"
         "The shares of a slot type are not what the startd accepts."
         "SLOT_TYPE_1 = cpu=many"
@@ -280,10 +324,18 @@ lint_rules! {
         "A line is not a valid statement. Daemons do not start."
         "this is not a statement"
         "A = 1";
+    TemplateMark Error "template-mark"
+        "A mark of a template engine was not replaced."
+        "CONDOR_HOST = {{ host }}"
+        "CONDOR_HOST = cm.example.org";
     Trailing Warning "trailing"
         "A character directly after the name of an attribute becomes a part of the name as a NUL byte."
         "SET A= 1"
         "SET A 1";
+    TrailingText Warning "trailing-text"
+        "A comma, semicolon or backslash at the end is part of the value."
+        "SPOOL = /var/spool/condor,"
+        "SPOOL = /var/spool/condor";
     Transform Error "transform"
         "A condition of a route or transform is not a valid expression, so it does not load."
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  REQUIREMENTS Owner ==\n  SET A 1\n@end"
@@ -304,6 +356,10 @@ lint_rules! {
         "A condition compares the universe of a job with a word, or uses an attribute that does not exist."
         "REQUIREMENTS Universe is vanilla"
         "REQUIREMENTS JobUniverse == 5";
+    UnknownAttribute Warning "unknown-attribute"
+        "An expression refers to an attribute that nothing sets; a similar name, a macro or true was probably meant."
+        "PREEMPT = KeybordIdle < 300"
+        "PREEMPT = KeyboardIdle < 300";
     UnknownParameter Warning "unknown-parameter"
         "Nothing reads this parameter; a similar name may have been meant."
         "STRT = true"

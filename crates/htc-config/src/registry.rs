@@ -149,7 +149,14 @@ impl ExpressionScope {
 
     /// Returns true if there is only MY, so that TARGET is always undefined.
     pub fn has_no_target(self) -> bool {
-        matches!(self, ExpressionScope::Machine | ExpressionScope::Daemon | ExpressionScope::Group)
+        matches!(
+            self,
+            ExpressionScope::Job
+                | ExpressionScope::Machine
+                | ExpressionScope::Daemon
+                | ExpressionScope::Submitter
+                | ExpressionScope::Group
+        )
     }
 }
 

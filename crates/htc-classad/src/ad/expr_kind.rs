@@ -77,6 +77,21 @@ impl Expr {
         }
     }
 
+    /// Returns the outermost operator of an expression of kind [`ExprKind::Other`], or `None` if it is a list, an ad or a
+    /// literal of another kind. A sign before an operand is `"+"` or `"-"` with one part.
+    pub fn operator(&self) -> Option<&'static str> {
+        let whole = self.without_parentheses();
+        let ExprRepr::Node(tree, root) = &whole.0 else { return None };
+        match tree.node(*root) {
+            Node::Binary(op, ..) => Some(operator_text(op)),
+            Node::Unary(UnaryOp::Plus, _) => Some("+"),
+            Node::Unary(UnaryOp::Minus, _) => Some("-"),
+            Node::Unary(UnaryOp::BitNot, _) => Some("~"),
+            Node::Unary(UnaryOp::Not, _) => Some("!"),
+            _ => None,
+        }
+    }
+
     /// Returns the parts of the expression, one level deep.
     pub fn parts(&self) -> Vec<Expr> {
         match self.kind() {
@@ -104,6 +119,27 @@ fn comparison_text(op: BinaryOp) -> Option<&'static str> {
         BinaryOp::GreaterEqual => ">=",
         _ => return None,
     })
+}
+
+fn operator_text(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Or => "||",
+        BinaryOp::And => "&&",
+        BinaryOp::BitOr => "|",
+        BinaryOp::BitXor => "^",
+        BinaryOp::BitAnd => "&",
+        BinaryOp::ShiftLeft => "<<",
+        BinaryOp::ShiftRight => ">>",
+        BinaryOp::ShiftRightZero => ">>>",
+        BinaryOp::Add => "+",
+        BinaryOp::Subtract => "-",
+        BinaryOp::Multiply => "*",
+        BinaryOp::Divide => "/",
+        BinaryOp::Modulus => "%",
+        BinaryOp::Elvis => "?:",
+        BinaryOp::Subscript => "[]",
+        _ => comparison_text(op).unwrap_or_default(),
+    }
 }
 
 fn is_scope(name: &[u8]) -> bool {

@@ -117,7 +117,7 @@ const PATTERN_FUNCTIONS: &[&str] =
 
 /// Returns what is wrong with a call of `count` arguments, the first of which has the value `first`, or `None` if
 /// nothing is.
-pub(crate) fn argument_error(name: &[u8], count: usize, first: Option<&Value>) -> Option<String> {
+pub fn argument_error(name: &[u8], count: usize, first: Option<&Value>) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let is = |known: &&str| known.as_bytes() == lower;
     let shown = String::from_utf8_lossy(name);

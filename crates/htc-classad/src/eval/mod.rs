@@ -20,6 +20,7 @@ pub(crate) mod scope;
 #[cfg(feature = "serde")]
 mod serde_ads;
 
+pub use argument_checks::argument_error;
 pub use context::Context;
 pub use logic::Truth;
 pub use matching::MatchAd;

@@ -11,7 +11,7 @@ use super::known_names::KnownParameterNames;
 use super::referenced_names::collect_referenced_names;
 use super::script_mentions::find_mentions;
 use htc_base::text::similar_names::SimilarNames;
-use htc_base::text::unqualified_name;
+use htc_base::text::{caseless, unqualified_name};
 use htc_base::world::World;
 use htc_classad::Dialect;
 use htc_config::finding::Finding;
@@ -57,6 +57,16 @@ impl<'a> LintSubject<'a> {
             mentioned: OnceCell::new(),
             sources,
         }
+    }
+
+    /// True if the machine has a resource from which an attribute of that name is made: `Licence`, `TotalLicence`.
+    pub(super) fn is_machine_resource(&self, name: &[u8]) -> bool {
+        self.config.set.entries().any(|entry| {
+            let tag = ["MACHINE_RESOURCE_INVENTORY_", "MACHINE_RESOURCE_"]
+                .iter()
+                .find_map(|start| caseless::strip_prefix(&entry.name, start.as_bytes()));
+            tag.is_some_and(|tag| tag.len() > 1 && caseless::contains(name, tag))
+        })
     }
 
     /// Returns the dialect of expressions in the configuration's values.

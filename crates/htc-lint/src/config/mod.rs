@@ -4,8 +4,13 @@
 //! only possibly wrong (a name that some script may read) is not reported, or reported with the reason.
 
 mod brackets;
+mod contradictions;
+mod expression_rules;
+mod expression_types;
 mod families;
+mod known_attributes;
 mod known_names;
+mod leftover_rules;
 mod lint_subject;
 mod list_rules;
 mod name_rules;
@@ -17,6 +22,7 @@ mod referenced_names;
 mod removed_parameters;
 mod rules;
 mod script_mentions;
+mod type_rules;
 mod value_rules;
 
 pub use brackets::{UnbalancedBracket, find_unbalanced};

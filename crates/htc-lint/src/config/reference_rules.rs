@@ -8,6 +8,7 @@ use super::lint_subject::LintSubject;
 use htc_base::text::space::trim;
 use htc_base::text::{caseless, unqualified_name};
 use htc_classad::Expr;
+use htc_config::FunctionFailure;
 use htc_config::expand::MAX_LENGTH;
 use htc_config::finding::Finding;
 use htc_config::macro_reference::{self, MacroFunction, next_reference};
@@ -28,7 +29,8 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             let message = format!("{} cannot be expanded: {error}", entry.name);
             findings.push(subject.make_finding(LintRule::Endless, definition, None, message, None));
         }
-        subject.view.take_messages();
+        let failures = subject.view.take_messages();
+        check_function_failures(subject, definition, &failures, findings);
         check_undefined_references(subject, definition, findings);
     }
 }
@@ -345,6 +347,67 @@ fn check_undefined_references(
             findings.push(subject.make_finding(LintRule::Undefined, definition, part, message, fix));
         }
     }
+}
+
+/// Functions that fail when a daemon expands the value, which then exits with an error.
+fn check_function_failures(
+    subject: &LintSubject<'_>,
+    definition: &Definition,
+    failures: &[FunctionFailure],
+    findings: &mut Vec<Finding>,
+) {
+    let raw = &definition.raw;
+    if has_own_macro_language(&definition.name) {
+        return;
+    }
+    let is_function = |function| !matches!(function, MacroFunction::Plain | MacroFunction::Env);
+    let mut at = 0;
+    while let Some(found) = next_reference(raw, at, &mut None, |function, _| is_function(function)) {
+        at = found.end;
+        let part = Some((found.dollar, found.end));
+        let word = raw[found.dollar..found.body - 1].to_str_lossy();
+        let failure = failures.iter().find(|failure| failure.text.starts_with(word.as_bytes()));
+        let name = argument_name(found.function, found.body(raw));
+        let is_undefined =
+            |name: &&[u8]| subject.view.raw_bytes(name).is_none() && !subject.is_set_with_any_prefix(name);
+        if let Some(name) = name.filter(is_undefined) {
+            let message = format!("{} in {word}() is not defined", name.as_bstr());
+            let fix = match suggest_name(subject, name) {
+                Some(near) => format!("did you mean {}?", near.as_bstr()),
+                None => format!("define {}", name.as_bstr()),
+            };
+            findings.push(subject.make_finding(LintRule::FunctionFails, definition, part, message, fix));
+        } else if let Some(failure) = failure {
+            let text = failure.text.to_str_lossy();
+            let message = format!("{} cannot be expanded: {}", definition.name, text.trim_end_matches('!'));
+            let fix =
+                "give the value a parameter of its own, with $(...) for names, and pass its name".to_owned();
+            let is_number = matches!(found.function, MacroFunction::Int | MacroFunction::Real);
+            let fix = is_number.then_some(fix);
+            findings.push(subject.make_finding(LintRule::FunctionFails, definition, part, message, fix));
+        }
+    }
+}
+
+/// Returns the first argument of a function that must be the name of a parameter, or `None` if it is something else.
+fn argument_name(function: MacroFunction, body: &[u8]) -> Option<&[u8]> {
+    let takes_name = matches!(
+        function,
+        MacroFunction::Substr
+            | MacroFunction::Int
+            | MacroFunction::Real
+            | MacroFunction::String
+            | MacroFunction::Basename
+            | MacroFunction::Dirname
+            | MacroFunction::Filename
+    );
+    let first = trim(body.split(|&byte| byte == b',' || byte == b':').next()?);
+    let is_name = first.iter().all(|&byte| is_name_byte(byte) && byte != b'/')
+        && first.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+        && !first.contains(&b'.');
+    let is_literal =
+        [&b"true"[..], b"false", b"undefined", b"error"].iter().any(|word| caseless::eq(word, first));
+    (takes_name && is_name && !is_literal).then_some(first)
 }
 
 /// Suggests the name that was probably meant by an undefined one.

@@ -5,67 +5,20 @@ use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashSet;
 
 use super::brackets::find_unbalanced;
+use super::expression_rules::check_meaning;
+use super::leftover_rules::check_leftovers;
 use super::lint_subject::LintSubject;
+use super::name_status::NameStatus;
 use super::parameter_names::is_attribute_list;
 use super::reference_rules::{has_invalid_reference, policy_consequence};
 use super::referenced_names::collect_names;
+use super::type_rules::{check_type, has_checked_type};
 use htc_base::text::{caseless, unqualified_name};
 use htc_classad::{Expr, ParseError, pitfalls};
-use htc_config::defaults::{self, ParameterType};
 use htc_config::finding::Finding;
 use htc_config::macro_set::{Definition, FoundMacro, MacroEntry};
-use htc_config::value_error::ValueProblem;
-
-/// Parameters that daemons evaluate as expressions in ads, without prefixes of slot types or subsystems.
-const EXPRESSION_PARAMETERS: [&str; 47] = [
-    "START",
-    "RANK",
-    "SUSPEND",
-    "CONTINUE",
-    "PREEMPT",
-    "KILL",
-    "WANT_SUSPEND",
-    "WANT_VACATE",
-    "WANT_HOLD",
-    "WANT_HOLD_REASON",
-    "WANT_HOLD_SUBCODE",
-    "IS_OWNER",
-    "IsOwner",
-    "CPU_BUSY",
-    "CpuBusy",
-    "MAXJOBRETIREMENTTIME",
-    "MACHINEMAXVACATETIME",
-    "FETCHWORKDELAY",
-    "CLAIM_WORKLIFE",
-    "HIBERNATE",
-    "UNHIBERNATE",
-    "SLOT_WEIGHT",
-    "SLOTWEIGHT",
-    "PERIODIC_CHECKPOINT",
-    "SYSTEM_PERIODIC_HOLD",
-    "SYSTEM_PERIODIC_HOLD_REASON",
-    "SYSTEM_PERIODIC_HOLD_SUBCODE",
-    "SYSTEM_PERIODIC_RELEASE",
-    "SYSTEM_PERIODIC_REMOVE",
-    "SYSTEM_PERIODIC_VACATE",
-    "SYSTEM_ON_VACATE_COOL_DOWN",
-    "NEGOTIATOR_PRE_JOB_RANK",
-    "NEGOTIATOR_POST_JOB_RANK",
-    "PREEMPTION_REQUIREMENTS",
-    "PREEMPTION_RANK",
-    "JOB_ROUTER_SOURCE_JOB_CONSTRAINT",
-    "START_LOCAL_UNIVERSE",
-    "START_SCHEDULER_UNIVERSE",
-    "START_BACKFILL",
-    "EVICT_BACKFILL",
-    "APPEND_REQUIREMENTS",
-    "JOB_DEFAULT_REQUESTMEMORY",
-    "JOB_DEFAULT_REQUESTDISK",
-    "JOB_DEFAULT_REQUESTCPUS",
-    "DEFRAG_REQUIREMENTS",
-    "SINGULARITY_JOB",
-    "SINGULARITY_IMAGE_EXPR",
-];
+use htc_config::registry::{self, RegisteredParameter, ValueType};
+use htc_config::value_check::is_size;
 
 /// Machine attributes that values may refer to; any other name was probably meant as a string.
 const MACHINE_ATTRIBUTES: [&str; 60] = [
@@ -133,27 +86,25 @@ const MACHINE_ATTRIBUTES: [&str; 60] = [
 
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     for entry in subject.user_written_entries() {
-        let name = strip_prefixes(&entry.name);
-        if let Some(expression) = expression_kind(subject, name) {
-            check_expression(subject, entry, expression, findings);
-        } else if let Some(parameter) = defaults::find(name) {
-            check_type(subject, entry, parameter.parameter_type(), findings);
+        let parameter = find_registered(subject, &entry.name);
+        if check_leftovers(subject, entry, parameter.as_ref(), findings) {
+            continue;
+        }
+        match (expression_kind(subject, &entry.name, parameter.as_ref()), &parameter) {
+            (Some(kind), _) => check_expression(subject, entry, kind, parameter.as_ref(), findings),
+            (None, Some(parameter)) if has_checked_type(parameter) => {
+                check_type(subject, entry, parameter, findings);
+            }
+            _ => {}
         }
     }
 }
 
-/// Removes the subsystem, local name or slot type from a name.
-fn strip_prefixes(name: &[u8]) -> &[u8] {
-    let name = unqualified_name(name);
-    if !caseless::starts_with(name, b"SLOT_TYPE_") {
-        return name;
-    }
-    let rest = &name["SLOT_TYPE_".len()..];
-    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-    match rest[digits..].strip_prefix(b"_") {
-        Some(rest) if digits > 0 && !rest.is_empty() => rest,
-        _ => name,
-    }
+/// Returns the row of the registry of a name that daemons read; a macro of the site may look like a family of names.
+fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredParameter> {
+    let found = registry::find(name)?;
+    let is_read = || subject.known.classify(name) == NameStatus::Read;
+    (!found.has_open_prefix() || is_read()).then_some(found)
 }
 
 /// Reason why a value must be an expression.
@@ -161,39 +112,37 @@ fn strip_prefixes(name: &[u8]) -> &[u8] {
 enum ExpressionKind {
     /// HTCondor evaluates it.
     Policy,
+    /// HTCondor evaluates it unless it is a size with a unit.
+    Size,
     /// It is advertised as an attribute of an ad.
     Advertised,
 }
 
-fn expression_kind(subject: &LintSubject<'_>, name: &[u8]) -> Option<ExpressionKind> {
-    let is_periodic =
-        caseless::starts_with(name, b"SYSTEM_PERIODIC_") && !caseless::ends_with(name, b"_NAMES");
-    let is_requirement = caseless::starts_with(name, b"SUBMIT_REQUIREMENT_")
-        && !caseless::ends_with(name, b"_IS_WARNING")
-        && !caseless::eq(name, b"SUBMIT_REQUIREMENT_NAMES");
-    if is_periodic
-        || is_requirement
-        || EXPRESSION_PARAMETERS.iter().any(|known| caseless::eq(known.as_bytes(), name))
-    {
+fn expression_kind(
+    subject: &LintSubject<'_>,
+    name: &[u8],
+    parameter: Option<&RegisteredParameter>,
+) -> Option<ExpressionKind> {
+    if parameter.is_some_and(|parameter| parameter.value_type.is_expression()) {
         return Some(ExpressionKind::Policy);
     }
+    let is_size = parameter.is_some_and(|parameter| parameter.value_type == ValueType::SizeOrNumber);
+    if is_size {
+        return Some(ExpressionKind::Size);
+    }
+    let name = registry::strip_slot_prefix(unqualified_name(name));
     if is_attribute_list(name) {
         return None;
     }
-    let advertised = subject.known.advertised_attributes().iter().any(|attribute| {
-        caseless::eq(attribute, name)
-            || caseless::starts_with(name, b"SLOT")
-                && caseless::ends_with(name, attribute)
-                && name[..name.len() - attribute.len()].ends_with(b"_")
-                && name[4..name.len() - attribute.len() - 1].iter().all(u8::is_ascii_digit)
-    });
-    advertised.then_some(ExpressionKind::Advertised)
+    let advertised = subject.known.advertised_attributes();
+    advertised.iter().any(|attribute| caseless::eq(attribute, name)).then_some(ExpressionKind::Advertised)
 }
 
 fn check_expression<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
     kind: ExpressionKind,
+    parameter: Option<&RegisteredParameter>,
     findings: &mut Vec<Finding>,
 ) {
     let raw = &entry.current.raw;
@@ -206,13 +155,14 @@ fn check_expression<'a>(
     };
     subject.view.take_messages();
     let value = BString::from(value.trim());
-    if value.is_empty() {
+    if value.is_empty() || kind == ExpressionKind::Size && is_size(&value) {
         return;
     }
     match Expr::parse_with(&value, subject.dialect()) {
         Err(error) => findings.push(invalid_expression_finding(subject, entry, (&value, &error), kind)),
         Ok(expr) => {
             check_expression_traps(subject, entry, &value, findings);
+            check_meaning(subject, entry, parameter, (value.as_bstr(), &expr), findings);
             if kind == ExpressionKind::Advertised {
                 findings.extend(check_undefined_attribute(subject, entry, &value, &expr));
             }
@@ -229,7 +179,7 @@ fn invalid_expression_finding<'a>(
 ) -> Finding {
     let raw = &entry.current.raw;
     let what = match kind {
-        ExpressionKind::Policy => "is evaluated as a ClassAd expression and is none",
+        ExpressionKind::Policy | ExpressionKind::Size => "is evaluated as a ClassAd expression and is none",
         ExpressionKind::Advertised => "becomes an attribute of an ad, but its value is no ClassAd expression",
     };
     let is_same = raw == value;
@@ -271,7 +221,7 @@ fn invalid_expression_finding<'a>(
 }
 
 /// Adds a correction of a whole value that is in one line of a file as it is.
-fn replace_value(finding: Finding, raw: &[u8], text: &str) -> Finding {
+pub(super) fn replace_value(finding: Finding, raw: &[u8], text: &str) -> Finding {
     let is_value = finding.spot.as_ref().is_some_and(|spot| {
         spot.text.get(spot.span.start as usize..spot.span.end as usize).is_some_and(|place| place == raw)
     });
@@ -344,7 +294,7 @@ fn check_expression_traps<'a>(
 }
 
 /// Returns where a piece of an expanded value was written: in the value itself, or in one that it refers to.
-fn find_written_piece<'a>(
+pub(super) fn find_written_piece<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
     piece: &[u8],
@@ -377,96 +327,4 @@ fn find_written_piece<'a>(
         }
     }
     None
-}
-
-/// Reports a word of CGROUP_MEMORY_LIMIT_POLICY other than `hard`, `soft`, `custom` and `none`: it sets no
-/// limit.
-fn check_memory_policy(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
-    let is_it = caseless::eq(unqualified_name(&entry.name), b"CGROUP_MEMORY_LIMIT_POLICY");
-    let Ok(Some(setting)) = subject.view.string(&entry.name.to_str_lossy()) else { return };
-    let word = setting.value.trim().as_bstr();
-    if !is_it || word.is_empty() || ["hard", "soft", "custom", "none"].iter().any(|known| word == known) {
-        return;
-    }
-    let message = format!("{}: '{word}' means no limit of memory", entry.name);
-    let fix = "the words are hard, soft, custom and none";
-    let place = (0, entry.current.raw.len());
-    findings.push(subject.make_finding(
-        LintRule::BadValue,
-        &entry.current,
-        Some(place),
-        message,
-        Some(fix.to_owned()),
-    ));
-}
-
-/// Checks numbers and booleans of the table.
-fn check_type(
-    subject: &LintSubject<'_>,
-    entry: &MacroEntry,
-    kind: ParameterType,
-    findings: &mut Vec<Finding>,
-) {
-    if has_invalid_reference(&entry.current.raw) {
-        return;
-    }
-    let name = entry.name.to_str_lossy();
-    let result = match kind {
-        ParameterType::Int | ParameterType::Long => subject.view.int(&name).map(drop),
-        ParameterType::Double => subject.view.real(&name).map(drop),
-        ParameterType::Bool => subject.view.boolean(&name).map(drop),
-        ParameterType::String | ParameterType::Path => subject.view.string(&name).map(drop),
-    };
-    let Err(error) = result else {
-        check_memory_policy(subject, entry, findings);
-        return;
-    };
-    if error.origin.as_ref().is_none_or(|origin| !caseless::eq(&origin.name, &entry.name)) {
-        return;
-    }
-    let raw = &entry.current.raw;
-    let value = &error.value;
-    let instead = if error.fallback.is_empty() { "its default" } else { &error.fallback.to_str_lossy() };
-    let (message, fix) = match &error.problem {
-        // Reported for all values together.
-        ValueProblem::Expansion(_) => return,
-        ValueProblem::NotBoolean => {
-            // The readers of such parameters evaluate expressions over attributes in ads.
-            if Expr::parse_with(value, subject.dialect()).is_ok_and(|expr| expr.as_attribute().is_none()) {
-                return;
-            }
-            let lower = value.to_ascii_lowercase();
-            let fix = match &lower[..] {
-                b"yes" | b"t" | b"on" => Some("write true".to_owned()),
-                b"no" | b"f" | b"off" => Some("write false".to_owned()),
-                _ => None,
-            };
-            (format!("{name} needs true or false, not '{value}': daemons take {instead}"), fix)
-        }
-        ValueProblem::NotExpression(_) | ValueProblem::NotNumber(_) => {
-            // An expression over attributes may be meant for an ad.
-            if Expr::parse_with(value, subject.dialect())
-                .is_ok_and(|expr| expr.as_literal().is_none() && expr.as_attribute().is_none())
-            {
-                return;
-            }
-            (format!("{name} needs a number, not '{value}': tools take {instead}, daemons stop"), None)
-        }
-        ValueProblem::TooLow(_) | ValueProblem::TooHigh(_) | ValueProblem::OutOfBounds => {
-            let (min, max) = &error.range;
-            (
-                format!(
-                    "{name} must be from {min} to {max}, not {value}: tools take {instead}, daemons stop"
-                ),
-                None,
-            )
-        }
-    };
-    let correct = fix.as_deref().and_then(|fix| fix.strip_prefix("write ")).map(str::to_owned);
-    let finding =
-        subject.make_finding(LintRule::BadValue, &entry.current, Some((0, raw.len())), message, fix);
-    findings.push(match correct {
-        Some(text) if raw == value => replace_value(finding, raw, &text),
-        _ => finding,
-    });
 }

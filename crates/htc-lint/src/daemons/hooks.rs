@@ -64,6 +64,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             }),
         ));
     }
+    check_reply_hooks(subject, findings);
     for entry in subject.user_written_entries() {
         let name = unqualified_name(&entry.name);
         let is_hook = HookType::REFERENCE_NAMES.iter().any(|hook| {
@@ -78,6 +79,36 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
     }
 }
 
+/// Reports hooks that fetch jobs where nothing is called for rejected jobs: the fetch hook has taken them off its queue.
+fn check_reply_hooks(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    for entry in subject.user_written_entries() {
+        let name = unqualified_name(&entry.name);
+        let Some(end) = name.len().checked_sub(b"_HOOK_FETCH_WORK".len()) else { continue };
+        if !caseless::ends_with(name, b"_HOOK_FETCH_WORK") || end == 0 || entry.raw().trim().is_empty() {
+            continue;
+        }
+        let keyword = BStr::new(&name[..end]);
+        let reply = format!("{keyword}_HOOK_REPLY_FETCH");
+        if subject.view.is_defined(&reply) || subject.config.set.entries().any(|other| caseless::eq(unqualified_name(&other.name), reply.as_bytes())) {
+            continue;
+        }
+        let message = format!("{} is called, but {reply} is not set: rejected jobs are lost", entry.name);
+        let fix = format!("set {reply} to a hook that puts rejected jobs back");
+        findings.push(subject.make_finding(LintRule::NoReplyHook, &entry.current, None, message, fix));
+    }
+}
+
+/// Describes a path that no daemon accepts, whatever is on its machine.
+fn path_fault(path: &[u8]) -> Option<(&'static str, String)> {
+    let first = *path.first()?;
+    let inner = BStr::new(path.trim_with(|c| c == '"' || c == '\''));
+    match first {
+        b'"' | b'\'' => Some(("the quotes are part of the path", format!("write {inner}"))),
+        b'/' | b'$' => None,
+        _ => Some(("the path is not absolute", "write an absolute path".to_owned())),
+    }
+}
+
 fn check_hook_path(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -89,6 +120,11 @@ fn check_hook_path(
     };
     let whole = Some((0, entry.raw().len()));
     if path.is_empty() {
+        return;
+    }
+    if let Some((why, fix)) = path_fault(&path) {
+        let message = format!("{}: {why} on every machine, so the hook is not called: {path}", entry.name);
+        findings.push(subject.make_finding(LintRule::HookPath, &entry.current, whole, message, fix));
         return;
     }
     // Files of a configuration for another machine may exist there.

@@ -1,0 +1,239 @@
+//! Expressions that are valid and can never do what their parameter is for.
+
+use bstr::{BStr, BString, ByteSlice};
+use htc_base::text::{caseless, unqualified_name};
+use htc_classad::{Expr, Value};
+use htc_config::finding::Finding;
+use htc_config::lint_rule::LintRule;
+use htc_config::macro_set::MacroEntry;
+use htc_config::registry::{ExpressionScope, RegisteredParameter, ValueType};
+
+use super::contradictions::find_contradiction;
+use super::expression_types::{AttributeReference, ExpressionMistake, ExpressionTypes, TypeSet};
+use super::known_attributes::{is_exact_attribute, is_known_attribute, nearest_attribute};
+use super::lint_subject::LintSubject;
+use super::type_rules::suggest_truth;
+use super::value_rules::find_written_piece;
+
+/// Longest expression that is examined.
+const MAX_LENGTH: usize = 20_000;
+
+/// Checks an expression in the ads in which it is evaluated.
+pub(super) fn check_meaning<'a>(
+    subject: &LintSubject<'a>,
+    entry: &'a MacroEntry,
+    parameter: Option<&RegisteredParameter>,
+    (value, expr): (&BStr, &Expr),
+    findings: &mut Vec<Finding>,
+) {
+    if value.len() > MAX_LENGTH {
+        return;
+    }
+    let is_site = |name: &[u8]| is_advertised(subject, name);
+    let (set, types) = ExpressionTypes::examine(expr, &is_site);
+    let mut report = |rule: LintRule, part: &BStr, message: String, fix: Option<String>| {
+        let (definition, place) = find_written_piece(subject, entry, part)
+            .unwrap_or((&entry.current, (0, entry.current.raw.len())));
+        let message = format!("{}: {message}", entry.name);
+        findings.push(subject.make_finding(rule, definition, Some(place), message, fix));
+    };
+    for fault in &types.faults {
+        let rule = match fault.mistake {
+            ExpressionMistake::AlwaysError => LintRule::AlwaysError,
+            ExpressionMistake::AlwaysSame => LintRule::ConstantComparison,
+            ExpressionMistake::MissingQuotes => LintRule::UnquotedString,
+        };
+        report(rule, fault.part.unparse().as_bstr(), fault.message.clone(), fault.fix.clone());
+    }
+    let Some(parameter) = parameter else { return };
+    let scope = parameter.scope().unwrap_or(ExpressionScope::Other);
+    let quoted = |name: &BString| {
+        types.faults.iter().any(|fault| {
+            fault.mistake == ExpressionMistake::MissingQuotes && fault.part.unparse().as_bytes() == &name[..]
+        })
+    };
+    let only = expr.without_parentheses().as_attribute();
+    if let Some(name) = &only
+        && let Some((message, fix)) = check_lone_attribute(subject, name.as_bytes())
+    {
+        report(LintRule::UnknownAttribute, name.as_bstr(), message, fix);
+        return;
+    }
+    for reference in types.references.iter().filter(|reference| !quoted(&reference.name)) {
+        if let Some((rule, message, fix)) = check_reference(subject, entry, scope, reference) {
+            report(rule, reference.name.as_bstr(), message, fix);
+        }
+    }
+    if types.faults.is_empty()
+        && let Some((rule, message, fix)) = check_result(parameter, expr, set)
+    {
+        report(rule, value, message, fix);
+    }
+    if parameter.value_type == ValueType::Condition
+        && let Some((first, second, is_only)) = find_contradiction(expr)
+    {
+        let what = if is_only { "the condition" } else { "this part of the condition" };
+        let message = format!("`{first}` and `{second}` exclude each other: {what} is never true");
+        report(LintRule::NeverTrue, second.unparse().as_bstr(), message, None);
+    }
+}
+
+/// True if the configuration advertises an attribute of that name, or makes it of a resource.
+fn is_advertised(subject: &LintSubject<'_>, name: &[u8]) -> bool {
+    subject.known.advertised_attributes().iter().any(|known| caseless::eq(known, name))
+        || subject.is_machine_resource(name)
+}
+
+/// True if the configuration makes an attribute of that name: it is advertised, or a transform sets it.
+fn is_site_attribute(subject: &LintSubject<'_>, name: &[u8]) -> bool {
+    is_advertised(subject, name)
+        || subject.config.set.entries().any(|entry| {
+            let own = unqualified_name(&entry.name);
+            let is_transform =
+                ["JOB_TRANSFORM_", "JOB_ROUTER_", "SUBMIT_ATTRS", "SUBMIT_EXPRS", "STARTD_JOB_"]
+                    .iter()
+                    .any(|start| caseless::starts_with(own, start.as_bytes()));
+            is_transform && caseless::contains(entry.raw(), name)
+        })
+}
+
+/// Checks a value that is only the name of an attribute.
+fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(String, Option<String>)> {
+    let shown = BStr::new(name);
+    let message = format!("{shown} is the name of an attribute that nothing here defines: it is undefined");
+    if is_site_attribute(subject, name) {
+        return None;
+    }
+    if let Some(fix) = suggest_truth(name).filter(|_| name.len() <= 8) {
+        return Some((message, Some(fix)));
+    }
+    let has_cron = subject.view.text("STARTD_CRON_JOBLIST").is_some_and(|list| !list.is_empty());
+    let is_policy = htc_config::registry::find(name).is_some();
+    let is_defined = is_exact_attribute(name) || is_policy || subject.view.raw_bytes(name).is_some();
+    if is_defined
+        || has_cron
+        || nearest_attribute(name).is_some()
+        || !subject.config.unread_sources.is_empty()
+    {
+        return None;
+    }
+    Some((message, Some(format!("if jobs have it, write TARGET.{shown}"))))
+}
+
+/// Numbers in words, which are attributes like any other name.
+const NUMBER_WORDS: [&str; 20] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "twelve",
+    "fifteen",
+    "twenty",
+    "thirty",
+    "sixty",
+    "hundred",
+    "thousand",
+    "infinity",
+    "unlimited",
+];
+
+/// What a reference gets wrong: rule, message, correction.
+type ReferenceProblem = (LintRule, String, Option<String>);
+
+fn check_reference(
+    subject: &LintSubject<'_>,
+    entry: &MacroEntry,
+    scope: ExpressionScope,
+    reference: &AttributeReference,
+) -> Option<ReferenceProblem> {
+    let name = &reference.name;
+    let is_target = reference.scope == "TARGET";
+    if is_target && scope.has_no_target() {
+        let message = format!("TARGET.{name} is always undefined: there is no other ad here");
+        return Some((LintRule::MissingTarget, message, Some(format!("write {name}"))));
+    }
+    let is_other_scope = !reference.scope.is_empty() && !is_target && reference.scope != "MY";
+    if is_other_scope || is_site_attribute(subject, name) {
+        return None;
+    }
+    if reference.scope.is_empty()
+        && let Some(fix) = suggest_word(name).filter(|_| !is_exact_attribute(name))
+    {
+        let message = format!("{name} is the name of an attribute that nothing defines: it is undefined");
+        return Some((LintRule::UnknownAttribute, message, Some(fix)));
+    }
+    // A policy that is named in another one is an attribute of the slot, too.
+    let is_policy = htc_config::registry::find(name)
+        .is_some_and(|found| found.value_type.is_expression() && !found.is_family());
+    if is_exact_attribute(name) || is_policy {
+        return None;
+    }
+    let is_macro = subject.view.raw_bytes(name).is_some_and(|raw| !raw.is_empty())
+        || htc_config::defaults::find(name).is_some_and(|parameter| parameter.has_flag("const"));
+    if is_macro && !caseless::eq(name, unqualified_name(&entry.name)) {
+        let message = format!("{name} is a macro; as an attribute it is undefined");
+        let advertise = match scope.has_my_slot() {
+            true => format!(", or add {name} to STARTD_ATTRS"),
+            false => String::new(),
+        };
+        return Some((LintRule::UnknownAttribute, message, Some(format!("write $({name}){advertise}"))));
+    }
+    if is_known_attribute(name) {
+        return None;
+    }
+    let near = nearest_attribute(name)?;
+    let message =
+        format!("there is no attribute {name}: it is undefined unless something of this site sets it");
+    Some((LintRule::UnknownAttribute, message, Some(format!("did you mean {}?", near.as_bstr()))))
+}
+
+/// Returns advice about a name that is a word for true, false or a number.
+fn suggest_word(name: &[u8]) -> Option<String> {
+    let is_number = NUMBER_WORDS.iter().any(|word| caseless::eq(word.as_bytes(), name));
+    match is_number {
+        true => Some("write the number in digits".to_owned()),
+        false => suggest_truth(name).filter(|_| name.len() <= 8),
+    }
+}
+
+/// Checks the type of the result.
+fn check_result(parameter: &RegisteredParameter, expr: &Expr, set: TypeSet) -> Option<ReferenceProblem> {
+    let literal = expr.without_parentheses().as_literal();
+    match parameter.value_type {
+        ValueType::Condition if set.is_only_text() => {
+            let text = literal.and_then(|value| value.as_str().map(|text| text.to_str_lossy().into_owned()));
+            let fix = text.map(|text| format!("write {text} without quotes"));
+            Some((LintRule::ConstantCondition, "the value is a string, which is never true".to_owned(), fix))
+        }
+        ValueType::Condition if set.is_only_number() && !expr.without_parentheses().is_reference() => {
+            match literal {
+                Some(Value::Int(0 | 1)) => None,
+                Some(value) => {
+                    let message = format!("the condition is the number {value}: it is always true");
+                    Some((LintRule::ConstantCondition, message, None))
+                }
+                None => {
+                    let message = "the value is a number: every number but 0 is true".to_owned();
+                    let fix = "put parentheses around the comparison that was meant".to_owned();
+                    Some((LintRule::ConstantCondition, message, Some(fix)))
+                }
+            }
+        }
+        ValueType::Number if set.is_only_text() => {
+            let fix = "write the number without quotes".to_owned();
+            Some((LintRule::AlwaysError, "the value is a string, not a number".to_owned(), Some(fix)))
+        }
+        ValueType::Text if set.is_only_number_or_boolean() => {
+            let fix = "write a string between double quotes".to_owned();
+            Some((LintRule::AlwaysError, "the value is not a string".to_owned(), Some(fix)))
+        }
+        _ => None,
+    }
+}

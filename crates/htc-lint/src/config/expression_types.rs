@@ -1,0 +1,465 @@
+//! Types that an expression can have whatever the ads hold, and parts of it that are always an error.
+
+use bstr::{BString, ByteSlice};
+use htc_classad::eval::argument_error;
+use htc_classad::{Expr, ExprKind, Value};
+
+use super::known_attributes::{AttributeType, attribute_type};
+
+/// Set of types of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TypeSet(u8);
+
+impl TypeSet {
+    const NUMBER: TypeSet = TypeSet(1);
+    const BOOLEAN: TypeSet = TypeSet(2);
+    const TEXT: TypeSet = TypeSet(4);
+    const LIST: TypeSet = TypeSet(8);
+    const OTHER: TypeSet = TypeSet(16);
+    const ANY: TypeSet = TypeSet(31);
+    /// Undefined or error only.
+    const NONE: TypeSet = TypeSet(0);
+
+    fn or(self, other: TypeSet) -> TypeSet {
+        TypeSet(self.0 | other.0)
+    }
+
+    /// True if a value that is neither undefined nor an error is a string.
+    pub(super) fn is_only_text(self) -> bool {
+        self == TypeSet::TEXT
+    }
+
+    /// True if a value that is neither undefined nor an error is a number.
+    pub(super) fn is_only_number(self) -> bool {
+        self == TypeSet::NUMBER
+    }
+
+    /// True if a value that is neither undefined nor an error is a number or a truth value.
+    pub(super) fn is_only_number_or_boolean(self) -> bool {
+        self.0 != 0 && self.0 & !(TypeSet::NUMBER.0 | TypeSet::BOOLEAN.0) == 0
+    }
+
+    fn of_value(value: &Value) -> TypeSet {
+        match value {
+            Value::Int(_) | Value::Real(_) => TypeSet::NUMBER,
+            Value::Bool(_) => TypeSet::BOOLEAN,
+            Value::Str(_) => TypeSet::TEXT,
+            Value::List(_) => TypeSet::LIST,
+            Value::Undefined | Value::Error => TypeSet::NONE,
+            _ => TypeSet::OTHER,
+        }
+    }
+}
+
+/// Kind of a mistake in an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExpressionMistake {
+    /// The part is always an error, or undefined.
+    AlwaysError,
+    /// The comparison is always false or always true.
+    AlwaysSame,
+    /// An attribute is compared with a string that lacks its quotes.
+    MissingQuotes,
+}
+
+/// Mistake in a part of an expression.
+#[derive(Clone, Debug)]
+pub(super) struct ExpressionFault {
+    pub(super) mistake: ExpressionMistake,
+    /// The part.
+    pub(super) part: Expr,
+    pub(super) message: String,
+    pub(super) fix: Option<String>,
+}
+
+/// Reference to an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AttributeReference {
+    /// `MY`, `TARGET` or nothing, in upper case.
+    pub(super) scope: BString,
+    pub(super) name: BString,
+}
+
+/// Result of the examination of an expression.
+pub(super) struct ExpressionTypes<'a> {
+    /// Mistakes, from left to right.
+    pub(super) faults: Vec<ExpressionFault>,
+    /// References outside of nested ads.
+    pub(super) references: Vec<AttributeReference>,
+    is_site_attribute: &'a dyn Fn(&[u8]) -> bool,
+    depth: usize,
+}
+
+/// Functions that give a string.
+const TEXT_FUNCTIONS: [&str; 14] = [
+    "strcat",
+    "substr",
+    "toupper",
+    "tolower",
+    "string",
+    "join",
+    "formattime",
+    "replace",
+    "replaceall",
+    "regexps",
+    "unparse",
+    "listtoargs",
+    "mergeenvironment",
+    "interval",
+];
+
+/// Functions that give a truth value.
+const BOOLEAN_FUNCTIONS: [&str; 24] = [
+    "regexp",
+    "regexpmember",
+    "stringlistmember",
+    "stringlistimember",
+    "stringlist_regexpmember",
+    "member",
+    "identicalmember",
+    "anycompare",
+    "allcompare",
+    "isundefined",
+    "iserror",
+    "isstring",
+    "isinteger",
+    "isreal",
+    "islist",
+    "isclassad",
+    "isboolean",
+    "isabstime",
+    "isreltime",
+    "stringlistsubsetmatch",
+    "stringlistisubsetmatch",
+    "stringlistsintersect",
+    "versioneq",
+    "versionge",
+];
+
+/// Functions that give a number.
+const NUMBER_FUNCTIONS: [&str; 14] = [
+    "int",
+    "real",
+    "floor",
+    "ceiling",
+    "ceil",
+    "round",
+    "random",
+    "time",
+    "size",
+    "strcmp",
+    "stricmp",
+    "stringlistsize",
+    "pow",
+    "countmatches",
+];
+
+/// Functions whose arguments are evaluated in other ads.
+const CONTEXT_FUNCTIONS: [&str; 4] = ["evalineachcontext", "countmatches", "anycompare", "allcompare"];
+
+/// Words of attributes that only have a few.
+const WORDS_OF_ATTRIBUTES: [(&str, &[&str]); 2] = [
+    ("state", &["Owner", "Unclaimed", "Matched", "Claimed", "Preempting", "Backfill", "Drained", "Delete"]),
+    ("activity", &["Idle", "Busy", "Retiring", "Vacating", "Suspended", "Benchmarking", "Killing", "None"]),
+];
+
+/// Deepest part of an expression that is examined.
+const MAX_DEPTH: usize = 120;
+
+impl<'a> ExpressionTypes<'a> {
+    /// Examines an expression; `is_site_attribute` is true for attributes that the site sets.
+    pub(super) fn examine(expr: &Expr, is_site_attribute: &'a dyn Fn(&[u8]) -> bool) -> (TypeSet, Self) {
+        let mut types =
+            ExpressionTypes { faults: Vec::new(), references: Vec::new(), is_site_attribute, depth: 0 };
+        let set = types.infer(expr);
+        (set, types)
+    }
+
+    fn add_fault(&mut self, mistake: ExpressionMistake, part: &Expr, message: String, fix: Option<String>) {
+        self.faults.push(ExpressionFault { mistake, part: part.clone(), message, fix });
+    }
+
+    fn infer(&mut self, expr: &Expr) -> TypeSet {
+        if self.depth > MAX_DEPTH {
+            return TypeSet::ANY;
+        }
+        self.depth += 1;
+        let set = match expr.kind() {
+            ExprKind::Literal(value) => TypeSet::of_value(&value),
+            ExprKind::Reference => self.infer_reference(expr),
+            ExprKind::Select(base, _) => {
+                self.infer(&base);
+                TypeSet::ANY
+            }
+            ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+                self.infer_condition(&left);
+                self.infer_condition(&right);
+                TypeSet::BOOLEAN
+            }
+            ExprKind::Not(operand) => {
+                self.infer_condition(&operand);
+                TypeSet::BOOLEAN
+            }
+            ExprKind::Conditional(condition, first, second) => {
+                self.infer_condition(&condition);
+                self.infer(&first).or(self.infer(&second))
+            }
+            ExprKind::Compare(operator, left, right) => self.infer_comparison(expr, operator, &left, &right),
+            ExprKind::Call(name, arguments) => self.infer_call(expr, &name, &arguments),
+            ExprKind::Other(parts) => self.infer_operation(expr, &parts),
+        };
+        self.depth -= 1;
+        set
+    }
+
+    fn infer_reference(&mut self, expr: &Expr) -> TypeSet {
+        let reference = parse_reference(expr);
+        let name = reference.name.clone();
+        if !self.references.contains(&reference) {
+            self.references.push(reference);
+        }
+        if (self.is_site_attribute)(&name) {
+            return TypeSet::ANY;
+        }
+        match attribute_type(&name) {
+            Some(AttributeType::Number) => TypeSet::NUMBER,
+            Some(AttributeType::Boolean) => TypeSet::BOOLEAN,
+            Some(AttributeType::Text) => TypeSet::TEXT,
+            None => TypeSet::ANY,
+        }
+    }
+
+    /// Examines an operand of a logical operator.
+    fn infer_condition(&mut self, operand: &Expr) {
+        if self.infer(operand).is_only_text() {
+            let message =
+                format!("`{}` is a string, which is neither true nor false: an error", shorten(operand));
+            self.add_fault(ExpressionMistake::AlwaysError, operand, message, None);
+        }
+    }
+
+    fn infer_comparison(&mut self, whole: &Expr, operator: &str, left: &Expr, right: &Expr) -> TypeSet {
+        let sets = [self.infer(left), self.infer(right)];
+        let is_identity = matches!(operator, "=?=" | "=!=");
+        let are_incompatible = sets[0].is_only_text() && sets[1].is_only_number_or_boolean()
+            || sets[1].is_only_text() && sets[0].is_only_number_or_boolean();
+        if are_incompatible {
+            let quoted = [left, right].into_iter().find_map(quoted_literal);
+            let fix = quoted.map(|text| format!("write {text} without quotes"));
+            let (mistake, outcome) = match operator {
+                "=?=" => (ExpressionMistake::AlwaysSame, "always false"),
+                "=!=" => (ExpressionMistake::AlwaysSame, "always true"),
+                _ => (ExpressionMistake::AlwaysError, "an error"),
+            };
+            let message = format!("`{}` compares a number with a string: {outcome}", shorten(whole));
+            self.add_fault(mistake, whole, message, fix);
+        } else if !is_identity && (sets[0] == TypeSet::LIST || sets[1] == TypeSet::LIST) {
+            let message = format!("`{}` compares a list: an error", shorten(whole));
+            self.add_fault(ExpressionMistake::AlwaysError, whole, message, None);
+        } else {
+            self.check_missing_quotes(left, right);
+            self.check_missing_quotes(right, left);
+            self.check_known_word(whole, operator, left, right);
+        }
+        TypeSet::BOOLEAN
+    }
+
+    /// Reports `Arch == X86_64`: a name that nothing defines in place of a string.
+    fn check_missing_quotes(&mut self, known: &Expr, other: &Expr) {
+        let (Some(name), Some(known)) = (other.as_attribute(), reference_name(known)) else { return };
+        let name = name.as_bytes();
+        let is_text =
+            attribute_type(&known) == Some(AttributeType::Text) && !(self.is_site_attribute)(&known);
+        let is_free = !super::known_attributes::is_known_attribute(name)
+            && super::known_attributes::nearest_attribute(name).is_none()
+            && !(self.is_site_attribute)(name);
+        if is_text && is_free {
+            let name = name.to_str_lossy();
+            let message = format!("{name} is the name of an attribute that nothing defines, not a string");
+            let fix = Some(format!("write \"{name}\""));
+            self.add_fault(ExpressionMistake::MissingQuotes, other, message, fix);
+        }
+    }
+
+    /// Reports `State == "Unclamed"`.
+    fn check_known_word(&mut self, whole: &Expr, operator: &str, left: &Expr, right: &Expr) {
+        let (name, text) = match (reference_name(left), right.as_literal()) {
+            (Some(name), Some(Value::Str(text))) => (name, text),
+            _ => match (reference_name(right), left.as_literal()) {
+                (Some(name), Some(Value::Str(text))) => (name, text),
+                _ => return,
+            },
+        };
+        let lower = name.to_ascii_lowercase();
+        let Some((_, words)) = WORDS_OF_ATTRIBUTES.iter().find(|(known, _)| known.as_bytes() == lower) else {
+            return;
+        };
+        if !matches!(operator, "==" | "!=" | "=?=" | "=!=")
+            || words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
+        {
+            return;
+        }
+        let outcome = if operator.contains('!') { "true" } else { "false" };
+        let message = format!("{name} is never \"{text}\": `{}` is always {outcome}", shorten(whole));
+        let near =
+            htc_base::text::similar_names::nearest(text.as_bytes(), words.iter().map(|word| word.as_bytes()));
+        let fix = match near {
+            Some(near) => format!("did you mean \"{}\"?", near.as_bstr()),
+            None => format!("the values are {}", words.join(", ")),
+        };
+        self.add_fault(ExpressionMistake::AlwaysSame, whole, message, Some(fix));
+    }
+
+    fn infer_call(&mut self, whole: &Expr, name: &BString, arguments: &[Expr]) -> TypeSet {
+        let lower = name.to_ascii_lowercase();
+        let is = |names: &[&str]| names.iter().any(|known| known.as_bytes() == lower);
+        let before = (self.references.len(), self.faults.len());
+        for argument in arguments {
+            self.infer(argument);
+        }
+        if is(&CONTEXT_FUNCTIONS) {
+            // Their names are those of other ads.
+            self.references.truncate(before.0);
+            self.faults.truncate(before.1);
+        }
+        let first = arguments.first().and_then(Expr::as_literal);
+        if let Some(problem) = argument_error(name, arguments.len(), first.as_ref()) {
+            self.add_fault(ExpressionMistake::AlwaysError, whole, format!("{problem}: an error"), None);
+            return TypeSet::NONE;
+        }
+        match () {
+            () if is(&TEXT_FUNCTIONS) => TypeSet::TEXT,
+            () if is(&BOOLEAN_FUNCTIONS) => TypeSet::BOOLEAN,
+            () if is(&NUMBER_FUNCTIONS) => TypeSet::NUMBER,
+            () => TypeSet::ANY,
+        }
+    }
+
+    fn infer_operation(&mut self, whole: &Expr, parts: &[Expr]) -> TypeSet {
+        let Some(operator) = whole.operator() else {
+            // Names within an ad may be its own.
+            let (references, is_list) =
+                (self.references.len(), whole.without_parentheses().as_list().is_some());
+            for part in parts {
+                self.infer(part);
+            }
+            if !is_list {
+                self.references.truncate(references);
+                return TypeSet::OTHER;
+            }
+            return TypeSet::LIST;
+        };
+        let sets: Vec<TypeSet> = parts.iter().map(|part| self.infer(part)).collect();
+        match operator {
+            "?:" => sets.into_iter().fold(TypeSet::NONE, TypeSet::or),
+            "[]" => TypeSet::ANY,
+            _ => {
+                let text = parts.iter().zip(&sets).find(|(_, set)| set.is_only_text()).map(|(part, _)| part);
+                let Some(text) = text else {
+                    // The difference of two times is a time, their numbers are not.
+                    let is_number = sets.iter().all(|set| set.is_only_number_or_boolean());
+                    return if is_number { TypeSet::NUMBER } else { TypeSet::NUMBER.or(TypeSet::OTHER) };
+                };
+                let message = format!("`{}` calculates with a string: an error", shorten(whole));
+                let fix = match quoted_literal(text) {
+                    Some(number) if number.trim().parse::<f64>().is_ok() => {
+                        format!("write {number} without quotes")
+                    }
+                    Some(_) if parts.len() == 2 => {
+                        format!(
+                            "'{operator}' binds more tightly than comparisons: put the comparison in parentheses"
+                        )
+                    }
+                    _ => "use strcat() to join strings".to_owned(),
+                };
+                self.add_fault(ExpressionMistake::AlwaysError, whole, message, Some(fix));
+                TypeSet::NONE
+            }
+        }
+    }
+}
+
+/// Returns the text of a string literal.
+fn quoted_literal(expr: &Expr) -> Option<String> {
+    match expr.as_literal() {
+        Some(Value::Str(text)) => Some(text.to_str_lossy().into_owned()),
+        _ => None,
+    }
+}
+
+/// Returns the name of a reference without its scope.
+fn reference_name(expr: &Expr) -> Option<BString> {
+    expr.is_reference().then(|| parse_reference(expr).name)
+}
+
+fn parse_reference(expr: &Expr) -> AttributeReference {
+    let text = expr.without_parentheses().unparse();
+    let (scope, name) = match text.rfind_byte(b'.') {
+        Some(dot) => (text[..dot].to_ascii_uppercase(), text[dot + 1..].to_owned()),
+        None => (Vec::new(), text.to_vec()),
+    };
+    AttributeReference { scope: scope.into(), name: name.trim_with(|c| c == '\'').into() }
+}
+
+/// Returns the text of a part for a message.
+fn shorten(expr: &Expr) -> String {
+    const MAX_LENGTH: usize = 60;
+    let text = expr.unparse().to_str_lossy().into_owned();
+    match text.char_indices().nth(MAX_LENGTH) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(text: &str) -> Vec<String> {
+        let expr = Expr::parse(text.as_bytes()).unwrap();
+        let (_, types) = ExpressionTypes::examine(&expr, &|name| name == b"MySite");
+        types.faults.into_iter().map(|fault| fault.message).collect()
+    }
+
+    #[test]
+    fn comparisons_that_are_always_an_error_are_found() {
+        for wrong in [
+            "JobStatus == \"5\"",
+            "TARGET.RequestMemory > \"2000\"",
+            "Owner == 5",
+            "(Owner == \"ann\" * 1000) + ImageSize",
+            "ifThenElse(Owner == \"ann\", true)",
+            "regexp(\"[\", Owner)",
+            "Arch == X86_64",
+            "Owner && true",
+            "State == \"Unclamed\"",
+            "JobStatus =?= \"5\"",
+            "Memory + \"5\" > 3",
+            "time() - EnteredCurrentActivity > \"3600\"",
+        ] {
+            assert_eq!(messages(wrong).len(), 1, "{wrong}: {:?}", messages(wrong));
+        }
+    }
+
+    #[test]
+    fn expressions_that_can_have_a_value_are_not_reported() {
+        for good in [
+            "JobStatus == 5 && Owner == \"ann\"",
+            "RemoteOwner =?= undefined",
+            "(time() - EnteredCurrentStatus) > 3600",
+            "Owner == MySite",
+            "Foo == \"5\" || Foo == 5",
+            "HasDocker == 1",
+            "ifThenElse(isUndefined(X), \"a\", X) == Owner",
+            "member(Owner, {\"a\", \"b\"})",
+            "stringListMember(Owner, \"a,b\")",
+            "evalInEachContext(Capability > 7, AvailableGPUs)",
+            "-Memory < 0",
+            "quantize(RequestMemory, {128})",
+            "(Owner == \"ann\") * 1000",
+            "Cpus =?= TotalCpus",
+        ] {
+            assert_eq!(messages(good), Vec::<String>::new(), "{good}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Attributes of HTCondor's ads, with the type of those that always have one.
+
+use std::sync::LazyLock;
+
+use htc_base::text::caseless;
+use htc_base::text::similar_names::SimilarNames;
+use htc_base::text::table::{compare_key, count_lines, line_starts, table_row};
+
+static TABLE_TEXT: &[u8] = include_bytes!("../data/attributes.tsv");
+static ROW_STARTS: [u32; count_lines(include_bytes!("../data/attributes.tsv"))] =
+    line_starts(include_bytes!("../data/attributes.tsv"));
+
+static NAMES: LazyLock<SimilarNames<&'static [u8]>> = LazyLock::new(|| {
+    SimilarNames::new((0..ROW_STARTS.len()).map(|at| table_row(TABLE_TEXT, &ROW_STARTS, at).key()))
+});
+
+/// Type that the value of an attribute has wherever HTCondor sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AttributeType {
+    Number,
+    Boolean,
+    Text,
+}
+
+/// True if HTCondor has an attribute of exactly that name.
+pub(super) fn is_exact_attribute(name: &[u8]) -> bool {
+    find(name).is_some() || htc_config::supported::find_attribute(name).is_some()
+}
+
+fn find(name: &[u8]) -> Option<usize> {
+    ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok()
+}
+
+/// Returns the type of an attribute, or `None` if it is unknown or may have several.
+pub(super) fn attribute_type(name: &[u8]) -> Option<AttributeType> {
+    match table_row(TABLE_TEXT, &ROW_STARTS, find(name)?).field(1) {
+        b"number" => Some(AttributeType::Number),
+        b"bool" => Some(AttributeType::Boolean),
+        b"string" => Some(AttributeType::Text),
+        _ => None,
+    }
+}
+
+/// True if HTCondor has an attribute of that name, or of a family to which it belongs.
+pub(super) fn is_known_attribute(name: &[u8]) -> bool {
+    const FAMILIES: [&str; 20] = [
+        "Has",
+        "Total",
+        "Detected",
+        "Request",
+        "Assigned",
+        "Consumption",
+        "CUDA",
+        "GPUs_",
+        "OCL",
+        "Recent",
+        "Child",
+        "Slot",
+        "Machine",
+        "Last",
+        "Cumulative",
+        "Avg",
+        "Num",
+        "Is",
+        "Device",
+        "TransferPlugin",
+    ];
+    is_exact_attribute(name)
+        || FAMILIES.iter().any(|family| {
+            name.len() > family.len() + 2
+                && caseless::starts_with(name, family.as_bytes())
+                && nearest_attribute(name).is_none()
+        })
+}
+
+/// Returns the known attribute that a name was probably meant to be.
+pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
+    let letters = |text: &[u8]| -> Vec<u8> {
+        text.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect()
+    };
+    // Names of four letters are near to many others: only a slip of these counts.
+    const SHORT_NAMES: [&[u8]; 3] = [b"Owner", b"State", b"OpSys"];
+    let is_slip = |known: &&[u8]| htc_base::text::similar_names::distance(known, name, 1).is_some();
+    if name.len() == 4 && !is_exact_attribute(name) {
+        return SHORT_NAMES.into_iter().find(is_slip);
+    }
+    if name.len() < 5 || is_exact_attribute(name) {
+        return None;
+    }
+    // A plural, another number or underscore is not a slip.
+    let stem = |text: &[u8]| letters(text).strip_suffix(b"s").map_or_else(|| letters(text), <[u8]>::to_vec);
+    let accept = |known: &[u8]| {
+        known.len() >= 5
+            && known[0].eq_ignore_ascii_case(&name[0])
+            && stem(known) != stem(name)
+            && (name.len() >= 10
+                || htc_base::text::similar_names::distance(known, name, 1).is_some()
+                || is_transposition(known, name))
+    };
+    NAMES.nearest(name, accept).copied()
+}
+
+/// True if two names differ by two neighbouring letters that changed places.
+fn is_transposition(a: &[u8], b: &[u8]) -> bool {
+    let same = |at: usize| a[at].eq_ignore_ascii_case(&b[at]);
+    if a.len() != b.len() {
+        return false;
+    }
+    let Some(first) = (0..a.len()).find(|&at| !same(at)) else { return false };
+    first + 1 < a.len()
+        && a[first].eq_ignore_ascii_case(&b[first + 1])
+        && a[first + 1].eq_ignore_ascii_case(&b[first])
+        && (first + 2..a.len()).all(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted() {
+        let names: Vec<_> = (0..ROW_STARTS.len())
+            .map(|at| table_row(TABLE_TEXT, &ROW_STARTS, at).key().to_ascii_lowercase())
+            .collect();
+        assert!(names.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn misspelt_attributes_have_a_suggestion_and_others_none() {
+        let near = |name: &str| nearest_attribute(name.as_bytes()).map(|near| String::from_utf8_lossy(near));
+        assert_eq!(near("KeybordIdle").as_deref(), Some("KeyboardIdle"));
+        assert_eq!(near("JobSatus").as_deref(), Some("JobStatus"));
+        assert_eq!(near("Onwer").as_deref(), Some("Owner"));
+        assert_eq!(near("Ower").as_deref(), Some("Owner"));
+        for own in
+            ["IsCmsJob", "ProjectNames", "catalogs", "Rack", "WantHugePages", "JobStatus", "Slot1_Memory"]
+        {
+            assert_eq!(near(own), None, "{own}");
+        }
+        assert_eq!(attribute_type(b"jobstatus"), Some(AttributeType::Number));
+        assert_eq!(attribute_type(b"Owner"), Some(AttributeType::Text));
+        assert!(is_known_attribute(b"HasMatlab") && !is_known_attribute(b"Pizza"));
+    }
+}

@@ -1,0 +1,280 @@
+//! Text that stays in a value by accident: comments, quotes, references of other languages, separators.
+
+use std::ops::Range;
+
+use bstr::{BStr, ByteSlice};
+use htc_base::text::{caseless, unqualified_name};
+use htc_config::finding::Finding;
+use htc_config::lint_rule::LintRule;
+use htc_config::macro_set::MacroEntry;
+use htc_config::registry::{RegisteredParameter, ValueType};
+
+use super::lint_subject::LintSubject;
+use super::value_rules::replace_value;
+
+/// Checks one value; returns true if the text that was found spoils the value for all other rules.
+pub(super) fn check_leftovers(
+    subject: &LintSubject<'_>,
+    entry: &MacroEntry,
+    parameter: Option<&RegisteredParameter>,
+    findings: &mut Vec<Finding>,
+) -> bool {
+    let raw = &entry.current.raw;
+    if raw.contains(&b'\n') || has_own_language(&entry.name, parameter) {
+        return false;
+    }
+    let leftovers = [
+        find_template_mark(raw).map(|span| {
+            let message = "a template mark was not replaced";
+            (LintRule::TemplateMark, span, message.to_owned(), "run the template engine".to_owned())
+        }),
+        find_comment(raw).map(|span| {
+            let message = "# does not start a comment within a line: the text is part of the value";
+            let fix = "put the comment on a line of its own";
+            (LintRule::CommentInValue, span, message.to_owned(), fix.to_owned())
+        }),
+        find_shell_variable(subject, raw, parameter).map(|(span, name)| {
+            let shown = BStr::new(&raw[span.clone()]);
+            let message = format!("'{shown}' is not a reference: it stays in the value as it is");
+            (LintRule::ShellVariable, span, message, format!("write $({name})"))
+        }),
+        find_quotes(&entry.name, raw, parameter).map(|span| {
+            let inner =
+                BStr::new(raw[span.clone()].trim_with(|c| c == '"' || c == '\'' || c.is_whitespace()));
+            let message = "the quotes are part of the value".to_owned();
+            (LintRule::QuotedValue, span, message, format!("write {inner}"))
+        }),
+        find_trailing_mark(raw, parameter).map(|span| {
+            let mark = BStr::new(&raw[span.clone()]);
+            let message = format!("the '{mark}' at the end is part of the value");
+            (LintRule::TrailingText, span, message, "remove it".to_owned())
+        }),
+        find_backslash(raw).map(|span| {
+            let message = "the backslash is not the last character of its line, so it does not join lines";
+            (LintRule::TrailingText, span, message.to_owned(), "remove what follows it".to_owned())
+        }),
+        find_relative_path(raw, parameter).map(|span| {
+            let message = format!("the path {} is relative to the directory of each daemon", BStr::new(raw));
+            (LintRule::RelativePath, span, message, "write an absolute path".to_owned())
+        }),
+    ];
+    let mut is_spoilt = false;
+    for (rule, span, message, fix) in leftovers.into_iter().flatten() {
+        let message = format!("{}: {message}", entry.name);
+        is_spoilt |= !matches!(rule, LintRule::RelativePath | LintRule::ShellVariable);
+        let place = Some((span.start, span.end));
+        let correct = match rule {
+            LintRule::TrailingText => Some(String::new()),
+            LintRule::QuotedValue | LintRule::ShellVariable => fix.strip_prefix("write ").map(str::to_owned),
+            _ => None,
+        };
+        let part = raw[span].to_vec();
+        let finding = subject.make_finding(rule, &entry.current, place, message, fix);
+        findings.push(match correct {
+            Some(text) => replace_value(finding, &part, &text),
+            None => finding,
+        });
+        if is_spoilt {
+            break;
+        }
+    }
+    is_spoilt
+}
+
+/// True for values in another language, in which these marks have a meaning.
+fn has_own_language(name: &[u8], parameter: Option<&RegisteredParameter>) -> bool {
+    let name = unqualified_name(name);
+    let is_foreign = |ending: &str| caseless::ends_with(name, ending.as_bytes());
+    let of_type = matches!(
+        parameter.map(|parameter| parameter.value_type),
+        Some(ValueType::Route | ValueType::Transform)
+    );
+    of_type
+        || ["_REGEX", "_REGEXP", "_CMD", "_COMMAND", "_ENTRIES", "_DEFAULTS", "_OVERRIDE"]
+            .iter()
+            .any(|end| is_foreign(end))
+        || ["ENVIRONMENT_FOR_", "JOB_ROUTER_ENTRIES", "SUBMIT_TEMPLATE_", "EXTENDED_SUBMIT"]
+            .iter()
+            .any(|start| caseless::starts_with(name, start.as_bytes()))
+}
+
+/// True if the byte at `at` is between double quotes.
+fn is_quoted(raw: &[u8], at: usize) -> bool {
+    raw[..at].iter().filter(|byte| **byte == b'"').count() % 2 == 1
+}
+
+/// Finds `# text` after a blank, outside of quotes.
+fn find_comment(raw: &[u8]) -> Option<Range<usize>> {
+    let starts = memchr::memchr_iter(b'#', raw).find(|&at| {
+        let before = at.checked_sub(1).map(|before| raw[before]);
+        let after = raw.get(at + 1).copied().unwrap_or(b' ');
+        before.is_some_and(|byte| byte == b' ' || byte == b'\t')
+            && (after == b' ' || after == b'#' || after.is_ascii_alphabetic())
+            && !is_quoted(raw, at)
+    });
+    starts.map(|at| at..raw.len())
+}
+
+/// Finds `{{ name }}`, `<% name %>` and a value `@name@`.
+fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
+    let is_name = |text: &[u8]| {
+        let text = text.trim();
+        text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+            && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.-|:'()[] ".contains(byte))
+    };
+    for (open, close) in [(&b"{{"[..], &b"}}"[..]), (b"<%=", b"%>"), (b"<%", b"%>")] {
+        let Some(start) = raw.find(open) else { continue };
+        let body = start + open.len();
+        let Some(length) = raw[body..].find(close) else { continue };
+        if is_name(&raw[body..body + length]) {
+            return Some(start..body + length + close.len());
+        }
+    }
+    let inner = raw.strip_prefix(b"@")?;
+    let end = inner.find_byte(b'@')?;
+    let is_mark = end > 1
+        && inner[..end].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && inner.get(end + 1).is_none_or(|next| !next.is_ascii_alphanumeric());
+    is_mark.then_some(0..end + 2)
+}
+
+/// Finds `$NAME` and `${NAME}`; returns the place and the name.
+fn find_shell_variable(
+    subject: &LintSubject<'_>,
+    raw: &[u8],
+    parameter: Option<&RegisteredParameter>,
+) -> Option<(Range<usize>, String)> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let is_expression = parameter.is_some_and(|parameter| parameter.value_type.is_expression());
+    memchr::memchr_iter(b'$', raw).find_map(|dollar| {
+        let has_brace = raw.get(dollar + 1) == Some(&b'{');
+        let start = dollar + 1 + usize::from(has_brace);
+        let length = raw[start.min(raw.len())..].iter().take_while(|byte| is_part(byte)).count();
+        let name = raw.get(start..start + length)?;
+        let next = raw.get(start + length);
+        let is_other = dollar > 0 && matches!(raw[dollar - 1], b'$' | b'\\')
+            || next == Some(&b'(')
+            || has_brace && next != Some(&b'}')
+            || name.len() < 2
+            || name[0].is_ascii_digit()
+            || is_expression && is_quoted(raw, dollar) && subject.view.raw_bytes(name).is_none();
+        let end = start + length + usize::from(has_brace);
+        (!is_other).then(|| (dollar..end, name.to_str_lossy().into_owned()))
+    })
+}
+
+/// Finds quotes around a path, a host or a name, which would be part of it.
+fn find_quotes(name: &[u8], raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
+    const PLAIN_TEXTS: [&str; 18] = [
+        "CONDOR_HOST",
+        "COLLECTOR_HOST",
+        "NEGOTIATOR_HOST",
+        "UID_DOMAIN",
+        "FILESYSTEM_DOMAIN",
+        "CONDOR_ADMIN",
+        "STARTD_NAME",
+        "SCHEDD_NAME",
+        "MASTER_NAME",
+        "COLLECTOR_NAME",
+        "NETWORK_INTERFACE",
+        "TRUST_DOMAIN",
+        "ACCOUNTING_DOMAIN",
+        "SEC_TOKEN_ISSUER_KEY",
+        "STARTD_JOB_HOOK_KEYWORD",
+        "STARTER_JOB_HOOK_KEYWORD",
+        "JOB_ROUTER_HOOK_KEYWORD",
+        "BASE_CGROUP",
+    ];
+    let parameter = parameter?;
+    let text = raw.trim();
+    let quote = *text.first().filter(|byte| matches!(byte, b'"' | b'\''))?;
+    let is_path = parameter.value_type == ValueType::Path && !parameter.name.contains("_HOOK_");
+    let is_plain = is_path
+        || parameter.value_type == ValueType::List && !parameter.name.contains("ATTRS")
+        || parameter.name == "DOCKER_VOLUME_DIR_*"
+        || PLAIN_TEXTS.iter().any(|known| caseless::eq(known.as_bytes(), unqualified_name(name)));
+    let is_whole = text.len() > 1 && text.last() == Some(&quote);
+    (is_plain && is_whole).then_some(0..raw.len())
+}
+
+/// Finds a comma or semicolon after a value that is not a list.
+fn find_trailing_mark(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
+    let parameter = parameter?;
+    let is_single = parameter.value_type == ValueType::Path
+        || ["CONDOR_HOST", "UID_DOMAIN", "FILESYSTEM_DOMAIN"].contains(&parameter.name);
+    let end = raw.trim_end().len();
+    let last = raw.get(end.checked_sub(1)?)?;
+    (is_single && matches!(last, b',' | b';')).then(|| end - 1..end)
+}
+
+/// Finds a backslash with only blanks, or a comment, after it.
+fn find_backslash(raw: &[u8]) -> Option<Range<usize>> {
+    let text = raw.trim_end();
+    let at = text.rfind_byte(b'\\')?;
+    let is_last = at + 1 == text.len();
+    let is_windows = text.get(1) == Some(&b':');
+    (is_last && at > 0 && matches!(text[at - 1], b' ' | b'\t' | b',' | b'|' | b'&') && !is_windows)
+        .then(|| at..raw.len())
+}
+
+/// Finds a path without a directory that daemons need as it is.
+fn find_relative_path(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
+    const DIRECTORIES: [&str; 16] = [
+        "EXECUTE",
+        "SPOOL",
+        "LOG",
+        "LOCK",
+        "RUN",
+        "LOCAL_DIR",
+        "RELEASE_DIR",
+        "BIN",
+        "SBIN",
+        "LIBEXEC",
+        "LIB",
+        "ETC",
+        "HISTORY",
+        "STARTD_HISTORY",
+        "SEC_PASSWORD_DIRECTORY",
+        "*_CRON_*_EXECUTABLE",
+    ];
+    let parameter = parameter?;
+    let text = raw.trim();
+    let first = *text.first()?;
+    let is_relative = first.is_ascii_alphanumeric() || first == b'.';
+    let is_windows = text.get(1) == Some(&b':');
+    (DIRECTORIES.contains(&parameter.name) && is_relative && !is_windows).then_some(0..raw.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_begins_with_a_blank_before_it_and_is_not_quoted() {
+        let found = |raw: &str| find_comment(raw.as_bytes()).map(|span| raw[span].to_owned());
+        assert_eq!(found("/scratch # fast disk").as_deref(), Some("# fast disk"));
+        assert_eq!(found("A, B #no schedd").as_deref(), Some("#no schedd"));
+        for good in ["http://x/#part", "\"a # b\"", "#", "a#b", "x #1"] {
+            assert_eq!(found(good), None, "{good}");
+        }
+    }
+
+    #[test]
+    fn template_marks_have_names_in_them() {
+        let found = |raw: &str| find_template_mark(raw.as_bytes()).map(|span| raw[span].to_owned());
+        assert_eq!(found("{{ condor_host }}").as_deref(), Some("{{ condor_host }}"));
+        assert_eq!(found("x <%= @a %> y"), None);
+        assert_eq!(found("x <%= host %> y").as_deref(), Some("<%= host %>"));
+        assert_eq!(found("@HOST@").as_deref(), Some("@HOST@"));
+        for good in ["member(x, {{1,2}})", "*@example.org", "@nis@", "{{\"a\"}}"] {
+            assert!(good == "@nis@" || found(good).is_none(), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_backslash_is_left_over_after_a_blank() {
+        let found = |raw: &str| find_backslash(raw.as_bytes()).is_some();
+        assert!(found("A && \\") && found("A, B, \\"));
+        assert!(!found("C:\\condor\\") && !found("a\\b") && !found("\\\\host\\share"));
+    }
+}
