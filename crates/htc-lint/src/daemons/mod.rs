@@ -8,6 +8,7 @@ mod hooks;
 mod lint_request;
 mod lint_scope;
 mod load_warnings;
+mod routes;
 mod rules;
 pub mod rules_file;
 mod slots;

@@ -1,14 +1,14 @@
 //! All rules over one configuration.
 
 use super::lint_scope::LintScope;
-use super::{cron_jobs, hooks, slots, transforms};
+use super::{cron_jobs, hooks, routes, slots, transforms};
 use crate::config as lint;
 use crate::config::LintSubject;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
 
 /// Rules that report that something is missing.
-const ABSENCE_RULES: [LintRule; 7] = [
+const ABSENCE_RULES: [LintRule; 8] = [
     LintRule::Undefined,
     LintRule::UnusedMacro,
     LintRule::NamedNotDefined,
@@ -16,6 +16,7 @@ const ABSENCE_RULES: [LintRule; 7] = [
     LintRule::KeywordWithoutHooks,
     LintRule::Unused,
     LintRule::ShadowedDefinition,
+    LintRule::NoReplyHook,
 ];
 
 /// Runs all rules over a configuration whose texts were kept.
@@ -25,6 +26,9 @@ pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     slots::lint(subject, &mut findings);
     cron_jobs::lint(subject, scope, &mut findings);
     transforms::lint(subject, scope, &mut findings);
+    if scope.is_complete {
+        routes::lint(subject, &mut findings);
+    }
     if !scope.is_complete {
         // A name that is similar to a known one is misspelled, even if other files are not known.
         let is_slip =

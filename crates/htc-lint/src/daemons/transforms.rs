@@ -66,6 +66,11 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
         let raw = &entry.current.raw;
         // An ad in brackets has the old syntax, which is reported where it is listed.
         if raw.trim_start().starts_with(b"[") {
+            if is("JOB_TRANSFORM_") {
+                let message = format!("{} has the old syntax: the schedd ignores it", entry.name);
+                let fix = "write REQUIREMENTS, SET and the other statements of transforms".to_owned();
+                findings.push(subject.make_finding(LintRule::OldSyntax, &entry.current, None, message, fix));
+            }
             continue;
         }
         let label = name.to_str_lossy();
