@@ -13,7 +13,7 @@ use super::expression_types::{AttributeReference, ExpressionMistake, ExpressionT
 use super::known_attributes::{is_exact_attribute, is_known_attribute, nearest_attribute};
 use super::lint_subject::LintSubject;
 use super::type_rules::suggest_truth;
-use super::value_rules::find_written_piece;
+use super::written_pieces::find_written_piece;
 
 /// Longest expression that is examined.
 const MAX_LENGTH: usize = 20_000;

@@ -10,7 +10,7 @@ use htc_config::macro_set::MacroEntry;
 use htc_config::registry::{RegisteredParameter, ValueType};
 
 use super::lint_subject::LintSubject;
-use super::value_rules::replace_value;
+use super::written_pieces::replace_value;
 
 /// Checks one value; returns true if the text that was found spoils the value for all other rules.
 pub(super) fn check_leftovers(

@@ -24,6 +24,7 @@ mod rules;
 mod script_mentions;
 mod type_rules;
 mod value_rules;
+mod written_pieces;
 
 pub use brackets::{UnbalancedBracket, find_unbalanced};
 pub use htc_config::finding::{Finding, sort_findings};

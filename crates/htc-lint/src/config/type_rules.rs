@@ -11,7 +11,7 @@ use htc_config::value_check::{FaultyPart, ValueFault, check_value};
 
 use super::lint_subject::LintSubject;
 use super::reference_rules::has_invalid_reference;
-use super::value_rules::replace_value;
+use super::written_pieces::replace_value;
 
 /// Checks the value of a parameter that is not an expression.
 pub(super) fn check_type(

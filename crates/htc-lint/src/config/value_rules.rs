@@ -2,7 +2,6 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
-use rustc_hash::FxHashSet;
 
 use super::brackets::find_unbalanced;
 use super::expression_rules::check_meaning;
@@ -11,12 +10,12 @@ use super::lint_subject::LintSubject;
 use super::name_status::NameStatus;
 use super::parameter_names::is_attribute_list;
 use super::reference_rules::{has_invalid_reference, policy_consequence};
-use super::referenced_names::collect_names;
 use super::type_rules::{check_type, has_checked_type};
+use super::written_pieces::{find_written_piece, replace_value};
 use htc_base::text::{caseless, unqualified_name};
 use htc_classad::{Expr, ParseError, pitfalls};
 use htc_config::finding::Finding;
-use htc_config::macro_set::{Definition, FoundMacro, MacroEntry};
+use htc_config::macro_set::MacroEntry;
 use htc_config::registry::{self, RegisteredParameter, ValueType};
 use htc_config::value_check::is_size;
 
@@ -220,15 +219,6 @@ fn invalid_expression_finding<'a>(
     subject.make_finding(rule, &entry.current, Some(place), message, fix)
 }
 
-/// Adds a correction of a whole value that is in one line of a file as it is.
-pub(super) fn replace_value(finding: Finding, raw: &[u8], text: &str) -> Finding {
-    let is_value = finding.spot.as_ref().is_some_and(|spot| {
-        spot.text.get(spot.span.start as usize..spot.span.end as usize).is_some_and(|place| place == raw)
-    });
-    let is_plain = !raw.is_empty() && !raw.iter().any(|b| b"\\\n\r".contains(b));
-    if is_value && is_plain { finding.replaced_by(text) } else { finding }
-}
-
 /// Reports an advertised value that is the name of an undefined attribute: probably a string without quotes.
 fn check_undefined_attribute<'a>(
     subject: &LintSubject<'a>,
@@ -291,40 +281,4 @@ fn check_expression_traps<'a>(
             trap.hint,
         ));
     }
-}
-
-/// Returns where a piece of an expanded value was written: in the value itself, or in one that it refers to.
-pub(super) fn find_written_piece<'a>(
-    subject: &LintSubject<'a>,
-    entry: &'a MacroEntry,
-    piece: &[u8],
-) -> Option<(&'a Definition, (usize, usize))> {
-    if piece.is_empty() {
-        return None;
-    }
-    let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let stands = |raw: &[u8]| {
-        raw.find_iter(piece).find(|&at| {
-            let before = at.checked_sub(1).and_then(|before| raw.get(before));
-            !is_part(before) && !is_part(raw.get(at + piece.len()))
-        })
-    };
-    let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
-    let mut waiting = vec![entry];
-    while let Some(entry) = waiting.pop() {
-        if let Some(at) = stands(&entry.current.raw).filter(|_| entry.current.is_user_written()) {
-            return Some((&entry.current, (at, at + piece.len())));
-        }
-        let mut names = FxHashSet::default();
-        collect_names(&entry.current.raw, &mut names);
-        for name in names {
-            if let Some(FoundMacro::Set(next)) =
-                subject.config.set.find(&name, &subject.config.context, subject.world)
-                && seen.insert(name)
-            {
-                waiting.push(next);
-            }
-        }
-    }
-    None
 }

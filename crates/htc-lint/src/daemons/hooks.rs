@@ -89,7 +89,13 @@ fn check_reply_hooks(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         }
         let keyword = BStr::new(&name[..end]);
         let reply = format!("{keyword}_HOOK_REPLY_FETCH");
-        if subject.view.is_defined(&reply) || subject.config.set.entries().any(|other| caseless::eq(unqualified_name(&other.name), reply.as_bytes())) {
+        if subject.view.is_defined(&reply)
+            || subject
+                .config
+                .set
+                .entries()
+                .any(|other| caseless::eq(unqualified_name(&other.name), reply.as_bytes()))
+        {
             continue;
         }
         let message = format!("{} is called, but {reply} is not set: rejected jobs are lost", entry.name);

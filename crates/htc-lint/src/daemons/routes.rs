@@ -38,7 +38,8 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         };
         let has_universe = loaded.as_ref().is_ok_and(|route| route.transform.envelope.universe == Some(0));
         if has_universe {
-            let message = format!("route {shown}: the UNIVERSE is not known, so its jobs are of the grid universe");
+            let message =
+                format!("route {shown}: the UNIVERSE is not known, so its jobs are of the grid universe");
             report(LintRule::Universe, message, Some("write VANILLA, GRID, SCHEDULER or LOCAL".to_owned()));
         }
         if let Err(RouteError::NoRequirements) = loaded {

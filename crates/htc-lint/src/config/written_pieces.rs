@@ -1,0 +1,54 @@
+//! Places of findings in what a user wrote, and corrections of whole values.
+
+use bstr::ByteSlice;
+use htc_config::finding::Finding;
+use htc_config::macro_set::{Definition, FoundMacro, MacroEntry};
+use rustc_hash::FxHashSet;
+
+use super::lint_subject::LintSubject;
+use super::referenced_names::collect_names;
+
+/// Returns where a piece of an expanded value was written: in the value itself, or in one that it refers to.
+pub(super) fn find_written_piece<'a>(
+    subject: &LintSubject<'a>,
+    entry: &'a MacroEntry,
+    piece: &[u8],
+) -> Option<(&'a Definition, (usize, usize))> {
+    if piece.is_empty() {
+        return None;
+    }
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let stands = |raw: &[u8]| {
+        raw.find_iter(piece).find(|&at| {
+            let before = at.checked_sub(1).and_then(|before| raw.get(before));
+            !is_part(before) && !is_part(raw.get(at + piece.len()))
+        })
+    };
+    let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
+    let mut waiting = vec![entry];
+    while let Some(entry) = waiting.pop() {
+        if let Some(at) = stands(&entry.current.raw).filter(|_| entry.current.is_user_written()) {
+            return Some((&entry.current, (at, at + piece.len())));
+        }
+        let mut names = FxHashSet::default();
+        collect_names(&entry.current.raw, &mut names);
+        for name in names {
+            if let Some(FoundMacro::Set(next)) =
+                subject.config.set.find(&name, &subject.config.context, subject.world)
+                && seen.insert(name)
+            {
+                waiting.push(next);
+            }
+        }
+    }
+    None
+}
+
+/// Adds a correction of a whole value that is in one line of a file as it is.
+pub(super) fn replace_value(finding: Finding, raw: &[u8], text: &str) -> Finding {
+    let is_value = finding.spot.as_ref().is_some_and(|spot| {
+        spot.text.get(spot.span.start as usize..spot.span.end as usize).is_some_and(|place| place == raw)
+    });
+    let is_plain = !raw.is_empty() && !raw.iter().any(|b| b"\\\n\r".contains(b));
+    if is_value && is_plain { finding.replaced_by(text) } else { finding }
+}
