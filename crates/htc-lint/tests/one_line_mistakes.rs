@@ -16,6 +16,7 @@ fn rules(text: &str) -> Vec<String> {
         files: &files,
         only_unsupported: false,
         used_by: &[],
+        version: htc_config::target_version::TargetVersion::default(),
         redact: false,
     };
     let result = request.lint_config(&RealWorld::new()).unwrap();
