@@ -76,10 +76,6 @@ fn each_mistake_is_found_by_its_rule() {
             "universe",
         ),
         (
-            "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=end\n REQUIREMENTS Owner == \"ann\"\n UNIVERSE grid\n@end",
-            "universe",
-        ),
-        (
             "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=end\n REQUIREMENTS Owner == \"ann\"\n UNIVERSE vanilla\n MaxJobs = many\n@end",
             "bad-value",
         ),
