@@ -42,6 +42,7 @@ pub const PROGRAM: Program = Program {
 
 fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
     let cli = ClassadEvalCli::from_arg_matches(matches)?;
+    cli.limit.start(session);
     if cli.stream.r#match.is_some() {
         return match_pairs::run(&cli, matches, session);
     }

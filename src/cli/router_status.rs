@@ -15,7 +15,7 @@ use serde_json::json;
 
 use self::cell_text::{age_text, status_letter};
 pub(super) use self::job_reader::read_configured_queue;
-use self::job_reader::read_queue_log_file;
+use self::job_reader::{PastAds, read_queue_log_file};
 use self::options::{RoutedJobOptions, RouterStatusCli, RouterStatusVerb};
 use self::output_form::{Renderable, StatusOutputForm};
 use super::common::{
@@ -27,7 +27,7 @@ use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::config::{Config, LookupContext};
 use crate::job::JobStatus;
-use crate::queue::{HistoryRecord, list_history_files};
+use crate::queue::list_history_files;
 use crate::router::job_pairs::{self, JobPair, PairProblem, flattened_jobs};
 use crate::router::{Route, RouteLoadContext, RouteTable, RouterParameters};
 use crate::text::calendar::CivilTime;
@@ -93,6 +93,7 @@ const MANUAL: Manual = Manual {
 
 fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let common = &arguments.common;
+    common.time_limit.start(session);
     let constraint = match &common.constraint {
         Some(text) => Some(
             Expr::parse(text.as_bytes()).map_err(|error| Problem::usage(format!("--constraint: {error}")))?,
@@ -287,38 +288,19 @@ impl StatusView<'_> {
                 .ok_or_else(|| Problem::unreadable("no history is configured").hint("name a history file"))?;
             paths = list_history_files(&history.to_path_lossy(), world);
         }
-        let mut ads: Vec<ClassAd> = Vec::new();
-        let mut broken = 0u64;
+        let selects = |ad: &ClassAd| {
+            let is_routed = ad.contains("RouteName") || ad.contains("RoutedFromRoute");
+            is_routed && self.constraint.as_ref().is_none_or(|expr| Context::new(world).my(ad).holds(expr))
+        };
         let limit = self.common.limit.unwrap_or(usize::MAX);
+        let mut past = PastAds { ads: Vec::new(), broken: 0, limit, selects: &selects };
         for path in &paths {
-            let (mut records, mut of_jobs) = (0u64, 0u64);
-            let mut take = |record: HistoryRecord| {
-                let (ad, errors) = record.to_ad();
-                broken += u64::from(!errors.is_empty());
-                records += 1;
-                of_jobs += u64::from(ad.contains("ClusterId") || ad.contains("RouteName"));
-                let routed = ad.contains("RouteName") || ad.contains("RoutedFromRoute");
-                if routed
-                    && self.constraint.as_ref().is_none_or(|expr| Context::new(world).my(&ad).holds(expr))
-                {
-                    ads.push(ad);
-                }
-                ads.len() < limit
-            };
-            let goes_on = job_reader::for_each_history_record(path, world, &mut take)?;
-            if records > 0 && of_jobs == 0 {
-                return Err(
-                    Problem::unreadable(format!("'{}' holds no record of a job", path.display())).into()
-                );
-            }
-            if !goes_on {
-                break;
-            }
+            job_reader::read_history(path, world, self.session, &mut past)?;
         }
-        if broken > 0 {
-            self.session.warn(&format!("{broken} records have lines that are no attributes"));
+        if past.broken > 0 {
+            self.session.warn(&format!("{} records have lines that are not attributes", past.broken));
         }
-        Ok(ads)
+        Ok(past.ads)
     }
 
     fn show_history(&self, files: &[PathBuf]) -> anyhow::Result<Status> {

@@ -120,7 +120,7 @@ fn an_explanation_names_the_clause_that_is_to_blame() {
 
 #[test]
 fn input_without_end_is_refused_in_bounded_memory() {
-    let (large, little) = ("larger than 256 MiB", "no memory is left for an ad of more than");
+    let (large, little) = ("larger than 64 MiB", "no memory is left for an ad of more than");
     for (words, limit, expected) in [
         (&["-my-file", "/dev/zero", "1"][..], "600000", large),
         (&["--ads", "/dev/zero", "-count"], "600000", large),

@@ -37,10 +37,15 @@ fn done(place: &Place, words: &[&str]) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
+/// Checks a refusal because of the state.
 fn refused(place: &Place, words: &[&str], text: &str) {
+    refused_with(1, place, words, text);
+}
+
+fn refused_with(expected: i32, place: &Place, words: &[&str], text: &str) {
     let Output { status, stderr, .. } = ask(place, words);
     let told = String::from_utf8_lossy(&stderr);
-    assert!(status.code() != Some(0) && told.contains(text), "{words:?}: {told}");
+    assert!(status.code() == Some(expected) && told.contains(text), "{words:?}: {status} {told}");
     assert_eq!(told.matches("htc-starter-run:").count(), 1, "{told}");
 }
 
@@ -102,8 +107,8 @@ fn a_job_is_stopped_goes_on_and_updates_when_it_is_told_to() {
 fn what_is_no_order_is_refused_and_nothing_happens_to_the_job() {
     let place = place();
     let child = start(&place, "");
-    refused(&place, &["holt"], "did you mean hold?");
-    refused(&place, &["hold", "--code", "1000"], "these are 1 to 999");
+    refused_with(2, &place, &["holt"], "did you mean hold?");
+    refused_with(2, &place, &["hold", "--code", "1000"], "these are 1 to 999");
     refused(&place, &["release"], "--as shadow");
     let say = |text: &[u8]| {
         let mut stream = UnixStream::connect(place.path("own/control")).unwrap();
@@ -147,7 +152,7 @@ fn a_socket_that_is_not_safe_is_one_message_and_no_job_is_run() {
     // A socket without a listening process is replaced.
     let place = place();
     drop(UnixListener::bind(place.path("own/control")).unwrap());
-    refused(&place, &["status"], "its starter is gone");
+    refused_with(3, &place, &["status"], "its starter is gone");
     let child = start(&place, "");
     done(&place, &["hard"]);
     place.finish(child);

@@ -52,7 +52,7 @@ fn a_suite_is_run_and_updated_without_a_process_of_ours() {
     };
     let run = || {
         let advanced = std::cell::Cell::new(0);
-        let cases = suite::read_suites(&path).unwrap();
+        let cases = suite::read_suites(&path, &mut |path| Ok(Box::new(std::fs::File::open(path)?))).unwrap();
         let done =
             suite_run::run_cases(cases, &how, &|| Reactor::new(&[]), &|| advanced.set(advanced.get() + 1));
         let Interruptible::Finished(done) = done.unwrap() else { panic!("interrupted") };

@@ -48,7 +48,14 @@ pub fn run_cron_once(
         identity: None,
         quirks,
     };
-    let plan = CronPlan { runs: 1, seconds: None, reconfig: Vec::new(), job_begins: None, patience };
+    let plan = CronPlan {
+        runs: 1,
+        seconds: None,
+        reconfig: Vec::new(),
+        job_begins: None,
+        patience,
+        time_limit: None,
+    };
     let list = CronList {
         jobs: settings.jobs,
         max_load: settings.max_load,

@@ -93,6 +93,8 @@ pub struct CronPlan {
     pub job_begins: Option<(Duration, usize)>,
     /// Time limit of a program if `seconds` is `None`.
     pub patience: Duration,
+    /// Time limit of the whole session, or `None`.
+    pub time_limit: Option<Duration>,
 }
 
 /// Action at a fixed time of the session.
@@ -230,6 +232,10 @@ impl<'a> CronSession<'a> {
         let mut idle_since = clock::monotonic_now();
         loop {
             self.report_notices(told);
+            let end = self.plan.time_limit.map(|limit| self.began.plus(limit));
+            if end.is_some_and(|end| end <= clock::monotonic_now()) {
+                return Ok(self.give_up(told));
+            }
             if self.plan.seconds.is_none() && self.has_finished() {
                 return Ok(SessionPause::Ended(None));
             }
@@ -253,18 +259,13 @@ impl<'a> CronSession<'a> {
             }
             // If the plan has no duration, a program that does not end is killed after `patience`.
             let limit = self.plan.seconds.is_none().then(|| idle_since.plus(self.plan.patience));
-            let deadline = wake.map(|wake| self.to_real_tick(wake)).into_iter().chain(limit).min();
+            let deadline = wake.map(|wake| self.to_real_tick(wake)).into_iter().chain(limit).chain(end).min();
             // A program that prints without pause never lets the reactor time out.
             let over = limit.is_some_and(|limit| limit <= clock::monotonic_now());
             let event = if over { ReactorEvent::Timeout } else { self.reactor.next_event(deadline)? };
             match event {
                 ReactorEvent::Timeout if limit.is_some_and(|limit| limit <= clock::monotonic_now()) => {
-                    self.timed_out = true;
-                    for name in self.runner.running_jobs() {
-                        told(self, &CronSessionEvent::Killed(name));
-                    }
-                    self.reactor.kill_all(Duration::ZERO);
-                    return Ok(SessionPause::Ended(None));
+                    return Ok(self.give_up(told));
                 }
                 ReactorEvent::Timeout => self.send_event(CronEvent::Tick),
                 ReactorEvent::Signal(number) => {
@@ -279,6 +280,16 @@ impl<'a> CronSession<'a> {
                 }
             }
         }
+    }
+
+    /// Kills all programs because the time is over.
+    fn give_up(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> SessionPause {
+        self.timed_out = true;
+        for name in self.runner.running_jobs() {
+            told(self, &CronSessionEvent::Killed(name));
+        }
+        self.reactor.kill_all(Duration::ZERO);
+        SessionPause::Ended(None)
     }
 
     fn begin_job(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {

@@ -19,8 +19,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use htc_classad::ClassAd;
 use htc_classad::format::long;
-use htc_classad::stream::{AdForm, AdReader};
+use htc_classad::stream::AdReader;
 use htc_os::read_at_most;
 
 /// Suite file, as parsed from TOML.
@@ -152,40 +153,56 @@ pub enum SuiteError {
     /// A file cannot be written.
     #[error("cannot write '{0}'")]
     Unwritable(PathBuf, #[source] std::io::Error),
-    /// The file is not a valid suite; the cause has the position.
-    #[error("'{0}' is no suite")]
-    Malformed(PathBuf, #[source] Box<toml::de::Error>),
+    /// The file with this text is not a valid suite; the cause has the position.
+    #[error("'{0}' is not a valid suite")]
+    Malformed(PathBuf, String, #[source] Box<toml::de::Error>),
 }
 
 /// Maximum size of a suite file in bytes, because a device file has no end.
 const MAX_SUITE_BYTES: u64 = 256 << 20;
 
-fn read_suite_text(path: &Path) -> io::Result<String> {
-    let text = read_at_most(std::fs::File::open(path)?, MAX_SUITE_BYTES)?;
+/// Function that opens a file, and decompresses it where the caller supports that.
+pub type OpenFile<'a> = &'a mut dyn FnMut(&Path) -> io::Result<Box<dyn io::Read>>;
+
+fn read_suite_text(path: &Path, open: OpenFile<'_>) -> io::Result<String> {
+    let text = read_at_most(open(path)?, MAX_SUITE_BYTES)?;
     String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Reads a suite file, or all `*.toml` files of a directory in order of their names.
+/// True if the name ends as a compression program ends it.
+pub(crate) fn is_compressed_name(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| ["gz", "bz2", "xz", "zst"].contains(&extension))
+}
+
+/// True if the file is read as a suite in a directory.
+fn is_suite_name(file: &Path) -> bool {
+    let plain = if is_compressed_name(file) { file.with_extension("") } else { file.to_owned() };
+    plain.extension().is_some_and(|extension| extension == "toml")
+}
+
+/// Reads a suite file (`-` is standard input), or all `*.toml` files of a directory in order of their names, compressed or not.
 ///
 /// # Errors
 /// A file cannot be read or is not a valid suite.
-pub fn read_suites(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
+pub fn read_suites(path: &Path, open: OpenFile<'_>) -> Result<Vec<SuiteCase>, SuiteError> {
     let unreadable = |error| SuiteError::Unreadable(path.to_owned(), error);
     if path.is_dir() {
         let mut files: Vec<PathBuf> =
             std::fs::read_dir(path).map_err(unreadable)?.flatten().map(|entry| entry.path()).collect();
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        files.retain(|file| is_suite_name(file));
         files.sort();
         let mut cases = Vec::new();
         for file in files {
-            cases.extend(read_suites(&file)?);
+            cases.extend(read_suites(&file, open)?);
         }
         return Ok(cases);
     }
-    let text = read_suite_text(path).map_err(unreadable)?;
-    let suite: SuiteFile =
-        toml::from_str(&text).map_err(|error| SuiteError::Malformed(path.to_owned(), Box::new(error)))?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let text = read_suite_text(path, open).map_err(unreadable)?;
+    let suite: SuiteFile = toml::from_str(&text)
+        .map_err(|error| SuiteError::Malformed(path.to_owned(), text, Box::new(error)))?;
+    let plain = if is_compressed_name(path) { path.with_extension("") } else { path.to_owned() };
+    let stem = plain.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
     let mut cases = Vec::new();
@@ -217,50 +234,70 @@ pub fn read_suites(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
     Ok(cases)
 }
 
-/// Replaces each case whose `job_file` holds several ads by one case per ad.
+/// Reads `job_file` and `slot_file` into the cases: each case whose `job_file` holds several ads becomes one case per ad.
 ///
 /// # Errors
 /// A file cannot be read to its end.
-pub fn expand_job_files(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteError> {
+pub fn read_ad_files(cases: Vec<SuiteCase>, open: OpenFile<'_>) -> Result<Vec<SuiteCase>, SuiteError> {
     let mut all = Vec::with_capacity(cases.len());
-    for case in cases {
+    for mut case in cases {
+        read_slot_file(&mut case, open)?;
         // A path that contains a parameter is known only when the case is prepared.
         let file =
             case.text.job_file.as_deref().filter(|file| case.text.job.is_none() && !file.contains("${"));
         let path = file.map(|file| case.base.join(file));
-        let Some(Ok(content)) = path.as_deref().map(std::fs::File::open) else {
-            all.push(case);
-            continue;
+        let ads = match path {
+            Some(path) => read_valid_ads(&path, open)?,
+            None => Vec::new(),
         };
-        let path = path.unwrap_or_default();
-        let unreadable = |error| SuiteError::Unreadable(path.clone(), error);
-        let mut reader = AdReader::new(content, Some(AdForm::Long));
-        let mut ads = Vec::new();
-        while let Some(record) = reader.next_record().map_err(unreadable)? {
-            // Errors in the file are reported when the case is prepared.
-            if !record.errors.is_empty() {
-                ads.clear();
-                break;
-            }
-            ads.push(record.ad);
-        }
-        if ads.len() < 2 {
+        let count = ads.len();
+        if count == 0 {
             all.push(case);
             continue;
         }
         for (number, ad) in (1..).zip(ads) {
             let mut one = case.clone();
+            one.text.job = Some(String::from_utf8_lossy(&long::print(&ad)).into_owned());
+            one.text.job_file = None;
+            if count == 1 {
+                all.push(one);
+                continue;
+            }
             let id = |name| ad.literal(name).and_then(|value| value.as_int());
             one.name = match (id("ClusterId"), id("ProcId")) {
                 (Some(cluster), Some(proc)) => format!("{} [job {cluster}.{proc}]", case.name),
                 _ => format!("{} [ad {number}]", case.name),
             };
-            one.text.job = Some(String::from_utf8_lossy(&long::print(&ad)).into_owned());
-            one.text.job_file = None;
             all.push(one);
         }
     }
     Ok(all)
+}
+
+/// Reads the ads of a file, or none if it cannot be opened or has errors, which are reported when the case is prepared.
+fn read_valid_ads(path: &Path, open: OpenFile<'_>) -> Result<Vec<ClassAd>, SuiteError> {
+    let Ok(content) = open(path) else { return Ok(Vec::new()) };
+    let unreadable = |error| SuiteError::Unreadable(path.to_owned(), error);
+    let mut reader = AdReader::new(content, None);
+    let mut ads = Vec::new();
+    while let Some(record) = reader.next_record().map_err(unreadable)? {
+        if !record.errors.is_empty() {
+            return Ok(Vec::new());
+        }
+        ads.push(record.ad);
+    }
+    Ok(ads)
+}
+
+/// Reads a `slot_file` that holds one ad into the case.
+fn read_slot_file(case: &mut SuiteCase, open: OpenFile<'_>) -> Result<(), SuiteError> {
+    let file = case.text.slot_file.as_deref().filter(|file| case.text.slot.is_none() && !file.contains("${"));
+    let Some(path) = file.map(|file| case.base.join(file)) else { return Ok(()) };
+    if let [ad] = read_valid_ads(&path, open)?.as_slice() {
+        case.text.slot = Some(String::from_utf8_lossy(&long::print(ad)).into_owned());
+        case.text.slot_file = None;
+    }
+    Ok(())
 }
 
 fn apply_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
@@ -368,13 +405,14 @@ mod tests {
              env = { B = \"${C}\" }\neach = [{ C = \"1\" }, { C = \"300\" }]\n[[case]]\ntype = \"exit\"\n",
         )
         .unwrap();
-        let cases = read_suites(&file).unwrap();
+        let mut open = |path: &Path| Ok(Box::new(std::fs::File::open(path)?) as Box<dyn io::Read>);
+        let cases = read_suites(&file, &mut open).unwrap();
         let names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
         assert_eq!(names, ["a: code 1", "a: code 300", "a: case 2"]);
         assert_eq!(cases[1].text.env.as_ref().unwrap()["B"], "300");
         assert_eq!(cases[1].text.env.as_ref().unwrap()["A"], "1");
         assert_eq!(cases[2].text.kind.as_deref(), Some("exit"));
         std::fs::write(&file, "[[case]]\nnmae = \"x\"\n").unwrap();
-        assert!(matches!(read_suites(&file), Err(SuiteError::Malformed(..))));
+        assert!(matches!(read_suites(&file, &mut open), Err(SuiteError::Malformed(..))));
     }
 }

@@ -14,6 +14,7 @@ use super::suite::{self, CaseText, Expect, SuiteCase};
 use htc_base::quirks::QuirkMode;
 use htc_classad::format::long;
 use htc_classad::{ClassAd, regex};
+use htc_os::read_at_most;
 use htc_runner::hook_environment::ConfigSelection;
 
 /// Settings for running suites.
@@ -165,6 +166,9 @@ fn find_requirement(need: &str) -> Option<PathBuf> {
 }
 
 /// Parses an ad of the case, or returns `None` if the case has none.
+/// Maximum size of a file with an ad, in bytes, because a device file has no end.
+const MAX_AD_BYTES: u64 = 64 << 20;
+
 pub(super) fn read_given_ad(
     inline: &Option<String>,
     file: &Option<String>,
@@ -173,7 +177,9 @@ pub(super) fn read_given_ad(
     let bytes = match (inline, file) {
         (Some(text), _) => text.clone().into_bytes(),
         (None, Some(file)) => {
-            std::fs::read(base.join(file)).map_err(|error| CaseError::Unreadable(file.clone(), error))?
+            let content =
+                std::fs::File::open(base.join(file)).and_then(|open| read_at_most(open, MAX_AD_BYTES));
+            content.map_err(|error| CaseError::Unreadable(file.clone(), error))?
         }
         _ => return Ok(None),
     };

@@ -110,6 +110,7 @@ pub(super) fn prepare_cron_case(
         reconfig: Vec::new(),
         job_begins: None,
         patience: caller::call_timeout(None, timeout),
+        time_limit: timeout,
     };
     Ok(CallableCronCase {
         manager,

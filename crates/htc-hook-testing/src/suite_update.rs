@@ -45,8 +45,8 @@ pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Resul
     for (path, cases) in files {
         let text =
             std::fs::read_to_string(path).map_err(|error| SuiteError::Unreadable(path.to_owned(), error))?;
-        let places: ExpectPlaces =
-            toml::from_str(&text).map_err(|error| SuiteError::Malformed(path.to_owned(), Box::new(error)))?;
+        let places: ExpectPlaces = toml::from_str(&text)
+            .map_err(|error| SuiteError::Malformed(path.to_owned(), text.clone(), Box::new(error)))?;
         // Later edits are applied first so that the positions of earlier ones stay valid.
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for one in cases {

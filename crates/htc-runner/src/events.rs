@@ -237,6 +237,17 @@ impl RunnerEvent {
         }
     }
 
+    /// True if the event is an error, which is printed whatever the verbosity: a hook that failed, or whose output is not valid.
+    pub fn is_error(&self) -> bool {
+        match self.kind {
+            RunnerEventKind::HookFailed | RunnerEventKind::CronFailed => true,
+            RunnerEventKind::Verdict => {
+                matches!(self.verdict.as_deref(), Some("bad-output" | "accepted-lost"))
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the readable line without a newline: `slot1: state: Claimed/Busy: reason`. Control characters are
     /// escaped, so that the event is one line regardless of a hook's output.
     pub fn to_readable_line(&self) -> String {
@@ -286,6 +297,8 @@ pub struct EventStream {
     /// True if JSON lines could not be written although their reader still exists.
     failed: bool,
     ended: bool,
+    /// True if readable lines are written for errors only.
+    only_errors: bool,
     style: LineStyle,
 }
 
@@ -313,6 +326,7 @@ impl EventStream {
             reported_full_disk: false,
             failed: false,
             ended: false,
+            only_errors: false,
             style: LineStyle::default(),
         }
     }
@@ -320,6 +334,12 @@ impl EventStream {
     /// Sets the destination for reports of lost events, used if there are no readable lines.
     pub fn with_loss_reports(mut self, complaints: Option<LineOutput>) -> Self {
         self.complaints = complaints;
+        self
+    }
+
+    /// Writes readable lines for errors only if `only_errors` is true.
+    pub fn with_errors_only(mut self, only_errors: bool) -> Self {
+        self.only_errors = only_errors;
         self
     }
 
@@ -340,6 +360,9 @@ impl EventStream {
     pub fn report(&mut self, event: &RunnerEvent) {
         self.flush();
         self.write_json_event(event);
+        if self.only_errors && !event.is_error() {
+            return;
+        }
         let time = self.style.time.as_ref().map_or_else(String::new, |time| time(event.time) + " ");
         let line = format!("{}{}", self.prefix, event.to_readable_line());
         let line = self.style.paint.as_ref().map_or(line.clone(), |paint| paint(event.tone(), &line));

@@ -119,6 +119,9 @@ pub fn parse_arguments(
     Ok(parsed)
 }
 
+/// Function that reads a file of items, or standard input for `None`.
+pub type ReadItems<'a> = &'a mut dyn FnMut(Option<&Path>) -> std::io::Result<Vec<u8>>;
+
 /// Reads all items. Returns them with the number of bytes read from the rules file. `rest` is the rules file
 /// after the TRANSFORM line, and `line` is the number of that line.
 ///
@@ -129,7 +132,7 @@ pub fn read_items(
     rest: &[u8],
     line: u32,
     world: &dyn World,
-    stdin: &mut dyn FnMut() -> std::io::Result<Vec<u8>>,
+    read: ReadItems<'_>,
     command: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
 ) -> Result<(Vec<BString>, usize), IterationError> {
     let mut items = arguments.items.clone();
@@ -152,7 +155,7 @@ pub fn read_items(
             }
             consumed = reader.bytes_read();
         }
-        ItemSource::StandardInput => stdin()
+        ItemSource::StandardInput => read(None)
             .map_err(|error| IterationError::StandardInput(error.to_string()))?
             .lines()
             .for_each(|text| take(trim(text))),
@@ -160,7 +163,7 @@ pub fn read_items(
             let path = Path::new(OsStr::from_bytes(name));
             let text = match name.strip_suffix(b"|") {
                 Some(words) => command(trim(words)).ok_or_else(String::new),
-                None => world.read_file(path, None).map_err(|error| error.to_string()),
+                None => read(Some(path)).map_err(|error| error.to_string()),
             };
             let text = text.map_err(|reason| IterationError::Unreadable { name: name.clone(), reason })?;
             items.extend(text.lines().map(|text| BString::from(trim(text))));

@@ -52,8 +52,8 @@ pub enum IterationPlanError {
 
 impl TransformSession<'_> {
     /// Returns the plan of the transform's iteration, or `None` if it runs once for each ad. Call it before
-    /// the first ad; it defines the macros of the iteration. `stdin` reads the items of `from -`, and
-    /// `command` runs that of `from CMD |`.
+    /// the first ad; it defines the macros of the iteration. `read` reads the items of `from FILE`
+    /// and `from -`, and `command` runs that of `from CMD |`.
     ///
     /// # Errors
     /// The arguments are not valid, or items cannot be read.
@@ -61,7 +61,7 @@ impl TransformSession<'_> {
         &mut self,
         transform: &Transform,
         observer: &mut dyn Observer,
-        stdin: &mut dyn FnMut() -> std::io::Result<Vec<u8>>,
+        read: iterate::ReadItems<'_>,
         command: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<Option<IterationPlan>, IterationPlanError> {
         let Some(iteration) = &transform.envelope.iteration else { return Ok(None) };
@@ -80,7 +80,7 @@ impl TransformSession<'_> {
         let line = iteration.line.number;
         let source = &iteration.line.source.text;
         let rest = source.get(iteration.rest_offset..).unwrap_or_default();
-        let (items, consumed) = iterate::read_items(&arguments, rest, line, self.world, stdin, command)?;
+        let (items, consumed) = iterate::read_items(&arguments, rest, line, self.world, read, command)?;
         let trivial = arguments.foreach_mode == iterate::ForeachMode::CountOnly && arguments.count == 1;
         if trivial {
             self.set_single_run();

@@ -1,6 +1,6 @@
 //! Reader of text logs, also while they are being written (`ReadUserLog`, `readEvent` of each event).
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use bstr::{BString, ByteSlice};
 
@@ -73,8 +73,12 @@ impl<R: BufRead> EventReader<R> {
         }
         loop {
             let mut text = Vec::new();
-            match self.input.read_until(b'\n', &mut text) {
+            match self.input.by_ref().take(MAX_EVENT_BYTES as u64 + 1).read_until(b'\n', &mut text) {
                 Err(error) => return Some(Err(error.into())),
+                Ok(_) if text.len() > MAX_EVENT_BYTES => {
+                    let message = format!("line {} is larger than 16 MiB", self.line + 1);
+                    return Some(Err(io::Error::new(io::ErrorKind::InvalidData, message).into()));
+                }
                 Ok(0) if lines.is_empty() => return None,
                 Ok(0) => return Some(Err(EventReadError::Unfinished { line: first })),
                 Ok(_) => {}

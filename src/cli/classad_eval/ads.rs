@@ -9,7 +9,9 @@ use anyhow::Context as _;
 use super::options::ClassadEvalCli;
 use crate::classad::stream::{AdBatcher, AdError, AdForm, AdReader, AdRecord, Projection};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe};
+use crate::cli::common::{
+    Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe, render_ad_warning,
+};
 
 /// Maximum number of malformed ads that are reported individually; for the rest only their number is printed.
 const MAX_ERROR_MESSAGES: u64 = 20;
@@ -33,7 +35,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
     ) -> Self {
         let reader = AdReader::new(read, cli.stream.from).dialect(dialect);
         let strict = cli.input.strict_input;
-        let errors = StreamErrorReporter { name, session, strict, count: 0 };
+        let errors = StreamErrorReporter { name, session, strict, count: 0, warning_count: 0 };
         ReportingAdStream { reader: reader.exact(strict), errors, kept_errors: None, read: 0 }
     }
 
@@ -80,7 +82,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
                 self.end()?;
                 return Ok(false);
             }
-            let has_errors = !record.errors.is_empty();
+            let has_errors = record.errors.iter().any(|error| !error.is_warning);
             if !self.handle_errors(record)? {
                 return Ok(false);
             }
@@ -106,9 +108,13 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
     /// Reports the errors of an ad, or keeps them. Returns false if reading has to stop.
     fn handle_errors(&mut self, record: &mut AdRecord) -> anyhow::Result<bool> {
         match &mut self.kept_errors {
-            None => self.errors.report(&record.errors).map(|()| true),
+            None => {
+                self.errors.count += record.more_errors;
+                self.errors.report(&record.errors).map(|()| true)
+            }
             Some(kept) => {
                 let stops = self.errors.strict && !record.errors.is_empty();
+                self.errors.count += record.more_errors;
                 kept.append(&mut record.errors);
                 Ok(!stops)
             }
@@ -135,11 +141,25 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
 }
 
 impl ReportingAdStream<'_, Empty> {
-    /// Returns the errors of the portion that was read, and the number of its ads and lines.
-    pub(super) fn take_portion_diagnostics(&mut self) -> (Vec<AdError>, u64, u64) {
-        let errors = self.kept_errors.as_mut().map(std::mem::take).unwrap_or_default();
-        (errors, std::mem::take(&mut self.read), self.reader.lines_read())
+    /// Returns the errors of the portion that has been read, and its size.
+    pub(super) fn take_portion_diagnostics(&mut self) -> PortionDiagnostics {
+        PortionDiagnostics {
+            errors: self.kept_errors.as_mut().map(std::mem::take).unwrap_or_default(),
+            more_errors: std::mem::take(&mut self.errors.count),
+            read: std::mem::take(&mut self.read),
+            lines: self.reader.lines_read(),
+        }
     }
+}
+
+/// Errors and size of a portion of a stream.
+pub(super) struct PortionDiagnostics {
+    pub(super) errors: Vec<AdError>,
+    /// Number of errors beyond those.
+    pub(super) more_errors: u64,
+    /// Number of ads.
+    pub(super) read: u64,
+    pub(super) lines: u64,
 }
 
 /// Factory of streams for portions of another stream.
@@ -167,6 +187,7 @@ pub(super) struct StreamErrorReporter<'a> {
     session: &'a ProgramContext,
     strict: bool,
     count: u64,
+    warning_count: u64,
 }
 
 impl StreamErrorReporter<'_> {
@@ -175,10 +196,22 @@ impl StreamErrorReporter<'_> {
         Problem::cannot_read(&self.name)
     }
 
+    /// Counts errors that are not described.
+    pub(super) fn add_count(&mut self, more_errors: u64) {
+        self.count += more_errors;
+    }
+
     pub(super) fn report(&mut self, errors: &[AdError]) -> anyhow::Result<()> {
         for error in errors {
             if self.strict {
                 return Err(malformed_ad_problem(error, &self.name).into());
+            }
+            if error.is_warning {
+                self.warning_count += 1;
+                if self.warning_count <= MAX_ERROR_MESSAGES {
+                    self.session.warn(&render_ad_warning(error, &self.name));
+                }
+                continue;
             }
             self.count += 1;
             if self.count <= MAX_ERROR_MESSAGES {
@@ -200,7 +233,10 @@ impl StreamErrorReporter<'_> {
                 .hint("the forms are long, json, jsonl, xml, new; name one with --from")
                 .into());
         }
-        self.count = 0;
+        if self.warning_count > MAX_ERROR_MESSAGES {
+            self.session.warn(&format!("{}: {} joined ads in all", self.name, self.warning_count));
+        }
+        (self.count, self.warning_count) = (0, 0);
         Ok(())
     }
 }

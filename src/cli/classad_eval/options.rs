@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, Parser};
 
 use crate::classad::stream::AdForm;
-use crate::cli::common::{ClockOptions, InputOptions, OutputOptions};
+use crate::cli::common::{ClockOptions, InputOptions, OutputOptions, TimeLimitOptions};
 
 #[derive(Parser, Debug)]
 pub(super) struct ClassadEvalCli {
@@ -28,6 +28,8 @@ pub(super) struct ClassadEvalCli {
     pub(super) columns: ColumnOptions,
     #[command(flatten)]
     pub(super) clock: ClockOptions,
+    #[command(flatten)]
+    pub(super) limit: TimeLimitOptions,
 }
 
 /// Options for the context in which expressions are evaluated.

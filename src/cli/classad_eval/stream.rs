@@ -5,13 +5,13 @@ use std::io::Read;
 use anyhow::Context as _;
 use clap::ArgMatches;
 
-use super::ads::ReportingAdStream;
+use super::ads::{PortionDiagnostics, ReportingAdStream};
 use super::options::ClassadEvalCli;
 use super::results::{PortionOutput, StreamResults};
 use super::stream_diagnostics::StreamDiagnostics;
 use super::stream_plan::StreamPlan;
 use super::{expr_reader, name_coverage, output};
-use crate::classad::stream::{AdError, AdForm};
+use crate::classad::stream::AdForm;
 use crate::cli::common::{
     JsonLineWriter, PipedStdout, ProgramContext, Status, exit_when_reader_is_gone, is_not_found, list_inputs,
     open_input, open_stdio_pipe,
@@ -75,9 +75,7 @@ fn prints_json_values(work: &StreamPlan<'_>) -> bool {
 struct PortionResult {
     output: PortionOutput,
     odd: StreamDiagnostics,
-    errors: Vec<AdError>,
-    lines: u64,
-    read: u64,
+    diagnostics: PortionDiagnostics,
     failure: Option<anyhow::Error>,
 }
 
@@ -97,17 +95,19 @@ fn process_stream_in_parallel<R: Read + Send>(
         let take = move |ads: &mut ReportingAdStream<'_, _>| {
             let mut odd = StreamDiagnostics::default();
             let failure = results.process_stream(ads, &mut odd).err();
-            let (errors, read, lines) = ads.take_portion_diagnostics();
-            PortionResult { output: results.take_portion(), odd, errors, lines, read, failure }
+            let diagnostics = ads.take_portion_diagnostics();
+            PortionResult { output: results.take_portion(), odd, diagnostics, failure }
         };
         (like.new_reader(), take)
     };
     let mut collect = |mut portion: PortionResult| -> anyhow::Result<()> {
         results.add_portion(&portion.output)?;
         odd.merge_portion(portion.odd, lines);
-        portion.errors.iter_mut().for_each(|error| error.line += lines);
-        errors.report(&portion.errors)?;
-        (lines, read) = (lines + portion.lines, read + portion.read);
+        let diagnostics = &mut portion.diagnostics;
+        diagnostics.errors.iter_mut().for_each(|error| error.line += lines);
+        errors.report(&diagnostics.errors)?;
+        errors.add_count(diagnostics.more_errors);
+        (lines, read) = (lines + diagnostics.lines, read + diagnostics.read);
         portion.failure.map_or(Ok(()), Err)
     };
     let whole = process_in_parallel(

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::ad_errors::AdErrorReporter;
 use super::compression::{Compression, LONGEST_MAGIC};
 use super::{PipedStdin, Problem, ProgramContext};
 use crate::classad::format::long;
@@ -18,6 +19,8 @@ use crate::queue::{JobQueue, QueueLogReader};
 const AD_FILE_EXTENSIONS: [&str; 3] = ["ad", "ads", "classad"];
 /// File name extensions that compression programs add.
 const COMPRESSED_EXTENSIONS: [&str; 4] = ["gz", "bz2", "xz", "zst"];
+/// Name of standard input in messages.
+const STDIN_NAME: &str = "standard input";
 /// Number of bytes after which the kind of a text is known.
 const LONGEST_TEXT_START: usize = 64;
 /// Number of skipped files of a directory that one warning names.
@@ -59,37 +62,44 @@ impl OpenInput {
     /// # Errors
     /// Returns an error if it cannot be opened, or is compressed in an unsupported format.
     pub(crate) fn open(path: &Path, stdin: PipedStdin) -> anyhow::Result<Self> {
+        OpenInput::open_raw(path, stdin).with_context(|| {
+            if path == Path::new("-") { Problem::cannot_read(STDIN_NAME) } else { read_problem(path) }
+        })
+    }
+
+    /// Opens an input as [`OpenInput::open`] does, for callers whose own errors name the file.
+    pub(crate) fn open_raw(path: &Path, stdin: PipedStdin) -> io::Result<Self> {
         let stop_flag = stdin.stop_flag();
         if path == Path::new("-") {
-            return OpenInput::decompress(Box::new(stdin), "standard input".to_owned());
+            return OpenInput::decompress(Box::new(stdin), STDIN_NAME.to_owned());
         }
         OpenInput::open_file(path, &stop_flag)
     }
 
-    fn open_file(path: &Path, stop_flag: &StopFlag) -> anyhow::Result<Self> {
-        let problem = || read_problem(path);
-        let file = File::open(path).with_context(problem)?;
+    fn open_file(path: &Path, stop_flag: &StopFlag) -> io::Result<Self> {
+        let file = File::open(path)?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(problem().caused_by(io::Error::from(io::ErrorKind::IsADirectory)).into());
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
         }
         OpenInput::decompress(Box::new(StoppableReader::new(file, stop_flag)), path.display().to_string())
     }
 
-    fn decompress(mut raw: InputReader, name: String) -> anyhow::Result<Self> {
-        let problem = || Problem::cannot_read(&name);
+    fn decompress(mut raw: InputReader, name: String) -> io::Result<Self> {
         let is_open = |start: &[u8]| start.len() < LONGEST_MAGIC && Compression::may_begin(start);
-        let start = read_start(&mut raw, is_open).with_context(problem)?;
+        let start = read_start(&mut raw, is_open)?;
         let compression = Compression::detect(&start);
         let raw: InputReader = Box::new(Cursor::new(start).chain(raw));
         let mut text = match compression {
             None => raw,
             Some(Compression::Unsupported(format)) => {
-                let cause = format!("it is compressed with {format}, which is unsupported");
-                return Err(problem().caused_by(cause).hint("supported: gzip, bzip2, xz, zstd").into());
+                let message = format!(
+                    "it is compressed with {format}, which is unsupported (supported: gzip, bzip2, xz, zstd)"
+                );
+                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
             }
             Some(supported) => supported.decompress(raw),
         };
-        let start = read_start(&mut text, InputKind::is_undecided).with_context(problem)?;
+        let start = read_start(&mut text, InputKind::is_undecided)?;
         let kind = InputKind::detect(&start);
         let reader = Box::new(Cursor::new(start).chain(text));
         Ok(OpenInput { reader, kind, is_compressed: compression.is_some(), name })
@@ -332,9 +342,9 @@ struct ConcatenatedFiles {
 impl ConcatenatedFiles {
     /// Opens a file as long ads; other formats are converted.
     fn open(&self, path: &Path) -> anyhow::Result<InputReader> {
-        let input = OpenInput::open_file(path, &self.stop_flag)?;
-        let mut reader = input.into_ads(&self.session)?;
         let problem = || read_problem(path);
+        let input = OpenInput::open_file(path, &self.stop_flag).with_context(problem)?;
+        let mut reader = input.into_ads(&self.session)?;
         let blank = |start: &[u8]| start.iter().all(u8::is_ascii_whitespace);
         let start = read_start(&mut reader, blank).with_context(problem)?;
         let is_long = !matches!(start.trim_ascii_start().first(), Some(b'[' | b'{' | b'<'));
@@ -342,17 +352,38 @@ impl ConcatenatedFiles {
         if is_long {
             return Ok(reader);
         }
-        let mut ads = AdReader::new(reader, None).dialect(self.session.dialect());
-        let mut text = Vec::new();
-        while let Some(record) = ads.next_record().with_context(problem)? {
-            let name = path.display().to_string();
-            for error in &record.errors {
-                self.session.report(&super::malformed_ad_problem(error, &name).into());
+        Ok(Box::new(LongFormReader {
+            ads: AdReader::new(reader, None).dialect(self.session.dialect()),
+            errors: AdErrorReporter::new(path.display().to_string(), &self.session),
+            text: Cursor::new(Vec::new()),
+        }))
+    }
+}
+
+/// Ads in another form, converted to the long form one by one.
+struct LongFormReader {
+    ads: AdReader<InputReader>,
+    errors: AdErrorReporter,
+    /// The ad that is being read.
+    text: Cursor<Vec<u8>>,
+}
+
+impl Read for LongFormReader {
+    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let length = self.text.read(block)?;
+            if length > 0 || block.is_empty() {
+                return Ok(length);
             }
-            text.extend_from_slice(&long::print(&record.ad));
+            let Some(record) = self.ads.next_record()? else {
+                self.errors.end();
+                return Ok(0);
+            };
+            self.errors.report(&record);
+            let mut text = long::print(&record.ad).to_vec();
             text.push(b'\n');
+            self.text = Cursor::new(text);
         }
-        Ok(Box::new(Cursor::new(text)))
     }
 }
 

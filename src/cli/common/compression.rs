@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use bzip2::bufread::MultiBzDecoder;
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -82,7 +82,7 @@ impl Compression {
     pub(super) fn decompress(self, input: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
         let input = BufReader::with_capacity(PipedStdin::BUFFER_SIZE, input);
         let inner: Box<dyn Read + Send> = match self {
-            Compression::Gzip => Box::new(MultiGzDecoder::new(input)),
+            Compression::Gzip => Box::new(GzipReader { member: Some(GzDecoder::new(input)) }),
             Compression::Bzip2 => Box::new(MultiBzDecoder::new(input)),
             Compression::Xz => Box::new(XzReader::new_mem_limit(input, true, MAX_XZ_MEMORY)),
             Compression::Zstd => {
@@ -109,6 +109,48 @@ impl Read for Decompressor {
             }
             kind => io::Error::new(kind, format!("the {} data is damaged: {error}", self.format)),
         })
+    }
+}
+
+/// Reader of all members of a gzip file, which may be padded with NUL bytes as on tapes.
+struct GzipReader<R> {
+    /// The member that is being read, or `None` after the last one.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for GzipReader<R> {
+    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let length = member.read(block)?;
+            if length > 0 || block.is_empty() {
+                return Ok(length);
+            }
+            let Some(member) = self.member.take() else { break };
+            let mut input = member.into_inner();
+            skip_padding(&mut input)?;
+            match input.fill_buf()? {
+                [] => {}
+                [0x1f] | [0x1f, 0x8b, ..] => self.member = Some(GzDecoder::new(input)),
+                _ => {
+                    let message = "something else follows it";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Skips NUL bytes.
+fn skip_padding(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let block = input.fill_buf()?;
+        let padding = block.iter().take_while(|byte| **byte == 0).count();
+        let is_end = padding == 0 || padding < block.len();
+        input.consume(padding);
+        if is_end {
+            return Ok(());
+        }
     }
 }
 
@@ -200,6 +242,29 @@ mod tests {
             Compression::may_begin(b"BZh9") && Compression::may_begin(b"\x1f") && Compression::may_begin(b"")
         );
         assert!(!Compression::may_begin(b"BZh9 ") && !Compression::may_begin(b"A"));
+    }
+
+    #[test]
+    fn gzip_members_may_be_padded_but_nothing_else_may_follow() {
+        use std::io::Write;
+        let member = |text: &[u8]| {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packed.write_all(text).unwrap();
+            packed.finish().unwrap()
+        };
+        let read = |packed: Vec<u8>| {
+            let mut text = Vec::new();
+            let mut reader = Compression::Gzip.decompress(Box::new(io::Cursor::new(packed)));
+            reader.read_to_end(&mut text).map(|_| text).map_err(|error| error.to_string())
+        };
+        let two = [member(b"a\n"), member(b"b\n")].concat();
+        assert_eq!(read(two.clone()).unwrap(), b"a\nb\n");
+        assert_eq!(read([two.clone(), vec![0; 1000]].concat()).unwrap(), b"a\nb\n");
+        let other = "the gzip data is damaged: something else follows it";
+        assert_eq!(read([two.clone(), b"A = 1\n".to_vec()].concat()).unwrap_err(), other);
+        assert_eq!(read([two.clone(), b"\0x".to_vec()].concat()).unwrap_err(), other);
+        assert_eq!(read(two[..two.len() - 1].to_vec()).unwrap_err(), "the gzip data is truncated");
+        assert_eq!(read([two, vec![0x1f]].concat()).unwrap_err(), "the gzip data is truncated");
     }
 
     #[test]

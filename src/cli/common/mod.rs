@@ -4,6 +4,7 @@
 //! A program is a [`Program`]: a clap definition, a function, and the condor tools whose names it supports.
 //! Its `main` is [`Program::main`], which turns every outcome into one message and one [`Status`].
 
+mod ad_errors;
 mod ad_input;
 mod color;
 mod column_functions;
@@ -34,10 +35,11 @@ mod stdout;
 mod table;
 mod user_maps;
 
+pub(crate) use ad_errors::{AdErrorReporter, render_ad_warning, report_ad_error};
 pub(crate) use ad_input::{InputKind, OpenInput, is_not_found, list_inputs, open_input, read_queue_log};
 pub use color::{Painter, StyleChoice};
 pub(crate) use column_functions::{ColumnFunction, FunctionSettings, memory};
-pub(crate) use deadline::exit_at_deadline;
+pub(crate) use deadline::{exit_at_deadline, time_is_over};
 pub(crate) use events::finish_events;
 pub use events::stderr_outlet;
 pub(crate) use json_line_writer::JsonLineWriter;
@@ -48,7 +50,7 @@ pub use option_values::EventTarget;
 pub(crate) use option_values::{parse_assignment, parse_event_target, parse_seconds};
 pub use options::{
     AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions, OutputOptions,
-    QuirksOptions,
+    QuirksOptions, TimeLimitOptions,
 };
 pub(crate) use output_target::OutputTarget;
 pub(crate) use print_format_language::{

@@ -7,11 +7,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::ad_input::{NamedAdReader, open_input};
+use super::deadline::{exit_at_deadline, terminate_at_deadline};
 use super::option_values::{self, EventTarget};
 use super::{PipedStdin, Problem, ProgramContext, StyleChoice};
 use crate::config::{CommandPolicy, LoadOptions};
-use crate::os::LineOutput;
-use crate::os::RealWorld;
+use crate::os::{LineOutput, RealWorld, clock};
 use crate::quirks::QuirkMode;
 use crate::runner::hook_environment::ConfigSelection;
 use crate::time::ClockReading;
@@ -240,6 +240,30 @@ pub struct LogLineOptions {
         hide_short_help = true
     )]
     pub timestamps: StyleChoice,
+}
+
+/// Time limit of a program whose verbs leave nothing behind when they end early.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct TimeLimitOptions {
+    /// Give up after this many seconds (exit status 124)
+    #[arg(long, value_name = "SECONDS", value_parser = option_values::parse_seconds, global = true,
+          help_heading = "Behaviour", hide_short_help = true)]
+    pub timeout: Option<Duration>,
+}
+
+impl TimeLimitOptions {
+    /// Ends the program with status 124 when the time is over.
+    pub(crate) fn start(&self, session: &ProgramContext) {
+        let end = self.timeout.map(|after| clock::monotonic_now().plus(after));
+        exit_at_deadline(end, session, "the time given with --timeout is over");
+    }
+
+    /// Asks this process to end, as SIGTERM does, when the time is over; for verbs that have to stop children.
+    pub(crate) fn start_gracefully(&self, session: &ProgramContext) {
+        if let Some(after) = self.timeout {
+            terminate_at_deadline(after, session);
+        }
+    }
 }
 
 /// Options for the event stream and the time limit.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::ad_errors::AdErrorReporter;
 use super::ad_input::{InputReader, OpenInput, is_not_found, list_inputs};
 use super::problem::malformed_ad_problem;
 use super::{PipedStdin, Problem, ProgramContext, open_stdio_pipe};
@@ -15,7 +16,7 @@ pub(crate) struct AdStream<'a> {
     files: Vec<PathBuf>,
     /// True if the files were found in a directory, from which they may vanish.
     is_directory: bool,
-    reader: Option<(AdReader<InputReader>, String)>,
+    reader: Option<(AdReader<InputReader>, AdErrorReporter)>,
     stdin: Option<PipedStdin>,
     strict: bool,
     session: &'a ProgramContext,
@@ -51,7 +52,7 @@ impl<'a> AdStream<'a> {
                 Ok((input, name)) => {
                     let reader =
                         AdReader::new(input, None).exact(self.strict).dialect(self.session.dialect());
-                    self.reader = Some((reader, name));
+                    self.reader = Some((reader, AdErrorReporter::new(name, self.session)));
                     return Ok(true);
                 }
                 Err(error) if self.is_directory && is_not_found(&error) => {}
@@ -71,26 +72,22 @@ impl<'a> AdStream<'a> {
     /// # Errors
     /// Returns an error if it cannot be read; with `strict` also for the first error in an ad.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
-        let (record, name) = loop {
-            let Some((reader, name)) = &mut self.reader else { return Ok(None) };
+        loop {
+            let Some((reader, errors)) = &mut self.reader else { return Ok(None) };
             let record =
-                reader.next_record().map_err(|error| Problem::cannot_read(&*name).caused_by(error))?;
-            match record {
-                Some(record) => break (record, name.clone()),
-                None => {
-                    self.reader = None;
-                    self.open_next_file()?;
-                }
+                reader.next_record().map_err(|error| Problem::cannot_read(errors.name()).caused_by(error))?;
+            let Some(record) = record else {
+                errors.end();
+                self.reader = None;
+                self.open_next_file()?;
+                continue;
+            };
+            if let (true, Some(error)) = (self.strict, record.errors.first()) {
+                return Err(malformed_ad_problem(error, errors.name()).into());
             }
-        };
-        for error in &record.errors {
-            let problem = malformed_ad_problem(error, &name);
-            if self.strict {
-                return Err(problem.into());
-            }
-            self.session.report(&problem.into());
+            errors.report(&record);
+            return Ok(Some(record.ad));
         }
-        Ok(Some(record.ad))
     }
 }
 

@@ -358,8 +358,11 @@ impl TransformAdsRun<'_> {
         // The built-in macros are set up again, and the macros of the command line are lost with the old
         // table.
         self.session.macros = crate::transform::MacroTable::default();
-        let mut stdin = || read_whole(io::stdin().lock());
         let world = self.tool.world;
+        let mut read = |path: Option<&Path>| match path {
+            Some(path) => world.read_file(path, None),
+            None => read_whole(io::stdin().lock()),
+        };
         let command = |text: &[u8]| {
             let ran =
                 crate::config::command::run_command(text, crate::config::CommandPolicy::BOUNDED_RUN, world);
@@ -367,7 +370,7 @@ impl TransformAdsRun<'_> {
         };
         let mut observer = report::StderrObserver::new(self.tool.program);
         let mut items = None;
-        self.plan = Some(match self.session.plan_iteration(last, &mut observer, &mut stdin, &command) {
+        self.plan = Some(match self.session.plan_iteration(last, &mut observer, &mut read, &command) {
             Ok(None) => IterationState::Once,
             Ok(Some(plan)) => {
                 if let Some(rest) = &mut loaded.stdin {

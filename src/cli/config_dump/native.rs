@@ -28,6 +28,7 @@ use crate::world::World;
 /// Runs the program.
 pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
     let cli = ConfigDumpCli::from_arg_matches(matches)?;
+    cli.limit.start(session);
     let world = RealWorld::new();
     let request = cli.request();
     refuse_unknown_subsystem(request.subsystem.as_ref())?;

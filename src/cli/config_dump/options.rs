@@ -8,7 +8,7 @@ use bstr::BString;
 use clap::{Args, Parser, Subcommand};
 
 use super::config_request::{ConfigRequest, RequestedName};
-use crate::cli::common::{ConfigOptions, OutputOptions};
+use crate::cli::common::{ConfigOptions, OutputOptions, TimeLimitOptions};
 use crate::cli::lint::LintOptions;
 use crate::config::redact;
 use crate::config::write_config::RowFilter;
@@ -31,6 +31,8 @@ pub(super) struct ConfigDumpCli {
     pub(super) config: ConfigOptions,
     #[command(flatten)]
     pub(super) output: OutputOptions,
+    #[command(flatten)]
+    pub(super) limit: TimeLimitOptions,
 }
 
 /// Task other than showing values.

@@ -100,7 +100,7 @@ pub(super) fn run(
     let lists = CronListSource { cli, manager, args, world: &world, session };
     let list = lists.read(None)?;
     let before = slots.clone();
-    let plan = cron_plan(args, cli.events.timeout.unwrap_or(DEFAULT_TIMEOUT));
+    let plan = cron_plan(args, cli.events.timeout);
     let teller = CronReporter::new(cli, &plan, session);
     let (surroundings, _log) = make_surroundings(cli, (manager, cli.quirks.quirks), args, &world)?;
     let mut reactor = call::program_reactor()?;
@@ -140,13 +140,14 @@ pub(super) fn run(
 }
 
 /// Returns the plan of the session according to the command line.
-fn cron_plan(args: &CronArgs, patience: Duration) -> CronPlan {
+fn cron_plan(args: &CronArgs, time_limit: Option<Duration>) -> CronPlan {
     CronPlan {
         runs: args.runs,
         seconds: args.seconds,
         reconfig: args.reconfig.clone(),
         job_begins: args.job_begins.map(|at| (at, args.job_slot)),
-        patience,
+        patience: time_limit.unwrap_or(DEFAULT_TIMEOUT),
+        time_limit,
     }
 }
 

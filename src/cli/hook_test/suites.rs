@@ -1,13 +1,13 @@
 //! `htc-hook-test run`: runs suites of cases in parallel.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::options::SharedOptions;
 use super::{call, suite_report};
-use crate::cli::common::{Problem, ProgramContext, Progress, Status, stdout};
+use crate::cli::common::{OpenInput, Problem, ProgramContext, Progress, Status, open_stdio_pipe, stdout};
 use crate::hook_testing as hook_test;
 use crate::hook_testing::suite::{self, SuiteError};
 use crate::hook_testing::suite_toml_messages;
@@ -45,11 +45,21 @@ pub(super) fn run(
     args: &RunSuitesArgs,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
+    let mut open_suite = |path: &Path| -> io::Result<Box<dyn Read>> {
+        let input = OpenInput::open_raw(path, open_stdio_pipe().0)?;
+        if args.update && (input.is_compressed || path == Path::new("-")) {
+            return Err(io::Error::other("--update writes only into files that are not compressed"));
+        }
+        Ok(Box::new(input.reader))
+    };
+    let mut open = |path: &Path| -> io::Result<Box<dyn Read>> {
+        Ok(Box::new(OpenInput::open_raw(path, open_stdio_pipe().0)?.reader))
+    };
     let mut cases = Vec::new();
     for path in &args.suites {
-        cases.extend(suite::read_suites(path).map_err(suite_problem)?);
+        cases.extend(suite::read_suites(path, &mut open_suite).map_err(suite_problem)?);
     }
-    let mut cases = suite::expand_job_files(cases).map_err(suite_problem)?;
+    let mut cases = suite::read_ad_files(cases, &mut open).map_err(suite_problem)?;
     if let Some(filter) = &args.filter {
         cases.retain(|case| case.name.contains(filter.as_str()));
     }
@@ -91,12 +101,11 @@ pub(super) fn run(
 
 fn suite_problem(error: SuiteError) -> anyhow::Error {
     match &error {
-        SuiteError::Malformed(path, inner) => {
-            let text = std::fs::read(path).unwrap_or_default();
+        SuiteError::Malformed(path, text, inner) => {
             let name = path.display().to_string();
             let span = inner.span().unwrap_or_default();
             let span = crate::text::Span::new(span.start, span.end);
-            let caret = crate::text::caret::Caret { source: &name, text: &text, span };
+            let caret = crate::text::caret::Caret { source: &name, text: text.as_bytes(), span };
             let (message, hint) = suite_toml_messages::explain_toml_message(inner.message());
             let problem = Problem::unreadable(message).at(&caret);
             problem.maybe_hint(hint).into()

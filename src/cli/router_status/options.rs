@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, parse_seconds};
+use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, TimeLimitOptions, parse_seconds};
 
 /// Command line.
 #[derive(Debug, Parser)]
@@ -76,6 +76,8 @@ pub(super) struct RoutedJobOptions {
     pub(super) output: OutputOptions,
     #[command(flatten)]
     pub(super) clock: ClockOptions,
+    #[command(flatten)]
+    pub(super) time_limit: TimeLimitOptions,
     /// Queue logs or files of ads
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,

@@ -11,8 +11,8 @@ use crate::classad::format::long;
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{
-    InputOptions, OutputOptions, PipedStdin, PipedStdout, Problem, ProgramContext as Program, is_not_found,
-    list_inputs, malformed_ad_problem, open_input, open_stdio_pipe,
+    AdErrorReporter, InputOptions, OutputOptions, PipedStdin, PipedStdout, Problem,
+    ProgramContext as Program, is_not_found, list_inputs, malformed_ad_problem, open_input, open_stdio_pipe,
 };
 use crate::world::World;
 
@@ -64,19 +64,17 @@ fn for_each_ad_with<R: Read>(
             .exact(inputs.input.strict_input)
             .dialect(Dialect::of_world(world));
         let problem = || Problem::cannot_read(&name);
+        let mut errors = AdErrorReporter::new(name.clone(), program);
         while let Some(record) = reader.next_record().with_context(problem)? {
-            bad += record.errors.len() as u64;
-            for error in &record.errors {
-                let problem = malformed_ad_problem(error, &name);
-                if inputs.input.strict_input {
-                    return Err(problem.into());
-                }
-                program.report(&problem.into());
+            if let (true, Some(error)) = (inputs.input.strict_input, record.errors.first()) {
+                return Err(malformed_ad_problem(error, &name).into());
             }
+            errors.report(&record);
             if !record.ad.is_empty() {
                 take(record.ad)?;
             }
         }
+        bad += errors.end();
     }
     Ok(bad)
 }

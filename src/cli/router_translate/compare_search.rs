@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, format};
 use crate::cli::common::{
-    ConfigOptions, JsonLineWriter, OutputOptions, Problem, ProgramContext as Program, Progress, Status,
-    list_inputs, open_input, open_stdio_pipe, write_to_stdout,
+    AdErrorReporter, ConfigOptions, JsonLineWriter, OutputOptions, Problem, ProgramContext as Program,
+    Progress, Status, list_inputs, open_input, open_stdio_pipe, write_to_stdout,
 };
 use crate::cli::transform_report as report;
 use crate::os::RealWorld;
@@ -96,8 +96,10 @@ impl<'a, D> DifferenceSearch<'a, D> {
         for path in list_inputs(&arguments.ads, program)? {
             let (input, name) = open_input(&path, open_stdio_pipe().0, program)?;
             let problem = || Problem::cannot_read(&name);
+            let mut errors = AdErrorReporter::new(name.clone(), program);
             let mut reader = AdReader::new(input, None);
             while let Some(record) = reader.next_record().with_context(problem)? {
+                errors.report(&record);
                 all.given += 1;
                 progress.advance(1);
                 if let Some(found) = difference(&record.ad)? {
@@ -108,6 +110,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
                     all.seeds.push(record.ad);
                 }
             }
+            errors.end();
         }
         Ok(all)
     }

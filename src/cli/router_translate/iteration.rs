@@ -1,9 +1,9 @@
 //! Iteration of the last transform's TRANSFORM statement.
 
 use std::cell::RefCell;
-use std::io;
+use std::path::Path;
 
-use crate::cli::common::Problem;
+use crate::cli::common::{OpenInput, Problem, open_stdio_pipe};
 use crate::config::command::{self, CommandError};
 use crate::os::read_whole;
 use crate::transform::{IterationPlan, Observer, Transform, TransformSession};
@@ -27,7 +27,11 @@ pub(super) fn plan_iteration(
         let ran = command::run_command(text, policy, world);
         ran.map(|(output, _)| output).map_err(|error| told.replace(Some(error))).ok()
     };
-    let planned = session.plan_iteration(last, observer, &mut || read_whole(io::stdin().lock()), &command);
+    let mut read = |path: Option<&Path>| {
+        let input = OpenInput::open_raw(path.unwrap_or(Path::new("-")), open_stdio_pipe().0)?;
+        read_whole(input.reader)
+    };
+    let planned = session.plan_iteration(last, observer, &mut read, &command);
     let plan = planned.map_err(|error| {
         let problem = Problem::unreadable(format!("cannot iterate over {}", last.name));
         match told.take() {

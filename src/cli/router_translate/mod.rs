@@ -22,7 +22,10 @@ use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::hook::HookType;
 
-use super::common::{CompatTool, Example, Manual, Program, ProgramContext, Status, program_command};
+use super::common::{
+    CompatTool, Example, Manual, Problem, Program, ProgramContext, Status, TimeLimitOptions, program_command,
+    time_is_over,
+};
 use super::compat::{condor_job_router_info, condor_transform_ads};
 
 /// Definition of the program.
@@ -146,6 +149,8 @@ const MANUAL: Manual = Manual {
 pub struct RouterTranslateCli {
     #[command(subcommand)]
     verb: RouterTranslateVerb,
+    #[command(flatten)]
+    limit: TimeLimitOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -180,7 +185,21 @@ enum RouterTranslateVerb {
 }
 
 fn run(arguments: RouterTranslateCli, session: &ProgramContext) -> anyhow::Result<Status> {
-    match arguments.verb {
+    if !matches!(arguments.verb, RouterTranslateVerb::Run(_)) {
+        arguments.limit.start(session);
+        return run_verb(arguments.verb, session);
+    }
+    arguments.limit.start_gracefully(session);
+    match run_verb(arguments.verb, session) {
+        Ok(_) if time_is_over() => {
+            Err(Problem::new(Status::TimedOut, "the time given with --timeout is over").into())
+        }
+        result => result,
+    }
+}
+
+fn run_verb(verb: RouterTranslateVerb, session: &ProgramContext) -> anyhow::Result<Status> {
+    match verb {
         RouterTranslateVerb::Transform(arguments) => transform::run(&arguments, session),
         RouterTranslateVerb::Lint(arguments) => lint::run(&arguments, session),
         RouterTranslateVerb::Compare(arguments) => compare::run(&arguments, session),

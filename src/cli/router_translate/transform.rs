@@ -16,7 +16,7 @@ use anyhow::Context;
 pub(super) use self::options::TransformArguments;
 use self::run::AdTransformer;
 use self::transform_output::TransformOutput;
-use self::transform_reporter::TransformReporter;
+use self::transform_reporter::{MAX_REPORTED_AD_ERRORS, TransformReporter};
 use super::iteration;
 use super::rules::{self, LoadedRules};
 use crate::classad::Dialect;
@@ -92,6 +92,9 @@ pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::
             run.failed,
             rules::plural_suffix(run.failed)
         ));
+    }
+    if run.malformed > MAX_REPORTED_AD_ERRORS && !arguments.output.quiet {
+        program.warn(&format!("{} errors in the ads in all", run.malformed));
     }
     let broken = run.observer.broken;
     if broken > 0 && !arguments.output.quiet {

@@ -11,7 +11,9 @@ use crate::cli::common::{
     InputOptions, Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe, write_to_stdout,
 };
 use crate::os::RealWorld;
-use crate::runner::slot::{SlotControlAnswer, SlotControlRequest, VacateSpeed, default_socket, send_request};
+use crate::runner::slot::{
+    RefusalKind, SlotControlAnswer, SlotControlRequest, VacateSpeed, default_socket, send_request,
+};
 use crate::slot::{DrainCompletion, DrainSpeed, ShutdownMode};
 
 /// Request of a verb: the target, the request, and the ad that is sent with it.
@@ -169,11 +171,13 @@ fn send(
                 None => "start it with the same configuration, or name its socket with --control",
             })
     })?;
-    match answer.error {
-        Some(error) if answer.bad_ad => Err(Problem::unreadable(error).into()),
-        Some(error) => Err(Problem::usage(error).into()),
-        None => Ok(answer),
-    }
+    let Some(error) = answer.error else { return Ok(answer) };
+    let status = match answer.refusal {
+        RefusalKind::Request => Status::Usage,
+        RefusalKind::Input => Status::Unreadable,
+        RefusalKind::State => Status::No,
+    };
+    Err(Problem::new(status, error).into())
 }
 
 /// Returns the request for a drain, with the name of the user.

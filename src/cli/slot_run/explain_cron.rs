@@ -6,14 +6,16 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::options::SlotRunCli;
-use crate::cli::common::{Problem, ProgramContext, Status};
+use crate::cli::common::{OpenInput, Problem, ProgramContext, Status, open_stdio_pipe};
 use crate::hook_testing::cron_once::{publish, run_cron_once};
-use crate::os::{RealWorld, clock};
+use crate::os::{RealWorld, clock, read_at_most};
 use crate::quirks::QuirkMode;
 use crate::simulate::plan::parse_cron_output;
 use crate::slot::ExecutionPoint;
 use crate::world::{FrozenClockWorld, World};
 
+/// Maximum size of a file of attributes, in bytes.
+const MAX_CRON_OUTPUT_BYTES: u64 = 64 << 20;
 /// Time after which a program is killed.
 const CRON_TIME_LIMIT: Duration = Duration::from_secs(60);
 
@@ -24,7 +26,9 @@ pub(super) fn publish_attribute_file(
     quirks: QuirkMode,
 ) -> anyhow::Result<()> {
     let cannot = || Problem::cannot_read(path.display());
-    let text = std::fs::read_to_string(path).with_context(cannot)?;
+    let input = OpenInput::open(path, open_stdio_pipe().0)?;
+    let text = read_at_most(input.reader, MAX_CRON_OUTPUT_BYTES).with_context(cannot)?;
+    let text = String::from_utf8(text).with_context(cannot)?;
     let world = RealWorld::new();
     let ads = parse_cron_output(&text, quirks, &FrozenClockWorld { world: &world, now: world.now() })
         .map_err(|reason| Problem::unreadable(format!("{}: {reason}", path.display())))?;

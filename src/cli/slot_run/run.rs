@@ -43,8 +43,8 @@ fn leftover_cleaner(view: &ConfigView<'_>) -> ExecuteCleaner {
 pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     // Opened first, so that no other file has the number of a given descriptor.
     let json = cli.events.open()?;
-    let readable = if cli.output.quiet { None } else { stderr_outlet() };
-    let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json)
+    let mut events = EventStream::new(&format!("{}: ", session.name()), stderr_outlet(), json)
+        .with_errors_only(cli.output.quiet)
         .with_loss_reports(stderr_outlet())
         .with_style(cli.lines.line_style(cli.output.color));
     let mut failed = false;

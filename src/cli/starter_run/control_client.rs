@@ -24,7 +24,8 @@ pub(super) fn query_starter(cli: &StarterRunCli, word: &str) -> anyhow::Result<S
             .hint("start it with --control and the same path")
     })?;
     if let Some(error) = reply.error {
-        return Err(Problem::usage(error).into());
+        let status = if reply.refused_by_state { Status::No } else { Status::Usage };
+        return Err(Problem::new(status, error).into());
     }
     if let (Some(name), Some(state)) = (&reply.job, &reply.state) {
         let row = serde_json::json!({ "job": name, "state": state });

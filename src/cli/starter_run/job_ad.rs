@@ -7,12 +7,16 @@ use anyhow::Context;
 use bstr::ByteSlice;
 
 use super::super::common::{
-    InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe, refuse_malformed,
+    InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe,
+    refuse_malformed, report_ad_error,
 };
-use crate::classad::stream::AdReader;
+use crate::classad::stream::{AdForm, AdReader};
 use crate::classad::{ClassAd, Dialect};
-use crate::os::read_whole;
+use crate::os::read_at_most;
 use crate::starter::job_source::{self, ParsedJobFile};
+
+/// Maximum size of a file with the ad of a job or slot, in bytes.
+const MAX_JOB_BYTES: u64 = 64 << 20;
 
 /// Text of ads, with its origin.
 pub(super) struct AdText {
@@ -32,12 +36,13 @@ pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<
     let files = list_inputs(&[path], session)?;
     let [file] = files.as_slice() else {
         let (reader, name) = open_input(path, stdin, session)?;
-        let text = read_whole(reader).with_context(|| Problem::cannot_read(&name))?;
+        let text = read_at_most(reader, MAX_JOB_BYTES).with_context(|| Problem::cannot_read(&name))?;
         return Ok(AdText { text, name, is_list: true });
     };
     let input = OpenInput::open(file, stdin)?;
     let (name, is_list) = (input.name.clone(), input.kind == InputKind::QueueLog);
-    let text = read_whole(input.into_ads(session)?).with_context(|| Problem::cannot_read(&name))?;
+    let text =
+        read_at_most(input.into_ads(session)?, MAX_JOB_BYTES).with_context(|| Problem::cannot_read(&name))?;
     Ok(AdText { text, name, is_list })
 }
 
@@ -67,6 +72,9 @@ pub(super) fn read_job_ad(
         }
         session.warn(&format!("{message}\nthe line is skipped"));
     }
+    if !lines_only {
+        warn_of_joined_ads(text, name, session);
+    }
     if lines == 0 {
         return Err(Problem::unreadable(format!("{name}: no job ad: there is nothing in it")).into());
     }
@@ -80,6 +88,15 @@ pub(super) fn read_job_ad(
         session.warn(&message);
     }
     Ok(ad)
+}
+
+/// Warns if two ads were joined without an empty line between them.
+fn warn_of_joined_ads(text: &[u8], name: &str, session: &ProgramContext) {
+    let mut reader = AdReader::new(text, Some(AdForm::Long));
+    while let Ok(Some(record)) = reader.next_record() {
+        let warnings = record.errors.iter().filter(|error| error.is_warning);
+        warnings.for_each(|warning| report_ad_error(warning, name, session));
+    }
 }
 
 fn read_only_ad(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<ClassAd> {
@@ -96,7 +113,7 @@ fn read_first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow
     let Some(record) = record else {
         return Err(Problem::unreadable(format!("{name}: {none}: there is nothing in it")).into());
     };
-    match record.errors.first() {
+    match record.errors.iter().find(|error| !error.is_warning) {
         Some(error) => Err(Problem::unreadable(error.message.clone()).at_line(&error.caret(name)).into()),
         None => Ok(record.ad),
     }

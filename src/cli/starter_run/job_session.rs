@@ -350,8 +350,7 @@ impl StarterInvocation<'_> {
     /// request.
     fn prints_events(&self) -> bool {
         let cli = self.cli;
-        !cli.output.quiet
-            && (!self.as_tool || cli.job.termlog || std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_some())
+        !self.as_tool || cli.job.termlog || std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_some()
     }
 
     fn open_event_stream(&self, session: &ProgramContext) -> anyhow::Result<EventStream> {
@@ -363,7 +362,9 @@ impl StarterInvocation<'_> {
             None => format!("{}: ", session.name()),
         };
         let complaints = if self.as_tool { None } else { stderr_outlet() };
-        let stream = EventStream::new(&prefix, readable, json).with_loss_reports(complaints);
+        let stream = EventStream::new(&prefix, readable, json)
+            .with_loss_reports(complaints)
+            .with_errors_only(cli.output.quiet);
         Ok(stream.with_style(cli.lines.line_style(cli.output.color)))
     }
 

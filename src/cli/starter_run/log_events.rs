@@ -11,8 +11,8 @@ use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::format::long;
 use crate::classad::stream::{AdForm, AdReader};
 use crate::cli::common::{
-    AdFormat, InputKind, OpenInput, PipedStdin, PipedStdout, Problem, ProgramContext, Status,
-    exit_when_reader_is_gone, malformed_ad_problem, open_stdio_pipe,
+    AdErrorReporter, AdFormat, InputKind, OpenInput, PipedStdin, PipedStdout, Problem, ProgramContext,
+    Status, exit_when_reader_is_gone, open_stdio_pipe,
 };
 use crate::text::calendar::CivilTime;
 use crate::user_log::{EventReadError, EventReader};
@@ -59,15 +59,17 @@ pub(super) fn print_log_events(
     let unreadable = || Problem::cannot_read(&name);
     let mut printer = EventAdPrinter { output, format: cli.output.ad_format().unwrap_or_default(), count: 0 };
     let mut bad = 0u64;
+    let mut unreadable_log = None;
     let printed = match detect_log_form(&mut input).with_context(unreadable)? {
         Some(form) => {
             let mut reader = AdReader::new(input, Some(form));
+            let mut errors = AdErrorReporter::new(name.clone(), session);
             loop {
-                let Some(record) = reader.next_record().with_context(unreadable)? else { break Ok(()) };
-                for error in &record.errors {
-                    bad += 1;
-                    session.report(&malformed_ad_problem(error, &name).into());
-                }
+                let Some(record) = reader.next_record().with_context(unreadable)? else {
+                    bad += errors.end();
+                    break Ok(());
+                };
+                errors.report(&record);
                 if let Err(error) = printer.print(&record.ad) {
                     break Err(error);
                 }
@@ -80,7 +82,10 @@ pub(super) fn print_log_events(
                 event.time = event.time.to_local(|epoch| world.zone(epoch));
                 printer.print(&event.to_ad())
             }
-            Err(EventReadError::Io(error)) => Err(error),
+            Err(EventReadError::Io(error)) => {
+                unreadable_log = Some(error);
+                Err(io::Error::other("the log cannot be read"))
+            }
             Err(error) => {
                 bad += 1;
                 session.warn(&format!("{name}: {error}"));
@@ -88,6 +93,9 @@ pub(super) fn print_log_events(
             }
         }),
     };
+    if let Some(error) = unreadable_log {
+        return Err(error).with_context(unreadable);
+    }
     match printed.and_then(|()| printer.end()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         other => other.context("cannot tell the events")?,

@@ -26,8 +26,8 @@ use self::options::{
     NAME, STARTER_OPTIONS_VARIABLE, StarterRole, StarterRunCli, slot_of_slot_runner, was_given,
 };
 use self::starter_invocation::StarterInvocation;
-use super::common::{CompatTool, Problem, Program, ProgramContext, Status};
-use crate::os;
+use super::common::{CompatTool, Problem, Program, ProgramContext, Status, exit_at_deadline};
+use crate::os::{self, clock};
 use crate::starter;
 
 /// Definition of the program.
@@ -73,6 +73,15 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
     }
     if cli.job.carry {
         return access_point::run_transfer_helper();
+    }
+    let runs_no_job = cli.job.classad
+        || cli.job.clean
+        || cli.job.dry_run
+        || cli.job.events_of.is_some()
+        || cli.job.ask.is_some();
+    if let Some(limit) = cli.events.timeout.filter(|_| runs_no_job) {
+        let end = clock::monotonic_now().plus(limit);
+        exit_at_deadline(Some(end), session, "the time given with --timeout is over");
     }
     if cli.job.classad {
         return capabilities::print_capabilities(&cli, session);

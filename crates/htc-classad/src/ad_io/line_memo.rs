@@ -29,6 +29,9 @@ const EXTRA_CAPACITY: (usize, usize) = (16, 512);
 /// Usual separator between a name and its value.
 pub(crate) const NAME_VALUE_SEPARATOR: &[u8] = b" = ";
 
+/// Attribute that an ad of a job sets once: two of them mean that two ads were joined.
+pub(crate) const CLUSTER_ID: &[u8] = b"ClusterId";
+
 /// Number that stands for no line.
 pub(crate) const NO_LINE: u32 = u32::MAX;
 
@@ -50,6 +53,8 @@ pub(crate) struct LineMemo {
     last_line: u32,
     /// Number of the current ad.
     ad_number: u64,
+    /// Number of lines of the current ad that set [`CLUSTER_ID`].
+    cluster_id_count: u32,
     /// True if all names of the current ad so far are known: then a line that was not seen in this ad is not in it.
     all_names_known: bool,
     /// Number of attributes and bytes of text of the previous ad.
@@ -76,6 +81,8 @@ pub(crate) struct KnownLine {
     pub(crate) is_usual: bool,
     /// True if the name may also be known with another beginning.
     has_other_beginning: bool,
+    /// True if the name is [`CLUSTER_ID`].
+    is_cluster_id: bool,
     /// Template from an expression on this line, and the number of texts that did not match it.
     template: Option<Box<ExprTemplate>>,
     misses: u32,
@@ -110,6 +117,7 @@ impl LineMemo {
             template_count: 0,
             last_line: NO_LINE,
             ad_number: 0,
+            cluster_id_count: 0,
             all_names_known: false,
             last_ad_size: (0, 0),
             spare_ad: None,
@@ -128,6 +136,7 @@ impl LineMemo {
     /// Begins a new ad that the caller provides empty.
     pub(crate) fn begin_caller_ad(&mut self) {
         self.ad_number += 1;
+        self.cluster_id_count = 0;
         self.all_names_known = true;
         self.last_line = NO_LINE;
     }
@@ -144,6 +153,11 @@ impl LineMemo {
     pub(crate) fn end_ad(&mut self, ad: &ClassAd) {
         self.all_names_known = false;
         self.last_ad_size = ad.content_size();
+    }
+
+    /// Returns true if the current ad sets [`CLUSTER_ID`] more than once.
+    pub(crate) fn repeats_cluster_id(&self) -> bool {
+        self.cluster_id_count > 1
     }
 
     /// Returns the number of the line expected next, which is 0 if none is.
@@ -187,6 +201,7 @@ impl LineMemo {
                 && name.len() + NAME_VALUE_SEPARATOR.len() == beginning.len()
                 && beginning.ends_with(NAME_VALUE_SEPARATOR),
             has_other_beginning: twin.is_some(),
+            is_cluster_id: name.eq_ignore_ascii_case(CLUSTER_ID),
             template: None,
             misses: 0,
         });
@@ -201,6 +216,7 @@ impl LineMemo {
         let is_new =
             self.all_names_known && !line.has_other_beginning && line.last_ad_number != self.ad_number;
         line.last_ad_number = self.ad_number;
+        self.cluster_id_count += u32::from(line.is_cluster_id);
         let new = is_new.then_some(line.hash);
         Some((line, new))
     }

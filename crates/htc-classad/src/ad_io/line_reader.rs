@@ -17,6 +17,9 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::simple_literals::{parse_literal_line, parse_plain_literal};
 use crate::syntax::{AttrName, Expr};
 
+/// Maximum number of invalid lines of one ad that are described; a file that holds no ads at all has millions.
+const MAX_LINE_ERRORS: usize = 1000;
+
 /// Attributes that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeptAttributes<'k> {
@@ -51,6 +54,10 @@ pub(crate) struct LinesRead {
     pub(crate) ended_by_delimiter: bool,
     /// Lines that could not be read: number, range and error.
     pub(crate) errors: Vec<(u64, Range<usize>, LineError)>,
+    /// Number of lines that could not be read, beyond those in `errors`.
+    pub(crate) more_errors: u64,
+    /// True if the ad sets ClusterId more than once.
+    pub(crate) repeats_cluster_id: bool,
     /// The last delimiter line, if it precedes the first attribute or follows the last.
     pub(crate) delimiter: Option<Range<usize>>,
 }
@@ -117,13 +124,18 @@ impl LineMemo {
             match self.read_line(line, known.map(|from| (expected, from)), keep, ad) {
                 Ok(()) => found.attribute_count = found.attribute_count.saturating_add(1),
                 Err(error) => {
-                    found.errors.push((found.lines - 1, start..start + line.len(), error));
+                    if found.errors.len() < MAX_LINE_ERRORS {
+                        found.errors.push((found.lines - 1, start..start + line.len(), error));
+                    } else {
+                        found.more_errors += 1;
+                    }
                     if options.stop_early {
                         break;
                     }
                 }
             }
         }
+        found.repeats_cluster_id = self.repeats_cluster_id();
         found
     }
 

@@ -27,7 +27,7 @@ impl LiveExecutionPoint<'_> {
         let (line, ad) = said.request?;
         let request = SlotControlRequest::parse(&line)?;
         request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
-        self.check_claim(&request)?;
+        self.check_claim(&request).map_err(RequestRefusal::by_state)?;
         let nothing = self.why_nothing_to_vacate(&request);
         let host = self.options.world.full_host();
         let slot = request.slot().unwrap_or_default().to_owned();
@@ -50,11 +50,11 @@ impl LiveExecutionPoint<'_> {
                 SlotControlAnswer { request_id: self.machine.drain_status().map(|status| status.id), ..done }
             }
             Command::Reconfigure => {
-                self.reload()?;
+                self.reload().map_err(RequestRefusal::by_input)?;
                 done
             }
             Command::Event(mut event) => {
-                self.resolve_slot_references(&mut event)?;
+                self.resolve_slot_references(&mut event).map_err(RequestRefusal::by_state)?;
                 self.try_step(*event)?;
                 SlotControlAnswer { note: nothing, ..done }
             }
@@ -80,7 +80,7 @@ impl LiveExecutionPoint<'_> {
                     Some(_) => Vec::new(),
                 };
                 if slots.is_empty() && waits.is_none() {
-                    self.check_claim_kept(&slot)?;
+                    self.check_claim_kept(&slot).map_err(RequestRefusal::by_state)?;
                 }
                 let splits = slots.iter().any(|claimed| !claimed.slot.eq_ignore_ascii_case(&slot));
                 SlotControlAnswer { slots, waits, note: whole.filter(|_| splits), ..done }
@@ -162,10 +162,11 @@ impl LiveExecutionPoint<'_> {
     }
 
     /// Passes an event to the execution point. Returns an error if it refuses the command.
-    fn try_step(&mut self, event: StartdEvent) -> Result<(), String> {
+    fn try_step(&mut self, event: StartdEvent) -> Result<(), RequestRefusal> {
         self.refusals.clear();
         self.step(event);
-        std::mem::take(&mut self.refusals).into_iter().next().map_or(Ok(()), Err)
+        let refusal = std::mem::take(&mut self.refusals).into_iter().next();
+        refusal.map_or(Ok(()), |text| Err(RequestRefusal::by_state(text)))
     }
 
     fn status(&self) -> Vec<SlotStatus> {

@@ -330,9 +330,9 @@ pub struct SlotControlAnswer {
     /// Error message, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// True if the ad sent with the request is the reason of the error.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub bad_ad: bool,
+    /// Kind of the error, if there is one.
+    #[serde(default, skip_serializing_if = "RefusalKind::is_default")]
+    pub refusal: RefusalKind,
     /// For `drain`: number of the drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<u64>,
@@ -351,18 +351,49 @@ pub struct SlotControlAnswer {
     pub waits: Option<String>,
 }
 
+/// Kind of reason why a request is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalKind {
+    /// The request is not valid.
+    #[default]
+    Request,
+    /// The ad sent with the request, or the configuration to read, is not valid.
+    Input,
+    /// The state of the slot or of the execution point does not allow it.
+    State,
+}
+
+impl RefusalKind {
+    fn is_default(&self) -> bool {
+        *self == RefusalKind::default()
+    }
+}
+
 /// Reason why a request is refused.
 #[derive(Debug)]
 pub(super) struct RequestRefusal {
     /// Error message.
     pub text: String,
-    /// True if the ad sent with the request is the reason.
-    pub bad_ad: bool,
+    /// Kind of the reason.
+    pub kind: RefusalKind,
+}
+
+impl RequestRefusal {
+    /// Creates a refusal because of the state.
+    pub(super) fn by_state(text: String) -> Self {
+        RequestRefusal { text, kind: RefusalKind::State }
+    }
+
+    /// Creates a refusal because of an ad or the configuration.
+    pub(super) fn by_input(text: String) -> Self {
+        RequestRefusal { text, kind: RefusalKind::Input }
+    }
 }
 
 impl From<String> for RequestRefusal {
     fn from(text: String) -> Self {
-        RequestRefusal { text, bad_ad: false }
+        RequestRefusal { text, kind: RefusalKind::Request }
     }
 }
 
@@ -373,8 +404,8 @@ impl From<InvalidRequest> for RequestRefusal {
 }
 
 impl From<RequestRefusal> for SlotControlAnswer {
-    fn from(RequestRefusal { text, bad_ad }: RequestRefusal) -> Self {
-        SlotControlAnswer { error: Some(text), bad_ad, ..SlotControlAnswer::default() }
+    fn from(RequestRefusal { text, kind }: RequestRefusal) -> Self {
+        SlotControlAnswer { error: Some(text), refusal: kind, ..SlotControlAnswer::default() }
     }
 }
 
@@ -670,10 +701,10 @@ impl RequestContext<'_> {
                 "jobs run here as uid {own}, not as uid {}: ask from that account, or run the slots as root",
                 self.uid
             );
-            return Err(text.into());
+            return Err(RequestRefusal::by_state(text));
         }
         parse_single_ad(&self.ad, self.dialect, name.unwrap_or("the job's ad"))
-            .map_err(|text| RequestRefusal { text, bad_ad: true })
+            .map_err(RequestRefusal::by_input)
     }
 }
 
@@ -777,7 +808,7 @@ mod tests {
         assert!(refused.unwrap_err().text.contains(&format!("not as uid {other}")));
         // The configuration selects the mode: only strict mode accepts leading zeros.
         let refused = request().into_command(asked(other - 1, false)).unwrap_err();
-        assert!(refused.bad_ad && refused.text.starts_with("the job's ad:1:"), "{refused:?}");
+        assert!(refused.kind == RefusalKind::Input && refused.text.starts_with("the job's ad:1:"), "{refused:?}");
         assert!(request().into_command(asked(other - 1, true)).is_ok());
     }
 

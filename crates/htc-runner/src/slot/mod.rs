@@ -40,7 +40,8 @@ mod state_directory;
 pub use account::{HookAccount, hook_account};
 pub use backfill_client::backfill_client_ad;
 pub use control_protocol::{
-    ActiveDrain, InvalidRequest, SlotControlAnswer, SlotControlRequest, SlotStatus, VacateSpeed, send_request,
+    ActiveDrain, InvalidRequest, RefusalKind, SlotControlAnswer, SlotControlRequest, SlotStatus, VacateSpeed,
+    send_request,
 };
 pub use execute::{DirectoryError, DirectoryObstacle, check_directories, check_room, clean_execute};
 pub use idle::InputDevices;

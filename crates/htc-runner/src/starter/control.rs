@@ -50,6 +50,9 @@ pub struct StarterReply {
     /// Reason why it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// True if the order is valid and the state of the job or the starter's role does not allow it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused_by_state: bool,
     /// For `status`: the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
@@ -59,9 +62,15 @@ pub struct StarterReply {
 }
 
 impl StarterReply {
-    /// Creates the reply to an order that was carried out or refused.
+    /// Creates the reply to an order that was carried out or refused because of the state.
     pub fn from_result(result: Result<(), String>) -> Self {
-        StarterReply { ok: result.is_ok(), error: result.err(), ..StarterReply::default() }
+        let refused_by_state = result.is_err();
+        StarterReply { ok: result.is_ok(), error: result.err(), refused_by_state, ..StarterReply::default() }
+    }
+
+    /// Creates the reply to an order that is not valid.
+    pub fn invalid(error: String) -> Self {
+        StarterReply { error: Some(error), ..StarterReply::default() }
     }
 
     /// Creates the reply to `status`.

@@ -65,7 +65,7 @@ impl RunState<'_> {
         let reply = match parse_client_command(said) {
             Ok(ControlCommand::Status) => StarterReply::status(&self.context.id, self.stage),
             Ok(command) => StarterReply::from_result(self.carry_out_order(command)),
-            Err(error) => StarterReply::from_result(Err(error)),
+            Err(error) => StarterReply::invalid(error),
         };
         if let Some(control) = &mut self.inputs.control {
             control.answer(client, &reply, self.reactor);

@@ -12,11 +12,20 @@ use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::{ClassAd, LineError};
 
-/// Maximum size of a record in memory, in bytes. The beginning of a longer record is dropped.
+/// Maximum size of a record, in bytes; a larger one is an error.
 const MAX_RECORD_BYTES: usize = 64 << 20;
 
-/// Block size for reading backwards, in bytes.
+/// Size of the first block that is read backwards, in bytes. Each further block of the same record is twice as large, so
+/// that the buffered bytes are moved and searched a constant number of times.
 const READ_BLOCK_BYTES: usize = 256 << 10;
+
+/// Number of bytes at the end of a file in which a history is expected to have a trailer.
+const MAX_TRAILER_DISTANCE: usize = 1 << 20;
+
+fn record_too_large() -> io::Error {
+    let message = "a record is larger than 64 MiB; is this a history?";
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
 
 /// History record of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +75,7 @@ impl<R: BufRead> Iterator for HistoryReader<R> {
         let mut text = Vec::new();
         loop {
             let start = text.len();
-            match self.input.read_until(b'\n', &mut text) {
+            match self.input.by_ref().take(MAX_RECORD_BYTES as u64).read_until(b'\n', &mut text) {
                 Err(error) => return Some(Err(error)),
                 Ok(0) if text.trim().is_empty() => return None,
                 Ok(0) => return Some(Ok(HistoryRecord { text: text.into(), trailer: None })),
@@ -75,7 +84,7 @@ impl<R: BufRead> Iterator for HistoryReader<R> {
                     text.truncate(start);
                     return Some(Ok(HistoryRecord { text: text.into(), trailer: Some(trailer) }));
                 }
-                Ok(_) if text.len() > MAX_RECORD_BYTES => text.clear(),
+                Ok(_) if text.len() > MAX_RECORD_BYTES => return Some(Err(record_too_large())),
                 Ok(_) => {}
             }
         }
@@ -88,6 +97,8 @@ pub struct BackwardHistoryReader<R> {
     /// Bytes of the file from `start` on that have not been returned yet.
     buffer: Vec<u8>,
     start: u64,
+    /// Size of the next block.
+    block_bytes: usize,
 }
 
 impl<R: Read + Seek> BackwardHistoryReader<R> {
@@ -97,7 +108,22 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
     /// The input does not support seeking.
     pub fn new(mut input: R) -> io::Result<Self> {
         let start = input.seek(SeekFrom::End(0))?;
-        Ok(BackwardHistoryReader { input, buffer: Vec::new(), start })
+        Ok(BackwardHistoryReader { input, buffer: Vec::new(), start, block_bytes: READ_BLOCK_BYTES })
+    }
+
+    /// Returns true if a trailer is in the last MiB of the file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn has_trailer(&mut self) -> io::Result<bool> {
+        loop {
+            if self.trailer_before(self.buffer.len()).is_some() {
+                return Ok(true);
+            }
+            if self.buffer.len() >= MAX_TRAILER_DISTANCE || !self.read_previous_block()? {
+                return Ok(false);
+            }
+        }
     }
 
     /// Reads the block before the buffered bytes. Returns false at the start of the file.
@@ -105,14 +131,15 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
         if self.start == 0 {
             return Ok(false);
         }
-        let size = self.start.min(READ_BLOCK_BYTES as u64);
+        if self.buffer.len() > MAX_RECORD_BYTES {
+            return Err(record_too_large());
+        }
+        let size = self.start.min(self.block_bytes as u64);
+        self.block_bytes *= 2;
         self.start -= size;
         self.input.seek(SeekFrom::Start(self.start))?;
         let mut block = Vec::new();
         self.input.by_ref().take(size).read_to_end(&mut block)?;
-        if self.buffer.len() > MAX_RECORD_BYTES {
-            self.buffer.clear();
-        }
         block.append(&mut self.buffer);
         self.buffer = block;
         Ok(true)
@@ -151,9 +178,13 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
             if self.buffer.is_empty() {
                 return Ok(None);
             }
+            if limit - from > MAX_RECORD_BYTES {
+                return Err(record_too_large());
+            }
             let trailer = last.map(|at| self.buffer[at..].trim_end().into());
             let text = BString::from(&self.buffer[from..limit]);
             self.buffer.truncate(from);
+            self.block_bytes = READ_BLOCK_BYTES;
             if trailer.is_none() && text.trim().is_empty() {
                 continue;
             }
@@ -218,6 +249,23 @@ mod tests {
             .map(|record| record.unwrap().text.len())
             .collect();
         assert_eq!(sizes, [READ_BLOCK_BYTES * 3 + 7, 6, READ_BLOCK_BYTES * 3 + 7]);
+    }
+
+    #[test]
+    fn a_file_without_trailers_is_known_by_its_end() {
+        let has_trailer =
+            |text: Vec<u8>| BackwardHistoryReader::new(Cursor::new(text)).unwrap().has_trailer().unwrap();
+        assert!(has_trailer(b"*** x\n".to_vec()) && has_trailer(b"A = 1\n*** x\nA = 2\n".to_vec()));
+        assert!(!has_trailer(Vec::new()) && !has_trailer(b"A = \"\n ***\"".to_vec()));
+        assert!(!has_trailer(b"A = 1\n\n".repeat(1 << 20)));
+    }
+
+    #[test]
+    fn a_record_without_end_is_an_error() {
+        let text = b"A = 1\n".repeat(12 << 20);
+        let mut backwards = BackwardHistoryReader::new(Cursor::new(&text)).unwrap();
+        assert!(backwards.next().unwrap().is_err() && backwards.next().is_none());
+        assert!(HistoryReader::new(&text[..]).next().unwrap().is_err());
     }
 
     #[test]

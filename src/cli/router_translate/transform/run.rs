@@ -54,7 +54,8 @@ impl<W: Write + Send> AdTransformer<'_, W> {
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(error).context(problem),
             };
-            self.malformed += record.errors.len();
+            let malformed = record.errors.iter().filter(|error| !error.is_warning).count();
+            self.malformed += malformed + usize::try_from(record.more_errors).unwrap_or(usize::MAX);
             let is_refused = self.arguments.strict_input && !record.errors.is_empty();
             for error in record.errors {
                 self.observer.report_note(TransformNote::Malformed(error))?;

@@ -5,9 +5,12 @@ use std::collections::HashSet;
 use super::options::TransformArguments;
 use crate::classad::stream::AdError;
 use crate::classad::{Context as Eval, explain};
-use crate::cli::common::{ProgramContext as Program, Status, malformed_ad_problem};
+use crate::cli::common::{ProgramContext as Program, Status, malformed_ad_problem, report_ad_error};
 use crate::cli::transform_report::{self as report, AdDifference, StepRecorder, StoryObserver};
 use crate::transform::{Observer, ProblemKind, RuleLine, Transform, TransformEvent, TransformFailure};
+
+/// Number of errors in ads that are reported one by one.
+pub(super) const MAX_REPORTED_AD_ERRORS: usize = 20;
 
 /// Key of a problem that is reported once: source, line, text.
 type ReportKey = (String, u32, String);
@@ -36,6 +39,8 @@ pub(super) struct TransformReporter<'a> {
     undefined: HashSet<SourceLine>,
     /// Notes kept for later, or `None` if they are reported immediately.
     kept_notes: Option<Vec<TransformNote>>,
+    /// Number of errors in ads that were reported or counted.
+    malformed: usize,
     /// Number of statements that had a problem.
     pub(super) broken: usize,
     trace: TraceMode,
@@ -62,6 +67,7 @@ impl<'a> TransformReporter<'a> {
             reported: HashSet::new(),
             undefined: HashSet::new(),
             kept_notes: None,
+            malformed: 0,
             broken: 0,
             trace,
         }
@@ -130,7 +136,13 @@ impl<'a> TransformReporter<'a> {
             TransformNote::Malformed(error) if self.strict => {
                 return Err(malformed_ad_problem(&error, &self.input).into());
             }
-            TransformNote::Malformed(error) => malformed_ad_problem(&error, &self.input).into(),
+            TransformNote::Malformed(error) => {
+                self.malformed += 1;
+                if self.malformed <= MAX_REPORTED_AD_ERRORS {
+                    report_ad_error(&error, &self.input, self.program);
+                }
+                return Ok(());
+            }
             TransformNote::Problem { error, .. } => error,
             TransformNote::LeftOut { error, ad, .. } => error.context(format!("ad {ad} is left out")),
         };

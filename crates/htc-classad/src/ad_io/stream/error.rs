@@ -29,6 +29,8 @@ pub struct AdError {
     pub message: String,
     /// Advice, or `None` if there is none.
     pub help: Option<&'static str>,
+    /// True if everything was read, but probably not as it was meant.
+    pub is_warning: bool,
 }
 
 /// Surroundings of a text, so that its first and last line can be shown completely.
@@ -111,7 +113,16 @@ impl AdError {
             shown.extend_from_slice(strip_cr(&after[..length]));
         }
         let span = Span::new(offset + at - from, offset + last - from);
-        AdError { line, text: shown, cut, span, message, help }
+        AdError { line, text: shown, cut, span, message, help, is_warning: false }
+    }
+
+    /// Creates the warning about a line that sets ClusterId again.
+    pub(super) fn joined_ads(text: &[u8], line: u64) -> Self {
+        let around = SurroundingText { line, ..SurroundingText::default() };
+        let message = "ClusterId is set twice: two ads without an empty line between them are read as one";
+        let help = "end each ad with an empty line";
+        let error = Self::at_span(text, around, Span::new(0, text.len()), message.to_owned(), Some(help));
+        AdError { is_warning: true, ..error }
     }
 
     pub(super) fn from_parse_error(text: &[u8], around: SurroundingText<'_>, error: &ParseError) -> Self {

@@ -9,7 +9,7 @@ use super::{Delimiter, strip_cr};
 const BLOCK_SIZE: usize = 256 * 1024;
 
 /// Maximum size of an ad or line, in bytes; larger ones are an error instead of filling the memory.
-const MAX_AD_SIZE: usize = 256 << 20;
+const MAX_AD_SIZE: usize = 64 << 20;
 
 /// Number of consumed bytes kept before the unread part, so that a message can show the line around its place.
 pub(crate) const CONTEXT_SIZE: usize = 400;
@@ -144,7 +144,7 @@ impl<R: Read> InputWindow<R> {
         }
         if self.end + BLOCK_SIZE / 2 > self.buffer.len() {
             if self.end >= MAX_AD_SIZE {
-                let message = "a line or an ad is larger than 256 MiB; is this a file of ads?";
+                let message = "a line or an ad is larger than 64 MiB; is this a file of ads?";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
             // After the largest ad there is room for one more block, which shows that it is too large.

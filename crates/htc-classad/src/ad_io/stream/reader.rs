@@ -1,6 +1,7 @@
 //! Reader of a stream for general use: everything unreadable is reported, and a bad line affects nothing else.
 
 use std::io::{self, Empty, Read};
+use std::ops::Range;
 
 use bstr::{BString, ByteSlice};
 
@@ -9,9 +10,9 @@ use super::error::AdError;
 use super::input_window::InputWindow;
 use super::record::AdRecord;
 use super::{AdForm, Delimiter, Projection, ReadError};
-use crate::ad::ClassAd;
+use crate::ad::{ClassAd, split_line};
 use crate::ad_io::delimiter::as_banner;
-use crate::ad_io::line_memo::LineMemo;
+use crate::ad_io::line_memo::{CLUSTER_ID, LineMemo};
 use crate::ad_io::line_reader::{KeptAttributes, LineOptions, LinesRead};
 use crate::syntax::Dialect;
 use crate::text::space::is_space;
@@ -218,6 +219,7 @@ impl<R: Read> AdReader<R> {
         record.line = 0;
         record.banner = None;
         record.errors.clear();
+        record.more_errors = 0;
         self.read_long_ad(Some(skim), record)
     }
 
@@ -260,8 +262,17 @@ impl<R: Read> AdReader<R> {
                 Some(skim) => skim.read_ad(text, options, (self.dialect, self.memo.exact), &mut record.ad),
                 None => (self.memo.read_lines(text, options, KeptAttributes::All, &mut record.ad), true),
             };
-            let LinesRead { bytes_used: used, lines, first_attribute: first, errors: bad, delimiter, .. } =
-                found;
+            let LinesRead {
+                bytes_used: used,
+                lines,
+                first_attribute: first,
+                errors: bad,
+                more_errors,
+                repeats_cluster_id,
+                delimiter,
+                ..
+            } = found;
+            record.more_errors = more_errors;
             if let Some((number, start)) = first {
                 record.line = self.window.line + number;
                 record.banner = delimiter.and_then(|range| as_banner(&text[range])).map(BString::from);
@@ -275,6 +286,11 @@ impl<R: Read> AdReader<R> {
                         self.window.line + number,
                         &error,
                     ));
+                }
+                if repeats_cluster_id && let Some((line, range)) = find_second_cluster_id(&text[start..used])
+                {
+                    let number = record.line + line;
+                    record.errors.push(AdError::joined_ads(&text[start..used][range], number));
                 }
                 self.last_ad_len = used - start;
             }
@@ -320,6 +336,21 @@ impl<R: Read> Iterator for AdReader<R> {
 
 impl<R: Read> std::iter::FusedIterator for AdReader<R> {}
 
+/// Returns the second line that sets ClusterId: its number in the text, from 0, and its range.
+fn find_second_cluster_id(text: &[u8]) -> Option<(u64, Range<usize>)> {
+    let mut start = 0;
+    let mut has_first = false;
+    for (number, line) in text.lines_with_terminator().enumerate() {
+        let is_cluster_id = split_line(line).is_ok_and(|parts| parts.name.eq_ignore_ascii_case(CLUSTER_ID));
+        if is_cluster_id && has_first {
+            return Some((number as u64, start..start + line.trim_end().len()));
+        }
+        has_first |= is_cluster_id;
+        start += line.len();
+    }
+    None
+}
+
 impl BatchReader for AdReader<Empty> {
     fn take_batch<R>(&mut self, bytes: usize, from: &mut InputWindow<R>) {
         from.give_prefix_to(bytes, &mut self.window);
@@ -351,6 +382,33 @@ mod tests {
             out.push(format!("{}:{ad}{}", record.line, errors.concat()));
         }
         out
+    }
+
+    #[test]
+    fn joined_ads_are_noticed_where_the_second_begins() {
+        let text =
+            b"ClusterId = 1\nA = 1\n\nA = 0\nClusterId = 2\nB = 1\nclusterid=3\nB = 2\n\nClusterId = 4\n";
+        let mut reader = AdReader::new(&text[..], None);
+        let mut lines: Vec<Vec<(u64, bool)>> = Vec::new();
+        while let Some(record) = reader.next_record().expect("memory") {
+            lines.push(record.errors.iter().map(|error| (error.line, error.is_warning)).collect());
+        }
+        assert_eq!(lines, [vec![], vec![(7, true)], vec![]]);
+        let mut projection = Projection::default();
+        projection.add("B".into());
+        let (mut reader, mut record) = (AdReader::new(&text[..], Some(AdForm::Long)), AdRecord::default());
+        let mut counts = Vec::new();
+        while reader.next_projected(&mut projection, &mut record).expect("memory") {
+            counts.push(record.errors.len());
+        }
+        assert_eq!(counts, [0, 1, 0]);
+    }
+
+    #[test]
+    fn a_file_without_ads_costs_a_bounded_number_of_errors() {
+        let text = "bad\n".repeat(5000);
+        let record = AdReader::new(text.as_bytes(), None).next_record().expect("memory").expect("one");
+        assert_eq!((record.errors.len(), record.more_errors), (1000, 4000));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct AdRecord {
     pub line: u64,
     /// The banner or trailer line that ended it, or `None` if there was none.
     pub banner: Option<BString>,
-    /// Errors in the ad.
+    /// Errors in the ad, at most a thousand.
     pub errors: Vec<AdError>,
+    /// Number of errors in the ad beyond those in `errors`.
+    pub more_errors: u64,
 }
