@@ -409,7 +409,7 @@ fn json_is_an_array_or_refused() {
 fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
     let place = Place::new("STARTD_JOB_HOOK_KEYWORD = K\n");
     let slots = |knob: &str| {
-        let (out, err, _) = place.run(["--hooks", "--set-knob", knob]);
+        let (out, err, _) = place.run(["--hooks", "--param", knob]);
         assert!(out.contains("starter"), "{knob}: {out}{err}");
         out.lines().find(|line| line.starts_with("slot")).map(str::to_owned)
     };
@@ -418,14 +418,14 @@ fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
     assert_eq!(slots("NUM_SLOTS_TYPE_1 = -1"), None);
     // All slots are reported, and an implausible number of slots is named.
     assert_eq!(slots("NUM_SLOTS = 5000").as_deref(), Some("slot1-5000: K"));
-    let (out, err, _) = place.run(["--hooks", "--set-knob", "NUM_SLOTS = 3000000"]);
+    let (out, err, _) = place.run(["--hooks", "--param", "NUM_SLOTS = 3000000"]);
     assert!(out.contains("slot1-100000: K") && err.contains("NUM_SLOTS = 3000000: only the first"), "{err}");
     // Types are not read if MAX_SLOT_TYPES is less than 1.
     let (out, _, _) =
-        place.run(["--hooks", "--set-knob", "NUM_SLOTS_TYPE_1 = 3", "--set-knob", "MAX_SLOT_TYPES = -1"]);
+        place.run(["--hooks", "--param", "NUM_SLOTS_TYPE_1 = 3", "--param", "MAX_SLOT_TYPES = -1"]);
     assert!(out.contains("slot1: K") && !out.contains("slot1-3"), "{out}");
     // With an invalid number no startd starts, which is reported.
-    let (out, err, status) = place.run(["--hooks", "--set-knob", "NUM_SLOTS = x"]);
+    let (out, err, status) = place.run(["--hooks", "--param", "NUM_SLOTS = x"]);
     assert!(err.contains("no startd starts") && err.contains("NUM_SLOTS"), "{err}");
     assert!(status == 1 && !out.contains("slot1") && out.contains("starter"), "{status} {out}");
 }
@@ -525,9 +525,9 @@ fn a_policy_that_is_no_expression_is_told_to_never_fire() {
 fn the_ad_of_a_fetched_job_is_looked_at() {
     let place = Place::new("");
     place.write("good.ad", "Cmd = \"/bin/true\"\nJobUniverse = 5\nOwner = \"alice\"\nIwd = \"/tmp\"\n");
-    assert_eq!(place.run(["lint", "--job-ad", "good.ad"]).2, 0);
+    assert_eq!(place.run(["lint", "--ads", "good.ad"]).2, 0);
     place.write("bad.ad", "Cmd = true\nJobUnivers = 5\nOwner = alice\nRequestMemory = (1\n");
-    let (out, _, status) = place.run(["lint", "--job-ad", "bad.ad"]);
+    let (out, _, status) = place.run(["lint", "--ads", "bad.ad"]);
     assert_eq!(status, 1);
     for wanted in [
         "bad.ad:1:7: warning: Cmd must be a string",
@@ -673,7 +673,7 @@ fn the_story_of_a_value_names_definitions_conditions_and_steps() {
 #[test]
 fn json_tells_where_a_value_comes_from_and_what_it_replaced() {
     let place = Place::new("A = 1\nA = 2$(B)\nDB_PASSWORD = secret\n");
-    let (out, _, status) = place.run(["--json", "A", "DB_PASSWORD", "--redact", "--set-knob", "B=3"]);
+    let (out, _, status) = place.run(["--json", "A", "DB_PASSWORD", "--redact", "--param", "B=3"]);
     assert_eq!(status, 0);
     let all: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(all[0]["raw"], "2$(B)");
@@ -731,7 +731,7 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
     // well.
     for more in ["A = 2\n", "UPDATE_INTERVAL += ;\n"] {
         first.write("more", more);
-        let (once, _, _) = first.run(["--no-env", "--set-knob", "A=3"]);
+        let (once, _, _) = first.run(["--no-env", "--param", "A=3"]);
         assert!(once.contains("# what it brings in is in here: LOCAL_CONFIG_FILE = more\n"), "{once}");
         first.write("dump", &once);
         let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
@@ -824,7 +824,7 @@ fn redacted_output_holds_no_secret_however_it_is_asked_for() {
         &["--raw", "MY_PASSWORD"],
         &["--dump", "--expanded"],
         &["--dump", "--expanded", "-v", "PASSW"],
-        &["--set-knob", "Z=a$(MY_PASSWORD)", "Z"],
+        &["--param", "Z=a$(MY_PASSWORD)", "Z"],
         &["--json", "L", "ML_PASSWORD", "MY_PASSWORD"],
         &["--jsonl"],
         &["--why", "L", "MY_PASSWORD", "ML_PASSWORD"],
@@ -909,7 +909,7 @@ fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
     assert!(out.starts_with("not here, but for negotiator: NEGOTIATOR_INTERVAL"), "{out}");
 
     place.write("ad", "Cmd = \"/bin/true\"\nIwd = \"/\"\nTransferInput = \"no-such\"\nToolDaemonCmd = \"t\"\nOnExitRemove = true\n");
-    let (out, err, status) = place.run(["lint", "--here", "--job-ad", "ad"]);
+    let (out, err, status) = place.run(["lint", "--here", "--ads", "ad"]);
     assert_eq!((status, err.as_str()), (1, "2 findings: 2 warnings (2 not-done); 5 lines read\n"), "{out}");
     assert!(
         out.contains("TransferInput is not done here") && out.contains("'no-such' [not-done]\n"),
@@ -928,7 +928,7 @@ fn the_lint_of_a_job_ad_keeps_its_secrets() {
         "ad",
         "Cmd = /bin/x --password=hunter2\nMyToken = hunter2b\nArgs = 'hunter2b'\nIwd = \"/\" hunter2\n",
     );
-    for words in [&["lint", "--job-ad", "ad"][..], &["lint", "--json", "--job-ad", "ad"]] {
+    for words in [&["lint", "--ads", "ad"][..], &["lint", "--json", "--ads", "ad"]] {
         let (out, err, status) = place.run(["--redact"].iter().chain(words));
         assert_eq!(status, 1);
         assert!(!out.contains("hunter2") && !err.contains("hunter2"), "{words:?}: {out}{err}");
@@ -956,7 +956,7 @@ fn a_trace_without_names_tells_every_change() {
 
 #[test]
 fn knobs_are_set_by_names_that_files_could_set() {
-    let (_, err, status) = Place::new("").run(["--set-knob", "a b=7", "A"]);
+    let (_, err, status) = Place::new("").run(["--param", "a b=7", "A"]);
     assert_eq!(status, 2);
     assert!(err.contains("'a b' is no name of a knob"), "{err}");
 }

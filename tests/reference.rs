@@ -136,6 +136,12 @@ fn table(marker: &str) -> String {
                 text += &format!("| {} | {} |\n", cells[0], cell(cells[1]));
             }
         }
+        "options" => {
+            use htc_hooks::cli::{PROGRAMS, common::vocabulary_table};
+            let programs: Vec<_> =
+                PROGRAMS.iter().map(|program| (program.name, (program.command)())).collect();
+            text += &vocabulary_table(&programs);
+        }
         "scenario" => {
             let source = fs::read_to_string(root().join("src/cli/slot_run/scenario.toml")).unwrap();
             text += &format!("```toml\n{source}```\n");

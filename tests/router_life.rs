@@ -57,7 +57,7 @@ fn poll(queue: &Path, config: &Config) -> Vec<String> {
         hook_limit: None,
         copies_directory: None,
         submit_command: None,
-        stop_conditions: StopConditions { once: true, when_idle: false },
+        stop_conditions: StopConditions { once: true, idle_limit: None },
         log: &|text| lines.borrow_mut().push(text.to_owned()),
     };
     run(queue, router(config, world.now()), &options).unwrap();

@@ -11,6 +11,7 @@ mod operands;
 mod options;
 mod output;
 mod results;
+mod split;
 mod stream;
 mod stream_diagnostics;
 mod stream_plan;
@@ -53,6 +54,11 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         return Err(Problem::usage("nothing to do")
             .hint("give an expression such as '1 + 1', or a file of ads with --ads FILE")
             .hint(format!("try '{NAME} --help'"))
+            .into());
+    }
+    if let Some(option) = cli.rows.given_option() {
+        return Err(Problem::usage(format!("{option} is for rows of a stream"))
+            .hint("give --ads FILE and columns: -af Owner JobStatus")
             .into());
     }
     operands::run(&cli, matches, session)

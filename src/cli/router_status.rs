@@ -20,7 +20,7 @@ use self::options::{RoutedJobOptions, RouterStatusCli, RouterStatusVerb};
 use self::output_form::{Renderable, StatusOutputForm};
 use super::common::{
     CompatTool, Example, Manual, Painter, Problem, Program, ProgramContext, Status, exit_when_reader_is_gone,
-    program_command, render_table, write_to_stdout,
+    program_command, render_objects, render_table, write_to_stdout,
 };
 use super::compat::{condor_router_history, condor_router_q};
 use crate::classad::format::json::{self, JsonLayout};
@@ -48,7 +48,7 @@ pub const PROGRAM: Program = Program {
 /// Returns the clap definition; rarely used options appear only in `--help-all`.
 fn make_command() -> clap::Command {
     const RARE_OPTIONS: [&str; 10] =
-        ["set_knob", "no_env", "long", "jsonl", "quiet", "color", "now", "seed", "limit", "patience"];
+        ["param", "no_env", "long", "jsonl", "quiet", "color", "now", "seed", "limit", "patience"];
     program_command::<RouterStatusCli>("htc-router-status", &MANUAL).mut_args(|arg| {
         if RARE_OPTIONS.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg }
     })
@@ -94,26 +94,32 @@ const MANUAL: Manual = Manual {
 fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let common = &arguments.common;
     common.time_limit.start(session);
-    let constraint = match &common.constraint {
-        Some(text) => Some(
-            Expr::parse(text.as_bytes()).map_err(|error| Problem::usage(format!("--constraint: {error}")))?,
-        ),
-        None => None,
-    };
+    let constraint = common
+        .constraint
+        .iter()
+        .map(|text| Expr::parse(text.as_bytes()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Problem::usage(format!("--constraint: {error}")))?;
     let findings = matches!(arguments.verb, Some(RouterStatusVerb::Doctor(_))) && common.by.is_none();
     let view =
         StatusView { common, constraint, form: StatusOutputForm::from_options(common, findings)?, session };
+    let verb_files = match &arguments.verb {
+        Some(
+            RouterStatusVerb::History(files) | RouterStatusVerb::Doctor(files) | RouterStatusVerb::Queue(files),
+        ) => files.files.as_slice(),
+        None => &[],
+    };
+    let files = [common.input.ads.as_slice(), &common.files, verb_files].concat();
     match &arguments.verb {
-        Some(RouterStatusVerb::History(files)) => view.show_history(&files.files),
-        Some(RouterStatusVerb::Doctor(files)) => view.doctor(&files.files),
-        Some(RouterStatusVerb::Queue(files)) => view.show_or_watch(&files.files),
-        None => view.show_or_watch(&common.files),
+        Some(RouterStatusVerb::History(_)) => view.show_history(&files),
+        Some(RouterStatusVerb::Doctor(_)) => view.doctor(&files),
+        Some(RouterStatusVerb::Queue(_)) | None => view.show_or_watch(&files),
     }
 }
 
 struct StatusView<'a> {
     common: &'a RoutedJobOptions,
-    constraint: Option<Expr>,
+    constraint: Vec<Expr>,
     form: StatusOutputForm,
     session: &'a ProgramContext,
 }
@@ -149,7 +155,8 @@ impl StatusView<'_> {
             }
         }
         for file in files {
-            jobs.extend(job_reader::read_jobs_of_file(file, self.session, world)?);
+            let strict = self.common.input.strict_input;
+            jobs.extend(job_reader::read_jobs_of_file(file, strict, self.session, world)?);
         }
         let patience = self.common.patience.as_secs() as i64;
         Ok(job_pairs::find_pairs(jobs, sources, patience, world))
@@ -164,7 +171,7 @@ impl StatusView<'_> {
             || (common.held && row.status == JobStatus::HELD);
         (!any || state)
             && common.route.as_ref().is_none_or(|route| row.route == route.as_bytes())
-            && self.constraint.as_ref().is_none_or(|expr| Context::new(world).my(&row.ad).holds(expr))
+            && self.constraint.iter().all(|expr| Context::new(world).my(&row.ad).holds(expr))
     }
 
     fn show_or_watch(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
@@ -204,7 +211,6 @@ impl StatusView<'_> {
     }
 
     fn doctor(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
-        let files = if files.is_empty() { &self.common.files } else { files };
         let world = self.common.clock.world();
         let rows = self.read_rows(files, &world)?;
         if let Some(by) = &self.common.by {
@@ -234,7 +240,11 @@ impl StatusView<'_> {
             render_table(&columns, lines, Painter::stdout(self.common.output.color))
         };
         let rows_found: Vec<serde_json::Value> = found.iter().map(object).collect();
-        write_to_stdout(self.common.output.render_json(&rows_found)?.unwrap_or_else(text))?;
+        let output = match self.common.rows.form() {
+            Some(form) => render_objects(form, &rows_found),
+            None => self.common.output.render_json(&rows_found)?.unwrap_or_else(text).into_bytes(),
+        };
+        write_to_stdout(output)?;
         if found.is_empty() && !self.common.output.quiet {
             self.session.write_stderr(&format!("{} routed jobs, nothing is wrong\n", rows.len()));
         }
@@ -277,7 +287,6 @@ impl StatusView<'_> {
 
     /// Returns the ads of routed jobs that have left the queue, the newest first.
     fn read_past_ads(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<ClassAd>> {
-        let files = if files.is_empty() { &self.common.files } else { files };
         let mut paths = files.to_vec();
         if paths.is_empty() {
             let config = self.load_config(world)?;
@@ -290,10 +299,11 @@ impl StatusView<'_> {
         }
         let selects = |ad: &ClassAd| {
             let is_routed = ad.contains("RouteName") || ad.contains("RoutedFromRoute");
-            is_routed && self.constraint.as_ref().is_none_or(|expr| Context::new(world).my(ad).holds(expr))
+            is_routed && self.constraint.iter().all(|expr| Context::new(world).my(ad).holds(expr))
         };
         let limit = self.common.limit.unwrap_or(usize::MAX);
-        let mut past = PastAds { ads: Vec::new(), broken: 0, limit, selects: &selects };
+        let strict = self.common.input.strict_input;
+        let mut past = PastAds { ads: Vec::new(), broken: 0, limit, strict, selects: &selects };
         for path in &paths {
             job_reader::read_history(path, world, self.session, &mut past)?;
         }

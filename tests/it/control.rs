@@ -397,7 +397,7 @@ fn timeout_ends_every_verb_that_waits_with_one_message_and_124() {
     let (silent_path, fifo) = (path("silent"), path("fifo"));
     let verbs: [&[&str]; 9] = [
         &["status"],
-        &["status", "--watch"],
+        &["status", "--watch", "2"],
         &["suspend", "slot1"],
         &["alive", "slot1"],
         &["release-claim", "slot1"],

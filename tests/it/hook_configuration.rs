@@ -83,12 +83,12 @@ fn every_program_tells_its_hooks_where_the_configuration_is() {
             finds: "HOME/config file",
         },
         Named {
-            options: &["--config-file", "config", "--set-knob", "MARK=$(MARK) and option"],
+            options: &["--config-file", "config", "--param", "MARK=$(MARK) and option"],
             environment: &[],
             finds: "HOME/config file and option",
         },
         Named {
-            options: &["--config-file", "config", "--no-env", "--set-knob", "MARK=$(MARK) and option"],
+            options: &["--config-file", "config", "--no-env", "--param", "MARK=$(MARK) and option"],
             environment: &[("_CONDOR_MARK", "environment")],
             finds: "HOME/config file and option",
         },

@@ -203,7 +203,7 @@ fn fetch_reply_and_evict_read_the_slot_that_the_configuration_makes() {
         (&["reply", "h", "reject"], "slot1@", "Partitionable"),
         (&["reply", "h", "accept", "--quirks", "reference"], "slot1@", "Partitionable"),
         (&["evict", "h"], "slot1_1@", "Dynamic"),
-        (&["evict", "h", "--set-knob", foreign], "slot1_1@", "Dynamic"),
+        (&["evict", "h", "--param", foreign], "slot1_1@", "Dynamic"),
     ] {
         let words = [words, &["--config-file", "conf", "--show-input"]].concat();
         let Some(output) = run(home.path(), &words) else { return };

@@ -66,6 +66,7 @@ mod router_tokens;
 #[cfg(feature = "cli")]
 mod router_tools;
 #[cfg(feature = "cli")]
+mod rows;
 mod simulate;
 mod simulate_asked;
 mod simulate_books;
@@ -138,4 +139,5 @@ mod transform_lint;
 #[cfg(feature = "cli")]
 mod transform_verb;
 mod user_maps;
+mod vocabulary;
 mod waiting;

@@ -229,7 +229,7 @@ fn options_stand_where_they_mean_something() {
     for verb_name in ["update", "finalize", "cleanup", "finish"] {
         assert_eq!(verb(&[verb_name, "--route", "R"]), 2, "{verb_name}");
     }
-    for option in ["--dry-run", "--hook-limit=3"] {
+    for option in ["--dry-run", "--hook-timeout=3"] {
         assert_eq!(verb(&["finish", option]), 2, "{option}");
     }
 }

@@ -155,7 +155,7 @@ fn a_submit_command_that_hangs_is_ended() {
     let place = Place::new();
     let submit = place.submit("echo $$ > pid; sleep 300");
     let begin = Instant::now();
-    let (status, told) = place.run("queue", &["--once", "--hook-limit", "1", "--submit", &submit]);
+    let (status, told) = place.run("queue", &["--once", "--hook-timeout", "1", "--submit", &submit]);
     assert_eq!(status, 1, "{told}");
     assert!(begin.elapsed() < Duration::from_secs(20));
     assert!(told.contains("may have been submitted: the submit command took too long"), "{told}");
@@ -724,7 +724,7 @@ fn a_run_that_ends_by_itself_says_what_was_not_routed_in_its_status_too() {
         let output = place.command("queue", words).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    for until in ["--once", "--idle-exit"] {
+    for until in ["--once", "--idle-exit=0"] {
         // A hook that cannot be executed.
         let place = Place::new();
         let hooks = "JOB_ROUTER_HOOK_KEYWORD = K\nK_HOOK_TRANSLATE_JOB = /no/such/hook\n";

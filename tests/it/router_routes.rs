@@ -205,7 +205,7 @@ fn a_job_that_its_translate_hook_keeps_is_not_said_to_be_given_back() {
 fn a_hook_that_hangs_is_killed_in_time_with_all_its_children() {
     let place = hooked("UPDATE_JOB_INFO", "trap '' TERM; sleep 300 & sleep 300");
     let begin = Instant::now();
-    let (status, out, told) = translate(place.path(), &["update", "--hook-limit", "1"], COPY);
+    let (status, out, told) = translate(place.path(), &["update", "--hook-timeout", "1"], COPY);
     assert!(begin.elapsed() < Duration::from_secs(20));
     assert!(status == 1 && told.contains("took longer than 1 s and was killed"), "{status}: {told}");
     // The copy is unchanged.

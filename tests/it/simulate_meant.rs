@@ -24,11 +24,11 @@ fn jobs_are_offered_one_by_one_where_policy_looks_at_their_numbers() {
         (scenario, "TARGET.Owner == \"nobody\"", 0),
     ] {
         let knob = format!("START={start}");
-        let summary = place.summary(scenario, &["--set-knob", &knob]);
+        let summary = place.summary(scenario, &["--param", &knob]);
         assert_eq!(summary["jobs"]["completed"], ran, "{start}: {summary}");
     }
     let (status, told, _) =
-        place.play(scenario, &["--set-knob", "START=TARGET.ProcId % 2 == 1", "--why", "1.1"]);
+        place.play(scenario, &["--param", "START=TARGET.ProcId % 2 == 1", "--why", "1.1"]);
     assert!(status == 0 && told.contains("job 1.1 ended with status 0"), "{told}");
 }
 
@@ -54,10 +54,10 @@ fn priorities_count_wherever_they_are_said() {
     first("ad = 'JobPrio = 5'", "ad = 'JobPrio = ClusterId * 10'");
     // The key sets JobPrio, so policies can refer to it.
     let jobs = "length = '2h'\n[[jobs]]\ncount = 40\nruns = '1m'\npriority = 'uniform -5 5'\n";
-    let some = place.summary(jobs, &["--set-knob", "START=TARGET.JobPrio > 0"]);
+    let some = place.summary(jobs, &["--param", "START=TARGET.JobPrio > 0"]);
     let some = some["jobs"]["completed"].as_u64().unwrap();
     assert!((5..35).contains(&some), "{some}");
-    let all = place.summary(jobs, &["--set-knob", "START=TARGET.JobPrio >= -5"]);
+    let all = place.summary(jobs, &["--param", "START=TARGET.JobPrio >= -5"]);
     assert_eq!(all["jobs"]["completed"], 40);
 }
 
@@ -180,8 +180,8 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
     let head = "start = 2026-11-02 17:00:00\nlength = '6h'\n[[jobs]]\nat = '17:50'\nruns = '5m'\n";
     let began = |scenario: &str, start: &str| {
         let knob = format!("START={start}");
-        place.summary(scenario, &["--set-knob", &knob]);
-        let (_, told, _) = place.play(scenario, &["--set-knob", &knob, "--why", "1.0"]);
+        place.summary(scenario, &["--param", &knob]);
+        let (_, told, _) = place.play(scenario, &["--param", &knob, "--why", "1.0"]);
         let line = told.lines().find(|line| line.contains(" began on ")).unwrap_or_else(|| panic!("{told}"));
         line.split_whitespace().next().unwrap().to_owned()
     };
@@ -214,7 +214,7 @@ fn a_refused_job_is_offered_again_when_another_slot_has_changed() {
         "length = '3h'\n[[jobs]]\nruns = '10m'\nad = 'First = true'\n[[jobs]]\nat = '2m'\nruns = '5m'\n";
     let ran = |start: &str, more: &[&str]| {
         let knob = format!("START={start}");
-        let words = [&["--set-knob", &knob], more].concat();
+        let words = [&["--param", &knob], more].concat();
         place.summary(scenario, &words);
         let (_, told, _) = place.play(scenario, &[&words, &["--why", "2.0"][..]].concat());
         let line =
@@ -227,7 +227,7 @@ fn a_refused_job_is_offered_again_when_another_slot_has_changed() {
             "ifThenElse(SlotID == 1, TARGET.First == true, TARGET.First =!= true && TARGET.RequestCpus > {most})"
         )
     };
-    ran(&second("ifThenElse(slot1_State =?= \"Claimed\", 5, 0)"), &["--set-knob", "STARTD_SLOT_ATTRS=State"]);
+    ran(&second("ifThenElse(slot1_State =?= \"Claimed\", 5, 0)"), &["--param", "STARTD_SLOT_ATTRS=State"]);
 }
 
 #[test]
@@ -298,13 +298,13 @@ fn slips_in_names_of_knobs_are_told_where_they_stand() {
     let place = Place::new(&format!("{CONFIG}STRAT = False\nMyOwn = 5\nRANK = $(MyOwn)\n"));
     let scenario =
         "length = '1h'\n[knobs]\nPREEMTP = 'True'\n[[event]]\nat = 5\nknobs = { SUSPNED = 'True' }\n";
-    let (status, _, stderr) = place.play(scenario, &["--set-knob", "CONTINEU=True"]);
+    let (status, _, stderr) = place.play(scenario, &["--param", "CONTINEU=True"]);
     assert_eq!(status, 0, "{stderr}");
     for said in [
         "c.conf, line 9: nobody reads STRAT; did you mean START?",
         "s.toml, line 3: nobody reads PREEMTP; did you mean PREEMPT?",
         "s.toml, line 6: nobody reads SUSPNED; did you mean SUSPEND?",
-        "--set-knob: nobody reads CONTINEU; did you mean CONTINUE?",
+        "--param: nobody reads CONTINEU; did you mean CONTINUE?",
     ] {
         assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
     }
@@ -385,8 +385,8 @@ fn what_cannot_be_is_told_with_key_file_and_line() {
         let (status, _, stderr) = place.play(scenario, &[]);
         assert!(status == 3 && stderr.contains(said), "'{said}' is not in\n{stderr}");
     }
-    let (_, _, stderr) = place.play("length = 10\n[knobs]\nSTART = 'True'\n", &["--set-knob", "START=("]);
-    assert!(stderr.contains("--set-knob: START: "), "{stderr}");
+    let (_, _, stderr) = place.play("length = 10\n[knobs]\nSTART = 'True'\n", &["--param", "START=("]);
+    assert!(stderr.contains("--param: START: "), "{stderr}");
 }
 
 #[test]
@@ -463,9 +463,9 @@ fn explain_tells_of_slips_in_what_is_set() {
     place.write("j.ads", "Owner = \"a\"\nRequirements = TARGET.HasThing\n");
     let (_, _, stderr) = ask("hasthing=true");
     assert_eq!(stderr, "");
-    let words = ["explain", "--ads", "j.ads", "--set-knob", "START=TARGET.X", "slot1"];
+    let words = ["explain", "--ads", "j.ads", "--param", "START=TARGET.X", "slot1"];
     let (_, told, _) = place.run(&words);
-    assert!(told.contains("[Start: --set-knob]"), "{told}");
+    assert!(told.contains("[Start: --param]"), "{told}");
 }
 
 /// Times relative to the start, because seconds since 1970 would lose fractions.
@@ -483,12 +483,12 @@ fn times_of_stories_are_as_short_as_they_are() {
 fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
     let place = Place::new(CONFIG);
     let odd = "length = '1d'\n[[jobs]]\ncount = 10\nruns = '10m'\n[[event]]\nat = '0s'\ncron = 'Odd = TARGET.ProcId % 2 == 1'\n";
-    let summary = place.summary(odd, &["--set-knob", "START=Odd"]);
+    let summary = place.summary(odd, &["--param", "START=Odd"]);
     assert_eq!(summary["jobs"]["completed"], 5, "{summary}");
     let quiet = "length = '4h'\n[[jobs]]\ncount = 4\nruns = '10m'\n[[event]]\nat = '0s'\ncron = 'Quiet = KeyboardIdle > 600'\n\
                  [[keyboard]]\nbusy = '20m'\naway = '30m'\n";
     let summary =
-        place.summary(quiet, &["--set-knob", "START=Quiet", "--set-knob", "SLOTS_CONNECTED_TO_KEYBOARD=2"]);
+        place.summary(quiet, &["--param", "START=Quiet", "--param", "SLOTS_CONNECTED_TO_KEYBOARD=2"]);
     assert_eq!(summary["jobs"]["completed"], 4, "{summary}");
 }
 
@@ -497,7 +497,7 @@ fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
 fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
     let place = Place::new(CONFIG);
     let jobs = "length = '1h'\n[[jobs]]\ncount = 1\nruns = '10m'\nmemory = ['256K']\n";
-    let summary = place.summary(jobs, &["--set-knob", "START=TARGET.RequestMemory == 1"]);
+    let summary = place.summary(jobs, &["--param", "START=TARGET.RequestMemory == 1"]);
     assert_eq!(summary["jobs"]["completed"], 1, "{summary}");
     let pipe = place.path("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();

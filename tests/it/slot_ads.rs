@@ -411,7 +411,7 @@ NotSick = 1 == 1";
 /// Its abilities are those with the configuration of the slots.
 #[test]
 fn another_starter_is_asked_with_the_configuration_of_the_command_line() {
-    let point = Point::new().arguments(["--set-knob", "SOME_KNOB=a b"]);
+    let point = Point::new().arguments(["--param", "SOME_KNOB=a b"]);
     let program = "#!/bin/sh\necho \"Config = \\\"$CONDOR_CONFIG\\\"\"\necho \"HasKnob = \\\"$_CONDOR_SOME_KNOB\\\"\"\necho \"HasHome = \\\"$HOME\\\"\"\n";
     let program = program.replace("Config =", "HasConfig =");
     write_executable(&point.path("hooks/starter"), program.as_bytes());

@@ -316,7 +316,7 @@ fn settings_for_what_is_not_here_are_named() {
     assert!(ran.told.contains("RECONNECT_BACKOFF_FACTOR is for shadow, which is not here"), "{}", ran.told);
     let ran = Place::new().knob("DOCKER_RUN_AS_ROOT = true").run(&shell("exit 0"));
     assert!(ran.told.contains("DOCKER_RUN_AS_ROOT is for a starter built with"), "{}", ran.told);
-    let place = Place::new().option(&["--set-knob", "RUN_FILETRANSFER_PLUGINS_WITH_ROOT=true"]);
+    let place = Place::new().option(&["--param", "RUN_FILETRANSFER_PLUGINS_WITH_ROOT=true"]);
     let ran = place.run(&shell("exit 0"));
     assert!(ran.told.contains("(command line)") && !ran.told.contains("<Over>"), "{}", ran.told);
 }

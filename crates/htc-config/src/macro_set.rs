@@ -31,7 +31,7 @@ impl SourceId {
     pub const DEFAULT: SourceId = SourceId(1);
     /// `_CONDOR_...` variables.
     pub const ENVIRONMENT: SourceId = SourceId(2);
-    /// Values from the command line (`--set-knob`).
+    /// Values from the command line (`--param`).
     pub const OVERLAY: SourceId = SourceId(3);
 }
 

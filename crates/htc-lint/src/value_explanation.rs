@@ -304,7 +304,7 @@ fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<
 pub fn suggest_names(name: &BStr, config: &Config) -> Vec<String> {
     if name.contains(&b'=') {
         let name = BStr::new(name.trim_ascii());
-        return vec![format!("names are looked up here; to set one, use --set-knob {name}")];
+        return vec![format!("names are looked up here; to set one, use --param {name}")];
     }
     let mut hints = Vec::new();
     hints.extend(

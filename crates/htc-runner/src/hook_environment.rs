@@ -4,7 +4,7 @@
 //! hook, those that an ordinary system gives its daemons; in both cases with the location of the configuration that the
 //! program itself has read, so that `condor_config_val` in a hook prints the same values as its caller uses. A daemon's
 //! `-config FILE` sets CONDOR_CONFIG (`daemon_core_main.cpp`, dc_main), as `--config-file` does here; `_CONDOR_NAME`
-//! overrides all files, like `--set-knob`.
+//! overrides all files, like `--param`.
 //!
 //! Reference: `daemon_core.cpp` (Create_Process), `HookClientMgr.cpp`. Variables with addresses and keys of daemons
 //! (`CONDOR_INHERIT`, `CONDOR_PARENT_ID`, `CONDOR_PROCD_ADDRESS`, `CONDOR_PRIVATE_*`) are not invented here, because
@@ -44,7 +44,7 @@ const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:
 pub struct ConfigSelection {
     /// Path from `--config-file`, or `None` to use CONDOR_CONFIG.
     pub file: Option<PathBuf>,
-    /// Parameters from `--set-knob`, which override all files.
+    /// Parameters from `--param`, which override all files.
     pub parameters: Vec<(BString, BString)>,
     /// True with `--no-env`: `_CONDOR_*` variables are ignored.
     pub no_env: bool,

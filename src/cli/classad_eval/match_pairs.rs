@@ -47,6 +47,9 @@ pub(super) fn run(
             .hint("name a file for one of them")
             .into());
     }
+    if let Some(option) = cli.rows.given_option() {
+        return Err(Problem::usage(format!("{option} and --match cannot be used together")).into());
+    }
     let mut others = Vec::new();
     let mut stream = ads::open_ad_file(file.as_os_str(), cli, dialect, session)?;
     while let Some(record) = stream.next()? {

@@ -7,11 +7,11 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, Parser};
 
 use crate::classad::stream::AdForm;
-use crate::cli::common::{ClockOptions, InputOptions, OutputOptions, TimeLimitOptions};
+use crate::cli::common::{ClockOptions, InputOptions, OutputOptions, RowOptions, TimeLimitOptions};
 
 #[derive(Parser, Debug)]
 pub(super) struct ClassadEvalCli {
-    /// Ads, assignments NAME=VALUE and expressions, worked off from left to right
+    /// Ads, assignments NAME=VALUE and expressions, processed left to right
     #[arg(value_name = "EXPR", allow_negative_numbers = true)]
     pub(super) operands: Vec<OsString>,
     #[command(flatten)]
@@ -26,6 +26,8 @@ pub(super) struct ClassadEvalCli {
     pub(super) output: OutputOptions,
     #[command(flatten)]
     pub(super) columns: ColumnOptions,
+    #[command(flatten)]
+    pub(super) rows: RowOptions,
     #[command(flatten)]
     pub(super) clock: ClockOptions,
     #[command(flatten)]
@@ -66,10 +68,10 @@ pub(super) struct EvaluationOptions {
 /// Options for a stream of ads.
 #[derive(Args, Debug)]
 pub(super) struct StreamOptions {
-    /// Form of the ads: long, json, jsonl, xml, new, newl [default: found out]
+    /// Input format: long, json, jsonl, xml, new, newl [default: detected]
     #[arg(long, value_name = "FORM", help_heading = "Input", value_parser = parse_form, hide_short_help = true)]
     pub(super) from: Option<AdForm>,
-    /// Keep the ads for which EXPR is true; all of several must be
+    /// Keep ads for which EXPR is true; if repeated, all must be true
     #[arg(long, short = 'c', value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream")]
     pub(super) constraint: Vec<OsString>,
     /// Match each ad with those of FILE and print the pairs
@@ -81,21 +83,45 @@ pub(super) struct StreamOptions {
     /// Sort by EXPR; may be repeated
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream")]
     pub(super) sort: Vec<OsString>,
+    /// Sort in descending order
+    #[arg(long, requires = "sort", help_heading = "Stream", hide_short_help = true)]
+    pub(super) reverse: bool,
+    /// Write each ad to DIR/VALUE.ads, by its value of EXPR
+    #[arg(long, value_names = ["EXPR", "DIR"], num_args = 2, help_heading = "Stream", hide_short_help = true,
+          conflicts_with_all = ["sort", "unique", "count", "count_by", "autoformat", "format", "attributes", "explain",
+                                "match", "xml", "new", "json", "jsonl", "csv", "tsv", "null"])]
+    pub(super) split_by: Vec<OsString>,
     /// Stop after N results
     #[arg(long, value_name = "N", help_heading = "Stream")]
     pub(super) limit: Option<u64>,
-    /// Work with N threads where what is printed of an ad depends on no other [default: one a processor]
-    #[arg(long, value_name = "N", help_heading = "Stream", hide_short_help = true)]
+    /// Number of threads [default: number of CPUs]
+    #[arg(long, short = 'j', value_name = "N", help_heading = "Stream", hide_short_help = true)]
     pub(super) threads: Option<std::num::NonZero<usize>>,
     /// Print equal results once
     #[arg(long, help_heading = "Stream", hide_short_help = true)]
     pub(super) unique: bool,
     /// Count the ads by the value of EXPR
     ///
-    /// The most frequent value comes first. May be repeated: then the values of all together are counted.
+    /// The most frequent value comes first. If repeated, combinations of the values are counted.
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream",
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) count_by: Vec<OsString>,
+    /// With or without --count-by: add the sum of EXPR; may be repeated
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream", hide_short_help = true,
+          conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
+    pub(super) sum: Vec<OsString>,
+    /// With or without --count-by: add the average of EXPR; may be repeated
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream", hide_short_help = true,
+          conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
+    pub(super) avg: Vec<OsString>,
+    /// With or without --count-by: add the smallest value of EXPR; may be repeated
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream", hide_short_help = true,
+          conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
+    pub(super) min: Vec<OsString>,
+    /// With or without --count-by: add the largest value of EXPR; may be repeated
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream", hide_short_help = true,
+          conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
+    pub(super) max: Vec<OsString>,
     /// Print the number of results only
     #[arg(long, help_heading = "Stream")]
     pub(super) count: bool,
@@ -105,7 +131,7 @@ pub(super) struct StreamOptions {
 #[derive(Args, Debug)]
 pub(super) struct ColumnOptions {
     /// Print columns, as -af:jh does for condor_q
-    #[arg(long, alias = "af", value_name = "EXPR", num_args = 1.., action = ArgAction::Append,
+    #[arg(long = "af", visible_alias = "autoformat", value_name = "EXPR", num_args = 1.., action = ArgAction::Append,
           help_heading = "Output")]
     pub(super) autoformat: Vec<OsString>,
     /// Print EXPR by a printf format
@@ -153,6 +179,11 @@ impl ClassadEvalCli {
             "autoformat",
             "format",
             "print_format",
+            "split_by",
+            "sum",
+            "avg",
+            "min",
+            "max",
         ];
         let form = self.output.ad_format().is_some() || self.columns.xml || self.columns.new;
         asked.into_iter().any(named)

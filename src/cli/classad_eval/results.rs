@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use rustc_hash::FxBuildHasher;
 
 use super::ads::ReportingAdStream;
+use super::split::AdSplitter;
 use super::stream_diagnostics::StreamDiagnostics;
 use super::stream_plan::StreamPlan;
 use super::value_counts::ValueCounts;
@@ -36,6 +37,10 @@ pub(super) struct StreamResults<'a, W> {
     seen: HashSet<u128, FxBuildHasher>,
     waiting: Vec<(Vec<Value>, PendingResult)>,
     counts: ValueCounts,
+    /// Writer of the files of `--split-by`, or `None`.
+    pub(super) splitter: Option<AdSplitter>,
+    /// Number of ads for which a sort key is an error.
+    sort_errors: u64,
     count: u64,
     last: Option<Option<Value>>,
     /// Number of the first printed ad that would be read back differently, and the attribute.
@@ -76,6 +81,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
             seen: HashSet::default(),
             waiting: Vec::new(),
             counts: ValueCounts::default(),
+            splitter: None,
+            sort_errors: 0,
             count: 0,
             last: None,
             misread: None,
@@ -93,8 +100,9 @@ impl<'a, W: Write> StreamResults<'a, W> {
             Some(ListForm::Json | ListForm::New | ListForm::Xml) => stream.count,
         };
         let has_order =
-            !stream.sort.is_empty() || stream.limit.is_some() || stream.unique || !stream.count_by.is_empty();
-        // Random numbers from a seed follow one another.
+            !stream.sort.is_empty() || stream.limit.is_some() || stream.unique || self.work.is_counting();
+        let has_order = has_order || self.work.split_by.is_some();
+        // Random numbers from a seed form one sequence.
         let others = cli.question.explain || self.mask.needs_all_rows() || cli.clock.seed.is_some();
         one_by_one && !has_order && !others
     }
@@ -120,7 +128,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
     ) -> anyhow::Result<()> {
         let work = self.work;
         let (world, strict) = (work.world(), work.cli.context.strict);
-        let has_ads = work.operands.is_empty() && work.count_by.is_empty() && !work.cli.question.explain;
+        let has_ads = work.operands.is_empty() && !work.is_counting() && !work.cli.question.explain;
         if let (Some(form), None, true) = (work.form, &self.writer, has_ads) {
             self.writer = Some(output::list_writer(work.cli, form));
         }
@@ -182,7 +190,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
         if self.prints_whole_ads() && work.constraint.is_none() {
             return None;
         }
-        let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by);
+        let aggregates = work.aggregates.iter().map(|aggregate| &aggregate.expr);
+        let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(aggregates);
         self.mask.projection(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))
     }
 
@@ -190,21 +199,27 @@ impl<'a, W: Write> StreamResults<'a, W> {
     fn prints_whole_ads(&self) -> bool {
         let work = self.work;
         let counts = work.cli.stream.count && !work.cli.stream.unique;
-        self.mask.is_empty() && work.operands.is_empty() && work.count_by.is_empty() && !counts
+        self.mask.is_empty() && work.operands.is_empty() && !work.is_counting() && !counts
     }
 
     /// Returns true if no further ad can change the result.
     fn is_limit_reached(&self) -> bool {
         let limit = self.work.cli.stream.limit;
         self.work.sort.is_empty()
-            && self.work.count_by.is_empty()
+            && !self.work.is_counting()
             && limit.is_some_and(|limit| self.count >= limit)
     }
 
     fn process_ad(&mut self, ad: &ClassAd, context: &Context<'_>) -> anyhow::Result<()> {
         let cli = self.work.cli;
-        if !self.work.count_by.is_empty() {
-            self.counts.add_ad(&self.work.count_by, context);
+        if self.work.is_counting() {
+            self.counts.add_ad(&self.work.count_by, &self.work.aggregates, context);
+            self.last = Some(Some(Value::Bool(true)));
+            return Ok(());
+        }
+        if let Some(splitter) = &mut self.splitter {
+            splitter.write(ad, context)?;
+            self.count += 1;
             self.last = Some(Some(Value::Bool(true)));
             return Ok(());
         }
@@ -259,7 +274,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
         if self.work.sort.is_empty() {
             self.count += 1;
         }
-        let keys = self.work.sort.iter().map(|key| context.eval(key)).collect();
+        let keys: Vec<Value> = self.work.sort.iter().map(|key| context.eval(key)).collect();
+        self.sort_errors += u64::from(keys.iter().any(|key| matches!(key, Value::Error)));
         self.waiting.push((keys, item));
         Ok(())
     }
@@ -302,13 +318,41 @@ impl<'a, W: Write> StreamResults<'a, W> {
         self.seen.insert(hash_128(&text))
     }
 
+    /// Appends a row in the form that was asked for.
+    fn push_row(&mut self, row: &RenderedRow, text: &mut Vec<u8>) {
+        let rows = self.work.cli.rows;
+        if let Some(form) = rows.form() {
+            form.push_row(self.mask.cell_texts(row, &self.world), text);
+            return;
+        }
+        self.mask.display(row, &self.world, text);
+        if rows.null {
+            text.pop_if(|last| *last == b'\n');
+            text.push(0);
+        }
+    }
+
+    /// Prints the header of separated rows.
+    ///
+    /// # Errors
+    /// The errors of the output.
+    pub(super) fn print_header(&mut self) -> anyhow::Result<()> {
+        let Some(form) = self.work.cli.rows.form().filter(|_| !self.work.is_counting() && !self.work.cli.stream.count)
+        else {
+            return Ok(());
+        };
+        let mut text = Vec::new();
+        form.push_row(self.mask.column_names(), &mut text);
+        Ok(self.out.write_all(&text)?)
+    }
+
     fn print(&mut self, item: &PendingResult) -> anyhow::Result<()> {
         match item {
             PendingResult::Text(text) => self.out.write_all(text)?,
             PendingResult::Row(row) => {
                 let mut text = std::mem::take(&mut self.text);
                 text.clear();
-                self.mask.display(row, &self.world, &mut text);
+                self.push_row(row, &mut text);
                 self.out.write_all(&text)?;
                 self.text = text;
             }
@@ -321,6 +365,16 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
+    fn warn_of_sort_errors(&self, session: &ProgramContext) {
+        if self.sort_errors > 0 && !self.work.cli.output.quiet {
+            session.warn(&format!(
+                "a sort key is an error for {} ads, which come last\n    hint: a string has no negative; --reverse sorts in \
+                 descending order",
+                self.sort_errors
+            ));
+        }
+    }
+
     /// Prints the results that were kept, and the end of the output.
     ///
     /// # Errors
@@ -329,13 +383,24 @@ impl<'a, W: Write> StreamResults<'a, W> {
         let cli = self.work.cli;
         let mut waiting = std::mem::take(&mut self.waiting);
         if !self.work.sort.is_empty() {
-            waiting.sort_by(|a, b| compare_sort_keys(&a.0, &b.0));
+            if cli.stream.reverse {
+                waiting.sort_by(|a, b| compare_in_reverse(&a.0, &b.0));
+            } else {
+                waiting.sort_by(|a, b| compare_sort_keys(&a.0, &b.0));
+            }
+            self.warn_of_sort_errors(session);
             let limit = cli.stream.limit.and_then(|limit| usize::try_from(limit).ok());
             waiting.truncate(limit.unwrap_or(usize::MAX));
             self.count = waiting.len() as u64;
         }
-        if !self.work.count_by.is_empty() {
-            self.count = std::mem::take(&mut self.counts).print(cli, &self.work.count_by, &mut self.out)?;
+        if self.work.is_counting() {
+            let columns = (self.work.count_by.as_slice(), self.work.aggregates.as_slice());
+            self.count = std::mem::take(&mut self.counts).print(cli, columns, &mut self.out)?;
+        } else if let Some(splitter) = &mut self.splitter {
+            let files = splitter.finish()?;
+            if !cli.output.quiet {
+                session.write_line(&format!("{} ads in {files} files", self.count));
+            }
         } else if cli.stream.count {
             writeln!(self.out, "{}", self.count)?;
         } else {
@@ -378,6 +443,16 @@ fn hash_128(text: &[u8]) -> u128 {
         two = (two ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
     u128::from(one.finish()) << 64 | u128::from(two)
+}
+
+/// Compares the keys in descending order; what is undefined or an error still comes last.
+fn compare_in_reverse(a: &[Value], b: &[Value]) -> std::cmp::Ordering {
+    let has_value = |value: &Value| !matches!(value, Value::Undefined | Value::Error);
+    let order = a.iter().zip(b).map(|(a, b)| {
+        let ascending = compare_sort_keys(std::slice::from_ref(a), std::slice::from_ref(b));
+        if has_value(a) && has_value(b) { ascending.reverse() } else { ascending }
+    });
+    order.into_iter().find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
 }
 
 /// Compares sort keys: numbers before strings before times, all of them before lists and ads, and undefined

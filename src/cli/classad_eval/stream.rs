@@ -1,6 +1,7 @@
 //! Streams: filter, sort, project and print the ads of files.
 
 use std::io::Read;
+use std::path::Path;
 
 use anyhow::Context as _;
 use clap::ArgMatches;
@@ -8,6 +9,7 @@ use clap::ArgMatches;
 use super::ads::{PortionDiagnostics, ReportingAdStream};
 use super::options::ClassadEvalCli;
 use super::results::{PortionOutput, StreamResults};
+use super::split::AdSplitter;
 use super::stream_diagnostics::StreamDiagnostics;
 use super::stream_plan::StreamPlan;
 use super::{expr_reader, name_coverage, output};
@@ -39,7 +41,15 @@ pub(super) fn run(
     let (input, out) = open_stdio_pipe();
     let enough = input.stop_flag();
     let mut input = Some(input);
+    let mut columns = columns;
+    if cli.rows.form().is_some() {
+        columns.remove_layout();
+    }
     let mut results = StreamResults::new(&work, columns, JsonLineWriter::new(out, prints_json_values(&work)));
+    if let (Some(by), Some(directory)) = (&work.split_by, cli.stream.split_by.get(1)) {
+        results.splitter = Some(AdSplitter::new(by.clone(), Path::new(directory))?);
+    }
+    results.print_header()?;
     let mut odd = StreamDiagnostics::default();
     let threads = thread_count(cli.stream.threads);
     let paths = cli.input.paths();

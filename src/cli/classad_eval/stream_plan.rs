@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::expr_reader::ExprReader;
 use super::options::ClassadEvalCli;
+use super::value_counts::{Aggregate, AggregateKind};
 use super::{classad_eval_script, operands, output};
 use crate::classad::format::list::ListForm;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
@@ -23,6 +24,10 @@ pub(super) struct StreamPlan<'a> {
     pub(super) constraint: Option<Expr>,
     pub(super) sort: Vec<Expr>,
     pub(super) count_by: Vec<Expr>,
+    /// Aggregates of the counted ads.
+    pub(super) aggregates: Vec<Aggregate>,
+    /// Expression whose value names the file of each ad.
+    pub(super) split_by: Option<Expr>,
     /// Names that are looked up in each ad.
     pub(super) looked_up_names: Vec<AttrName>,
     pub(super) assigned: ClassAd,
@@ -53,6 +58,21 @@ impl<'a> StreamPlan<'a> {
             }
         }
         let count_by = old.parse_options("--count-by", &cli.stream.count_by)?;
+        let mut aggregates = Vec::new();
+        for (kind, words) in [
+            (AggregateKind::Sum, &cli.stream.sum),
+            (AggregateKind::Average, &cli.stream.avg),
+            (AggregateKind::Minimum, &cli.stream.min),
+            (AggregateKind::Maximum, &cli.stream.max),
+        ] {
+            let exprs = old.parse_options(kind.option(), words)?;
+            aggregates.extend(exprs.into_iter().map(|expr| Aggregate { kind, expr }));
+        }
+        let split_by = match cli.stream.split_by.first() {
+            Some(text) => Some(old.parse_option("--split-by", text)?),
+            None => None,
+        };
+        refuse_rows_without_columns(cli, !aggregates.is_empty())?;
         let mut assigned = ClassAd::new();
         let mut operands = Vec::new();
         for text in &cli.operands {
@@ -86,8 +106,8 @@ impl<'a> StreamPlan<'a> {
                 .into());
         }
         let only_form_of_input =
-            form.is_none() && !has_columns && operands.is_empty() && !cli.question.explain;
-        if !count_by.is_empty() && !operands.is_empty() {
+            form.is_none() && !has_columns && operands.is_empty() && !cli.question.explain && split_by.is_none();
+        if (!count_by.is_empty() || !aggregates.is_empty()) && !operands.is_empty() {
             let problem = Problem::usage("values are counted, or expressions evaluated for each ad");
             return Err(problem.hint("leave --count-by or the expressions out").into());
         }
@@ -96,6 +116,8 @@ impl<'a> StreamPlan<'a> {
             constraint,
             sort,
             count_by,
+            aggregates,
+            split_by,
             looked_up_names: Vec::new(),
             assigned,
             operands,
@@ -106,8 +128,27 @@ impl<'a> StreamPlan<'a> {
         })
     }
 
+    /// True if ads are counted or aggregated instead of printed.
+    pub(super) fn is_counting(&self) -> bool {
+        !self.count_by.is_empty() || !self.aggregates.is_empty()
+    }
+
     /// Returns the world in which expressions are evaluated.
     pub(super) fn world(&self) -> RealWorld {
         self.cli.clock.world().with_shared_user_maps(self.maps.clone())
     }
+}
+
+/// Refuses `--csv`, `--tsv` and `--null` where no rows are printed.
+fn refuse_rows_without_columns(cli: &ClassadEvalCli, has_aggregates: bool) -> anyhow::Result<()> {
+    let Some(option) = cli.rows.given_option() else { return Ok(()) };
+    let prints_counts = has_aggregates || !cli.stream.count_by.is_empty();
+    let has_columns = !cli.columns.autoformat.is_empty()
+        || !cli.columns.format.is_empty()
+        || cli.columns.print_format.is_some();
+    if has_columns || prints_counts {
+        return Ok(());
+    }
+    let problem = Problem::usage(format!("{option} needs columns"));
+    Err(problem.hint("name them with -af: -af Owner JobStatus").into())
 }

@@ -28,12 +28,14 @@ mod program_context;
 mod program_main;
 mod progress;
 mod read_ads;
+mod rows;
 mod scenario;
 mod status;
 mod stdio_pipe;
 mod stdout;
 mod table;
 mod user_maps;
+mod vocabulary;
 
 pub(crate) use ad_errors::{AdErrorReporter, render_ad_warning, report_ad_error};
 pub(crate) use ad_input::{InputKind, OpenInput, is_not_found, list_inputs, open_input, read_queue_log};
@@ -64,6 +66,8 @@ pub use program::{CLASSAD_PARAMETERS_NOTE, CompatTool, Example, Manual, Program,
 pub use program_context::{ProgramContext, shorten_message};
 pub use progress::Progress;
 pub(crate) use read_ads::{AdStream, read_ads, refuse_malformed};
+pub use rows::RowOptions;
+pub(crate) use rows::{RowForm, render_objects};
 pub(crate) use scenario::{find_param_line, read_jobs, read_scenario, scenario_problem};
 pub use status::Status;
 pub(crate) use stdio_pipe::write_to_stdout;
@@ -72,3 +76,4 @@ pub(crate) use stdout::exit_when_reader_is_gone;
 pub use stdout::{ProgramStdout, stdout};
 pub use table::render_table;
 pub(crate) use user_maps::tool_user_maps;
+pub use vocabulary::{COMMON_OPTIONS, CommonOption, vocabulary_table};

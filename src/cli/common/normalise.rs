@@ -11,6 +11,7 @@ use clap::builder::ValueRange;
 use clap::{Arg, Command};
 
 use super::Problem;
+use super::vocabulary::present_spelling;
 
 /// Rewrites the words after the program's name. Unknown words are passed on, so that clap's own message with
 /// its suggestion is printed.
@@ -29,6 +30,11 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
         if bytes == b"--" {
             out.push(word.clone());
             break;
+        }
+        // A digit after a dash is otherwise a number.
+        if bytes == b"-0" && here.options().any(|arg| is_short(arg, b'0')) {
+            out.push(OsString::from("--null"));
+            continue;
         }
         let Some(name) = dashed_name(bytes) else {
             if let Some(verb) = word.to_str().and_then(|word| here.command.find_subcommand(word)) {
@@ -124,6 +130,10 @@ impl<'a> CommandPosition<'a> {
     }
 
     fn find_option(&self, word: &[u8], name: &[u8]) -> Result<OptionMatch<'a>, Problem> {
+        let has = |long: &[u8]| self.options().any(|arg| long_names(arg).any(|own| own.as_bytes() == long));
+        if let Some(present) = present_spelling(name).filter(|present| has(present.as_bytes()) && !has(name)) {
+            return Err(Problem::usage(format!("--{} is now --{present}", String::from_utf8_lossy(name))));
+        }
         find_option_among(|| self.options(), word, name)
     }
 }

@@ -19,14 +19,14 @@ use crate::time::ClockReading;
 /// Options that select the configuration.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigOptions {
-    /// Read this configuration instead of CONDOR_CONFIG's
+    /// Read this configuration [default: that of CONDOR_CONFIG]
     #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration")]
     pub config_file: Option<PathBuf>,
-    /// Set a knob above all files; may be repeated
+    /// Set a parameter, overriding all files; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = option_values::parse_param, global = true,
           help_heading = "Configuration")]
-    pub set_knob: Vec<(String, String)>,
-    /// Ignore _CONDOR_* variables of the environment
+    pub param: Vec<(String, String)>,
+    /// Ignore _CONDOR_* environment variables
     #[arg(long, global = true, help_heading = "Configuration")]
     pub no_env: bool,
 }
@@ -40,7 +40,7 @@ impl ConfigOptions {
 
     /// Returns the choice of the configuration, for hooks and other programs that are started.
     pub fn to_config_choice(&self) -> ConfigSelection {
-        let knobs = self.set_knob.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
+        let knobs = self.param.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
         // The configuration reads standard input as a file, once.
         let file = self.config_file.clone();
         let file = file.map(|file| if file == Path::new("-") { PathBuf::from("/dev/stdin") } else { file });
@@ -57,13 +57,13 @@ impl ConfigOptions {
 /// Options that select the input.
 #[derive(Args, Clone, Debug, Default)]
 pub struct InputOptions {
-    /// Read ads from FILE; may be repeated; '-' is standard input [default: -]
+    /// Read ads from FILE; may be repeated; '-' is standard input
     ///
     /// FILE may be compressed (gzip, zstd, xz, bzip2), a queue log (job_queue.log), a history, or a directory
     /// of these.
     #[arg(long, alias = "jobads", value_name = "FILE", global = true, help_heading = "Input")]
     pub ads: Vec<PathBuf>,
-    /// Fail at the first malformed ad instead of reporting it
+    /// Stop at the first malformed ad [default: report it and continue]
     #[arg(long, global = true, help_heading = "Input")]
     pub strict_input: bool,
 }
@@ -124,13 +124,13 @@ pub struct OutputOptions {
     /// Write one JSON array
     #[arg(long, global = true, help_heading = "Output", overrides_with_all = ["long", "jsonl"])]
     pub json: bool,
-    /// Write one JSON object a line
+    /// Write one JSON object per line
     #[arg(long, global = true, help_heading = "Output", overrides_with_all = ["long", "json"])]
     pub jsonl: bool,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short = 'q', global = true, help_heading = "Output")]
     pub quiet: bool,
-    /// Use colours: auto, always or never
+    /// Use colours: auto, always or never [default: auto]
     #[arg(
         long,
         value_name = "WHEN",
@@ -192,11 +192,11 @@ impl OutputOptions {
 /// Options that make results repeatable.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ClockOptions {
-    /// Take T for the present: seconds since 1970 or a date
+    /// Use T as the current time: seconds since 1970, or a date
     #[arg(long, value_name = "T", value_parser = option_values::parse_time, global = true,
           help_heading = "Behaviour")]
     pub now: Option<i64>,
-    /// Begin random() with this number
+    /// Random seed
     #[arg(long, value_name = "N", global = true, help_heading = "Behaviour")]
     pub seed: Option<u64>,
 }
@@ -219,7 +219,7 @@ impl ClockOptions {
 /// Choice of behaviour where HTCondor 25.14 and its manual differ.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct QuirksOptions {
-    /// 'reference' does exactly as HTCondor 25.14 where it breaks its manual
+    /// 'reference': imitate 25.14 even where it contradicts its manual
     #[arg(long, value_name = "none|reference", value_parser = option_values::quirks_parser(), default_value = "none",
           hide_default_value = true, hide_possible_values = true, global = true, help_heading = "Behaviour")]
     pub quirks: QuirkMode,
@@ -228,7 +228,7 @@ pub struct QuirksOptions {
 /// Options for the log lines of a runner.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LogLineOptions {
-    /// Begin each line with the time: auto (on a terminal), always or never
+    /// Begin each line with the time: auto, always or never [default: auto]
     #[arg(
         long,
         value_name = "WHEN",

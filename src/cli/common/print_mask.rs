@@ -353,7 +353,37 @@ impl PrintMask {
         self.has_headings() || self.columns.iter().any(|column| column.flags.grows)
     }
 
-    /// The expressions of the columns, for projections.
+    /// Removes headings and widths, for output that separates its columns itself.
+    pub fn remove_layout(&mut self) {
+        self.headings.clear();
+        for column in &mut self.columns {
+            column.width = 0;
+            (column.flags.grows, column.flags.is_cut) = (false, false);
+        }
+    }
+
+    /// Returns the names of the printed columns: the words that were given for them.
+    pub fn column_names(&self) -> Vec<Vec<u8>> {
+        let printed = self.columns.iter().filter(|column| !column.is_hidden);
+        printed.map(|column| column.source.name.clone()).collect()
+    }
+
+    /// Returns the values of a row as separate texts; an undefined value is an empty text unless `--undefined` says otherwise.
+    pub fn cell_texts(&self, row: &RenderedRow, world: &dyn World) -> Vec<Vec<u8>> {
+        let offset = |seconds| world.zone(seconds).offset;
+        let text = |(column, cell): (&MaskColumn, &MaskCell)| {
+            let formats = column.function.filter(|function| function.kind() != FunctionKind::Renders);
+            match (cell, formats) {
+                (MaskCell::Value(value), Some(function)) => function.text(value, offset),
+                (MaskCell::Value(Value::Undefined) | MaskCell::Invalid(_) | MaskCell::Failed, _) => Vec::new(),
+                (MaskCell::Value(value), None) => column.format_value(value, world),
+            }
+        };
+        let cells = self.columns.iter().zip(&row.cells).filter(|(column, _)| !column.is_hidden);
+        cells.map(text).collect()
+    }
+
+    /// Returns the expressions of the columns, for projections.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let own = self.columns.iter().filter(|column| column.function.is_none());
         own.filter_map(|column| column.source.expr.as_ref())

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
+use super::vocabulary::apply_vocabulary;
 use super::{ProgramContext, Status};
 
 /// Definition of a program.
@@ -90,7 +91,7 @@ pub fn program_command<C: CommandFactory>(name: &'static str, manual: &'static M
         .help("Print the version")
         .hide_short_help(true)
         .help_heading("Help");
-    add_help_options(command.disable_version_flag(true).arg(version))
+    apply_vocabulary(add_help_options(command.disable_version_flag(true).arg(version)))
 }
 
 /// Adds the help options: `--help` fits a screen, `--help-all` prints everything.

@@ -54,7 +54,7 @@ fn completer_for(arg: &Arg, command: &str, asked: &TypedConfig) -> Option<ArgVal
             let asked = asked.clone();
             Some(prefix_completer(move || asked.param_names("")))
         }
-        "set_knob" => {
+        "param" => {
             let asked = asked.clone();
             Some(prefix_completer(move || asked.param_names("=")))
         }
@@ -114,9 +114,9 @@ impl TypedConfig {
             if let Some(file) = word.strip_prefix("--config-file=") {
                 options.config_file = Some(expand_home(file));
             } else if let Some((name, value)) =
-                word.strip_prefix("--set-knob=").and_then(|knob| knob.split_once('='))
+                word.strip_prefix("--param=").and_then(|knob| knob.split_once('='))
             {
-                options.set_knob.push((name.to_owned(), value.to_owned()));
+                options.param.push((name.to_owned(), value.to_owned()));
             } else if word == "--no-env" {
                 options.no_env = true;
             }

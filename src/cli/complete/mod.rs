@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(ask("bash", "htc-hook-test prepare --sam"), ["--sample-job", "--sample-slot"]);
         assert_eq!(ask("bash", "htc-hook-test prepare -sample-j"), ["--sample-job"]);
         assert_eq!(ask("bash", "htc-slot-run drain --qu"), ["--quick", "--quiet", "--quirks"]);
-        assert_eq!(ask("bash", "htc-config-dump lint --jo"), ["--job-ad"]);
+        assert_eq!(ask("bash", "htc-config-dump lint --ad"), ["--ads"]);
         assert_eq!(ask("bash", "htc-slot-run dra"), ["drain"]);
     }
 
@@ -133,7 +133,7 @@ mod tests {
             ("htc-hook-test exit hook ev", "evict"),
             ("htc-config-dump update_int", "UPDATE_INTERVAL"),
             ("htc-config-dump --subsystem START", "STARTER"),
-            ("htc-slot-run --set-knob DAEMON_L", "DAEMON_LIST="),
+            ("htc-slot-run --param DAEMON_L", "DAEMON_LIST="),
             ("htc-config-dump use FEATURE:G", "FEATURE:GPUs"),
             ("htc-config-dump use rol", "ROLE"),
             ("htc-starter-run --as sh", "shadow"),

@@ -23,7 +23,7 @@ const NAME: &str = "htc-config-dump";
 pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {
-        let rare = ["long", "jsonl", "quiet", "color", "redact", "no_env", "set_knob"];
+        let rare = ["long", "jsonl", "quiet", "color", "redact", "no_env", "param"];
         let command = program_command::<options::ConfigDumpCli>(NAME, &MANUAL);
         rare.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)))
     },
@@ -48,7 +48,7 @@ const MANUAL: Manual = Manual {
          refused, values that are no expression, references that can never expand. It reads all that the configuration \
          names; commands only with --exec. What it did not read it names, and ends with 4 if it found nothing else. With --here it says instead what \
          is set that the programs of this package do not do, with what a pool would do, and what is for other daemons; with \
-         --job-ad the same of a job.",
+         --ads the same of a job.",
     ],
     examples: &[
         Example {

@@ -45,8 +45,8 @@ pub(super) enum ConfigDumpVerb {
         /// commands that they name, too
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Look at the ad of a fetched job in place of the configuration; '-' is standard input
-        #[arg(long, value_name = "FILE")]
+        /// Check the ad of a fetched job instead of the configuration
+        #[arg(long = "ads", value_name = "FILE")]
         job_ad: Option<PathBuf>,
         /// Say instead what is set that these programs do not do, and what a pool would do with it (exit status 1 if
         /// there is anything)
@@ -127,7 +127,7 @@ pub(super) struct SubsystemOptions {
     /// Read as this daemon
     #[arg(long, value_name = "NAME", default_value = "TOOL", global = true, help_heading = "Configuration")]
     pub(super) subsystem: OsString,
-    /// Read as the daemon of this local name
+    /// Use the settings of this local name
     #[arg(
         long,
         value_name = "NAME",

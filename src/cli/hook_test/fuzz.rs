@@ -87,8 +87,8 @@ fn call_options(case: &Case, setup: &CallSetup, cli: &SharedOptions, one: &HookC
     if let Some(file) = &cli.config.config_file {
         words.add(&[b"--config-file", &absolute_path(file)]);
     }
-    for (name, value) in &cli.config.set_knob {
-        words.add(&[b"--set-knob", format!("{name}={value}").as_bytes()]);
+    for (name, value) in &cli.config.param {
+        words.add(&[b"--param", format!("{name}={value}").as_bytes()]);
     }
     words.add_call(&one.call);
     if let Some(limit) = cli.events.timeout {

@@ -1,5 +1,6 @@
 //! Options that all verbs share, and those of one call.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
@@ -193,7 +194,7 @@ pub(super) struct ExtraActionOptions {
     pub summary: bool,
     /// Of many ads, make N calls side by side
     #[arg(long, short = 'j', value_name = "N", help_heading = "Behaviour", hide_short_help = true)]
-    pub jobs: Option<usize>,
+    pub threads: Option<NonZero<usize>>,
     /// Take the first N ads only
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Input",
           hide_short_help = true)]

@@ -1,6 +1,7 @@
 //! `htc-hook-test run`: runs suites of cases in parallel.
 
 use std::io::{self, Read, Write};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -26,9 +27,9 @@ pub(super) struct RunSuitesArgs {
     /// Print the names of the cases and run nothing
     #[arg(long, help_heading = "Cases")]
     pub list: bool,
-    /// Run N cases side by side
+    /// Number of threads [default: number of CPUs]
     #[arg(long, short = 'j', value_name = "N", help_heading = "Cases")]
-    pub jobs: Option<usize>,
+    pub threads: Option<NonZero<usize>>,
     /// Write the present verdicts into the suites
     #[arg(long, help_heading = "Cases")]
     pub update: bool,
@@ -76,7 +77,7 @@ pub(super) fn run(
     if cases.is_empty() {
         return Err(Problem::unreadable("there are no cases to run").into());
     }
-    let parallel = args.jobs.unwrap_or_else(call::default_parallelism);
+    let parallel = args.threads.map_or_else(call::default_parallelism, NonZero::get);
     let how = SuiteSettings {
         configuration: cli.config.to_config_choice(),
         quirks: cli.quirks.quirks,

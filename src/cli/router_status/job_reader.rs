@@ -11,7 +11,7 @@ use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context, Dialect};
 use crate::cli::common::{
     AdErrorReporter, InputKind, OpenInput, Problem, ProgramContext as Program, is_not_found, list_inputs,
-    open_stdio_pipe, read_queue_log, report_ad_error,
+    malformed_ad_problem, open_stdio_pipe, read_queue_log, report_ad_error,
 };
 use crate::config::Config;
 use crate::job::JobId;
@@ -35,13 +35,14 @@ pub(super) fn read_queue_log_file(path: &Path, program: &Program) -> anyhow::Res
 /// Reads the jobs of a file or directory: queue logs, histories and ads in any format.
 pub(super) fn read_jobs_of_file(
     path: &Path,
+    strict: bool,
     program: &Program,
     world: &dyn World,
 ) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
     let files = list_inputs(&[path], program)?;
     let mut jobs = Vec::new();
     for file in &files {
-        match read_jobs_of_input(file, program, world) {
+        match read_jobs_of_input(file, strict, program, world) {
             Ok(read) => jobs.extend(read),
             // In a queue directory that is in use, a job may have left since the files were listed.
             Err(error) if file != path && is_not_found(&error) => {}
@@ -53,6 +54,7 @@ pub(super) fn read_jobs_of_file(
 
 fn read_jobs_of_input(
     path: &Path,
+    strict: bool,
     program: &Program,
     world: &dyn World,
 ) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
@@ -65,8 +67,11 @@ fn read_jobs_of_input(
     let mut jobs = Vec::new();
     let mut without_id = 0u64;
     let mut errors = AdErrorReporter::new(name.clone(), program);
-    let mut reader = AdReader::new(input.into_ads(program)?, None);
+    let mut reader = AdReader::new(input.into_ads(program)?, None).exact(strict);
     while let Some(record) = reader.next_record().with_context(problem)? {
+        if let (true, Some(error)) = (strict, record.errors.first()) {
+            return Err(malformed_ad_problem(error, &name).into());
+        }
         errors.report(&record);
         let context = Context::new(world).my(&record.ad);
         let number = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
@@ -100,6 +105,8 @@ pub(super) struct PastAds<'a> {
     pub(super) broken: u64,
     /// Maximum number of ads.
     pub(super) limit: usize,
+    /// True if a malformed ad is refused.
+    pub(super) strict: bool,
     /// Returns true if an ad is wanted.
     pub(super) selects: &'a dyn Fn(&ClassAd) -> bool,
 }
@@ -162,7 +169,7 @@ pub(super) fn read_history(
         let file = open_regular_file(path, OpenOptions::new().read(true)).with_context(problem)?;
         let mut reader = BackwardHistoryReader::new(file).with_context(problem)?;
         if reader.has_trailer().with_context(problem)? {
-            return read_backwards(reader, path, past).with_context(problem);
+            return read_backwards(reader, path, past);
         }
     }
     read_forwards(input, path, program, past)
@@ -175,7 +182,11 @@ fn read_backwards<R: io::Read + io::Seek>(
 ) -> anyhow::Result<()> {
     let mut counts = RecordCounts::default();
     for record in reader {
-        let (ad, errors) = record?.to_ad();
+        let record = record.with_context(|| Problem::cannot_read(path.display()))?;
+        let (ad, errors) = record.to_ad();
+        if let (true, Some(error)) = (past.strict, errors.first()) {
+            return Err(Problem::unreadable(format!("{}: {error}", path.display())).into());
+        }
         past.broken += u64::from(!errors.is_empty());
         counts.add(&ad);
         if (past.selects)(&ad) {
@@ -202,6 +213,9 @@ fn read_forwards(
     let mut has_trailers = false;
     let limit = past.limit - past.ads.len();
     while let Some(record) = reader.next_record().with_context(|| Problem::cannot_read(&name))? {
+        if let (true, Some(error)) = (past.strict, record.errors.first()) {
+            return Err(malformed_ad_problem(error, &name).into());
+        }
         let (warnings, errors): (Vec<_>, Vec<_>) = record.errors.iter().partition(|error| error.is_warning);
         warnings.iter().for_each(|warning| report_ad_error(warning, &name, program));
         past.broken += u64::from(!errors.is_empty());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, TimeLimitOptions, parse_seconds};
+use crate::cli::common::{ClockOptions, ConfigOptions, InputOptions, OutputOptions, RowOptions, TimeLimitOptions, parse_seconds};
 
 /// Command line.
 #[derive(Debug, Parser)]
@@ -55,25 +55,29 @@ pub(super) struct RoutedJobOptions {
     /// Only jobs of this route
     #[arg(long, value_name = "NAME", global = true)]
     pub(super) route: Option<String>,
-    /// Only jobs for which the expression is true
-    #[arg(long, value_name = "EXPR", global = true)]
-    pub(super) constraint: Option<String>,
+    /// Keep ads for which EXPR is true; if repeated, all must be true
+    #[arg(long, short = 'c', value_name = "EXPR", global = true)]
+    pub(super) constraint: Vec<String>,
     /// Print these attributes or expressions of each job, with blanks between
     #[arg(long, visible_alias = "autoformat", value_name = "EXPR", num_args = 1.., global = true)]
     pub(super) af: Vec<String>,
-    /// Show everything again every so often
+    /// Refresh every SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, global = true)]
     pub(super) watch: Option<Duration>,
     /// How long a claim or an end may lead to nothing before doctor calls it trouble
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "300", global = true)]
     pub(super) patience: Duration,
-    /// At most so many records of the history
+    /// Of the history, the newest N records
     #[arg(long, value_name = "N", global = true)]
     pub(super) limit: Option<usize>,
+    #[command(flatten)]
+    pub(super) input: InputOptions,
     #[command(flatten)]
     pub(super) config: ConfigOptions,
     #[command(flatten)]
     pub(super) output: OutputOptions,
+    #[command(flatten)]
+    pub(super) rows: RowOptions,
     #[command(flatten)]
     pub(super) clock: ClockOptions,
     #[command(flatten)]

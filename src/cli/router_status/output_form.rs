@@ -7,7 +7,7 @@ use bstr::BString;
 use super::options::RoutedJobOptions;
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Context, Expr};
-use crate::cli::common::{OutputOptions, Painter, Problem};
+use crate::cli::common::{OutputOptions, Painter, Problem, RowForm, render_objects};
 use crate::world::World;
 
 /// Requested format.
@@ -15,8 +15,10 @@ pub(super) enum StatusOutputForm {
     Table(Painter),
     /// JSON objects.
     Objects(OutputOptions),
-    /// Values of these expressions.
-    Columns(Vec<Expr>),
+    /// The values of these expressions; true if NUL ends each line.
+    Columns(Vec<Expr>, bool),
+    /// Separated rows: of the values of these expressions, or of all that a table shows.
+    Rows(RowForm, Vec<Expr>),
     /// Whole ads.
     Ads,
 }
@@ -41,7 +43,12 @@ impl StatusOutputForm {
             }
             (true, ..) if findings => problem("doctor has no use for --af", objects),
             (_, _, true) if findings => problem("doctor has no use for --long", objects),
-            (true, ..) => Ok(StatusOutputForm::Columns(parse_columns(&common.af)?)),
+            _ if common.rows.form().is_some() => {
+                let form = common.rows.form().unwrap_or(RowForm::Csv);
+                Ok(StatusOutputForm::Rows(form, parse_columns(&common.af)?))
+            }
+            (true, ..) => Ok(StatusOutputForm::Columns(parse_columns(&common.af)?, common.rows.null)),
+            _ if common.rows.null => problem("--null needs columns", "name them with --af Owner RouteName"),
             (_, true, _) => Ok(StatusOutputForm::Objects(common.output)),
             (_, _, true) => Ok(StatusOutputForm::Ads),
             _ => Ok(StatusOutputForm::Table(Painter::stdout(common.output.color))),
@@ -61,8 +68,23 @@ impl StatusOutputForm {
                 let objects: Vec<serde_json::Value> = all.iter().map(Renderable::to_object).collect();
                 output.render_json(&objects)?.unwrap_or_default().into_bytes()
             }
-            StatusOutputForm::Columns(columns) => {
-                all.iter().flat_map(|it| render_columns(&it.to_ad(), columns, world)).collect()
+            StatusOutputForm::Columns(columns, ends_with_nul) => {
+                let line = |it: &T| {
+                    let mut line = bstr::join(" ", column_values(&it.to_ad(), columns, world));
+                    line.push(if *ends_with_nul { 0 } else { b'\n' });
+                    line
+                };
+                all.iter().flat_map(line).collect()
+            }
+            StatusOutputForm::Rows(form, columns) if columns.is_empty() => {
+                let objects: Vec<serde_json::Value> = all.iter().map(Renderable::to_object).collect();
+                render_objects(*form, &objects)
+            }
+            StatusOutputForm::Rows(form, columns) => {
+                let mut text = Vec::new();
+                form.push_row(columns.iter().map(Expr::unparse), &mut text);
+                all.iter().for_each(|it| form.push_row(column_values(&it.to_ad(), columns, world), &mut text));
+                text
             }
             StatusOutputForm::Ads => {
                 all.iter().flat_map(|it| [long::print(&it.to_ad()), b"\n".to_vec()].concat()).collect()
@@ -87,17 +109,12 @@ fn parse_columns(words: &[String]) -> anyhow::Result<Vec<Expr>> {
     Ok(columns)
 }
 
-/// Formats the values of expressions on one line, as `-af` does.
-fn render_columns(ad: &ClassAd, columns: &[Expr], world: &dyn World) -> Vec<u8> {
+/// Returns the values of expressions, as `-af` prints them.
+fn column_values(ad: &ClassAd, columns: &[Expr], world: &dyn World) -> Vec<BString> {
     let context = Context::new(world).my(ad);
-    let values: Vec<BString> = columns
-        .iter()
-        .map(|column| {
-            let value = context.eval(column);
-            value.as_str().map_or_else(|| value.unparse(), BString::from)
-        })
-        .collect();
-    let mut line = bstr::join(" ", values);
-    line.push(b'\n');
-    line
+    let text = |column: &Expr| {
+        let value = context.eval(column);
+        value.as_str().map_or_else(|| value.unparse(), BString::from)
+    };
+    columns.iter().map(text).collect()
 }

@@ -38,10 +38,10 @@ pub(super) struct CompareArguments {
     /// Run the commands that rules name ('include command', TRANSFORM from 'prog |'), each once
     #[arg(long, hide_short_help = true)]
     pub(super) exec: bool,
-    /// How many ads are made by chance, beside those that make each condition true and false
+    /// Number of random ads, beside those that make each condition true and false
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(super) generate: usize,
-    /// Begin making ads with this number
+    /// Random seed for the ads that are made
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
     #[command(flatten)]

@@ -36,11 +36,11 @@ pub(super) struct TranslateArguments {
 /// Options of the verbs that call a hook.
 #[derive(Args, Debug)]
 pub(super) struct HookCallOptions {
-    /// Kill a hook that takes longer
+    /// Kill a hook that runs longer
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
-    hook_limit: Duration,
+    hook_timeout: Duration,
     /// Do not call the hook; write what it would read
-    #[arg(long)]
+    #[arg(long, short = 'n')]
     dry_run: bool,
     #[command(flatten)]
     options: RouterVerbOptions,
@@ -103,7 +103,7 @@ impl HookStage<'_> {
             self.program.write_stderr(&format!("{key}: {} says: {complaint}\n", hook.name()));
         }
         if called.timed_out {
-            let limit = self.call_options.hook_limit.as_secs();
+            let limit = self.call_options.hook_timeout.as_secs();
             let what = format!("{} {} took longer than {limit} s and was killed", hook.name(), called.path);
             self.report_failure(key, &what);
             return Ok(HookCallOutcome::Nothing);
@@ -183,7 +183,7 @@ fn run_hook_stage(
         world: &world,
         environment: DaemonEnvironment::from_program(&world, &options.config.to_config_choice())
             .for_hooks(quirks),
-        limit: Some(asked.hook_limit),
+        limit: Some(asked.hook_timeout),
         directory: None,
         quirks,
     };

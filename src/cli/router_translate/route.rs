@@ -33,9 +33,9 @@ pub(super) struct RouteArguments {
     /// Do not call TRANSLATE_JOB hooks
     #[arg(long)]
     no_hooks: bool,
-    /// Kill a hook that takes longer
+    /// Kill a hook that runs longer
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
-    hook_limit: std::time::Duration,
+    hook_timeout: std::time::Duration,
     /// Exit with 0 if at least one job is routed [default: if every job is]
     #[arg(long)]
     any: bool,
@@ -138,7 +138,7 @@ pub(super) fn run(arguments: &RouteArguments, program: &Program) -> anyhow::Resu
         world: &world,
         environment: DaemonEnvironment::from_program(&world, &arguments.options.config.to_config_choice())
             .for_hooks(quirks),
-        limit: Some(arguments.hook_limit),
+        limit: Some(arguments.hook_timeout),
         directory: None,
         quirks,
     };

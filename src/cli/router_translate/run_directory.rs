@@ -34,9 +34,9 @@ pub(super) struct RunDirectoryArguments {
     /// Poll once, wait for the hooks it called, and end
     #[arg(long)]
     once: bool,
-    /// End when nothing is left to be managed
-    #[arg(long)]
-    idle_exit: bool,
+    /// End when nothing has been left to manage for this long
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    idle_exit: Option<Duration>,
     /// Submit copies through this command; it reads the ad and prints CLUSTER.PROC or, as condor_submit does,
     /// 'N job(s) submitted to cluster C.'
     #[arg(long, value_name = "COMMAND")]
@@ -44,13 +44,13 @@ pub(super) struct RunDirectoryArguments {
     /// Poll this often in place of JOB_ROUTER_POLLING_PERIOD
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     period: Option<Duration>,
-    /// Kill a hook or a submit command that takes longer
+    /// Also limits a submit command
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "300")]
-    hook_limit: Duration,
+    hook_timeout: Duration,
     /// Write JSON events to FILE or fd:N
     #[arg(long, value_name = "FILE|fd:N", value_parser = parse_event_target)]
     events: Option<EventTarget>,
-    /// Say nothing of what happens
+    /// Print only results and errors
     #[arg(long, short = 'q')]
     quiet: bool,
     #[command(flatten)]
@@ -108,10 +108,10 @@ pub(super) fn run(arguments: &RunDirectoryArguments, program: &Program) -> anyho
         world: &world,
         environment: DaemonEnvironment::from_program(&world, &arguments.config.to_config_choice()),
         quirks,
-        hook_limit: Some(arguments.hook_limit),
+        hook_limit: Some(arguments.hook_timeout),
         copies_directory: arguments.copies.as_deref(),
         submit_command: submit,
-        stop_conditions: StopConditions { once: arguments.once, when_idle: arguments.idle_exit },
+        stop_conditions: StopConditions { once: arguments.once, idle_limit: arguments.idle_exit },
         log: &log,
     };
     let machine = Router::new(setup.knobs, setup.table, quirks, world.now());
@@ -125,7 +125,7 @@ pub(super) fn run(arguments: &RunDirectoryArguments, program: &Program) -> anyho
     let ended = ended.map_err(run_problem)?;
     let status = match ended.shutdown {
         Some(_) => Status::StaysDown,
-        None if arguments.once || arguments.idle_exit => report_failures(&ended.failures, program),
+        None if arguments.once || arguments.idle_exit.is_some() => report_failures(&ended.failures, program),
         None => Status::Done,
     };
     Ok(finish_events(events.into_inner(), status))

@@ -37,7 +37,7 @@ pub(super) struct SimulateArguments {
     /// Draw a timeline of the jobs of each route
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Begin chance with this number in place of the scenario's seed
+    /// Random seed [default: the scenario's]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Tell what the router would log
@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &SimulateArguments, program: &Program) -> anyhow::R
     let quirks = arguments.quirks.quirks;
     let mut config = arguments.config.clone();
     // Parameters of the scenario override those of files; those of the command line override both.
-    config.set_knob = scenario.knobs.0.clone().into_iter().chain(config.set_knob).collect();
+    config.param = scenario.knobs.0.clone().into_iter().chain(config.param).collect();
     let setup = RouterSetup::load(&config, quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);

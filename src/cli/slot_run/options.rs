@@ -268,8 +268,8 @@ pub(super) struct UndrainOptions {
 pub(super) struct SlotStatusOptions {
     #[command(flatten)]
     pub(super) of: SlotSelection,
-    /// Show it again every so many seconds, until the execution point ends
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", require_equals = true, value_parser = common::parse_seconds)]
+    /// Until the execution point ends
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds)]
     pub(super) watch: Option<Duration>,
 }
 
@@ -332,7 +332,7 @@ pub(super) struct SimulateOptions {
     /// Play it with this configuration as well, and tell what differs
     #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "svg", "html"])]
     pub(super) compare: Option<PathBuf>,
-    /// Begin chance with this number in place of the scenario's seed
+    /// Random seed [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
     /// Look at every slot in every poll, as the daemon does: slow, and the same

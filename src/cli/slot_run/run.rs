@@ -348,8 +348,8 @@ fn starter_options_text(cli: &SlotRunCli) -> BString {
     // Otherwise they are passed in the environment; passing them twice would apply `X = $(X) more` twice.
     if cli.config.no_env {
         add("--no-env", None);
-        for (name, value) in &cli.config.set_knob {
-            add("--set-knob", Some(format!("{name}={value}").into()));
+        for (name, value) in &cli.config.param {
+            add("--param", Some(format!("{name}={value}").into()));
         }
     }
     if cli.output.quiet {

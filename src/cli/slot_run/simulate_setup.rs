@@ -143,7 +143,7 @@ pub(super) fn prepare_simulation(
         path: path.to_owned(),
         name: path.display().to_string(),
         configs,
-        command_line_params: cli.config.set_knob.iter().map(|(name, _)| name.clone()).collect(),
+        command_line_params: cli.config.param.iter().map(|(name, _)| name.clone()).collect(),
         world,
         unused_workload: RefCell::new(None),
         silent: silent.clone(),

@@ -31,7 +31,7 @@ pub(super) struct LoadedSlots {
 /// Function that returns the file and line where a parameter has a value.
 type SettingLocator<'a> = &'a dyn Fn(&str, &str) -> Option<(String, usize)>;
 
-/// Hypothetical machine: parameters that override the configuration but not `--set-knob`, and its disk.
+/// Hypothetical machine: parameters that override the configuration but not `--param`, and its disk.
 pub(super) struct HypotheticalMachine<'a> {
     /// Configuration that replaces `--config-file`.
     pub file: Option<&'a Path>,
@@ -47,14 +47,14 @@ impl HypotheticalMachine<'_> {
     fn setting_location(&self, knob: &str, options: &ConfigOptions) -> String {
         let is_it = |name: &String| name.eq_ignore_ascii_case(knob);
         let own = self.knobs.iter().find(|(name, _)| is_it(name));
-        let own = own.filter(|_| !options.set_knob.iter().any(|(name, _)| is_it(name)));
+        let own = own.filter(|_| !options.param.iter().any(|(name, _)| is_it(name)));
         let at = own.and_then(|(name, value)| (self.set_at)(name, value));
         at.map_or_else(|| COMMAND_LINE.to_owned(), |(file, line)| format!("{file}:{line}"))
     }
 }
 
 /// Option that sets parameters on the command line.
-pub(super) const COMMAND_LINE: &str = "--set-knob";
+pub(super) const COMMAND_LINE: &str = "--param";
 
 /// Loads the slots of a hypothetical machine, as [`load`] does, but without measuring this machine.
 pub(super) fn load_hypothetical(
@@ -66,7 +66,7 @@ pub(super) fn load_hypothetical(
     if let Some(file) = machine.file {
         options.config_file = Some(file.to_owned());
     }
-    options.set_knob = machine.knobs.clone().into_iter().chain(options.set_knob).collect();
+    options.param = machine.knobs.clone().into_iter().chain(options.param).collect();
     let (config, mut warnings) = read_config(&options, cli.local_name.as_deref(), &world)?;
     let world = Rc::new(configured_world(world, &config, &mut |text| warnings.push(text.to_owned())));
     let mut around = configured_surroundings(&config, &*world);

@@ -177,7 +177,7 @@ pub(super) struct JobOptions {
     /// Move files for a starter: for its own use
     #[arg(long, hide = true)]
     pub(super) carry: bool,
-    /// Give up prepare hooks after this long; HTCondor waits for ever
+    /// Limits prepare hooks; HTCondor waits forever
     #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Behaviour")]
     pub(super) hook_timeout: Option<Duration>,
     /// Listen at this socket for --ask; with --ask: where the starter listens
@@ -212,8 +212,8 @@ pub(super) struct JobOptions {
     /// End the job so long after whoever started this program is gone; without, it goes on
     #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Behaviour", hide_short_help = true)]
     pub(super) orphan_grace: Option<Duration>,
-    /// Say what would be run and called, and run nothing
-    #[arg(long, help_heading = "Behaviour")]
+    /// Print what would be run and called
+    #[arg(long, short = 'n', help_heading = "Behaviour")]
     pub(super) dry_run: bool,
     /// With --dry-run: what led to each word, mount and limit
     #[arg(long, requires = "dry_run", help_heading = "Behaviour")]
@@ -245,7 +245,7 @@ pub(super) struct JobOptions {
     /// Log to the terminal, which is always so
     #[arg(short = 't', long = "termlog", help_heading = "HTCondor's own", hide_short_help = true)]
     pub(super) termlog: bool,
-    /// Local name for LOCAL.KNOB in the configuration
+    /// Use the settings of this local name
     #[arg(long, value_name = "NAME", help_heading = "Configuration", hide_short_help = true)]
     pub(super) local_name: Option<String>,
 }

@@ -91,6 +91,8 @@ struct LiveRouter<'a> {
     absolute: PathBuf,
     /// Absolute path of the directory of the copies.
     copies_absolute: PathBuf,
+    /// Time since when there has been no job to manage, or `None` if there is one.
+    idle_since: Option<MonotonicTime>,
 }
 
 /// Returns the absolute path of a directory.
@@ -156,6 +158,7 @@ pub fn run(
         path: path.to_owned(),
         absolute,
         copies_absolute,
+        idle_since: None,
     };
     live.remove_leftovers();
     let shutdown = live.run_polls()?;
@@ -201,6 +204,16 @@ impl LiveRouter<'_> {
         failures.map(|(source, _, reason)| RoutingFailure { source, reason: reason.to_owned() }).collect()
     }
 
+    /// Returns the time at which the run ends because nothing is left to manage, or `None` if something is.
+    fn idle_end(&mut self, resting: bool) -> Option<MonotonicTime> {
+        let limit = self.options.stop_conditions.idle_limit?;
+        if !resting || !self.router.is_idle() {
+            self.idle_since = None;
+            return None;
+        }
+        Some(self.idle_since.get_or_insert_with(clock::monotonic_now).plus(limit))
+    }
+
     /// Handles events until the next poll is due or the run ends.
     fn wait(&mut self, next_poll: MonotonicTime) -> Result<ControlFlow<()>, RouterRunError> {
         let until = self.options.stop_conditions;
@@ -214,14 +227,15 @@ impl LiveRouter<'_> {
                 self.handle_event(RouterEvent::FinalPoll)?;
                 continue;
             }
-            if resting && (until.once || (until.when_idle && self.router.is_idle())) {
+            let idle_end = self.idle_end(resting);
+            if (resting && until.once) || idle_end.is_some_and(|end| end <= clock::monotonic_now()) {
                 return Ok(ControlFlow::Break(()));
             }
             let deadlines = self.running_hooks.values().filter_map(|running| running.deadline);
             let submissions = self.submissions.values().filter_map(|submission| submission.deadline);
             let copying = self.copying.values().filter_map(|copying| copying.deadline);
             let deadlines = deadlines.chain(submissions).chain(copying);
-            let deadline = deadlines.chain((!until.once).then_some(next_poll)).min();
+            let deadline = deadlines.chain(idle_end).chain((!until.once).then_some(next_poll)).min();
             match self.reactor.next_event(deadline)? {
                 os::ReactorEvent::Exited { child, exit, stdout, stderr, .. } => {
                     if let Some(event) = self.handle_child_exit(child, exit, &stdout, &stderr.bytes) {

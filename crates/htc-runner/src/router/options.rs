@@ -15,8 +15,8 @@ use htc_config::ConfigView;
 pub struct StopConditions {
     /// True to end after one poll, once its hooks have ended.
     pub once: bool,
-    /// True to end when a poll finds no job to manage.
-    pub when_idle: bool,
+    /// Time after which the run ends because there is no job to manage, or `None` to continue.
+    pub idle_limit: Option<Duration>,
 }
 
 /// Options of a router run.

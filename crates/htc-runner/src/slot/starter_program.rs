@@ -105,7 +105,7 @@ impl StarterProgram {
             let path = setting.value.to_path_lossy().into_owned();
             if !path.is_file() && !unchecked {
                 // Replaces the reference's term for a value that overrides all files.
-                let place = setting.origin.to_string().replace("<Over>", "--set-knob");
+                let place = setting.origin.to_string().replace("<Over>", "--param");
                 return Err(StarterProgramError::Configured { place, path });
             }
             return Ok(program(&path));
@@ -172,7 +172,7 @@ impl StarterProgram {
             argv.extend(["--config-file".into(), BString::from(<[u8]>::from_path(file).unwrap_or_default())]);
         }
         for (name, value) in &choice.parameters {
-            argv.extend(["--set-knob".into(), [name.as_slice(), value].join(&b'=').into()]);
+            argv.extend(["--param".into(), [name.as_slice(), value].join(&b'=').into()]);
         }
         if choice.no_env {
             argv.push("--no-env".into());

@@ -333,12 +333,12 @@ fn run_inventory(
     if is_gpus && program.ends_with(b"/condor_gpu_discovery") {
         if error.kind() != ErrorKind::NotFound || knobs.is_set(&knob) {
             knobs.warn(format!(
-                "{knob}: {why}: the slots have no GPUs; --gpus FILE gives them some, --set-knob '{knob}=' leaves them out"
+                "{knob}: {why}: the slots have no GPUs; --gpus FILE gives them some, --param '{knob}=' leaves them out"
             ));
         }
         return Ok(Some(InventoryOutput::from_text("DetectedGPUs = 0".to_owned())));
     }
-    let way = format!("set {knob} to a program of this machine, or --set-knob '{knob}=' does without");
+    let way = format!("set {knob} to a program of this machine, or --param '{knob}=' does without");
     Err(knobs.parameter_error(&knob, format!("{why}; {way}")))
 }
 

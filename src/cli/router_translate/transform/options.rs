@@ -22,10 +22,10 @@ pub(in crate::cli::router_translate) struct TransformArguments {
     /// Set a macro before each ad, as NAME=VALUE of condor_transform_ads does
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::cli::common::parse_assignment)]
     pub(super) macros: Vec<(String, String)>,
-    /// Read ads from FILE ('-' is standard input, which is read when no file is named)
+    /// Read ads from FILE; may be repeated; '-' is standard input
     #[arg(long, visible_alias = "in", value_name = "FILE")]
     pub(super) ads: Vec<PathBuf>,
-    /// Fail at the first malformed ad instead of reporting it
+    /// Stop at the first malformed ad [default: report it and continue]
     #[arg(long)]
     pub(super) strict_input: bool,
     /// Write the ads to FILE
@@ -37,13 +37,13 @@ pub(in crate::cli::router_translate) struct TransformArguments {
     /// Tell on standard error what each ad gained, lost and changed
     #[arg(long)]
     pub(super) diff: bool,
-    /// Work with N threads where what is written of an ad depends on no other [default: one a processor]
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    /// Number of threads [default: number of CPUs]
+    #[arg(long, short = 'j', value_name = "N", hide_short_help = true)]
     pub(super) threads: Option<NonZero<usize>>,
     /// Write XML
     #[arg(long, conflicts_with_all = ["json", "jsonl", "long", "new"], hide_short_help = true)]
     pub(super) xml: bool,
-    /// Write new ClassAds
+    /// Write ads in brackets
     #[arg(long, conflicts_with_all = ["json", "jsonl", "long"], hide_short_help = true)]
     pub(super) new: bool,
     #[command(flatten)]

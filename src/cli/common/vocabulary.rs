@@ -1,0 +1,127 @@
+//! Options that have one name, one meaning and one default in all programs, and spellings that were removed.
+
+use clap::Command;
+
+/// Option that several programs have.
+#[derive(Clone, Copy, Debug)]
+pub struct CommonOption {
+    /// Name without the dashes.
+    pub long: &'static str,
+    /// Short form, or `None` if it has none.
+    pub short: Option<char>,
+    /// Name of the value, or an empty text for a flag.
+    pub value: &'static str,
+    /// Meaning, with the default.
+    pub meaning: &'static str,
+}
+
+const fn option(
+    long: &'static str,
+    short: Option<char>,
+    value: &'static str,
+    meaning: &'static str,
+) -> CommonOption {
+    CommonOption { long, short, value, meaning }
+}
+
+/// Options of the vocabulary, in the order of the table in the book.
+pub const COMMON_OPTIONS: [CommonOption; 32] = [
+    option("config-file", None, "FILE", "Read this configuration [default: that of CONDOR_CONFIG]"),
+    option("param", None, "NAME=VALUE", "Set a parameter, overriding all files; may be repeated"),
+    option("no-env", None, "", "Ignore _CONDOR_* environment variables"),
+    option("local-name", None, "NAME", "Use the settings of this local name"),
+    option("ads", None, "FILE", "Read ads from FILE; may be repeated; '-' is standard input"),
+    option("slot-ads", None, "FILE", "Read slot ads from FILE"),
+    option("strict-input", None, "", "Stop at the first malformed ad [default: report it and continue]"),
+    option("constraint", Some('c'), "EXPR", "Keep ads for which EXPR is true; if repeated, all must be true"),
+    option("limit", None, "N", "Stop after N results"),
+    option("af", None, "EXPR", "Print these attributes or expressions of each ad"),
+    option("long", Some('l'), "", "Write ads as 'Name = value' lines"),
+    option("json", None, "", "Write one JSON array"),
+    option("jsonl", None, "", "Write one JSON object per line"),
+    option("xml", None, "", "Write XML"),
+    option("new", None, "", "Write ads in brackets"),
+    option("summary", None, "", "Print a summary instead"),
+    option("quiet", Some('q'), "", "Print only results and errors"),
+    option("color", None, "WHEN", "Use colours: auto, always or never [default: auto]"),
+    option("timestamps", None, "WHEN", "Begin each line with the time: auto, always or never [default: auto]"),
+    option("events", None, "FILE|fd:N", "Write JSON events to FILE or fd:N"),
+    option("now", None, "T", "Use T as the current time: seconds since 1970, or a date"),
+    option("seed", None, "N", "Random seed"),
+    option("threads", Some('j'), "N", "Number of threads [default: number of CPUs]"),
+    option("timeout", None, "SECONDS", "Give up after this many seconds (exit status 124)"),
+    option("hook-timeout", None, "SECONDS", "Kill a hook that runs longer"),
+    option("quirks", None, "none|reference", "'reference': imitate 25.14 even where it contradicts its manual"),
+    option("dry-run", Some('n'), "", "Print what would be done, and do nothing"),
+    option("explain", None, "", "Print the reasons, too"),
+    option("any", None, "", "Exit with 0 if at least one job is accepted [default: if all are]"),
+    option("once", None, "", "End when there is no more work"),
+    option("idle-exit", None, "SECONDS", "End when there has been no work for this long"),
+    option("watch", None, "SECONDS", "Refresh every SECONDS"),
+];
+
+/// Spellings that were removed, and the present ones.
+const REMOVED_SPELLINGS: [(&str, &str); 4] =
+    [("set-knob", "param"), ("hook-limit", "hook-timeout"), ("jobs", "threads"), ("job-ad", "ads")];
+
+/// Returns the present spelling of a removed one, or `None`.
+pub(super) fn present_spelling(name: &[u8]) -> Option<&'static str> {
+    REMOVED_SPELLINGS.iter().find(|(old, _)| old.as_bytes() == name).map(|(_, present)| *present)
+}
+
+/// Gives each option of the vocabulary its meaning, in the command and its verbs. What a verb says of its own about the option is
+/// kept for `--help-all` and the man page.
+pub(super) fn apply_vocabulary(command: Command) -> Command {
+    command
+        .mut_args(|arg| {
+            let Some(common) = COMMON_OPTIONS.iter().find(|common| arg.get_long() == Some(common.long)) else {
+                return arg;
+            };
+            let own = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let details = arg.get_long_help().map(ToString::to_string).unwrap_or_default();
+            let details = details.strip_prefix(&own).unwrap_or(&details).trim();
+            let notes = [own.as_str(), details];
+            let notes: Vec<&str> =
+                notes.into_iter().filter(|note| !note.is_empty() && *note != common.meaning).collect();
+            let arg = arg.help(common.meaning);
+            if notes.is_empty() {
+                return arg;
+            }
+            arg.long_help(format!("{}\n\n{}", common.meaning, notes.join("\n\n")))
+        })
+        .mut_subcommands(apply_vocabulary)
+}
+
+/// Returns the rows of the table in the book: each option, its meaning, and for each program the verbs that have it.
+pub fn vocabulary_table(programs: &[(&str, Command)]) -> String {
+    let names: Vec<&str> = programs.iter().map(|(name, _)| name.trim_start_matches("htc-")).collect();
+    let mut text = format!("| option | meaning | {} |\n|---|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
+    for common in &COMMON_OPTIONS {
+        let short = common.short.map(|short| format!("`-{short}` ")).unwrap_or_default();
+        let value = if common.value.is_empty() { String::new() } else { format!(" {}", common.value) };
+        let cells: Vec<String> = programs.iter().map(|(_, command)| verbs_with(command, common.long)).collect();
+        let option = format!("{short}`--{}{value}`", common.long).replace('|', "\\|");
+        let meaning = common.meaning.replace('|', "\\|");
+        text.push_str(&format!("| {option} | {meaning} | {} |\n", cells.join(" | ")));
+    }
+    text
+}
+
+/// Returns the verbs of a program that have an option: `all`, their names, or `-` for none.
+fn verbs_with(command: &Command, long: &str) -> String {
+    let has = |command: &Command| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let is_global =
+        command.get_arguments().any(|arg| arg.get_long() == Some(long) && arg.is_global_set());
+    let verbs: Vec<&Command> = command.get_subcommands().collect();
+    if is_global || (verbs.is_empty() && has(command)) {
+        return "all".to_owned();
+    }
+    let with: Vec<&str> = verbs.iter().filter(|verb| has(verb)).map(|verb| verb.get_name()).collect();
+    match (has(command), with.len()) {
+        (false, 0) => "-".to_owned(),
+        (_, count) if count == verbs.len() && count > 0 => "all".to_owned(),
+        (true, 0) => "without a verb".to_owned(),
+        (true, _) => format!("without a verb, {}", with.join(", ")),
+        (false, _) => with.join(", "),
+    }
+}
