@@ -42,6 +42,7 @@ mod json_schema;
 mod machine;
 #[cfg(feature = "cli")]
 mod many_ads;
+mod pipelines;
 mod place;
 #[cfg(feature = "cli")]
 mod point;

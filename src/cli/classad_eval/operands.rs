@@ -86,6 +86,18 @@ pub(super) fn run(
     })
 }
 
+/// Warns if an expression is the name of a file, which is probably to be read.
+pub(super) fn warn_of_file_name(text: &[u8], session: &ProgramContext) {
+    let path = Path::new(OsStr::from_bytes(text));
+    let looks_like_file = text.iter().any(|byte| matches!(byte, b'.' | b'/'));
+    if looks_like_file && path.is_file() {
+        session.warn(&format!(
+            "'{}' is evaluated as an expression, and a file has this name\n    hint: --ads {0} reads the ads of the file",
+            path.display()
+        ));
+    }
+}
+
 /// Returns the actions in the order in which they were typed.
 fn ordered_actions<'a>(cli: &'a ClassadEvalCli, matches: &ArgMatches) -> Vec<CommandLineAction<'a>> {
     let mut turns: Vec<(usize, CommandLineAction<'a>)> = Vec::new();
@@ -120,6 +132,9 @@ impl<W: Write> OperandEvaluator<'_, W> {
     fn evaluate(&mut self, text: &[u8]) -> anyhow::Result<()> {
         let OperandEvaluator { cli, session, dialect, .. } = *self;
         let (question, output) = (cli.question, cli.output);
+        if !output.quiet {
+            warn_of_file_name(text, session);
+        }
         let expr = Expr::parse_with(text, dialect).map_err(|error| {
             // For `NAME = VALUE` the error is in the value, not at the `=`.
             let value = assignment_value(text).and_then(|value| Expr::parse_with(&value, dialect).err());

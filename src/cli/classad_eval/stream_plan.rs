@@ -76,6 +76,9 @@ impl<'a> StreamPlan<'a> {
         let mut assigned = ClassAd::new();
         let mut operands = Vec::new();
         for text in &cli.operands {
+            if !cli.output.quiet {
+                operands::warn_of_file_name(text.as_bytes(), session);
+            }
             match classad_eval_script::parse_ad(text.as_bytes()) {
                 Some(ad) => assigned.update(&ad),
                 None => operands.push(OperandExpression {

@@ -74,10 +74,20 @@ fn completer_for(arg: &Arg, command: &str, asked: &TypedConfig) -> Option<ArgVal
 /// Returns a completer for the words that start with the typed text, ignoring case.
 fn prefix_completer(words: impl Fn() -> Vec<String> + Send + Sync + 'static) -> ArgValueCompleter {
     ArgValueCompleter::new(move |typed: &OsStr| {
-        let typed = typed.to_str().unwrap_or("\0").to_ascii_lowercase();
-        let begins = |word: &String| word.to_ascii_lowercase().starts_with(&typed);
-        words().into_iter().filter(begins).map(CompletionCandidate::new).collect()
+        let typed = typed.to_str().unwrap_or("\0");
+        complete_prefix(typed, words()).into_iter().map(CompletionCandidate::new).collect()
     })
+}
+
+/// Returns the words that begin with what is typed, whatever their case. If there are several, they keep the typed letters: a shell
+/// replaces the typed word by what all candidates have in common, which must not be shorter.
+fn complete_prefix(typed: &str, words: Vec<String>) -> Vec<String> {
+    let begins = |word: &String| word.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed));
+    let mut found: Vec<String> = words.into_iter().filter(begins).collect();
+    if found.len() > 1 && !found.iter().all(|word| word.starts_with(typed)) {
+        found.iter_mut().for_each(|word| word.replace_range(..typed.len(), typed));
+    }
+    found
 }
 
 fn hook_type_words() -> Vec<String> {
@@ -184,5 +194,19 @@ fn expand_home(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
         (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
         _ => PathBuf::from(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn completion_never_shortens_the_word() {
+        let words = || ["START", "STARTD_DEBUG", "starter"].map(str::to_owned).to_vec();
+        assert_eq!(complete_prefix("star", words()), ["starT", "starTD_DEBUG", "starter"]);
+        assert_eq!(complete_prefix("STARTD", words()), ["STARTD_DEBUG"]);
+        assert_eq!(complete_prefix("startd", words()), ["STARTD_DEBUG"]);
+        assert!(complete_prefix("x", words()).is_empty());
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Status> {
     let expectations = call::parse_expectations(&one.also.expect)?;
     let mut one = one.clone();
+    warn_of_ad_files(&one, cli.output.quiet, session);
     if one.also.summary && cli.output.wants_json() {
         return Err(Problem::usage("--summary prints a table, not JSON").into());
     }
@@ -167,5 +168,19 @@ fn exit_status(report: &CheckedCall<'_>, wanted: Option<&str>, session: &Program
         () if out_of_patience => Status::TimedOut,
         () if shown.verdict.good => Status::Done,
         () => Status::No,
+    }
+}
+
+/// Warns if an argument of the hook is the name of a file of ads, which is probably to be read.
+fn warn_of_ad_files(one: &HookCallArgs, is_quiet: bool, session: &ProgramContext) {
+    let is_ad_file = |word: &&String| {
+        let path = std::path::Path::new(word);
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| ["ad", "ads", "classad"].contains(&extension)) && path.is_file()
+    };
+    for word in one.words.iter().filter(is_ad_file).filter(|_| !one.names_ads && !is_quiet) {
+        session.warn(&format!(
+            "'{word}' is an argument of the hook, and a file has this name\n    hint: --ads {word} reads the ads of the file"
+        ));
     }
 }
