@@ -105,7 +105,9 @@ fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<
         StatusView { common, constraint, form: StatusOutputForm::from_options(common, findings)?, session };
     let verb_files = match &arguments.verb {
         Some(
-            RouterStatusVerb::History(files) | RouterStatusVerb::Doctor(files) | RouterStatusVerb::Queue(files),
+            RouterStatusVerb::History(files)
+            | RouterStatusVerb::Doctor(files)
+            | RouterStatusVerb::Queue(files),
         ) => files.files.as_slice(),
         None => &[],
     };

@@ -51,7 +51,8 @@ fn rows_are_written_as_csv_tsv_and_with_nul() {
 
 #[test]
 fn groups_have_sums_averages_and_extremes() {
-    let words = ["--count-by", "Owner", "--sum", "Memory", "--avg", "Memory", "--min", "Memory", "--max", "Memory"];
+    let words =
+        ["--count-by", "Owner", "--sum", "Memory", "--avg", "Memory", "--min", "Memory", "--max", "Memory"];
     assert_eq!(eval(&words), "2 ann 12.5 6.25 2.5 10\n1 bob 30 30.0 30 30\n");
     let csv = "Count,Owner,SumMemory,AvgMemory,MinMemory,MaxMemory\r\n2,ann,12.5,6.25,2.5,10\r\n1,bob,30,30.0,30,30\r\n";
     assert_eq!(eval(&[&words[..], &["--csv"]].concat()), csv);
@@ -95,6 +96,25 @@ fn routed_jobs_are_rows_too() {
     let (code, out, _) = status(&["queue", "--null", "--af=ClusterId"]);
     assert_eq!((code, out.as_str()), (Some(0), "1\u{0}2\u{0}3\u{0}"));
     assert_eq!(status(&["queue", "--null"]).0, Some(2));
-    let (code, out, err) = status(&["queue", "-c", "Owner == \"ann\"", "-c", "ClusterId > 1", "--af=ClusterId"]);
+    let (code, out, err) =
+        status(&["queue", "-c", "Owner == \"ann\"", "-c", "ClusterId > 1", "--af=ClusterId"]);
     assert_eq!((code, out.as_str()), (Some(0), "3\n"), "{err}");
+}
+
+#[test]
+fn text_goes_through_json_undamaged_or_with_a_warning() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("a.json"), "{\"Owner\": \"Zo\\u00eb \\ud83d\\ude00\"}\n").unwrap();
+    let (_, out, err) = run(EVAL, &["--ads", "a.json", "-af", "Owner"], home.path());
+    assert_eq!((out.as_str(), err.as_str()), ("Zo\u{eb} \u{1f600}\n", ""));
+    std::fs::write(home.path().join("latin.ads"), b"Owner = \"Zo\xeb\"\n").unwrap();
+    for form in ["--json", "--jsonl"] {
+        let output = Command::new(EVAL).args(["--ads", "latin.ads", form]).current_dir(home.path()).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(err.contains("ad 1 of the output has text that is not UTF-8"), "{form}: {err}");
+        assert_eq!(err.matches("warning:").count(), 1, "{err}");
+    }
+    std::fs::write(home.path().join("name.json"), "{\"X\\nOwner\": 1}\n").unwrap();
+    let (_, _, err) = run(EVAL, &["--ads", "name.json", "--long"], home.path());
+    assert!(err.contains("reads back as something else") || err.contains("read back"), "{err}");
 }

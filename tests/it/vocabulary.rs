@@ -22,7 +22,8 @@ fn an_option_of_several_programs_has_one_meaning_and_one_short_form() {
     let mut problems = Vec::new();
     for_each_command(&mut |name, command| {
         for arg in command.get_arguments() {
-            let Some(common) = COMMON_OPTIONS.iter().find(|common| arg.get_long() == Some(common.long)) else {
+            let Some(common) = COMMON_OPTIONS.iter().find(|common| arg.get_long() == Some(common.long))
+            else {
                 continue;
             };
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -45,12 +46,16 @@ fn defaults_are_those_of_the_vocabulary() {
     let mut defaults = std::collections::BTreeMap::new();
     for_each_command(&mut |name, command| {
         for arg in command.get_arguments() {
-            let Some(long) = arg.get_long().filter(|long| COMMON_OPTIONS.iter().any(|one| one.long == *long)) else {
+            let Some(long) = arg.get_long().filter(|long| COMMON_OPTIONS.iter().any(|one| one.long == *long))
+            else {
                 continue;
             };
             let values: Vec<_> =
                 arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
-            defaults.entry(long.to_owned()).or_insert_with(Vec::new).push((name.to_owned(), values.join(" ")));
+            defaults
+                .entry(long.to_owned())
+                .or_insert_with(Vec::new)
+                .push((name.to_owned(), values.join(" ")));
         }
     });
     for (long, values) in defaults {
@@ -68,7 +73,11 @@ fn removed_spellings_are_refused_with_the_present_one() {
     for (program, words, expected) in [
         (env!("CARGO_BIN_EXE_htc-slot-run"), &["--set-knob", "A=1"][..], "--set-knob is now --param"),
         (env!("CARGO_BIN_EXE_htc-slot-run"), &["status", "-set-knob=A=1"], "--set-knob is now --param"),
-        (env!("CARGO_BIN_EXE_htc-router-translate"), &["route", "--hook-limit", "3"], "--hook-limit is now --hook-timeout"),
+        (
+            env!("CARGO_BIN_EXE_htc-router-translate"),
+            &["route", "--hook-limit", "3"],
+            "--hook-limit is now --hook-timeout",
+        ),
         (env!("CARGO_BIN_EXE_htc-hook-test"), &["run", "--jobs", "3", "x.toml"], "--jobs is now --threads"),
         (env!("CARGO_BIN_EXE_htc-config-dump"), &["lint", "--job-ad", "x"], "--job-ad is now --ads"),
     ] {
@@ -77,6 +86,7 @@ fn removed_spellings_are_refused_with_the_present_one() {
         assert!(output.status.code() == Some(2) && err.contains(expected), "{words:?}: {err}");
     }
     // --jobs is an option of its own elsewhere.
-    let output = Process::new(env!("CARGO_BIN_EXE_htc-hook-test")).args(["queue", "--jobs", "x"]).output().unwrap();
+    let output =
+        Process::new(env!("CARGO_BIN_EXE_htc-hook-test")).args(["queue", "--jobs", "x"]).output().unwrap();
     assert!(!String::from_utf8_lossy(&output.stderr).contains("is now"));
 }

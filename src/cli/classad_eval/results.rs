@@ -45,6 +45,8 @@ pub(super) struct StreamResults<'a, W> {
     last: Option<Option<Value>>,
     /// Number of the first printed ad that would be read back differently, and the attribute.
     misread: Option<(u64, AttrName)>,
+    /// Number of the first ad of the output whose JSON is not UTF-8.
+    invalid_utf8: Option<u64>,
 }
 
 /// Output of a thread for its portion of the ads, printed in the order of the portions.
@@ -53,17 +55,21 @@ pub(super) struct PortionOutput {
     count: u64,
     last: Option<Option<Value>>,
     misread: Option<(u64, AttrName)>,
+    invalid_utf8: Option<u64>,
 }
 
 impl StreamResults<'_, Vec<u8>> {
     /// Returns the output for a portion of the ads, and resets it.
     pub(super) fn take_portion(&mut self) -> PortionOutput {
-        let misread = self.writer.take().and_then(|writer| writer.first_misread().cloned());
+        let writer = self.writer.take();
+        let misread = writer.as_ref().and_then(|writer| writer.first_misread().cloned());
+        let invalid_utf8 = writer.and_then(|writer| writer.first_invalid_utf8());
         PortionOutput {
             text: std::mem::take(&mut self.out),
             count: std::mem::take(&mut self.count),
             last: self.last.take(),
             misread,
+            invalid_utf8,
         }
     }
 }
@@ -86,6 +92,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
             count: 0,
             last: None,
             misread: None,
+            invalid_utf8: None,
         };
         results.projection = results.find_projection();
         results
@@ -112,6 +119,9 @@ impl<'a, W: Write> StreamResults<'a, W> {
         self.out.write_all(&portion.text)?;
         if let (None, Some((number, name))) = (&self.misread, &portion.misread) {
             self.misread = Some((self.count + number, name.clone()));
+        }
+        if let (None, Some(number)) = (self.invalid_utf8, portion.invalid_utf8) {
+            self.invalid_utf8 = Some(self.count + number);
         }
         self.count += portion.count;
         if portion.last.is_some() {
@@ -337,7 +347,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
     /// # Errors
     /// The errors of the output.
     pub(super) fn print_header(&mut self) -> anyhow::Result<()> {
-        let Some(form) = self.work.cli.rows.form().filter(|_| !self.work.is_counting() && !self.work.cli.stream.count)
+        let Some(form) =
+            self.work.cli.rows.form().filter(|_| !self.work.is_counting() && !self.work.cli.stream.count)
         else {
             return Ok(());
         };
@@ -417,6 +428,12 @@ impl<'a, W: Write> StreamResults<'a, W> {
             }
         }
         self.out.flush()?;
+        let invalid = self.invalid_utf8.or(self.writer.as_ref().and_then(ListWriter::first_invalid_utf8));
+        if let (Some(number), false) = (invalid, cli.output.quiet) {
+            session.warn(&format!(
+                "ad {number} of the output has text that is not UTF-8, so the JSON is not valid\n    hint: -long keeps the bytes"
+            ));
+        }
         if let Some((number, name)) =
             self.misread.as_ref().or(self.writer.as_ref().and_then(ListWriter::first_misread))
         {

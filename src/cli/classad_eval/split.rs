@@ -59,7 +59,8 @@ impl AdSplitter {
             }
             let is_new = !self.files.contains_key(name);
             // A file of an earlier run is replaced.
-            let file = OpenOptions::new().create(true).write(true).truncate(is_new).append(!is_new).open(path)?;
+            let file =
+                OpenOptions::new().create(true).write(true).truncate(is_new).append(!is_new).open(path)?;
             self.files.insert(name.clone(), Some(BufWriter::new(file)));
             self.open_count += 1;
         }
@@ -77,9 +78,8 @@ impl AdSplitter {
     /// # Errors
     /// A file cannot be written.
     pub(super) fn finish(&mut self) -> anyhow::Result<usize> {
-        let problem = || {
-            Problem::new(Status::Failed, format!("cannot write below '{}'", self.directory.display()))
-        };
+        let problem =
+            || Problem::new(Status::Failed, format!("cannot write below '{}'", self.directory.display()));
         let problem = problem();
         self.close_all().context(problem)?;
         Ok(self.files.len())

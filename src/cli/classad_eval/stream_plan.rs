@@ -108,8 +108,11 @@ impl<'a> StreamPlan<'a> {
                 .hint("use --attributes A,B to choose attributes of whole ads")
                 .into());
         }
-        let only_form_of_input =
-            form.is_none() && !has_columns && operands.is_empty() && !cli.question.explain && split_by.is_none();
+        let only_form_of_input = form.is_none()
+            && !has_columns
+            && operands.is_empty()
+            && !cli.question.explain
+            && split_by.is_none();
         if (!count_by.is_empty() || !aggregates.is_empty()) && !operands.is_empty() {
             let problem = Problem::usage("values are counted, or expressions evaluated for each ad");
             return Err(problem.hint("leave --count-by or the expressions out").into());

@@ -74,7 +74,8 @@ impl AggregateState {
                     return;
                 }
                 let is_more = self.extreme.as_ref().is_none_or(|extreme| {
-                    let order = compare_sort_keys(std::slice::from_ref(&value), std::slice::from_ref(extreme));
+                    let order =
+                        compare_sort_keys(std::slice::from_ref(&value), std::slice::from_ref(extreme));
                     if kind == AggregateKind::Minimum { order.is_lt() } else { order.is_gt() }
                 });
                 if is_more {
@@ -158,7 +159,10 @@ impl ValueCounts {
             form.push_row(std::iter::once(b"Count".to_vec()).chain(header), &mut text);
             for (_, group) in &groups {
                 let cells = row(group).iter().map(|value| cell_text(value, cli)).collect::<Vec<_>>();
-                form.push_row(std::iter::once(BString::from(group.count.to_string())).chain(cells), &mut text);
+                form.push_row(
+                    std::iter::once(BString::from(group.count.to_string())).chain(cells),
+                    &mut text,
+                );
             }
             out.write_all(&text)?;
             return Ok(lines);

@@ -131,7 +131,8 @@ impl<'a> CommandPosition<'a> {
 
     fn find_option(&self, word: &[u8], name: &[u8]) -> Result<OptionMatch<'a>, Problem> {
         let has = |long: &[u8]| self.options().any(|arg| long_names(arg).any(|own| own.as_bytes() == long));
-        if let Some(present) = present_spelling(name).filter(|present| has(present.as_bytes()) && !has(name)) {
+        if let Some(present) = present_spelling(name).filter(|present| has(present.as_bytes()) && !has(name))
+        {
             return Err(Problem::usage(format!("--{} is now --{present}", String::from_utf8_lossy(name))));
         }
         find_option_among(|| self.options(), word, name)

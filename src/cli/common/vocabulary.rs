@@ -44,14 +44,24 @@ pub const COMMON_OPTIONS: [CommonOption; 32] = [
     option("summary", None, "", "Print a summary instead"),
     option("quiet", Some('q'), "", "Print only results and errors"),
     option("color", None, "WHEN", "Use colours: auto, always or never [default: auto]"),
-    option("timestamps", None, "WHEN", "Begin each line with the time: auto, always or never [default: auto]"),
+    option(
+        "timestamps",
+        None,
+        "WHEN",
+        "Begin each line with the time: auto, always or never [default: auto]",
+    ),
     option("events", None, "FILE|fd:N", "Write JSON events to FILE or fd:N"),
     option("now", None, "T", "Use T as the current time: seconds since 1970, or a date"),
     option("seed", None, "N", "Random seed"),
     option("threads", Some('j'), "N", "Number of threads [default: number of CPUs]"),
     option("timeout", None, "SECONDS", "Give up after this many seconds (exit status 124)"),
     option("hook-timeout", None, "SECONDS", "Kill a hook that runs longer"),
-    option("quirks", None, "none|reference", "'reference': imitate 25.14 even where it contradicts its manual"),
+    option(
+        "quirks",
+        None,
+        "none|reference",
+        "'reference': imitate 25.14 even where it contradicts its manual",
+    ),
     option("dry-run", Some('n'), "", "Print what would be done, and do nothing"),
     option("explain", None, "", "Print the reasons, too"),
     option("any", None, "", "Exit with 0 if at least one job is accepted [default: if all are]"),
@@ -74,7 +84,8 @@ pub(super) fn present_spelling(name: &[u8]) -> Option<&'static str> {
 pub(super) fn apply_vocabulary(command: Command) -> Command {
     command
         .mut_args(|arg| {
-            let Some(common) = COMMON_OPTIONS.iter().find(|common| arg.get_long() == Some(common.long)) else {
+            let Some(common) = COMMON_OPTIONS.iter().find(|common| arg.get_long() == Some(common.long))
+            else {
                 return arg;
             };
             let own = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -95,11 +106,13 @@ pub(super) fn apply_vocabulary(command: Command) -> Command {
 /// Returns the rows of the table in the book: each option, its meaning, and for each program the verbs that have it.
 pub fn vocabulary_table(programs: &[(&str, Command)]) -> String {
     let names: Vec<&str> = programs.iter().map(|(name, _)| name.trim_start_matches("htc-")).collect();
-    let mut text = format!("| option | meaning | {} |\n|---|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
+    let mut text =
+        format!("| option | meaning | {} |\n|---|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
     for common in &COMMON_OPTIONS {
         let short = common.short.map(|short| format!("`-{short}` ")).unwrap_or_default();
         let value = if common.value.is_empty() { String::new() } else { format!(" {}", common.value) };
-        let cells: Vec<String> = programs.iter().map(|(_, command)| verbs_with(command, common.long)).collect();
+        let cells: Vec<String> =
+            programs.iter().map(|(_, command)| verbs_with(command, common.long)).collect();
         let option = format!("{short}`--{}{value}`", common.long).replace('|', "\\|");
         let meaning = common.meaning.replace('|', "\\|");
         text.push_str(&format!("| {option} | {meaning} | {} |\n", cells.join(" | ")));
@@ -110,8 +123,7 @@ pub fn vocabulary_table(programs: &[(&str, Command)]) -> String {
 /// Returns the verbs of a program that have an option: `all`, their names, or `-` for none.
 fn verbs_with(command: &Command, long: &str) -> String {
     let has = |command: &Command| command.get_arguments().any(|arg| arg.get_long() == Some(long));
-    let is_global =
-        command.get_arguments().any(|arg| arg.get_long() == Some(long) && arg.is_global_set());
+    let is_global = command.get_arguments().any(|arg| arg.get_long() == Some(long) && arg.is_global_set());
     let verbs: Vec<&Command> = command.get_subcommands().collect();
     if is_global || (verbs.is_empty() && has(command)) {
         return "all".to_owned();

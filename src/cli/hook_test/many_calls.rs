@@ -102,7 +102,7 @@ fn make_calls(
     ads: LimitedAds<'_>,
     session: &ProgramContext,
 ) -> anyhow::Result<Option<i32>> {
-    let parallel = seen.one.also.threads.map_or_else(call::default_parallelism, NonZero::get);
+    let parallel = seen.one.also.threads.map_or_else(call::default_parallelism, std::num::NonZero::get);
     let mut reactor = call::program_reactor()?;
     let enough = ads.rest.stop_flag();
     std::thread::scope(|scope| {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::cli::common::{ClockOptions, ConfigOptions, InputOptions, OutputOptions, RowOptions, TimeLimitOptions, parse_seconds};
+use crate::cli::common::{
+    ClockOptions, ConfigOptions, InputOptions, OutputOptions, RowOptions, TimeLimitOptions, parse_seconds,
+};
 
 /// Command line.
 #[derive(Debug, Parser)]

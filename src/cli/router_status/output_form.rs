@@ -83,7 +83,8 @@ impl StatusOutputForm {
             StatusOutputForm::Rows(form, columns) => {
                 let mut text = Vec::new();
                 form.push_row(columns.iter().map(Expr::unparse), &mut text);
-                all.iter().for_each(|it| form.push_row(column_values(&it.to_ad(), columns, world), &mut text));
+                all.iter()
+                    .for_each(|it| form.push_row(column_values(&it.to_ad(), columns, world), &mut text));
                 text
             }
             StatusOutputForm::Ads => {

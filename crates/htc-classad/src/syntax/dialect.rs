@@ -11,12 +11,19 @@ pub struct Dialect {
     pub(crate) old_strings: bool,
     /// True for the lexer of JSON ads.
     pub(crate) json: bool,
+    /// True if `\u` in JSON strings is UTF-8, as JSON defines it; the reference makes other bytes of it.
+    pub(crate) json_utf8: bool,
 }
 
 impl Dialect {
     /// Returns new syntax without strict mode; times without a zone are in the machine's zone.
     pub const fn new_syntax() -> Self {
-        Dialect { mode: LanguageMode { strict: false, utc_times: false }, old_strings: false, json: false }
+        Dialect {
+            mode: LanguageMode { strict: false, utc_times: false },
+            old_strings: false,
+            json: false,
+            json_utf8: false,
+        }
     }
 
     /// Returns new syntax in the mode of a world.
@@ -32,6 +39,13 @@ impl Dialect {
     /// Returns the dialect of the values of JSON ads, otherwise like [`Dialect::new_syntax`].
     pub const fn json() -> Self {
         Dialect { json: true, ..Dialect::new_syntax() }
+    }
+
+    /// Returns this dialect with `\u` in JSON strings as UTF-8 (`true`), or as the bytes that the reference makes of it.
+    #[must_use]
+    pub const fn json_utf8(mut self, utf8: bool) -> Self {
+        self.json_utf8 = utf8;
+        self
     }
 
     /// Returns this dialect with the [mode](crate::EvalWorld::mode) of a world.

@@ -9,7 +9,7 @@ mod escapes;
 mod strings;
 mod token;
 
-pub(crate) use escapes::{unescape, unescape_json};
+pub(crate) use escapes::{unescape, unescape_json, unescape_json_utf8};
 pub use token::BadToken;
 pub(crate) use token::{Token, TokenKind};
 

@@ -808,7 +808,10 @@ mod tests {
         assert!(refused.unwrap_err().text.contains(&format!("not as uid {other}")));
         // The configuration selects the mode: only strict mode accepts leading zeros.
         let refused = request().into_command(asked(other - 1, false)).unwrap_err();
-        assert!(refused.kind == RefusalKind::Input && refused.text.starts_with("the job's ad:1:"), "{refused:?}");
+        assert!(
+            refused.kind == RefusalKind::Input && refused.text.starts_with("the job's ad:1:"),
+            "{refused:?}"
+        );
         assert!(request().into_command(asked(other - 1, true)).is_ok());
     }
 

@@ -46,6 +46,7 @@ pub struct ListWriter {
     brackets_when_empty: bool,
     detect_misread: bool,
     first_misread: Option<(u64, AttrName)>,
+    first_invalid_utf8: Option<u64>,
     ads_written: u64,
     buffer: Vec<u8>,
     arrangement: long::PrintArrangement,
@@ -61,6 +62,7 @@ impl ListWriter {
             brackets_when_empty: false,
             detect_misread: false,
             first_misread: None,
+            first_invalid_utf8: None,
             ads_written: 0,
             buffer: Vec::new(),
             arrangement: long::PrintArrangement::default(),
@@ -95,6 +97,11 @@ impl ListWriter {
         self.first_misread.as_ref()
     }
 
+    /// Returns the number of the first ad, starting at 1, whose JSON is not valid because a string is not UTF-8, or `None`.
+    pub fn first_invalid_utf8(&self) -> Option<u64> {
+        self.first_invalid_utf8
+    }
+
     /// Returns the syntax.
     pub fn form(&self) -> ListForm {
         self.form
@@ -120,9 +127,21 @@ impl ListWriter {
         self.buffer.clear();
         if !ad.is_empty() {
             self.push_ad(ad);
+            self.check_utf8();
         }
         self.ads_written += u64::from(!self.buffer.is_empty());
         &self.buffer
+    }
+
+    fn check_utf8(&mut self) {
+        let is_json = matches!(self.form, ListForm::Json | ListForm::JsonLines);
+        if is_json
+            && self.first_invalid_utf8.is_none()
+            && !self.buffer.is_ascii()
+            && std::str::from_utf8(&self.buffer).is_err()
+        {
+            self.first_invalid_utf8 = Some(self.ads_written + 1);
+        }
     }
 
     fn push_long(&mut self, ad: &ClassAd, order: long::PrintOrder) {
@@ -235,6 +254,17 @@ mod tests {
         }
         writer.finish(&mut out).expect("memory");
         String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn text_that_is_not_utf_8_is_noticed_in_json_only() {
+        let (ad, _) = long::parse(b"A = \"\xeb\"\n");
+        for (form, first) in [(ListForm::JsonLines, Some(1)), (ListForm::Json, Some(1)), (ListForm::Long, None)] {
+            let mut writer = ListWriter::new(form, AttributeOrder::Sorted);
+            writer.render_next(&ad);
+            writer.render_next(&ad);
+            assert_eq!(writer.first_invalid_utf8(), first);
+        }
     }
 
     #[test]

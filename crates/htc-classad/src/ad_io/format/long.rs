@@ -157,6 +157,8 @@ pub(crate) fn first_misread_attribute(ad: &ClassAd, options: &PrintOptions) -> O
     let mut text = Vec::new();
     let is_misread = |&at: &usize| {
         let (line, value) = ad.line_at(at);
+        let name = ad.name_at(at);
+        let is_plain_name = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
         text.clear();
         match value {
             None => text.extend_from_slice(line),
@@ -172,16 +174,21 @@ pub(crate) fn first_misread_attribute(ad: &ClassAd, options: &PrintOptions) -> O
                 | StoredValue::Int(_)
                 | StoredValue::Real(_),
             ) => {
-                return false;
+                if is_plain_name {
+                    return false;
+                }
+                // The value is not the reason, whatever it is.
+                text.extend_from_slice(&[name, b" = 1\n"].concat());
+                let (read, errors) = parse(&text);
+                return !errors.is_empty() || !read.names().eq([name]);
             }
         }
-        let Some(first) = memchr::memchr3(0, b'\\', b'\n', &text) else { return false };
-        if first + 1 == text.len() {
+        let first = memchr::memchr3(0, b'\\', b'\n', &text);
+        if is_plain_name && first.is_none_or(|first| first + 1 == text.len()) {
             return false;
         }
         let (read, errors) = parse(&text);
-        let name = ad.name_at(at);
-        !errors.is_empty() || read.len() != 1 || read.get(name) != ad.get(name)
+        !errors.is_empty() || !read.names().eq([name]) || read.get(name) != ad.get(name)
     };
     let at = (0..ad.len()).filter(|at| is_printed(ad.name_at(*at), options)).find(is_misread);
     at.map(|at| AttrName::from(ad.name_at(at)))
@@ -364,6 +371,20 @@ mod tests {
             assert_eq!(super::first_misread_attribute(&ad, &options).is_some(), misread, "{value}");
             let (read, errors) = parse(&print(&ad));
             assert_eq!(errors.is_empty() && read == ad, !misread, "{value}");
+        }
+    }
+
+    #[test]
+    fn names_that_the_long_form_cannot_say_are_known() {
+        for (name, misread) in
+            [("A", false), ("A b", false), ("X\n", true), ("X\nB", true), ("X = 1", true), (" X", true)]
+        {
+            for value in ["1", "\"text\"", "B + 1"] {
+                let mut ad = ClassAd::new();
+                ad.insert(name, Expr::parse_with(value.as_bytes(), Dialect::new_syntax()).unwrap());
+                let found = super::first_misread_attribute(&ad, &PrintOptions::default());
+                assert_eq!(found.is_some(), misread, "{name:?} = {value}");
+            }
         }
     }
 

@@ -55,6 +55,8 @@ pub struct AdReader<R> {
     form: Option<AdForm>,
     delimiter: Delimiter,
     dialect: Dialect,
+    /// True if JSON strings are read as the reference reads them.
+    reference_json: bool,
     memo: LineMemo,
     /// Number of bytes of the window that are whole long ads.
     whole_ads_len: usize,
@@ -74,6 +76,7 @@ impl<R: Read> AdReader<R> {
             form,
             delimiter: Delimiter::BlankOrBanner,
             dialect: Dialect::new_syntax(),
+            reference_json: false,
             memo: LineMemo::default(),
             whole_ads_len: 0,
             xml_started: false,
@@ -94,6 +97,13 @@ impl<R: Read> AdReader<R> {
     #[must_use]
     pub fn exact(mut self, exact: bool) -> Self {
         self.memo.exact = exact;
+        self
+    }
+
+    /// Sets whether JSON strings are read as the reference reads them, which makes other bytes of `\u` than UTF-8.
+    #[must_use]
+    pub fn reference_json(mut self, as_reference: bool) -> Self {
+        self.reference_json = as_reference;
         self
     }
 

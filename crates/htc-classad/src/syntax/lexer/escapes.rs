@@ -69,11 +69,7 @@ pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
             out.push(control_character(letter));
             return Some(0);
         }
-        let code = rest
-            .get(..4)?
-            .iter()
-            .try_fold(0u32, |sum, digit| Some(sum * 16 + (*digit as char).to_digit(16)?))
-            .filter(|code| *code != 0)?;
+        let code = hex_code(rest).filter(|code| *code != 0)?;
         if code < 0x80 {
             out.push(code as u8);
         } else if code < 0x800 {
@@ -85,6 +81,33 @@ pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
     })
 }
 
+/// Returns the number of the four hexadecimal digits that a text begins with.
+fn hex_code(text: &[u8]) -> Option<u32> {
+    let digits = text.get(..4)?.iter();
+    digits.fold(Some(0u32), |sum, digit| Some(sum? * 16 + (*digit as char).to_digit(16)?))
+}
+
+/// Resolves the escapes of JSON strings as JSON defines them: `\u` is a code unit of UTF-16. Half a pair is U+FFFD.
+pub(crate) fn unescape_json_utf8(raw: &[u8], out: &mut Vec<u8>) -> bool {
+    resolve_escapes(raw, out, |letter, rest, out| {
+        if letter != b'u' {
+            out.push(control_character(letter));
+            return Some(0);
+        }
+        let code = hex_code(rest).filter(|code| *code != 0)?;
+        let low = rest.get(4..).and_then(|rest| rest.strip_prefix(b"\\u")).and_then(hex_code);
+        let (unit, used) = match (code, low) {
+            (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => {
+                (0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00), 10)
+            }
+            _ => (code, 4),
+        };
+        let character = char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER);
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        Some(used)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +115,21 @@ mod tests {
     fn resolved(raw: &str, unescape: fn(&[u8], &mut Vec<u8>) -> bool) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         unescape(raw.as_bytes(), &mut out).then_some(out)
+    }
+
+    #[test]
+    fn code_units_become_utf_8() {
+        for (raw, text) in [
+            (r"Zo\u00eb", Some("Zo\u{eb}")),
+            (r"\u20ac\u0041", Some("\u{20ac}A")),
+            (r"\ud83d\ude00!", Some("\u{1f600}!")),
+            (r"\ud83dx\ude00", Some("\u{fffd}x\u{fffd}")),
+            (r"\n\\", Some("\n\\")),
+            (r"\u0000", None),
+            (r"\u12", None),
+        ] {
+            assert_eq!(resolved(raw, unescape_json_utf8).as_deref(), text.map(str::as_bytes), "{raw}");
+        }
     }
 
     #[test]

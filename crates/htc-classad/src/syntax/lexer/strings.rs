@@ -2,7 +2,7 @@
 //! syntax a backslash is an ordinary byte unless a quote follows. A text that needs no change is not copied from the
 //! source.
 
-use super::{BadToken, Lexer, TokenKind, unescape, unescape_json};
+use super::{BadToken, Lexer, TokenKind, unescape, unescape_json, unescape_json_utf8};
 use crate::syntax::scalar::TextRange;
 use crate::text::space::is_space;
 
@@ -67,7 +67,8 @@ impl Lexer<'_> {
             if self.dialect.json {
                 self.token.quoted_expression =
                     raw.len() >= 4 && raw.starts_with(b"\\/") && raw.ends_with(b"\\/");
-                if !unescape_json(raw, &mut self.extra) {
+                let resolve = if self.dialect.json_utf8 { unescape_json_utf8 } else { unescape_json };
+                if !resolve(raw, &mut self.extra) {
                     self.token.bad = BadToken::Nul;
                     return None;
                 }

@@ -60,7 +60,7 @@ impl<R: Read> AdReader<R> {
         let line = self.window.line;
         let mut record = AdRecord { line, ..AdRecord::default() };
         let read = if is_json {
-            json::parse_next(text, self.dialect, &mut self.memo)
+            json::parse_next(text, self.dialect.json_utf8(!self.reference_json), &mut self.memo)
         } else {
             new_syntax::parse_prefix(text, self.dialect)
         };
