@@ -11,6 +11,7 @@ mod operands;
 mod options;
 mod output;
 mod results;
+mod sort_keys;
 mod split;
 mod stream;
 mod stream_diagnostics;

@@ -47,8 +47,20 @@ pub const PROGRAM: Program = Program {
 
 /// Returns the clap definition; rarely used options appear only in `--help-all`.
 fn make_command() -> clap::Command {
-    const RARE_OPTIONS: [&str; 10] =
-        ["param", "no_env", "long", "jsonl", "quiet", "color", "now", "seed", "limit", "patience"];
+    const RARE_OPTIONS: [&str; 12] = [
+        "ads",
+        "strict_input",
+        "param",
+        "no_env",
+        "long",
+        "jsonl",
+        "quiet",
+        "color",
+        "now",
+        "seed",
+        "limit",
+        "patience",
+    ];
     program_command::<RouterStatusCli>("htc-router-status", &MANUAL).mut_args(|arg| {
         if RARE_OPTIONS.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg }
     })

@@ -29,7 +29,7 @@ mod status;
 use clap::{ArgMatches, FromArgMatches};
 
 use self::options::{SlotRunCli, SlotRunVerb};
-use super::common::{Program, ProgramContext, Status, exit_at_deadline, program_command};
+use super::common::{Program, ProgramContext, Status, program_command};
 use crate::os::clock;
 
 const NAME: &str = "htc-slot-run";
@@ -53,10 +53,6 @@ fn make_command() -> clap::Command {
 fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
     let mut cli = SlotRunCli::from_arg_matches(matches)?;
     cli.end = cli.events.timeout.map(|after| clock::monotonic_now().plus(after));
-    let is_plan = matches!(cli.verb, None | Some(SlotRunVerb::Run)) && cli.run.dry_run;
-    if is_plan || matches!(cli.verb, Some(SlotRunVerb::Ads { .. })) {
-        exit_at_deadline(cli.end, session, "the time given with --timeout is over");
-    }
     match &cli.verb {
         None | Some(SlotRunVerb::Run) if cli.run.dry_run => slot_ads::print_planned_slots(&cli, session),
         None | Some(SlotRunVerb::Run) => run::run(&cli, session),

@@ -124,7 +124,7 @@ fn input_without_end_is_refused_in_bounded_memory() {
     for (words, limit, expected) in [
         (&["-my-file", "/dev/zero", "1"][..], "600000", large),
         (&["--ads", "/dev/zero", "-count"], "600000", large),
-        (&["--ads", "/dev/zero", "-count"], "200000", little),
+        (&["--ads", "/dev/zero", "-count"], "70000", little),
     ] {
         let output = Command::new("sh")
             .args(["-c", "ulimit -v \"$0\"; exec \"$@\"", limit, env!("CARGO_BIN_EXE_htc-classad-eval")])

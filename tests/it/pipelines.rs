@@ -89,7 +89,12 @@ fn jobs_of_several_programs_are_joined_without_loss() {
         htc-classad-eval --ads two.ads --split-by ClusterId q; cat q/*.ads | htc-classad-eval --ads - --count";
     let Output { status, stdout, stderr } = run(line, home.path(), false);
     let out = String::from_utf8_lossy(&stdout);
-    assert_eq!((status.code(), out.as_ref()), (Some(0), "2\n7\n8\n2\n"), "{}", String::from_utf8_lossy(&stderr));
+    assert_eq!(
+        (status.code(), out.as_ref()),
+        (Some(0), "2\n7\n8\n2\n"),
+        "{}",
+        String::from_utf8_lossy(&stderr)
+    );
 }
 
 #[test]

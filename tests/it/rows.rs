@@ -109,7 +109,8 @@ fn text_goes_through_json_undamaged_or_with_a_warning() {
     assert_eq!((out.as_str(), err.as_str()), ("Zo\u{eb} \u{1f600}\n", ""));
     std::fs::write(home.path().join("latin.ads"), b"Owner = \"Zo\xeb\"\n").unwrap();
     for form in ["--json", "--jsonl"] {
-        let output = Command::new(EVAL).args(["--ads", "latin.ads", form]).current_dir(home.path()).output().unwrap();
+        let output =
+            Command::new(EVAL).args(["--ads", "latin.ads", form]).current_dir(home.path()).output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(err.contains("ad 1 of the output has text that is not UTF-8"), "{form}: {err}");
         assert_eq!(err.matches("warning:").count(), 1, "{err}");

@@ -391,7 +391,7 @@ pub enum ExampleLanguage {
     Rules,
     /// Body of a job transform of the access point.
     JobTransform,
-    /// Job ad, as `htc-config-dump lint --job-ad` reads it.
+    /// Job ad, as `htc-config-dump lint --ads` reads it.
     JobAd,
     /// Configuration, as `htc-config-dump lint --here` reads it.
     Here,

@@ -241,6 +241,7 @@ impl RunnerEvent {
     pub fn is_error(&self) -> bool {
         match self.kind {
             RunnerEventKind::HookFailed | RunnerEventKind::CronFailed => true,
+            RunnerEventKind::Job => self.verdict.as_deref() == Some("not started"),
             RunnerEventKind::Verdict => {
                 matches!(self.verdict.as_deref(), Some("bad-output" | "accepted-lost"))
             }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::ads::{self, ReportingAdStream};
 use super::options::ClassadEvalCli;
-use super::results::compare_sort_keys;
+use super::sort_keys::{compare_in_reverse, compare_sort_keys};
 use super::{expr_reader, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Expr, MatchAd, Value};
@@ -210,7 +210,8 @@ impl<W: Write> PairReport<'_, W> {
         if self.cli.stream.count {
             writeln!(self.out, "{}", self.count)?;
         } else if self.mask.has_headings() || !self.rows.is_empty() {
-            self.rows.sort_by(|a, b| compare_sort_keys(&a.0, &b.0));
+            let compare = if self.cli.stream.reverse { compare_in_reverse } else { compare_sort_keys };
+            self.rows.sort_by(|a, b| compare(&a.0, &b.0));
             let mut text = Vec::new();
             if self.mask.has_headings() {
                 self.mask.display_headings(&mut text);

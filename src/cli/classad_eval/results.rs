@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use rustc_hash::FxBuildHasher;
 
 use super::ads::ReportingAdStream;
+use super::sort_keys::{compare_in_reverse, compare_sort_keys};
 use super::split::AdSplitter;
 use super::stream_diagnostics::StreamDiagnostics;
 use super::stream_plan::StreamPlan;
@@ -394,11 +395,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
         let cli = self.work.cli;
         let mut waiting = std::mem::take(&mut self.waiting);
         if !self.work.sort.is_empty() {
-            if cli.stream.reverse {
-                waiting.sort_by(|a, b| compare_in_reverse(&a.0, &b.0));
-            } else {
-                waiting.sort_by(|a, b| compare_sort_keys(&a.0, &b.0));
-            }
+            let compare = if cli.stream.reverse { compare_in_reverse } else { compare_sort_keys };
+            waiting.sort_by(|a, b| compare(&a.0, &b.0));
             self.warn_of_sort_errors(session);
             let limit = cli.stream.limit.and_then(|limit| usize::try_from(limit).ok());
             waiting.truncate(limit.unwrap_or(usize::MAX));
@@ -460,44 +458,4 @@ fn hash_128(text: &[u8]) -> u128 {
         two = (two ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
     u128::from(one.finish()) << 64 | u128::from(two)
-}
-
-/// Compares the keys in descending order; what is undefined or an error still comes last.
-fn compare_in_reverse(a: &[Value], b: &[Value]) -> std::cmp::Ordering {
-    let has_value = |value: &Value| !matches!(value, Value::Undefined | Value::Error);
-    let order = a.iter().zip(b).map(|(a, b)| {
-        let ascending = compare_sort_keys(std::slice::from_ref(a), std::slice::from_ref(b));
-        if has_value(a) && has_value(b) { ascending.reverse() } else { ascending }
-    });
-    order.into_iter().find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
-}
-
-/// Compares sort keys: numbers before strings before times, all of them before lists and ads, and undefined
-/// values and errors last. Equal keys keep the order of the input.
-pub(super) fn compare_sort_keys(a: &[Value], b: &[Value]) -> std::cmp::Ordering {
-    let class = |value: &Value| match value {
-        Value::Bool(_) | Value::Int(_) | Value::Real(_) => 0,
-        Value::Str(_) => 1,
-        Value::AbsTime(_) => 2,
-        Value::RelTime(_) => 3,
-        Value::List(_) | Value::Ad(_) => 4,
-        Value::Undefined => 5,
-        Value::Error => 6,
-    };
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| {
-            class(a).cmp(&class(b)).then_with(|| match (a, b) {
-                (Value::Int(a), Value::Int(b)) => a.cmp(b),
-                (Value::Str(a), Value::Str(b)) => crate::text::caseless::cmp(a, b).then_with(|| a.cmp(b)),
-                (Value::AbsTime(a), Value::AbsTime(b)) => a.seconds.cmp(&b.seconds),
-                (Value::RelTime(a), Value::RelTime(b)) => a.total_cmp(b),
-                (a, b) => match (a.as_real(), b.as_real()) {
-                    (Some(a), Some(b)) => a.total_cmp(&b),
-                    _ => std::cmp::Ordering::Equal,
-                },
-            })
-        })
-        .find(|order| order.is_ne())
-        .unwrap_or(std::cmp::Ordering::Equal)
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::options::ClassadEvalCli;
 use super::output;
-use super::results::compare_sort_keys;
+use super::sort_keys::compare_sort_keys;
 use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
 
 /// Kind of an aggregate.
@@ -228,7 +228,7 @@ fn format_value(value: &Value, cli: &ClassadEvalCli) -> BString {
         (Value::Undefined, Some(text)) => text.as_bytes().into(),
         (value, _) => match value.as_str() {
             Some(text) => text.to_owned(),
-            None => value.unparse(),
+            None => value.unparse_old(),
         },
     }
 }

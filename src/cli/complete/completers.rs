@@ -82,7 +82,8 @@ fn prefix_completer(words: impl Fn() -> Vec<String> + Send + Sync + 'static) -> 
 /// Returns the words that begin with what is typed, whatever their case. If there are several, they keep the typed letters: a shell
 /// replaces the typed word by what all candidates have in common, which must not be shorter.
 fn complete_prefix(typed: &str, words: Vec<String>) -> Vec<String> {
-    let begins = |word: &String| word.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed));
+    let begins =
+        |word: &String| word.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed));
     let mut found: Vec<String> = words.into_iter().filter(begins).collect();
     if found.len() > 1 && !found.iter().all(|word| word.starts_with(typed)) {
         found.iter_mut().for_each(|word| word.replace_range(..typed.len(), typed));

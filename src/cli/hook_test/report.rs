@@ -1,5 +1,9 @@
 //! Complete report of one call as JSON.
 
+use std::borrow::Cow;
+use std::path::Path;
+
+use bstr::ByteSlice;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -148,6 +152,27 @@ pub(super) fn ad_to_json(ad: &ClassAd) -> Value {
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned()))
 }
 
+/// Returns the ad without an Iwd that is the scratch directory of the call: it is removed when the program ends, and a starter sets its own.
+fn without_removed_directory(ad: &ClassAd) -> Cow<'_, ClassAd> {
+    let names = |path: &Path, number: usize| {
+        let name = path.ancestors().nth(number).and_then(Path::file_name);
+        name.and_then(|name| name.to_str()).unwrap_or_default().to_owned()
+    };
+    let is_removed = |path: &Path| {
+        names(path, 0) == "scratch"
+            && names(path, 1).starts_with("dir_")
+            && names(path, 2).starts_with("htc-hook-test.")
+    };
+    let iwd =
+        ad.literal("Iwd").and_then(|value| value.as_str().map(|text| text.to_path_lossy().into_owned()));
+    if !iwd.is_some_and(|iwd| is_removed(&iwd)) {
+        return Cow::Borrowed(ad);
+    }
+    let mut ad = ad.clone();
+    ad.remove("Iwd");
+    Cow::Owned(ad)
+}
+
 /// Formats ads in the long form, separated as JOB_FINALIZE reads them, with an empty line at the end.
 pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -155,7 +180,7 @@ pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
         if at > 0 {
             out.extend_from_slice(b"\n------\n");
         }
-        out.extend_from_slice(&long::print(ad));
+        out.extend_from_slice(&long::print(&without_removed_directory(ad)));
     }
     if !out.is_empty() {
         out.push(b'\n');

@@ -10,7 +10,7 @@ use super::super::common::{
     InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe,
     refuse_malformed, report_ad_error,
 };
-use crate::classad::stream::{AdForm, AdReader};
+use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect};
 use crate::os::read_at_most;
 use crate::starter::job_source::{self, ParsedJobFile};
@@ -62,6 +62,7 @@ pub(super) fn read_job_ad(
         refuse_malformed(text, name, dialect)?;
     }
     if !lines_only && (is_list || matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<'))) {
+        warn_of_joined_ads(text, name, session);
         return read_only_ad(text, name, dialect);
     }
     let ParsedJobFile { ad, bad, lines, parts } = job_source::read_job_file(text, dialect);
@@ -92,7 +93,7 @@ pub(super) fn read_job_ad(
 
 /// Warns if two ads were joined without an empty line between them.
 fn warn_of_joined_ads(text: &[u8], name: &str, session: &ProgramContext) {
-    let mut reader = AdReader::new(text, Some(AdForm::Long));
+    let mut reader = AdReader::new(text, None);
     while let Ok(Some(record)) = reader.next_record() {
         let warnings = record.errors.iter().filter(|error| error.is_warning);
         warnings.for_each(|warning| report_ad_error(warning, name, session));
@@ -126,5 +127,6 @@ pub(super) fn read_slot_ad(
     session: &ProgramContext,
 ) -> anyhow::Result<ClassAd> {
     let AdText { text, name, .. } = read_all(path, session)?;
+    warn_of_joined_ads(&text, &name, session);
     read_first_ad(&mut AdReader::new(text.as_slice(), None).dialect(dialect), &name, "no slot ad")
 }

@@ -259,7 +259,9 @@ mod tests {
     #[test]
     fn text_that_is_not_utf_8_is_noticed_in_json_only() {
         let (ad, _) = long::parse(b"A = \"\xeb\"\n");
-        for (form, first) in [(ListForm::JsonLines, Some(1)), (ListForm::Json, Some(1)), (ListForm::Long, None)] {
+        for (form, first) in
+            [(ListForm::JsonLines, Some(1)), (ListForm::Json, Some(1)), (ListForm::Long, None)]
+        {
             let mut writer = ListWriter::new(form, AttributeOrder::Sorted);
             writer.render_next(&ad);
             writer.render_next(&ad);
