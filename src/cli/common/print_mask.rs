@@ -375,7 +375,9 @@ impl PrintMask {
             let formats = column.function.filter(|function| function.kind() != FunctionKind::Renders);
             match (cell, formats) {
                 (MaskCell::Value(value), Some(function)) => function.text(value, offset),
-                (MaskCell::Value(Value::Undefined) | MaskCell::Invalid(_) | MaskCell::Failed, _) => Vec::new(),
+                (MaskCell::Value(Value::Undefined) | MaskCell::Invalid(_) | MaskCell::Failed, _) => {
+                    Vec::new()
+                }
                 (MaskCell::Value(value), None) => column.format_value(value, world),
             }
         };

@@ -88,6 +88,10 @@ pub(super) fn apply_vocabulary(command: Command) -> Command {
             else {
                 return arg;
             };
+            // The option of lint that explains a rule is another one.
+            if arg.get_long() == Some("explain") && arg.get_action().takes_values() {
+                return arg;
+            }
             let own = arg.get_help().map(ToString::to_string).unwrap_or_default();
             let details = arg.get_long_help().map(ToString::to_string).unwrap_or_default();
             let details = details.strip_prefix(&own).unwrap_or(&details).trim();

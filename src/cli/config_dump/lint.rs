@@ -51,7 +51,7 @@ pub(in crate::cli) fn run(
         return Err(Problem::usage(format!("--fix cannot be used with {option}")).into());
     }
     if request.lint.version.is_some() && (request.job_ad.is_some() || request.here) {
-        return Err(Problem::usage("--for cannot be used with --job-ad or --here").into());
+        return Err(Problem::usage("--for cannot be used with --ads or --here").into());
     }
     let mut report = match &request.job_ad {
         Some(file) => lint_job_ad(request, file, world)?,
