@@ -1,5 +1,7 @@
 //! Groups, counts and suggestions, compared with the evaluation of every pair of a job and a slot.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use htc_classad::{ClassAd, Context, Dialect, Expr, MatchAd};
 use htc_os::RealWorld;
 use htc_why::matching::{AdPool, Analysis, JobGrouper, SlotSet};

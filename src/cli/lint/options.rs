@@ -26,7 +26,6 @@ pub(crate) enum LintFormat {
 
 /// Options of `lint`.
 #[derive(Args, Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct LintOptions {
     /// Explain a rule, with an example of the mistake
     #[arg(long, value_name = "RULE", value_parser = parse_rule)]

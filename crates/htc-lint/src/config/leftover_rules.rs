@@ -214,7 +214,7 @@ fn find_backslash(raw: &[u8]) -> Option<Range<usize>> {
     let is_last = at + 1 == text.len();
     let is_windows = text.get(1) == Some(&b':');
     (is_last && at > 0 && matches!(text[at - 1], b' ' | b'\t' | b',' | b'|' | b'&') && !is_windows)
-        .then(|| at..raw.len())
+        .then_some(at..raw.len())
 }
 
 /// Finds a path without a directory that daemons need as it is.
