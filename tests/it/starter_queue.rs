@@ -154,7 +154,7 @@ fn the_exit_hook_is_called_with_hold_or_remove_where_a_policy_of_the_queue_ends_
             let is_called = ran.calls.lines().any(|line| line == format!("exit {word}"));
             assert!(is_called, "{policy}: {}\n{}", ran.calls, ran.told);
             assert!(ran.has(left), "{policy}: {}\n{}", ran.ad, ran.told);
-            let told = ran.told.contains("JOB_EXIT gets `evict` for condor_hold and condor_rm");
+            let told = ran.told.contains("JOB_EXIT is called with `evict` after condor_hold and condor_rm");
             assert_eq!(told, word != "evict", "{policy}: {}", ran.told);
         }
     }

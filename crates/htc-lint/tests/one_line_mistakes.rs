@@ -75,10 +75,6 @@ fn each_mistake_is_found_by_its_rule() {
             "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=end\n REQUIREMENTS Owner == \"ann\"\n UNIVERSE vanila\n@end",
             "universe",
         ),
-        (
-            "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=end\n REQUIREMENTS Owner == \"ann\"\n UNIVERSE vanilla\n MaxJobs = many\n@end",
-            "bad-value",
-        ),
         ("A_HOOK_FETCH_WORK = /bin/true\nSTARTD_JOB_HOOK_KEYWORD = A", "no-reply-hook"),
         ("STARTER_JOB_HOOK_KEYWORD = A\nA_HOOK_PREPARE_JOB = ./prepare", "hook-path"),
         ("STARTER_JOB_HOOK_KEYWORD = A\nA_HOOK_PREPARE_JOB = \"/bin/true\"", "hook-path"),
