@@ -5,12 +5,12 @@
 // Clippy's settings for tests do not apply to their helpers.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "../it/children.rs"]
+#[path = "../it/support/children.rs"]
 mod children;
 mod cron_faults;
 mod hook_test_engine;
 mod hooks;
-#[path = "../it/queue_of_files.rs"]
+#[path = "../it/support/queue_of_files.rs"]
 mod queue_of_files;
 mod queue_proof;
 mod reactor;

@@ -3,7 +3,7 @@
 //! A slot whose policy was evaluated without a change rests until the time that the [change
 //! predictor](super::change_prediction) returns, or until an event concerns it. Polls and updates at which all slots rest are
 //! skipped; their effects are made up for when the slot is next read. A slot that got no work fetches repeatedly in vain: those
-//! fetches are counted, not made. The result is the same as if every slot were evaluated at every poll; `tests/it/simulate.rs`
+//! fetches are counted, not made. The result is the same as if every slot were evaluated at every poll; `tests/it/simulate/scenarios.rs`
 //! compares both modes.
 //!
 //! During a drain or a shutdown, slots depend on one another, and every poll is made.

@@ -81,11 +81,15 @@ impl From<io::Error> for ReadError {
 }
 
 impl AdRecord {
-    /// Returns the ad if all of it could be read.
+    /// Returns the ad if all of it could be read; warnings are dropped.
     ///
     /// # Errors
     /// Fails with the record if it has errors.
     pub fn into_ad(self) -> Result<ClassAd, ReadError> {
-        if self.errors.is_empty() { Ok(self.ad) } else { Err(ReadError::Ad(Box::new(self))) }
+        if self.errors.iter().all(|error| error.is_warning) {
+            Ok(self.ad)
+        } else {
+            Err(ReadError::Ad(Box::new(self)))
+        }
     }
 }

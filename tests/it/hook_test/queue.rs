@@ -1,0 +1,289 @@
+//! `htc-hook-test queue`: hooks of correct and of faulty queues.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::hook_test::calls::{program, run, text};
+use crate::support::children::write_executable;
+use crate::support::queue_of_files::{BY_RENAME, EXIT, queue};
+
+/// Tests a queue of 40 jobs; returns the messages and the status.
+fn drive(home: &Path, more: &[&str]) -> Option<(String, Option<i32>)> {
+    let words = [&["queue", "--config-file", "condor_config", "--jobs", "40", "--seed", "3"], more].concat();
+    let output = run(home, &words)?;
+    Some((text(&output.stderr), output.status.code()))
+}
+
+#[test]
+fn a_queue_that_renames_its_jobs_holds_its_contract() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let Some((said, status)) = drive(home.path(), &["--slots", "8", "--kill", "0"]) else { return };
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("40 jobs handed out, 40 done"), "{said}");
+}
+
+/// The hooks leave their lock behind when they are killed, so that no slot gets a job any more.
+#[test]
+fn killed_hooks_must_not_stop_a_queue() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let words = ["--slots", "8", "--kill", "40"];
+    let Some((said, status)) = drive(home.path(), &words) else { return };
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("calls were killed in the middle"), "{said}");
+    let locked = tempfile::tempdir().unwrap();
+    let take = format!("mkdir lock 2>/dev/null || exit 0\nsleep 0.02\n({BY_RENAME})\nrmdir lock\nexit 0");
+    queue(locked.path(), &take);
+    let (said, status) = drive(locked.path(), &words).unwrap();
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("were never handed out"), "{said}");
+}
+
+/// Uses the scripts of the quickstart unchanged, with more jobs, and with hooks killed in the middle.
+#[test]
+fn the_queue_of_the_quickstart_holds_its_contract() {
+    let home = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+    for directory in ["hooks", "queue/new", "queue/claimed", "queue/done", "queue/failed", "queue/output"] {
+        std::fs::create_dir_all(home.path().join(directory)).unwrap();
+    }
+    std::fs::copy(source.join("condor_config"), home.path().join("condor_config")).unwrap();
+    for entry in std::fs::read_dir(source.join("hooks")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), home.path().join("hooks").join(entry.file_name())).unwrap();
+    }
+    let job = std::fs::read_to_string(source.join("queue/new/1-succeeds.ad")).unwrap();
+    for number in 0..30 {
+        let job = job.replace("ClusterId = 1\n", &format!("ClusterId = {number}\n"));
+        std::fs::write(home.path().join(format!("queue/new/{number}.ad")), job).unwrap();
+    }
+    for (kill, seed) in [("0", "1"), ("30", "2")] {
+        let words = [
+            "queue",
+            "--config-file",
+            "condor_config",
+            "--slots",
+            "6",
+            "--jobs",
+            "30",
+            "--kill",
+            kill,
+            "--seed",
+            seed,
+        ];
+        let Some(output) = run(home.path(), &words) else { return };
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        // Its REPLY_FETCH moves rejected jobs aside.
+        let at_once = said.lines().find(|line| line.starts_with("at once: ")).unwrap();
+        assert!(at_once.contains("30 jobs handed out") && at_once.contains("of them put aside"), "{said}");
+        assert!(said.contains("exit records were looked for in queue/done\n"), "{said}");
+    }
+    // The test uses a copy, so nothing has moved here.
+    assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 30);
+}
+
+/// Hooks with absolute paths that contain the absolute path of the queue: the copy is used all the same.
+#[test]
+fn absolute_paths_lead_into_the_copy_or_are_refused() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let at = home.path().canonicalize().unwrap().display().to_string();
+    let path = home.path().join("hooks/fetch");
+    let fetch = std::fs::read_to_string(&path).unwrap();
+    write_executable(&path, fetch.replace("\"${0%/*}/../queue\"", &format!("{at}/queue")).as_bytes());
+    let config = std::fs::read_to_string(home.path().join("condor_config")).unwrap();
+    std::fs::write(home.path().join("condor_config"), config.replace("$(CONFIG_ROOT)", &at)).unwrap();
+    let waiting = || std::fs::read_dir(home.path().join("queue/new")).unwrap().count();
+    let Some((said, status)) = drive(home.path(), &["--kill", "0"]) else { return };
+    assert_eq!((status, waiting()), (Some(0), 40), "{said}");
+    // A hook elsewhere uses the original queue.
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::copy(&path, elsewhere.path().join("fetch")).unwrap();
+    let outside =
+        config.replace("$(CONFIG_ROOT)/hooks/fetch", &format!("{}/fetch", elsewhere.path().display()));
+    std::fs::write(home.path().join("condor_config"), outside).unwrap();
+    let (said, status) = drive(home.path(), &[]).unwrap();
+    assert_eq!((status, waiting()), (Some(3), 40), "{said}");
+    assert!(said.contains("cannot be called on a copy") && said.contains("--in-place"), "{said}");
+    // A hook that finds the original queue is detected at its first job.
+    let (parent, last) = at.rsplit_once('/').unwrap();
+    let back = fetch.replace("\"${0%/*}/../queue\"", &format!("{parent}/./{last}/queue"));
+    write_executable(&path, back.as_bytes());
+    std::fs::write(home.path().join("condor_config"), &config).unwrap();
+    let (said, status) = drive(home.path(), &[]).unwrap();
+    assert_eq!((status, waiting()), (Some(3), 39), "{said}");
+    assert!(said.contains("the hooks do not work on the copy"), "{said}");
+}
+
+#[test]
+fn in_place_the_queue_itself_is_emptied_and_no_kill_excuses_a_loss() {
+    let home = tempfile::tempdir().unwrap();
+    let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
+    queue(home.path(), &lose);
+    let Some((said, status)) = drive(home.path(), &["--in-place"]) else { return };
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("1 of 40 jobs were never handed out (39 are done)"), "{said}");
+    assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 0);
+}
+
+/// Simple faults are reported, and the test ends.
+#[test]
+fn hooks_that_never_run_dry_are_stopped_and_told() {
+    for (take, begin) in [
+        ("cat new/1", "is handed out twice, though it was done"),
+        ("echo hello world", "FETCH_WORK prints no job"),
+        ("echo \"ClusterId = $$\"; echo \"ProcId = $(date +1%N)\"; echo 'Cmd = \"x\"'", "of a queue of 40"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        queue(home.path(), take);
+        let Some((said, status)) = drive(home.path(), &["--kill", "0"]) else { return };
+        assert_eq!(status, Some(1), "{take}: {said}");
+        assert!(said.contains(begin), "{take}: {said}");
+    }
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let words = ["queue", "--config-file", "condor_config", "--jobs", "5", "--kill", "0"];
+    let output = run(home.path(), &words).unwrap();
+    assert_eq!(output.status.code(), Some(1), "a queue of 40 for one of 5: {}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("number 6 of a queue of 5"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn an_interrupt_tells_what_was_found_so_far() {
+    let Some(program) = program() else { return };
+    let home = tempfile::tempdir().unwrap();
+    // The file must not be in the queue's directory, whose path would be replaced by that of the copy.
+    let outside = tempfile::tempdir().unwrap();
+    let mark = outside.path().join("waits");
+    let take = "[ -e done/1 ] && { : >'{}'; exec sleep 1000; }\nmv new/1 taken/1\ncat taken/1";
+    queue(home.path(), &take.replace("{}", &mark.display().to_string()));
+    let child = Command::new(program)
+        .args(["queue", "--config-file", "condor_config", "--jobs", "40", "--slots", "1"])
+        .current_dir(home.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    crate::support::waiting::wait_until("the hook begins", || mark.exists());
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(130) || output.status.signal() == Some(2), "{:?}", output.status);
+    assert!(said.contains("one at a time: ") && said.contains("1 jobs handed out"), "{said}");
+    assert!(said.contains("interrupted: so far the queue's contract holds"), "{said}");
+}
+
+/// Contracts that only the hooks themselves can report.
+#[test]
+fn records_rejected_jobs_and_losses_are_looked_for() {
+    let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
+    let exit = |end: &str| EXIT.replace("echo ended >\"done/$id\"", end);
+    let no_reply = "#!/bin/sh\ncat >/dev/null\n";
+    let logged = "#!/bin/sh\ncat >>\"${0%/*}/../queue/log\"\n";
+    let back = "#!/bin/sh\nid=$(sed -n 's/^ClusterId = //p')\ncd \"${0%/*}/../queue\"\n\
+        [ $1 = accept ] || mv taken/$id new/$id\n";
+    let careless = "cat all >all.$$ 2>/dev/null; echo \"$id ended\" >>all.$$; sleep 0.02; mv all.$$ all";
+    for (what, fetch, exit, reply, finding) in [
+        ("sound", BY_RENAME, EXIT.to_owned(), None, None),
+        ("a rejected job comes back", BY_RENAME, EXIT.to_owned(), Some(back), None),
+        ("a list", BY_RENAME, exit("echo \"$id ended\" >>all"), None, None),
+        (
+            "the variables of the starter",
+            BY_RENAME,
+            EXIT.replace("\nid=", "\nset -u\n[ -s \"$_CONDOR_JOB_AD\" ] || exit 1\nid="),
+            None,
+            None,
+        ),
+        ("records in files with other names", BY_RENAME, exit("echo \"ended $id\" >done/job$id"), None, None),
+        (
+            "a rejected job in a log",
+            BY_RENAME,
+            EXIT.to_owned(),
+            Some(logged),
+            Some("was rejected and does not come back"),
+        ),
+        (
+            "no record",
+            BY_RENAME,
+            exit(":"),
+            None,
+            Some("has no exit record: JOB_EXIT exit: it writes nothing"),
+        ),
+        (
+            "nothing at all",
+            BY_RENAME,
+            "#!/bin/sh\ncat >/dev/null\n".to_owned(),
+            None,
+            Some("it changes no file"),
+        ),
+        (
+            "a list that loses lines",
+            BY_RENAME,
+            exit(careless),
+            None,
+            Some("is done and has no exit record in queue/all"),
+        ),
+        ("job 7", &lose, EXIT.to_owned(), None, Some("1 of 40 jobs were never handed out")),
+        (
+            "a rejected job",
+            BY_RENAME,
+            EXIT.to_owned(),
+            Some(no_reply),
+            Some("was rejected and does not come back"),
+        ),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        queue(home.path(), fetch);
+        write_executable(&home.path().join("hooks/exit"), exit.as_bytes());
+        if let Some(reply) = reply {
+            write_executable(&home.path().join("hooks/reply"), reply.as_bytes());
+            let path = home.path().join("condor_config");
+            let config = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(path, config + "Q_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply\n").unwrap();
+        }
+        let Some((said, status)) = drive(home.path(), &[]) else { return };
+        assert_eq!(status, Some(i32::from(finding.is_some())), "{what}: {said}");
+        assert!(finding.is_none_or(|finding| said.contains(finding)), "{what}: {said}");
+    }
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let path = home.path().join("condor_config");
+    let config = std::fs::read_to_string(&path).unwrap().replace("Q_HOOK_JOB_EXIT", "OTHER");
+    std::fs::write(path, config).unwrap();
+    let (said, status) = drive(home.path(), &[]).unwrap();
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("no JOB_EXIT is configured"), "{said}");
+}
+
+/// REPLY_FETCH and EVICT_CLAIM receive the input that the startd sends: the completed job ad, and the slot ad
+/// with the policy's values.
+#[test]
+fn hooks_of_the_startd_read_the_completed_job_and_the_policy() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    // Outside of the directory that is copied.
+    let seen = tempfile::tempdir().unwrap();
+    for hook in ["reply", "evict"] {
+        let script = format!("#!/bin/sh\ncat >{}/{hook}.$1\n", seen.path().display());
+        write_executable(&home.path().join("hooks").join(hook), script.as_bytes());
+    }
+    let path = home.path().join("condor_config");
+    let config = std::fs::read_to_string(&path).unwrap()
+        + "Q_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply\nQ_HOOK_EVICT_CLAIM = $(CONFIG_ROOT)/hooks/evict\n\
+           START = Memory > 5\n";
+    std::fs::write(path, config).unwrap();
+    if drive(home.path(), &["--reject", "0", "--kill", "0"]).is_none() {
+        return;
+    }
+    for file in ["reply.accept", "evict."] {
+        let read = text(&std::fs::read(seen.path().join(file)).unwrap());
+        let (job, slot) = read.split_once("-----\n").unwrap();
+        for line in ["RequestCpus = 1\n", "HookKeyword = \"Q\"\n"] {
+            assert!(job.contains(line), "{file}: {line}: {job}");
+        }
+        assert!(slot.contains("START = Memory > 5\n"), "{file}: {slot}");
+        assert!(!slot.contains("LastHeardFrom"), "{file}: {slot}");
+    }
+}

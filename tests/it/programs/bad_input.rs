@@ -1,0 +1,143 @@
+//! Faults of hooks, configuration and disk in `htc-slot-run`: each gives a clear message, and the event loop
+//! continues.
+
+use std::process::{Command, Stdio};
+
+use crate::support::point::Point;
+
+const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
+
+/// Slot 1 has working hooks and a job, slot 2 calls the hook `bad`.
+fn beside_a_good_slot() -> Point {
+    Point::new()
+        .knob("NUM_SLOTS_TYPE_1 = 2")
+        .knob("SLOT_TYPE_1 = 50%")
+        .knob("SLOT2_JOB_HOOK_KEYWORD = BAD")
+        .knob("BAD_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/bad")
+        .job("1", JOB)
+}
+
+fn goes_on(point: &Point, said: &str) {
+    goes_on_to(point, 0, said);
+}
+
+/// `status` is 1 if a hook could not be called, because it is unknown whether there was work.
+fn goes_on_to(point: &Point, status: i32, said: &str) {
+    let run = point.run();
+    assert_eq!(run.status, Some(status), "{}", run.stderr);
+    assert!(run.stderr.contains(said), "'{said}' is not in\n{}", run.stderr);
+    assert_eq!(
+        run.count(&[("event", "job"), ("slot", "slot1"), ("verdict", "succeeded")]),
+        1,
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_hook_that_is_not_there_is_named() {
+    goes_on_to(&beside_a_good_slot(), 1, "hooks/bad' refused: No such file or directory");
+}
+
+#[test]
+fn a_keyword_that_nothing_is_defined_for_is_named() {
+    let point = beside_a_good_slot().knob("SLOT2_JOB_HOOK_KEYWORD = NOPE");
+    goes_on(&point, "slot2 has the keyword NOPE, but NOPE_HOOK_FETCH_WORK is not defined");
+}
+
+#[test]
+fn slots_without_any_keyword_are_told() {
+    let run = Point::new().knob("STARTD_JOB_HOOK_KEYWORD =").run();
+    assert_eq!(run.status, Some(0));
+    assert!(run.stderr.contains("set STARTD_JOB_HOOK_KEYWORD"), "{}", run.stderr);
+}
+
+#[test]
+fn a_hundred_megabytes_are_cut_and_told() {
+    let hook = "#!/bin/sh\nyes 'A = 1' | head -c 100000000\n";
+    goes_on(&beside_a_good_slot().hook("bad", hook), "longer than PIPE_BUFFER_MAX, 10240 bytes");
+    // No caller reads the output of the other hooks.
+    let noisy = "#!/bin/sh\ncat > /dev/null\nhead -c 100000000 /dev/zero\n: > \"$HOME/out/done\"\n";
+    let run = Point::new().job("1", JOB).hook("reply", noisy).hook("evict", noisy).run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+}
+
+/// The ad is larger than a pipe's buffer: the writer must not wait for the reader.
+#[test]
+fn an_ad_that_nobody_reads_holds_nothing_up() {
+    let deaf = "#!/bin/sh\nsleep 0.3\n";
+    let point = beside_a_good_slot()
+        .hook("bad", deaf)
+        .hook("reply", deaf)
+        .hook("evict", deaf)
+        .knob("STARTD_ATTRS = BIG")
+        .knob(&format!("BIG = \"{}\"", "x".repeat(300_000)));
+    goes_on(&point, "slot2: verdict FETCH_WORK: no work");
+}
+
+#[test]
+fn events_that_find_no_room_are_told_once_and_the_work_goes_on() {
+    let point = Point::new().job("1", JOB);
+    let mut command = point.command();
+    std::os::unix::fs::symlink("/dev/full", point.path("events")).unwrap();
+    let output = command.stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert_eq!(stderr.matches("No space left on device").count(), 1, "{stderr}");
+    assert!(stderr.contains("job 1.0: succeeded"), "{stderr}");
+}
+
+/// The disk with the starter's directory is full: the job is lost, which is reported and gives the exit
+/// status. A journal is stored on another disk.
+#[test]
+fn a_full_disk_costs_the_job_and_not_the_loop() {
+    let point = Point::new().job("1", JOB).job("2", JOB);
+    let open_to_all = point.path("log/htc-slot-run");
+    std::fs::create_dir_all(&open_to_all).unwrap();
+    std::fs::set_permissions(&open_to_all, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    std::fs::create_dir(point.path("tiny")).unwrap();
+    let ours = point.command();
+    let mount = "mount -t tmpfs -o size=16k none \"$0\" && mkdir -m 1777 \"$0/d\" && \
+                 head -c 100000 /dev/zero > \"$0/fill\" 2>/dev/null; export TMPDIR=\"$0/d\"; exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", mount]).arg(point.path("tiny")).arg(ours.get_program());
+    command.args(ours.get_args()).env_clear();
+    command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if !Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success()) {
+        println!("skipped: no mount namespace can be made here");
+        return;
+    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let run = point.end(child);
+    assert_eq!(run.status, Some(1), "{}", run.stderr);
+    let wanted = [("event", "warning"), ("reason", "tiny/d/htc-slot-run.")];
+    assert_eq!(run.count(&wanted), 2, "{}", run.stderr);
+    assert!(run.stderr.contains("No space left on device"), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "verdict"), ("verdict", "no work")]), 1, "{}", run.stderr);
+}
+
+/// As reported by `htc-hook-test fetch`.
+#[test]
+fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
+    let job = |id: u32| {
+        format!(
+            "ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nRequirments = true\nIwd = 3\n"
+        )
+    };
+    let run = Point::new().job("1", &job(1)).job("2", &job(2)).run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    for said in
+        ["FETCH_WORK: no daemon looks at Requirments; did you mean Requirements?", "Iwd must be a string"]
+    {
+        assert_eq!(run.stderr.matches(said).count(), 1, "{said}: {}", run.stderr);
+    }
+}
+
+/// Regression test: only settings in the site's own files were reported.
+#[test]
+fn what_a_template_asks_for_and_is_not_done_is_named() {
+    let run = Point::new().knob("use POLICY : UWCS_DESKTOP").run();
+    let told = run.stderr.lines().find(|line| line.contains("PERIODIC_CHECKPOINT is not done here"));
+    let told = told.unwrap_or_else(|| panic!("{}", run.stderr));
+    assert!(told.contains("use POLICY:UWCS_DESKTOP"), "{told}");
+}

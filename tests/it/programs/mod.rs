@@ -1,0 +1,25 @@
+//! Behaviour that all programs share.
+
+#[cfg(feature = "cli")]
+pub(crate) mod bad_input;
+#[cfg(feature = "cli")]
+pub(crate) mod completion;
+#[cfg(feature = "cli")]
+pub(crate) mod event_schema;
+#[cfg(feature = "cli")]
+pub(crate) mod input_forms;
+#[cfg(feature = "cli")]
+pub(crate) mod interrupted;
+#[cfg(feature = "cli")]
+pub(crate) mod json_schema;
+#[cfg(feature = "cli")]
+pub(crate) mod many_ads;
+pub(crate) mod pipelines;
+#[cfg(feature = "cli")]
+pub(crate) mod reports;
+#[cfg(feature = "cli")]
+pub(crate) mod rows;
+#[cfg(feature = "cli")]
+pub(crate) mod standard_output;
+pub(crate) mod user_maps;
+pub(crate) mod vocabulary;

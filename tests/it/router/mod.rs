@@ -1,0 +1,14 @@
+//! `htc-router-translate` and `htc-router-status`.
+
+#[cfg(feature = "cli")]
+pub(crate) mod compare;
+pub(crate) mod live;
+pub(crate) mod machine;
+pub(crate) mod routes;
+pub(crate) mod simulate;
+pub(crate) mod tokens;
+pub(crate) mod transform_compare;
+#[cfg(feature = "cli")]
+pub(crate) mod transform_lint;
+#[cfg(feature = "cli")]
+pub(crate) mod transform_verb;

@@ -1,0 +1,95 @@
+//! `htc-router-translate lint`: each mistake with its location and a hint, and no findings in correct rules.
+
+use crate::router::transform_verb::{ADS, call, place};
+
+/// The findings: rule, line, column.
+fn findings(rules: &str) -> Vec<(String, u64, u64)> {
+    let place = place(rules, ADS);
+    let (status, out, said) = call("htc-router-translate", &["lint", "--jsonl", "rules"], place.path(), "");
+    let found: Vec<_> = out
+        .lines()
+        .map(|line| {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(!record["fix"].as_str().unwrap().is_empty(), "{line}");
+            let number = |key: &str| record[key].as_u64().unwrap();
+            assert!(number("end_column") > number("column"), "{line}");
+            (record["rule"].as_str().unwrap().to_owned(), number("line"), number("column"))
+        })
+        .collect();
+    assert_eq!(status, i32::from(!found.is_empty()), "{said}");
+    found
+}
+
+#[test]
+fn each_mistake_is_found_where_it_stands() {
+    for (rules, rule, line, column) in [
+        ("SET A 1\nSET A 2\n", "dead", 1, 5),
+        ("SET A 1\nDEFAULT A 2\n", "dead", 2, 9),
+        ("SET A 1\nDELETE A\n", "dead", 1, 5),
+        ("if false\n  SET A 1\nendif\n", "dead", 2, 3),
+        ("error : stop\nSET A 1\n", "dead", 2, 1),
+        ("REQUIREMENTS A\nREQUIREMENTS B\nSET C 1\n", "dead", 1, 1),
+        ("NAME a\nSET C 1\nNAME b\n", "dead", 1, 1),
+        ("V = 1\nV = 2\nSET A $(V)\n", "dead", 1, 1),
+        ("V = 1\nSET A 1\n", "unused", 1, 1),
+        ("SET A $(V)\n", "undefined", 1, 7),
+        ("SET A $(V)\nV = 1\n", "undefined", 1, 7),
+        ("REQUIREMENTS false\nSET A 1\n", "never", 1, 14),
+        ("REQUIREMENTS A == 1 && A == 2\nSET A 1\n", "never", 1, 14),
+        ("REQUIREMENTS A > 5 && 3 > A\nSET A 1\n", "never", 1, 14),
+        ("SET A $( V )\n", "reference", 1, 7),
+        ("SET A $(V\n", "reference", 1, 7),
+        ("SET A \"open\n", "quotes", 1, 7),
+        ("SET A \"$(MY.B)\n", "quotes", 1, 7),
+        ("SET A 'b'\n", "quotes", 1, 7),
+        ("SET A \"b\" \"c\"\n", "expression", 1, 11),
+        ("SET A /bin/true\n", "expression", 1, 7),
+        ("EVALSET A 1 2\n", "rest-ignored", 1, 13),
+        ("EVALSET A TARGET.B\n", "scope", 1, 11),
+        ("EVALSET A strcta(\"a\")\n", "trap", 1, 11),
+        ("COPY /(/ B\n", "regex", 1, 6),
+        ("COPY /^A(.*)$/g B\\1\n", "regex", 1, 6),
+        ("COPY /^A(.*)$/ B\\2\n", "regex", 1, 17),
+        ("COPY /^A.*$/ B\\1\n", "regex", 1, 15),
+        ("DELETE /A\n", "command", 1, 7),
+        ("COPY /A/ B-\\0\n", "new-name", 1, 10),
+        ("RENAME A \"B\"\n", "new-name", 1, 10),
+        ("SETT A 1\n", "command", 1, 1),
+        ("if\nSET A 1\nendif\n", "if", 1, 1),
+        ("if word\nSET A 1\nendif\n", "if", 1, 1),
+        ("if A == 1\nSET A 1\nendif\n", "complex-if", 1, 1),
+        ("if true\nSET A 1\n", "if", 1, 1),
+        ("SET A, 1\n", "trailing", 1, 6),
+        ("SET = 1\nSET B 1\n", "statement-assigned", 1, 1),
+        ("REQUIREMENTS : true\nSET B 1\n", "statement", 1, 1),
+        ("+A = 1\nSET B 1\n", "plus-attribute", 1, 1),
+        ("SET A B + 1\nSET C $INT(MY.A)\n", "function-ad", 2, 7),
+    ] {
+        assert_eq!(findings(rules), [(rule.to_owned(), line, column)], "{rules}");
+    }
+}
+
+#[test]
+fn good_rules_are_left_alone() {
+    for rules in [
+        "NAME good\nREQUIREMENTS A >= 1 && A < 5 || B =?= undefined\nV = 2\nSET A $(V)\nEVALSET B A + 1\n",
+        "SET A 1\nif defined MY.B\n  SET A 2\nendif\n",
+        "SET A 1\nSET B A\nSET A 2\n",
+        "SET A 1\nCOPY B A\n",
+        "V = 1\nif defined MY.B\n  V = 2\nendif\nSET A $(V)\n",
+        "V = 1\nSET A $(V)\nV = 2\nSET B $(V)\n",
+        "V = 1\nV = $(V) + 1\nSET A $(V)\n",
+        "V = a\nV += b\nSET A \"$(V)\"\n",
+        "COPY /^Request(.+)$/ Original\\1\nRENAME /^Old(.)(.*)$/ New\\2\\1_\\0\nDELETE /^Tmp/\n",
+        "EVALSET A strcat(\"a\\\\\", \"b\")\n",
+        "SET A \"end\\\\\"\n",
+        "SET A \"say \\\"x\\\"\"\n",
+        "SET A $INT(MY.RequestCpus)\n",
+        "SET A 2\nSET B $INT(MY.A)\n",
+        "if version >= 9.0\n SET A 1\nelse\n SET A 2\nendif\n",
+        "SET A \"$(Item)\"\nTRANSFORM from (\n one\n two\n)\n",
+        "DEFAULT A 1\nSET B A * $(MY.C:5)\n",
+    ] {
+        assert_eq!(findings(rules), [], "{rules}");
+    }
+}

@@ -1,0 +1,492 @@
+//! Questions to `simulate` and `explain`: why, what if, what changes; and every key of a scenario with its
+//! effect.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::simulate_place::{CONFIG, Place};
+
+const POLICY: &str = "START = TARGET.Owner =!= \"mallory\" && TARGET.RequestMemory < 500
+PREEMPT = (time() - JobStart) > 3600
+";
+
+const SCENARIO: &str = "start = 2026-11-02 08:00:00
+length = \"6h\"
+[[jobs]]
+name = \"good\"
+count = 3
+every = \"30m\"
+runs = \"2h\"
+owner = \"ana\"
+memory = 100
+leaves = \"5s\"
+[[jobs]]
+name = \"evil\"
+count = 2
+owner = \"mallory\"
+runs = \"5m\"
+";
+
+const JOBS: &str = "ClusterId = 7
+ProcId = 0
+Owner = \"ana\"
+RequestMemory = 100
+QDate = 1700000000
+JobStatus = 4
+RemoteWallClockTime = 600.0
+CompletionDate = 1700001000
+ExitCode = 3
+
+ClusterId = 8
+ProcId = 4
+Owner = \"mallory\"
+RequestMemory = 900
+QDate = 1700000300
+JobStartDate = 1700000310
+CompletionDate = 1700000370
+";
+
+fn config() -> String {
+    format!("{CONFIG}{POLICY}")
+}
+
+fn place() -> Place {
+    let place = Place::new(&config());
+    place.write("s.toml", SCENARIO);
+    place.write("jobs.ads", JOBS);
+    place
+}
+
+#[test]
+fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
+    let place = place();
+    let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
+    let wanted = "         +0s job 1.0 came
+      +0.01s job 1.0 began on slot1
+         +1h job 1.0 had to leave slot1: PREEMPT is true
+                 PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
+                     is true
+                     JobStart = 1793606400
+";
+    assert!(told.starts_with(wanted), "{told}");
+    let refused = place.well(&["simulate", "s.toml", "--why", "2.0"]);
+    let clause = "                 START = TARGET.Owner =!= \"mallory\" (c.conf, line 9)
+                     is false
+                     TARGET.Owner = \"mallory\"
+";
+    assert!(refused.contains(clause), "{refused}");
+    // The same as JSON.
+    let told = place.well(&["simulate", "s.toml", "--why", "1.0", "--json"]);
+    let story: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let decided = &story[0]["happened"][2]["decided"][0];
+    assert_eq!(
+        (&decided["knob"], &decided["place"]),
+        (&"PREEMPT".into(), &"c.conf, line 10".into()),
+        "{told}"
+    );
+    let (status, told, stderr) = place.run(&["simulate", "s.toml", "--why", "9.0"]);
+    assert_eq!((status, told.as_str()), (2, ""));
+    assert!(stderr.contains("no job 9.0 comes in this scenario"), "{stderr}");
+}
+
+#[test]
+fn why_of_a_slot_tells_its_last_change_as_it_was_decided_and_its_policy_now() {
+    let place = place();
+    let told = place.well(&["simulate", "s.toml", "--why", "slot1@09:00:10"]);
+    let wanted = "slot1 at +1h: Preempting/Vacating
+since +1h: Claimed/Retiring: PREEMPT is true
+    PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
+        is true
+        JobStart = 1793606400
+since +1h: Preempting/Vacating: retirement is over
+at +1h policy says:
+    START = ";
+    assert!(told.starts_with(wanted), "{told}");
+    assert!(told.contains("  * PREEMPT = "), "{told}");
+    for (what, said) in [
+        ("slot1@7h", "the scenario lasts 6h, and this is 7h after its start"),
+        ("slto1@1h", "there is no slot 'slto1' at that time\nhint: did you mean slot1?"),
+        ("slot1@soon", "'soon' is no point of time"),
+        ("slot1", "expected a job such as 1.17, or SLOT@TIME"),
+        ("@2h", "expected a job such as 1.17, or SLOT@TIME"),
+        ("1.2.3", "expected a job such as 1.17, or SLOT@TIME"),
+    ] {
+        let (status, told, stderr) = place.run(&["simulate", "s.toml", "--why", what]);
+        assert_eq!((status, told.as_str()), (2, ""), "{what}");
+        assert!(stderr.contains(said), "{what}: {stderr}");
+    }
+}
+
+/// The decisive condition of a long policy is named; and the reason for the loss of a job is the reason for
+/// its eviction, not a later event.
+#[test]
+fn why_names_the_condition_that_decides() {
+    let place = place();
+    let policy = "SUSPEND = TARGET.Owner == \"ana\" && (KeyboardIdle < 60 || LoadAvg > 9)\nCONTINUE = KeyboardIdle > 100\n\
+        WANT_SUSPEND = True\nPREEMPT = Activity == \"Suspended\" && (time() - EnteredCurrentActivity) > 30\n\
+        MaxJobRetirementTime = 7200\nSLOTS_CONNECTED_TO_KEYBOARD = 1\n\
+        START = TARGET.Owner != \"x\" && (KeyboardIdle > 10 || TARGET.RequestMemory < 500)\n";
+    place.write("c.conf", config() + policy);
+    place.write(
+        "k.toml",
+        "length = '4h'\n[[jobs]]\nruns = '3h'\nowner = 'ana'\nmemory = 1\n[[event]]\nat = '30m'\nevery = '30m'\nidle = 0\n",
+    );
+    let told = place.well(&["simulate", "k.toml", "--why", "slot1@30m20s"]);
+    let wanted = "        is false\n        because (time() - EnteredCurrentActivity) > 30 is false\n        Activity = ";
+    assert!(told.contains(wanted), "{told}");
+    let told = place.well(&["simulate", "k.toml", "--why", "1.0"]);
+    assert!(told.contains("had to leave slot1: PREEMPT is true\n"), "{told}");
+    assert!(!told.contains("had to leave slot1: CONTINUE"), "{told}");
+    place.write(
+        "c.conf",
+        config() + "START = TARGET.Owner == \"ana\" && (KeyboardIdle > 1000000 || TARGET.Site =?= \"x\")\n",
+    );
+    let sizes = "length = '4h'\n[[jobs]]\nname = 'short'\ncount = 20\nowner = 'ana'\nmemory = [1, 2, 3]\n";
+    place.write("n.toml", sizes);
+    let told = place.well(&["simulate", "n.toml"]);
+    let never: Vec<&str> = told.lines().filter(|line| line.starts_with("never ran")).collect();
+    let wanted_never = "never ran: 20 of short of ana: no slot was offered one: START is false in 2 slots: \
+        KeyboardIdle > 1000000 || TARGET.Site =?= \"x\" (KeyboardIdle = ";
+    assert!(never.len() == 1 && never[0].starts_with(wanted_never), "{told}");
+    assert!(never[0].ends_with("there =?= is false where == leaves it open"), "{told}");
+}
+
+/// A limit on Activity is true while the job is Busy, and no longer when it leaves: the values shown are
+/// those at the time of the decision.
+#[test]
+fn why_shows_values_as_they_were_when_it_was_decided() {
+    let place = place();
+    place.write("c.conf", config() + "PREEMPT = Activity == \"Busy\" && TotalJobRunTime > 600\n");
+    let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
+    assert!(told.contains("                     Activity = \"Busy\"\n"), "{told}");
+    // A parameter that is set later has the place of the later setting.
+    place.write(
+        "r.toml",
+        "length = '1h'\n[[jobs]]\nruns = '2h'\n[[event]]\nat = '20m'\nknobs = { PREEMPT = 'true' }\n",
+    );
+    let told = place.well(&["simulate", "r.toml", "--why", "1.0"]);
+    assert!(told.contains("PREEMPT = true (r.toml, line 6)"), "{told}");
+}
+
+#[test]
+fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
+    let place = place();
+    place.write("new.conf", config().replace("3600", "7300"));
+    let (status, told, stderr) = place.run(&["simulate", "s.toml", "--compare", "new.conf"]);
+    assert_eq!((status, stderr.as_str()), (1, ""), "{told}");
+    assert!(told.starts_with("before: c.conf\nafter:  new.conf\n\n  "), "{told}");
+    let completed = told.lines().find(|line| line.starts_with("jobs completed ")).unwrap_or_default();
+    assert!(completed.split_whitespace().eq(["jobs", "completed", "0", "3", "+3"]), "{told}");
+    let wanted = "the first job that fares differently is 1.0:
+    before: 1h after the start it had to leave slot1: PREEMPT is true
+                PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
+                    is true
+                    JobStart = 1793606400
+    after:  2h after the start it ended with status 0
+";
+    assert!(told.ends_with(wanted), "{told}");
+    let (status, told, _) = place.run(&["simulate", "s.toml", "--compare", "c.conf"]);
+    assert!(status == 0 && told.ends_with("\nevery job fares the same\n"), "{told}");
+    for words in [["--compare", "new.conf", "--svg", "x.svg"], ["--why", "1.0", "--html", "x.html"]] {
+        let mut all = vec!["simulate", "s.toml"];
+        all.extend(words);
+        let (status, _, stderr) = place.run(&all);
+        assert!(status == 2 && stderr.contains("cannot be used with"), "{stderr}");
+    }
+}
+
+/// With the original owners, requests, intervals, run times and exit status.
+#[test]
+fn a_history_is_played_again() {
+    let place = place();
+    place.write(
+        "h.toml",
+        "length = '1h'\n[[jobs]]\nname = 'history'\nfrom = 'jobs.ads'\n[knobs]\nSTART = 'True'\n",
+    );
+    let told = place.well(&["simulate", "h.toml", "--why", "7.0"]);
+    assert!(told.ends_with("     +10m job 7.0 ended with status 3\n"), "{told}");
+    let told = place.well(&["simulate", "h.toml", "--why", "8.4"]);
+    assert!(told.contains("+5m job 8.4 came\n") && told.contains(" job 8.4 ended with status 0\n"), "{told}");
+    let summary = place.row(&["simulate", "h.toml", "--json"]);
+    assert_eq!(summary["jobs"]["completed"], 2);
+    assert_eq!(summary["jobs"]["failed"], 1);
+    assert_eq!(summary["owners"][1]["goodput"], 60.0, "{summary}");
+    std::fs::create_dir(place.path("empty")).unwrap();
+    for (from, said) in [("nowhere", "No such file"), ("empty", "holds no ads"), ("c.conf", "jobs 1")] {
+        place.write("h.toml", format!("length = '1h'\n[[jobs]]\nfrom = '{from}'\n"));
+        let (status, _, stderr) = place.run(&["simulate", "h.toml"]);
+        assert!(status == 3 && stderr.contains(said), "{from}: {status} {stderr}");
+    }
+}
+
+#[test]
+fn hooks_hang_fail_print_nonsense_and_take_their_time() {
+    let place = place();
+    let hook = |from: &str, to: &str, does: &str| {
+        format!("[[hook]]\ntype = 'FETCH_WORK'\nfrom = '{from}'\nto = '{to}'\n{does}\n")
+    };
+    let scenario = format!(
+        "length = '10m'\n{}{}{}",
+        hook("90s", "150s", "prints = 'this is no job'"),
+        hook("210s", "270s", "fails = true"),
+        hook("390s", "450s", "hangs = true")
+    );
+    place.write("h.toml", &scenario);
+    let summary = place.row(&["simulate", "h.toml", "--json"]);
+    let fetch = &summary["hooks"][0];
+    // At 0, 60, ... 420 s by two slots; the one whose hook hangs at 420 s does not fetch again.
+    assert_eq!(
+        (&fetch["calls"], &fetch["bad"], &fetch["failed"]),
+        (&16.into(), &2.into(), &4.into()),
+        "{fetch}"
+    );
+    assert_eq!(fetch["nothing"], 10, "{fetch}");
+    place.write("d.toml", "length = '10m'\nfetch_takes = '20s'\n[[jobs]]\nruns = '1m'\nmemory = 1\n");
+    let told = place.well(&["simulate", "d.toml", "--events"]);
+    assert!(told.contains("   +20.000 slot1: state Claimed/Busy"), "{told}");
+}
+
+#[test]
+fn cron_values_loads_keyboards_drains_and_reconfigurations_take_effect_when_they_say() {
+    let place = place();
+    let tried = |keys: &str, wanted: &[(&str, f64, f64)]| {
+        place.write("k.toml", format!("start = 2026-11-02 08:00:00\nlength = '2d'\n{keys}"));
+        let told = place.well(&["simulate", "k.toml", "--events"]);
+        for (state, from, to) in wanted {
+            let fits = |line: &&str| {
+                let at: f64 = line.split_whitespace().next().unwrap().parse().unwrap();
+                line.contains(state) && (*from..=*to).contains(&at)
+            };
+            let found = told.lines().find(fits);
+            assert!(found.is_some(), "{keys}: no {state} from {from} to {to}: {told}");
+        }
+        // Evaluation in every poll gives the same course.
+        let naive = place.well(&["simulate", "k.toml", "--events", "--every-poll"]);
+        let states = |told: &str| {
+            told.lines().filter(|line| line.contains(": state ")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(states(&told), states(&naive), "{keys}");
+    };
+    let owner = |when: &str| format!("[knobs]\nIS_OWNER = '{when}'\nSLOTS_CONNECTED_TO_KEYBOARD = 1\n");
+    tried(
+        &format!(
+            "{}[[event]]\nat = '10m'\ncron = 'Sick = true'\n[[event]]\nat = '30m'\ncron = ''\n",
+            owner("Sick =?= true")
+        ),
+        &[("slot1: state Owner/Idle", 600.0, 901.0), ("slot1: state Unclaimed/Idle", 1800.0, 2101.0)],
+    );
+    tried(
+        &format!("{}[[event]]\nat = 'Tue 08:30'\nload = 0.9\n", owner("LoadAvg > 0.5")),
+        &[("slot1: state Owner/Idle", 88_200.0, 88_501.0)],
+    );
+    tried(
+        &format!(
+            "{}[[load]]\nhours = '10:00-11:00'\nbusy = '5h'\naway = 0\nload = 0.7\n",
+            owner("LoadAvg > 0.5")
+        ),
+        &[("slot1: state Owner/Idle", 7200.0, 7501.0), ("slot1: state Unclaimed/Idle", 10_800.0, 11_101.0)],
+    );
+    tried(
+        &format!(
+            "{}[[keyboard]]\nhours = '09:00-10:00'\ndays = 'Tue'\nbusy = '5h'\naway = 0\n",
+            owner("KeyboardIdle < 60")
+        ),
+        &[
+            ("slot1: state Owner/Idle", 90_000.0, 90_301.0),
+            ("slot1: state Unclaimed/Idle", 93_660.0, 93_961.0),
+        ],
+    );
+    tried(
+        "[[event]]\nat = 2026-11-02 09:00:00\ncommand = 'drain'\nresume = true\n",
+        &[("slot1: state Drained/Idle", 3600.0, 3601.0), ("slot2: state Unclaimed/Idle", 3600.0, 3901.0)],
+    );
+    tried(
+        "[[jobs]]\nruns = '10m'\nmemory = 900\n[[event]]\nat = '1h'\nknobs = { START = 'true' }\n",
+        &[("state Claimed/Busy", 3600.0, 7300.0)],
+    );
+}
+
+/// Each slot type has its own SUSPEND: the attributes that the middle one refers to are taken into account.
+#[test]
+fn slot_types_with_policies_of_their_own_rest_no_longer_than_they_may() {
+    let place = place();
+    let mut config = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 3\nMEMORY = 3000\n\
+        FetchWorkDelay = 60\nSLOTS_CONNECTED_TO_KEYBOARD = 9\nWANT_SUSPEND = True\n"
+        .to_owned();
+    for (number, suspend) in [(1, "False"), (2, "KeyboardIdle < 60"), (3, "False")] {
+        config += &format!(
+            "NUM_SLOTS_TYPE_{number} = 1\nSLOT_TYPE_{number} = cpus=1,memory=1000,auto\nSLOT_TYPE_{number}_PARTITIONABLE = False\n\
+             SLOT_TYPE_{number}_SUSPEND = {suspend}\n"
+        );
+    }
+    place.write("c.conf", &config);
+    place.write(
+        "t.toml",
+        "length = '2h'\n[[jobs]]\ncount = 3\nruns = '90m'\n[[event]]\nat = '1h'\nidle = 0\n",
+    );
+    let told = place.well(&["simulate", "t.toml", "--events"]);
+    let suspended: Vec<&str> = told.lines().filter(|line| line.contains("Claimed/Suspended")).collect();
+    assert!(!suspended.is_empty() && suspended.iter().all(|line| line.contains("slot2: ")), "{told}");
+}
+
+/// The number of counted fetches is the same as if they were run in every poll.
+#[test]
+fn fetches_in_vain_are_counted_as_if_they_were_made() {
+    let place = place();
+    for (delay, update) in [(300, 300), (60, 300), (7, 61), (301, 300), (299, 300)] {
+        let scenario = format!(
+            "length = '1d'\n[knobs]\nFetchWorkDelay = {delay}\nUPDATE_INTERVAL = {update}\nSTART = 'true'\n\
+             [[jobs]]\ncount = 20\nwithin = '23h'\nruns = '20m'\nmemory = 1\n"
+        );
+        place.write("f.toml", &scenario);
+        let lazy = place.row(&["simulate", "f.toml", "--json"]);
+        let naive = place.row(&["simulate", "f.toml", "--json", "--every-poll"]);
+        for part in ["hooks", "jobs", "waits", "slot_types", "transitions"] {
+            assert_eq!(lazy[part], naive[part], "FetchWorkDelay {delay}, UPDATE_INTERVAL {update}: {part}");
+        }
+    }
+}
+
+#[test]
+fn explain_asks_a_pools_own_slots_and_lets_values_be_assumed() {
+    let place = place();
+    let slot = |name: &str, cpus: u32, load: &str| {
+        format!(
+            "Name = \"slot1@{name}\"\nCpus = {cpus}\nMemory = 4000\nSTART = LoadAvg < 0.3\nLoadAvg = {load}\n\
+             Requirements = START && WithinResourceLimits\nWithinResourceLimits = TARGET.RequestMemory <= MY.Memory\n\n"
+        )
+    };
+    place.write("slots.ads", &(slot("one", 4, "0.8") + &slot("two", 1, "0.0")));
+    let ask = |more: &[&str]| {
+        let mut words = vec!["explain", "--slot-ads", "slots.ads", "--ads", "jobs.ads"];
+        words.extend(more);
+        place.run(&words)
+    };
+    let (status, told, stderr) = ask(&["slot1@one"]);
+    assert_eq!((status, stderr.as_str()), (1, ""));
+    assert!(told.starts_with("slot1@one refuses job 7.0: START is not true for this job: LoadAvg < 0.3 is false (LoadAvg = 0.8)\n"), "{told}");
+    let (status, told, _) = ask(&["--set", "LoadAvg=0"]);
+    assert_eq!((status, told.matches(" accepts job ").count()), (0, 4), "{told}");
+    let (_, told, _) = ask(&["--json"]);
+    let all: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        (all[0]["details"][0]["attribute"].as_str(), all[0]["details"][0]["text"].as_str()),
+        (Some("START"), Some("LoadAvg < 0.3")),
+        "{told}"
+    );
+    let (status, _, stderr) = ask(&["slot9"]);
+    assert!(status == 3 && stderr.contains("there is no ad of such a slot"), "{stderr}");
+}
+
+#[test]
+fn explain_compares_configurations_clause_by_clause() {
+    let place = place();
+    let execute = place.path("execute");
+    let base = config() + &format!("EXECUTE = {}\n", execute.display());
+    std::fs::create_dir(&execute).unwrap();
+    place.write("c.conf", &base);
+    place.write("new.conf", base.replace("500", "950"));
+    let (status, told, stderr) =
+        place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
+    assert_eq!((status, stderr.as_str()), (0, ""), "{told}");
+    let wanted = "before: c.conf\nafter:  new.conf\n\nslot1: takes 1 of 2 jobs before, 1 after
+    Start: TARGET.Owner =!= \"mallory\": refuses 1 before, 1 after
+    Start: TARGET.RequestMemory < 500: refuses 1 before, none after
+";
+    assert_eq!(told, wanted);
+    // A missing EXECUTE is not a matter of policy: it is reported once, and the slots are explained.
+    std::fs::remove_dir(&execute).unwrap();
+    let (status, told, stderr) =
+        place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
+    assert_eq!((status, told.as_str()), (0, wanted));
+    assert_eq!(stderr.matches("the slots answer as if it were there").count(), 1, "{stderr}");
+    let (_, told, _) = place.run(&["explain", "--ads", "jobs.ads", "slot2"]);
+    assert!(told.contains("[Start: c.conf, line 9]"), "{told}");
+    // Jobs are read in the mode of the configuration: only strict mode accepts leading zeros.
+    place.write("zeros.ads", "Owner = \"a\"\nRequestMemory = 0100\n");
+    let ask = || place.run(&["explain", "--ads", "zeros.ads", "slot1"]).2.contains("`0100` is not a number");
+    assert!(ask());
+    place.write("c.conf", format!("{base}STRICT_CLASSAD_EVALUATION = true\n"));
+    assert!(!ask());
+}
+
+/// Results of cron jobs are given, or the jobs are run first.
+#[test]
+fn explain_knows_what_cron_jobs_publish() {
+    let place = place();
+    let script = place.path("health");
+    crate::support::children::write_executable(&script, b"#!/bin/sh\necho 'NodeIsHealthy = true'\n");
+    let cron = "STARTD_CRON_JOBLIST = HEALTH\nSTARTD_CRON_HEALTH_EXECUTABLE = ";
+    let asks_cron = format!(
+        "EXECUTE = {0}\nSTART = NodeIsHealthy =?= true\n{cron}{1}\nSTARTD_CRON_HEALTH_PERIOD = 1h\n",
+        place.path("").display(),
+        script.display()
+    );
+    place.write("c.conf", config() + &asks_cron);
+    place.write("one.ad", "RequestMemory = 1\n");
+    place.write("given", "NodeIsHealthy = true\n");
+    place.write("bad", "this is no attribute\n");
+    let ask = |more: &[&str]| place.run(&[&["explain", "slot1", "--ads", "one.ad"], more].concat());
+    let (status, told, _) = ask(&[]);
+    assert!(
+        status == 1 && told.contains("NodeIsHealthy =?= true is false (NodeIsHealthy = undefined)"),
+        "{told}"
+    );
+    for words in [&["--cron", "given"][..], &["--run-cron"], &["--set", "NodeIsHealthy=true"]] {
+        let (status, told, stderr) = ask(words);
+        assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}: {told}");
+    }
+    let (status, _, stderr) = ask(&["--cron", "bad"]);
+    assert!(
+        status == 3 && stderr.contains("bad: what cron jobs publish has a line that is no attribute"),
+        "{stderr}"
+    );
+    place.write("c.conf", config() + &format!("EXECUTE = {}\n", place.path("").display()));
+    let (_, _, stderr) = ask(&["--run-cron"]);
+    assert!(stderr.contains("the configuration has no cron job"), "{stderr}");
+}
+
+#[test]
+fn one_format_is_for_slots_and_for_routes() {
+    let place = place();
+    place.write(
+        "r.toml",
+        "length = '2h'\n[[jobs]]\ncount = 20\nevery = '1m'\nruns = '10m'\nwait = '2m'\nad = 'WantRoute = true'\n[queue]\norder = 'priority'\n",
+    );
+    place.write(
+        "router.conf",
+        "JOB_ROUTER_ROUTE_NAMES = far\nJOB_ROUTER_ROUTE_far @=end\n  REQUIREMENTS WantRoute\n  UNIVERSE VANILLA\n  MaxJobs = 5\n@end\n",
+    );
+    let router = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_htc-router-translate"))
+            .args(["simulate", "r.toml", "--no-env", "--config-file", "router.conf"])
+            .args(words)
+            .current_dir(place.path(""))
+            .env_clear()
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (status, told, stderr) = router(&[]);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(
+        stderr.contains("'[queue]' is for slots (htc-slot-run simulate) and means nothing here"),
+        "{stderr}"
+    );
+    assert!(
+        told.starts_with(
+            "2h: 20 jobs came, 20 finished, 0 wait for a route at the end; 0 copies were removed\n"
+        ),
+        "{told}"
+    );
+    assert!(told.contains("\nfar        20        20        0        5"), "{told}");
+    let (_, told, _) = router(&["--json"]);
+    let totals: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&totals[0]["finished"], &totals[0]["routes"][0]["most"]), (&20.into(), &5.into()), "{told}");
+    let (_, told, _) = router(&["--events"]);
+    assert!(told.lines().count() > 100, "{told}");
+    let (status, _, stderr) = place.run(&["simulate", "r.toml"]);
+    assert!(status == 0 && stderr.contains("'wait' is for routes"), "{stderr}");
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("man/htc-scenario.5").exists());
+}

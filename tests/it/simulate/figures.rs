@@ -1,0 +1,178 @@
+//! Checks that the figures of a simulation agree with its events: waiting times, shares of time, reasons why
+//! jobs never ran.
+
+use serde_json::Value;
+
+use crate::support::simulate_place::{CONFIG, Place};
+
+/// Twenty slots that accept jobs from a time on, in seconds after the start.
+fn from(seconds: u32) -> String {
+    format!(
+        "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 20\nMEMORY = 20000\nNUM_SLOTS_TYPE_1 = 20\nSLOT_TYPE_1 = 5%\n\
+         SLOT_TYPE_1_PARTITIONABLE = False\nFetchWorkDelay = 10\nSTART = time() >= {}\n",
+        1_793_606_400 + seconds
+    )
+}
+
+/// Output of `simulate` for a valid scenario.
+fn report(place: &Place, scenario: &str, words: &[&str]) -> String {
+    let (status, told, stderr) = place.play(scenario, words);
+    assert_eq!((status, stderr.as_str()), (0, ""), "{told}");
+    told
+}
+
+/// The line that begins with this text.
+fn line<'a>(text: &'a str, begin: &str) -> &'a str {
+    text.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("no {begin}: {text}"))
+}
+
+/// Regression test: `median wait 59m59s 59m59s same`.
+#[test]
+fn five_minutes_more_of_waiting_are_not_the_same() {
+    let place = Place::new(&from(3450));
+    place.write("after.conf", from(3750));
+    let scenario = "start = 2026-11-02 08:00:00\nlength = '4h'\n[[jobs]]\ncount = 21\nruns = '10m'\n";
+    let (status, told, _) = place.play(scenario, &["--compare", "after.conf"]);
+    assert_eq!(status, 1, "{told}");
+    let row: Vec<&str> = line(&told, "median wait").split_whitespace().collect();
+    assert_eq!(row, ["median", "wait", "57m30s", "1h02m", "+5m"]);
+}
+
+/// Regression test: the numbers were the centers of buckets that are 9 % wide.
+#[test]
+fn waits_are_those_of_the_events() {
+    let place = Place::new(CONFIG);
+    let scenario = "length = '1d'\n[[jobs]]\ncount = 40\nevery = '10m'\nruns = 'uniform 5m 45m'\n";
+    let summary = place.summary(scenario, &[]);
+    let (status, events, _) = place.run(&["simulate", "s.toml", "--events", "--jsonl"]);
+    assert_eq!(status, 0);
+    let start = summary["start"].as_f64().unwrap();
+    let mut waits: Vec<f64> = Vec::new();
+    for event in events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        if event["event"] == "starter" {
+            let number: f64 = event["job"].as_str().unwrap().split('.').next().unwrap().parse().unwrap();
+            let number =
+                number + event["job"].as_str().unwrap().split('.').nth(1).unwrap().parse::<f64>().unwrap();
+            waits.push(event["time"].as_f64().unwrap() - start - (number - 1.0) * 600.0);
+        }
+    }
+    assert_eq!(waits.len(), 40);
+    waits.sort_by(f64::total_cmp);
+    let told = &summary["waits"];
+    for (key, at) in [("median", 19), ("of_95_in_100", 37), ("longest", 39)] {
+        let told = told[key].as_f64().unwrap();
+        assert!((told - waits[at]).abs() < 0.02, "{key}: {told} and {}", waits[at]);
+    }
+}
+
+/// Regression test: the job was accepted at +0.010 although START was false.
+#[test]
+fn what_an_event_measures_at_the_start_counts_in_the_first_evaluation() {
+    let place = Place::new(&format!("{CONFIG}SLOTS_CONNECTED_TO_KEYBOARD = 2\nSTART = KeyboardIdle > 60\n"));
+    let told =
+        report(&place, "length = '20m'\n[[event]]\nat = 0\nidle = 0\n[[jobs]]\nruns = '5m'\n", &["--events"]);
+    let accepted = told.lines().find(|line| line.contains(": accepted")).expect(&told);
+    let at: f64 = accepted.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(at >= 60.0, "{accepted}");
+
+    let place = Place::new(&format!("{CONFIG}IS_OWNER = X =?= true\n"));
+    let told = report(&place, "length = '20m'\n[[event]]\nat = 0\ncron = 'X=true'\n", &["--events"]);
+    assert!(!told.contains("Unclaimed"), "{told}");
+
+    let place = Place::new(&format!("{CONFIG}IS_OWNER = LoadAvg > 0.5\n"));
+    let told = report(&place, "length = '20m'\n[[event]]\nat = 0\nload = 2.0\n", &["--events"]);
+    assert!(!told.contains("Unclaimed"), "{told}");
+}
+
+/// HIBERNATE of a machine that is idle for two hours.
+const HIBERNATES: &str = "SLOTS_CONNECTED_TO_KEYBOARD = 2\nHIBERNATE_CHECK_INTERVAL = 20\n\
+    HIBERNATE = ifThenElse(KeyboardIdle > 900 && (time() - EnteredCurrentState) > 7200, \"RAM\", \"NONE\")\n";
+
+/// Regression test: the job ran at +5h.
+#[test]
+fn a_machine_that_hibernates_takes_no_job_until_somebody_wakes_it() {
+    let place = Place::new(&format!("{CONFIG}{HIBERNATES}"));
+    let asleep = "length = '8h'\n[[event]]\nat = 0\nidle = '1h'\n[[jobs]]\nat = '5h'\nruns = '1h'\n";
+    let told = report(&place, asleep, &[]);
+    assert!(told.contains("1 waiting, 1 never ran"), "{told}");
+    assert!(told.contains("waits: no job has started; the longest has waited for 3h\n"), "{told}");
+    let never = line(&told, "never ran: ");
+    assert!(never.ends_with("2 slots are on machines that sleep at the end (HIBERNATE)"), "{never}");
+    assert!(told.contains("note: a machine sleeps (HIBERNATE)"), "{told}");
+
+    let woken = format!("{asleep}[[event]]\nat = '6h'\nidle = 0\n");
+    let summary = place.summary(&woken, &[]);
+    assert_eq!(summary["jobs"]["completed"], 1, "{summary}");
+    let waited = summary["waits"]["longest"].as_f64().unwrap();
+    assert!((3600.0..3700.0).contains(&waited), "{waited}");
+}
+
+/// Regression test: the parameter was ignored without a message.
+#[test]
+fn daemon_shutdown_ends_a_machine() {
+    let scenario = "length = '8h'\n[[jobs]]\ncount = 9\nevery = '1h'\nruns = '30m'\n";
+    for (knob, preempted) in [("DAEMON_SHUTDOWN", 0), ("DAEMON_SHUTDOWN_FAST", 1)] {
+        let place = Place::new(&format!(
+            "{CONFIG}MaxJobRetirementTime = 3600\n{knob} = (time() - DaemonStartTime) > 3660\n"
+        ));
+        let summary = place.summary(scenario, &[]);
+        assert_eq!(summary["ended"], format!("{knob} is true"), "{summary}");
+        assert_eq!(summary["jobs"]["preempted"], preempted, "{summary}");
+        assert_eq!(summary["jobs"]["completed"], 2 - preempted, "{summary}");
+    }
+}
+
+/// Regression test: the row had no Backfill and added up to 25 %.
+#[test]
+fn the_columns_of_a_slot_type_add_up_to_all_of_its_time() {
+    let place = Place::new(&format!(
+        "{CONFIG}ENABLE_BACKFILL = True\nBACKFILL_SYSTEM = BOINC\nSTART_BACKFILL = (time() - EnteredCurrentState) > 300\n\
+         BOINC_Executable = /bin/true\nBOINC_Universe = vanilla\nBOINC_InitialDir = /\n"
+    ));
+    let told = report(&place, "length = '4h'\n[[jobs]]\nat = '1h'\nruns = '1237s'\n", &[]);
+    let heading = line(&told, "SLOT TYPE");
+    assert!(heading.contains("UNCLAIMED  BACKFILL  OWNER"), "{heading}");
+    let row = line(&told, "static type 1");
+    let parts: Vec<f64> = row.split(" %").filter_map(|part| part.rsplit(' ').next()?.parse().ok()).collect();
+    assert!((parts.iter().sum::<f64>() - 100.0).abs() < 1e-6, "{row}");
+    assert!(parts[6] > 80.0, "{row}");
+}
+
+/// Two small slots and two large ones.
+const SIZES: &str = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 4\nMEMORY = 10000\nNUM_SLOTS_TYPE_1 = 2\n\
+    SLOT_TYPE_1 = cpus=1,mem=1000,disk=25%\nSLOT_TYPE_1_PARTITIONABLE = False\nNUM_SLOTS_TYPE_2 = 2\n\
+    SLOT_TYPE_2 = cpus=1,mem=4000,disk=25%\nSLOT_TYPE_2_PARTITIONABLE = False\nFetchWorkDelay = 60\n";
+
+/// Regression test: `TARGET.RequestMemory <= MY.Memory is false (3000, MY.Memory = 1000)` was reported, which
+/// is the reason of the small slots.
+#[test]
+fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
+    let jobs = "length = '5h'\n[[jobs]]\ncount = 6\nruns = '10h'\nmemory = 3000\nowner = 'ann'\n";
+    let told = report(&Place::new(SIZES), jobs, &[]);
+    let never = line(&told, "never ran: 4 of jobs 1 of ann: ");
+    assert!(
+        never.ends_with(": 2 of 4 slots are large enough; 2 of these run other jobs at the end"),
+        "{never}"
+    );
+    let waits = line(&told, "waits of the 2 started: ");
+    assert!(waits.ends_with("; 4 not started, the longest for 5h"), "{waits}");
+
+    let refusing = Place::new(&format!("{SIZES}SLOT_TYPE_2_START = TARGET.Owner =!= \"ann\"\n"));
+    let never = report(&refusing, jobs, &[]);
+    let never = line(&never, "never ran: 6 ");
+    assert!(never.contains("TARGET.Owner =!= \"ann\" is false"), "{never}");
+
+    // A partitionable slot is large enough even if its other jobs leave too few resources.
+    let divided = Place::new(&SIZES.replace("2_PARTITIONABLE = False", "2_PARTITIONABLE = True"));
+    let asked = format!("{jobs}cpus = 1\nad = \"RequestDisk = 1\"\n");
+    let never = report(&divided, &asked, &[]);
+    let never = line(&never, "never ran: 4 ");
+    assert!(
+        never.ends_with(": 2 of 4 slots are large enough; 2 of these run other jobs at the end"),
+        "{never}"
+    );
+
+    let large = report(&Place::new(SIZES), &jobs.replace("3000", "9000"), &[]);
+    let large = line(&large, "never ran: 6 ");
+    assert!(large.contains("RequestMemory") && large.contains("9000"), "{large}");
+}

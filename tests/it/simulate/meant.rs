@@ -1,0 +1,544 @@
+//! Details of scenarios that are easy to get wrong: jobs that only some policies distinguish, priorities,
+//! histories, several patterns at the same time, impossible requests; and that problems are reported.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::simulate_place::{CONFIG, Place};
+
+/// A slot that refuses one job accepts the next one if its policy refers to attributes of individual jobs.
+#[test]
+fn jobs_are_offered_one_by_one_where_policy_looks_at_their_numbers() {
+    let place = Place::new(CONFIG);
+    let scenario = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nruns = '10m'\n";
+    let spread = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nevery = 200\nruns = '10m'\n";
+    let by_ad = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nruns = '10m'\nad = 'Odd = ProcId % 2 == 1'\n";
+    for (scenario, start, ran) in [
+        (scenario, "TARGET.ProcId % 2 == 1", 5),
+        (spread, "TARGET.QDate > 1700000900", 5),
+        (by_ad, "TARGET.Odd", 5),
+        (scenario, "TARGET.ClusterId == 1", 10),
+        (scenario, "TARGET.Owner == \"nobody\"", 0),
+    ] {
+        let knob = format!("START={start}");
+        let summary = place.summary(scenario, &["--param", &knob]);
+        assert_eq!(summary["jobs"]["completed"], ran, "{start}: {summary}");
+    }
+    let (status, told, _) =
+        place.play(scenario, &["--param", "START=TARGET.ProcId % 2 == 1", "--why", "1.1"]);
+    assert!(status == 0 && told.contains("job 1.1 ended with status 0"), "{told}");
+}
+
+#[test]
+fn priorities_count_wherever_they_are_said() {
+    let place = Place::new(CONFIG);
+    let first = |low: &str, high: &str| {
+        let scenario = format!(
+            "length = '2h'\n[queue]\norder = 'priority'\n[[machine]]\nslots = 1\n[[jobs]]\nname = 'low'\nruns = '10m'\n{low}\n\
+             [[jobs]]\nname = 'high'\nruns = '10m'\n{high}\n"
+        );
+        let (status, told, stderr) = place.play(&scenario, &["--events"]);
+        assert_eq!((status, stderr.as_str()), (0, ""));
+        let began =
+            told.lines().find(|line| line.contains(": state Claimed/Busy") || line.contains("starter"));
+        let began =
+            told.lines().find(|line| line.contains("accepted")).or(began).unwrap_or_default().to_owned();
+        assert!(began.contains("2.0"), "{low} {high}: {began}\n{told}");
+    };
+    first("ad = 'JobPrio = 1'", "ad = 'JobPrio = 20'");
+    first("priority = -5", "");
+    first("priority = -20", "priority = -5");
+    first("ad = 'JobPrio = 5'", "ad = 'JobPrio = ClusterId * 10'");
+    // The key sets JobPrio, so policies can refer to it.
+    let jobs = "length = '2h'\n[[jobs]]\ncount = 40\nruns = '1m'\npriority = 'uniform -5 5'\n";
+    let some = place.summary(jobs, &["--param", "START=TARGET.JobPrio > 0"]);
+    let some = some["jobs"]["completed"].as_u64().unwrap();
+    assert!((5..35).contains(&some), "{some}");
+    let all = place.summary(jobs, &["--param", "START=TARGET.JobPrio >= -5"]);
+    assert_eq!(all["jobs"]["completed"], 40);
+}
+
+const HISTORY: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nQDate = 1700000000\nRemoteWallClockTime = 600.0\n\n\
+    ClusterId = 2\nProcId = 0\nOwner = \"ben\"\nRemoteWallClockTime = 600.0\n\n\
+    ClusterId = 3\nProcId = 0\nOwner = \"eve\"\nQDate = 1700000060\nthis is damaged\n\n\
+    ClusterId = 4\nProcId = 0\nOwner = \"ana\"\nQDate = 1700000120\nRemoteWallClockTime = 1000.0\nLastRemoteWallClockTime = 1000.0\n\
+    CumulativeSuspensionTime = 400\n\n\
+    ClusterId = 5\nProcId = 0\nOwner = \"ana\"\nQDate = 1700090000\nRemoteWallClockTime = 600.0\n";
+
+/// Jobs of a history that cannot be simulated are reported with their line; the others are simulated.
+#[test]
+fn of_a_history_is_told_what_is_left_out() {
+    let place = Place::new(CONFIG);
+    place.write("h.ads", HISTORY);
+    let scenario = "length = '2h'\n[[jobs]]\nfrom = 'h.ads'\nowner = 'x'\nmemory = 5\nwithin = '1h'\n";
+    let (status, told, stderr) = place.play(scenario, &["--json"]);
+    let summary: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((status, &summary[0]["jobs"]["completed"]), (0, &2.into()), "{stderr}");
+    for said in [
+        "h.ads:7: this ad has no QDate",
+        "h.ads:16:",
+        "h.ads: 2 ads cannot be played and are left out",
+        "1 of the 3 jobs of 'h.ads' do not come: the last would 1d01h after the start, and it ends after 2h",
+        "'owner' means nothing beside 'from'",
+        "'memory' means nothing beside 'from'",
+        "'within' means nothing beside 'from'",
+    ] {
+        assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
+    }
+    // The run time excludes the time of suspension.
+    let (_, told, again) = place.play("length = '2h'\n[[jobs]]\nfrom = 'h.ads'\n", &["--why", "4.0"]);
+    assert!(told.ends_with("+12m job 4.0 ended with status 0\n"), "{told}");
+    // It is simulated twice but reported once.
+    assert_eq!(again.matches("h.ads:7:").count(), 1, "{again}");
+    place.write("h.ads", "ClusterId = 2\nOwner = \"ben\"\n");
+    let (status, _, stderr) = place.play("length = '2h'\n[[jobs]]\nfrom = 'h.ads'\n", &[]);
+    assert!(
+        status == 3 && stderr.contains("s.toml:3:8: jobs 1: 'h.ads' has no ad that can be played"),
+        "{stderr}"
+    );
+}
+
+/// A queue or a history in any format, as for all verbs that read ads.
+#[test]
+fn jobs_come_from_whatever_holds_ads() {
+    let place = Place::new(CONFIG);
+    let ad = |cluster: u32| {
+        format!("ClusterId = {cluster}\nProcId = 0\nQDate = 1700000000\nRemoteWallClockTime = 60.0\n")
+    };
+    let both = ad(1) + "\n" + &ad(2);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(both.as_bytes()).unwrap();
+    place.write("h.gz", packed.finish().unwrap());
+    place.write(
+        "job_queue.log",
+        "107 1 CreationTimestamp 1700000000\n105\n101 01.-1 Job Machine\n103 01.-1 QDate 1700000000\n101 1.0 Job Machine\n\
+         103 1.0 ClusterId 1\n103 1.0 ProcId 0\n101 1.1 Job Machine\n103 1.1 ClusterId 1\n103 1.1 ProcId 1\n106\n",
+    );
+    std::fs::create_dir(place.path("d")).unwrap();
+    place.write("d/1.ad", ad(1));
+    place.write("d/2.ad", ad(2));
+    place.write(
+        "h.json",
+        "[\n{\"ClusterId\": 1, \"ProcId\": 0, \"QDate\": 1700000000},\n{\"ClusterId\": 2, \"ProcId\": 0, \"QDate\": 1700000000}\n]\n",
+    );
+    for from in ["h.gz", "job_queue.log", "d", "h.json"] {
+        let summary = place.summary(&format!("length = '1h'\n[[jobs]]\nfrom = '{from}'\nruns = 60\n"), &[]);
+        assert_eq!(summary["jobs"]["completed"], 2, "{from}");
+    }
+    place.write("h.xz", b"\xfd7zXZ\0 and so on");
+    let (status, _, stderr) = place.play("length = '1h'\n[[jobs]]\nfrom = 'h.xz'\n", &[]);
+    assert!(status == 3 && stderr.contains("the xz data is damaged"), "{stderr}");
+}
+
+/// While one of the patterns applies the keyboard is in use, and loads add up.
+#[test]
+fn patterns_that_meet_on_a_machine_count_together() {
+    let place = Place::new(CONFIG);
+    let changes = |text: &str| {
+        let (status, told, stderr) = place.play(text, &["--events"]);
+        assert_eq!((status, stderr.as_str()), (0, ""), "{text}");
+        let is_change =
+            |line: &&str| line.contains("slot1: state Owner") || line.contains("slot1: state Unclaimed");
+        let time = |line: &str| line.split_whitespace().next().unwrap().parse::<f64>().unwrap();
+        told.lines().filter(is_change).map(|line| (time(line), line.contains("Owner"))).collect::<Vec<_>>()
+    };
+    let head = "start = 2026-11-02 08:00:00\nlength = '12h'\n[knobs]\nUPDATE_INTERVAL = 60\nSLOTS_CONNECTED_TO_KEYBOARD = 2\n";
+    let hours = |table: &str, hours: &str, more: &str| {
+        format!("[[{table}]]\nhours = '{hours}'\nbusy = '24h'\naway = 0\n{more}\n")
+    };
+    let is_owner = |all: &[(f64, bool)], at: f64| {
+        all.iter().rev().find(|(when, _)| *when <= at).is_some_and(|(_, is_owner)| *is_owner)
+    };
+    // From 9 to 12 and from 10 to 15: at 13 the keyboard is still in use.
+    let keyboards = hours("keyboard", "09:00-12:00", "") + &hours("keyboard", "10:00-15:00", "");
+    let all = changes(&format!("{head}IS_OWNER = 'KeyboardIdle < 60'\n{keyboards}"));
+    let seen = [0.5, 2.0, 5.0, 8.0].map(|hours: f64| is_owner(&all, hours * 3600.0));
+    assert_eq!(seen, [false, true, true, false], "{all:?}");
+    // 0.4 and 0.5 together exceed 0.6, but neither does alone.
+    let loads = hours("load", "09:00-12:00", "load = 0.4") + &hours("load", "10:00-15:00", "load = 0.5");
+    let all = changes(&format!("{head}IS_OWNER = 'LoadAvg > 0.6'\n{loads}"));
+    let seen = [1.5, 3.0, 5.0].map(|hours: f64| is_owner(&all, hours * 3600.0));
+    assert_eq!(seen, [false, true, false], "{all:?}");
+}
+
+/// Sizes are not limited like times.
+#[test]
+fn sizes_may_be_large() {
+    let place = Place::new(CONFIG);
+    let scenario = "length = '1h'\n[[jobs]]\ndisk = '10T'\nruns = 60\n";
+    let (_, told, _) = place.play(scenario, &["--why", "1.0"]);
+    assert!(told.contains("RequestDisk = 10737418240"), "{told}");
+}
+
+/// A refused job is offered again when START may have changed, and not only after `retry`.
+#[test]
+fn a_refused_job_is_offered_again_when_start_may_have_changed() {
+    let place = Place::new(CONFIG);
+    let head = "start = 2026-11-02 17:00:00\nlength = '6h'\n[[jobs]]\nat = '17:50'\nruns = '5m'\n";
+    let began = |scenario: &str, start: &str| {
+        let knob = format!("START={start}");
+        place.summary(scenario, &["--param", &knob]);
+        let (_, told, _) = place.play(scenario, &["--param", &knob, "--why", "1.0"]);
+        let line = told.lines().find(|line| line.contains(" began on ")).unwrap_or_else(|| panic!("{told}"));
+        line.split_whitespace().next().unwrap().to_owned()
+    };
+    // When the clock reaches 18:00, and not an hour after 17:50.
+    let at = began(head, "TARGET.RequestCpus > 0 && (TARGET.RequestCpus > 5 || ClockMin >= 1080)");
+    assert!(at == "+1h" || at == "+1h01m", "{at}");
+    let load = format!("{head}[[event]]\nat = 0\nload = 1.0\n[[event]]\nat = '18:10'\nload = 0\n");
+    let at = began(&load, "TARGET.RequestCpus > 5 || TotalLoadAvg < 0.5");
+    assert!(at == "+1h10m" || at == "+1h11m", "{at}");
+    // A partitionable slot has free resources again when the job of a dynamic slot ends.
+    place.write(
+        "c.conf",
+        CONFIG.replace("50%", "100%").replace("= False", "= True").replace("TYPE_1 = 2", "TYPE_1 = 1"),
+    );
+    let full = "length = '6h'\n[[jobs]]\ncount = 2\nruns = '20m'\ncpus = 1\nmemory = 100\ndisk = 1\n\
+        [[jobs]]\nat = '5m'\ncpus = 2\nmemory = 100\ndisk = 1\nruns = '5m'\n";
+    place.summary(full, &[]);
+    let (_, told, _) = place.play(full, &["--why", "2.0"]);
+    let line = told.lines().find(|line| line.contains(" began on ")).unwrap_or_else(|| panic!("{told}"));
+    let minutes = line.trim().strip_prefix('+').and_then(|rest| rest.split('m').next()).unwrap();
+    assert!(minutes.parse::<u32>().is_ok_and(|minutes| (20..50).contains(&minutes)), "{told}");
+}
+
+/// A slot whose policy refers to another slot is offered a refused job again when the other slot has changed,
+/// and not only after `retry`.
+#[test]
+fn a_refused_job_is_offered_again_when_another_slot_has_changed() {
+    let place = Place::new(CONFIG);
+    let scenario =
+        "length = '3h'\n[[jobs]]\nruns = '10m'\nad = 'First = true'\n[[jobs]]\nat = '2m'\nruns = '5m'\n";
+    let ran = |start: &str, more: &[&str]| {
+        let knob = format!("START={start}");
+        let words = [&["--param", &knob], more].concat();
+        place.summary(scenario, &words);
+        let (_, told, _) = place.play(scenario, &[&words, &["--why", "2.0"][..]].concat());
+        let line =
+            told.lines().find(|line| line.contains(" began on slot2")).unwrap_or_else(|| panic!("{told}"));
+        let minutes = line.trim().strip_prefix('+').and_then(|rest| rest.split('m').next()).unwrap();
+        assert!(minutes.parse::<u32>().is_ok_and(|minutes| (10..25).contains(&minutes)), "{told}");
+    };
+    let second = |most: &str| {
+        format!(
+            "ifThenElse(SlotID == 1, TARGET.First == true, TARGET.First =!= true && TARGET.RequestCpus > {most})"
+        )
+    };
+    ran(&second("ifThenElse(slot1_State =?= \"Claimed\", 5, 0)"), &["--param", "STARTD_SLOT_ATTRS=State"]);
+}
+
+#[test]
+fn jobs_that_no_slot_asks_for_are_told_why() {
+    let place = Place::new(CONFIG);
+    place.write("c.conf", format!("{CONFIG}START = KeyboardIdle > 900000\n"));
+    let scenario =
+        "length = '3h'\n[[jobs]]\ncount = 3\nruns = 60\n[[jobs]]\nname = 'late'\nat = '1h'\nruns = 60\n";
+    let (status, told, stderr) = place.play(scenario, &[]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let wanted = "never ran: 3 of jobs 1: no slot was offered one: START is false in 2 slots: KeyboardIdle > 900000 (KeyboardIdle = ";
+    assert!(told.contains(wanted) && told.contains("c.conf, line 9)"), "{told}");
+    let (status, told, _) = place.play(scenario, &["--why", "2.0"]);
+    assert_eq!(status, 1);
+    assert!(
+        told.contains(
+            "no slot was ever offered it\n    1 of late never ran: no slot was offered one: START is false"
+        ),
+        "{told}"
+    );
+    assert!(!told.contains("of jobs 1"), "{told}");
+    // The location of the setting is in the scenario.
+    let (_, told, _) = place.play("length = '1h'\n[knobs]\nSTART = 'False'\n[[jobs]]\n", &[]);
+    assert!(told.contains("START is false in 2 slots: false (s.toml, line 3)"), "{told}");
+    place.write("c.conf", CONFIG);
+    let (_, told, _) =
+        place.play("length = '1h'\n[[jobs]]\ncount = 2\nruns = '2h'\n[[jobs]]\nname = 'last'\n", &[]);
+    assert!(
+        told.contains(
+            "never ran: 1 of last: 2 of 2 slots are large enough; 2 of these run other jobs at the end"
+        ),
+        "{told}"
+    );
+}
+
+#[test]
+fn machines_of_a_distribution_are_thrown_one_by_one() {
+    let place = Place::new(CONFIG);
+    let scenario = |seed: u32| {
+        format!(
+            "seed = {seed}\nlength = '3h'\n[[machine]]\nname = 'm'\ncount = 12\nslots = 1\nmemory = [1000, 8000]\n[[jobs]]\ncount = 12\n\
+             memory = 2000\nruns = '4h'\n"
+        )
+    };
+    let running = |seed: u32| place.summary(&scenario(seed), &[])["jobs"]["running"].as_u64().unwrap();
+    let found: Vec<u64> = (1..=4).map(running).collect();
+    assert!(found.iter().all(|count| (1..12).contains(count)), "{found:?}");
+    assert!(found.iter().any(|count| *count != found[0]), "{found:?}");
+    // The location of a setting is known for each of the machines, not only for the first.
+    place.write(
+        "s.toml",
+        scenario(1).replace("slots = 1\n", "slots = 1\nknobs = { PREEMPT = 'Memory < 9' }\n"),
+    );
+    let told = place.well(&["simulate", "s.toml", "--why", "slot1@m12@1h"]);
+    assert!(told.contains("PREEMPT = Memory < 9 (s.toml, line 7)"), "{told}");
+    let (_, _, stderr) = place.run(&["simulate", "s.toml", "--why", "quite-another@1h"]);
+    assert!(stderr.contains("there are slot1@m1, ") && stderr.contains(" and 4 more"), "{stderr}");
+    for (count, title) in [("1", "1 slot, 3h"), ("2", "2 slots, 3h")] {
+        place.write("one.toml", format!("length = '3h'\n[[machine]]\nslots = {count}\n"));
+        let page = place.well(&["simulate", "one.toml", "--html", "-"]);
+        assert!(page.contains(&format!(">{title}<")), "{page}");
+    }
+}
+
+/// A misspelled parameter has no effect.
+#[test]
+fn slips_in_names_of_knobs_are_told_where_they_stand() {
+    let place = Place::new(&format!("{CONFIG}STRAT = False\nMyOwn = 5\nRANK = $(MyOwn)\n"));
+    let scenario =
+        "length = '1h'\n[knobs]\nPREEMTP = 'True'\n[[event]]\nat = 5\nknobs = { SUSPNED = 'True' }\n";
+    let (status, _, stderr) = place.play(scenario, &["--param", "CONTINEU=True"]);
+    assert_eq!(status, 0, "{stderr}");
+    for said in [
+        "c.conf, line 9: nobody reads STRAT; did you mean START?",
+        "s.toml, line 3: nobody reads PREEMTP; did you mean PREEMPT?",
+        "s.toml, line 6: nobody reads SUSPNED; did you mean SUSPEND?",
+        "--param: nobody reads CONTINEU; did you mean CONTINUE?",
+    ] {
+        assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
+    }
+    assert_eq!(stderr.lines().count(), 4, "{stderr}");
+}
+
+/// Settings without effect are reported.
+#[test]
+fn what_changes_nothing_is_told() {
+    let place = Place::new(CONFIG);
+    for (scenario, said) in [
+        (
+            "length = '5h'\n[[keyboard]]\n",
+            "[[keyboard]] 1 changes nothing: no slot of its machines is connected",
+        ),
+        (
+            "length = '5h'\n[[event]]\nat = 5\nknobs = { NUM_SLOTS_TYPE_1 = 1, MEMORY = 10, START = 'True' }\n",
+            "event 1: MEMORY, NUM_SLOTS_TYPE_1 would count after a restart",
+        ),
+        (
+            "length = '5h'\n[[jobs]]\nat = '1d'\n",
+            "jobs 1: none comes: the first would 1d after the start, and it ends after 5h",
+        ),
+    ] {
+        let (status, told, stderr) = place.play(scenario, &[]);
+        assert!(
+            status == 0 && stderr.contains(said) && stderr.lines().count() == 1,
+            "{said}: {told}{stderr}"
+        );
+    }
+    // The program's own template gives no warnings.
+    let (_, first, _) = place.run(&["simulate", "--init"]);
+    let (status, _, stderr) =
+        place.play(&first.replace("\"7d\"", "\"4d\"").replace("count  = 400", "count  = 20"), &[]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn what_cannot_be_is_told_with_key_file_and_line() {
+    let place = Place::new(CONFIG);
+    for (scenario, said) in [
+        (
+            "length = 10\n[[event]]\nat = 20\nidle = 0\n",
+            "s.toml:3:6: 'at' is 20s after the start: it ends after 10s",
+        ),
+        (
+            "length = 10\n[[event]]\nat = 1\ncommand = 'drain'\nslot = 'slot1'\n",
+            "s.toml:5:8: 'drain' is for the whole",
+        ),
+        (
+            "length = 10\n[[event]]\nat = 1\ncommand = 'dance'\n",
+            "s.toml:4:11: event 1: there is no command 'dance'",
+        ),
+        (
+            "length = 10\n[[event]]\nat = 1\ncron = 'no attribute'\n",
+            "s.toml:4:8: event 1: what cron jobs publish",
+        ),
+        (
+            "length = 10\n[[load]]\nmachines = 'zz*'\n",
+            "s.toml:3:12: [[load]]: no machine is called 'zz*'; the only machine has no name",
+        ),
+        ("length = 10\n[[jobs]]\nad = 'no attribute'\n", "s.toml:3:6: jobs 1: 'ad': "),
+        ("length = 10\n[[machine]]\ncpus = 0\n", "s.toml:3:8: 'cpus' is 0: that is no machine"),
+        (
+            "length = 10\n[[event]]\nat = 1\ncommand = 'vacate'\nhow = 'slowly'\n",
+            "s.toml:5:7: event 1: 'slowly' is not known here",
+        ),
+        ("length = 10\n[knobs]\nA = 1\nSTART = '('\n", "s.toml:4: START: "),
+        (
+            "length = 10\n[[jobs]]\nfrom = 'nowhere'\n",
+            "s.toml:3:8: jobs 1: 'from': cannot read 'nowhere': No such",
+        ),
+        (
+            "length = 10\n[[queue]]\nretry = 5\n",
+            "'queue' is a list: expected one table, begun by a line [queue]",
+        ),
+    ] {
+        let (status, _, stderr) = place.play(scenario, &[]);
+        assert!(status == 3 && stderr.contains(said), "'{said}' is not in\n{stderr}");
+    }
+    let (_, _, stderr) = place.play("length = 10\n[knobs]\nSTART = 'True'\n", &["--param", "START=("]);
+    assert!(stderr.contains("--param: START: "), "{stderr}");
+}
+
+#[test]
+fn events_and_pictures_are_written_or_told_of() {
+    let place = Place::new(CONFIG);
+    let scenario = "length = '1h'\n[[machine]]\nname = \"a\\u001b[2J\\u0000b\"\n[[jobs]]\nruns = '10m'\n";
+    let (status, told, stderr) = place.play(scenario, &["--events", "--svg", "x.svg", "--html", "x.html"]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    assert!(told.contains(": state ") && !told.contains(['\x1b', '\0']), "{told:?}");
+    assert!(place.read("x.svg").contains("<svg") && place.read("x.html").contains("<svg"));
+    let (status, told, _) = place.play(scenario, &["--events", "--json"]);
+    let all: Vec<Value> = serde_json::from_str(&told).unwrap();
+    assert!(status == 0 && all.iter().any(|event| event["event"] == "state"), "{told}");
+    let (_, told, _) = place.play(scenario, &["--events", "--jsonl"]);
+    assert!(told.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{told}");
+    // Written to standard output in place of the summary.
+    let (status, told, _) = place.play(scenario, &["--svg", "-"]);
+    assert!(status == 0 && told.starts_with("<svg") && !place.path("-").exists(), "{told}");
+    for words in [&["--svg", "-", "--html", "-"][..], &["--svg", "-", "--events"], &["--html", "-", "--json"]]
+    {
+        assert_eq!(place.play(scenario, words).0, 2, "{words:?}");
+    }
+    // Before the simulation starts.
+    let (status, told, stderr) = place.play(scenario, &["--svg", "nowhere/x.svg"]);
+    assert_ne!(status, 0);
+    assert!(told.is_empty() && stderr.contains("cannot write 'nowhere/x.svg'"), "{told}{stderr}");
+    if Path::new("/dev/full").exists() {
+        let (status, told, stderr) = place.play(scenario, &["--events", "/dev/full"]);
+        assert!(status != 0 && told.contains("utilisation"), "{told}");
+        assert!(stderr.contains("cannot write events to '/dev/full'"), "{stderr}");
+        let (status, told, stderr) = place.play(scenario, &["--svg", "/dev/full"]);
+        assert!(
+            status != 0 && told.contains("utilisation") && stderr.contains("cannot write '/dev/full'"),
+            "{stderr}"
+        );
+    }
+}
+
+/// Without any job there may still be many differences.
+#[test]
+fn compare_sees_other_states_hooks_and_all_owners() {
+    let place = Place::new(CONFIG);
+    place.write("own.conf", format!("{CONFIG}IS_OWNER = True\n"));
+    let (status, told, _) = place.play("length = '5h'\n", &["--compare", "own.conf"]);
+    assert_eq!(status, 1, "{told}");
+    let owner = told.lines().find(|line| line.starts_with("static type 1, Owner/Idle "));
+    assert!(owner.is_some_and(|line| line.ends_with("    0s    10h    +10h")), "{told}");
+    let owners: String =
+        (1..=7).map(|number| format!("[[jobs]]\nowner = 'o{number}'\nruns = 60\n")).collect();
+    let scenario = format!("length = '5h'\n{owners}");
+    place.write("no.conf", format!("{CONFIG}START = False\n"));
+    let (_, told, _) = place.play(&scenario, &["--compare", "no.conf"]);
+    assert!(told.contains("(2 owners not shown; --json has them)"), "{told}");
+    assert!(told.contains("FETCH_WORK, accepted"), "{told}");
+}
+
+#[test]
+fn explain_tells_of_slips_in_what_is_set() {
+    let place = Place::new(CONFIG);
+    place.write("c.conf", format!("{CONFIG}EXECUTE = {}\nSTART = LoadAvg < 0.3\n", place.path("").display()));
+    place.write("j.ads", "Owner = \"a\"\n");
+    let ask = |set: &str| place.run(&["explain", "--ads", "j.ads", "--set", set, "slot1"]);
+    let (_, _, stderr) = ask("Lodavg=1");
+    assert!(
+        stderr.contains("--set Lodavg: no slot has such an attribute")
+            && stderr.contains("did you mean LoadAvg?"),
+        "{stderr}"
+    );
+    let (status, _, stderr) = ask("Load Avg=1");
+    assert!(status == 2 && stderr.contains("'Load Avg' is no name of an attribute"), "{stderr}");
+    let (_, _, stderr) = ask("loadavg=1");
+    assert_eq!(stderr, "");
+    // An attribute to which only a job refers.
+    place.write("j.ads", "Owner = \"a\"\nRequirements = TARGET.HasThing\n");
+    let (_, _, stderr) = ask("hasthing=true");
+    assert_eq!(stderr, "");
+    let words = ["explain", "--ads", "j.ads", "--param", "START=TARGET.X", "slot1"];
+    let (_, told, _) = place.run(&words);
+    assert!(told.contains("[Start: --param]"), "{told}");
+}
+
+/// Times relative to the start, because seconds since 1970 would lose fractions.
+#[test]
+fn times_of_stories_are_as_short_as_they_are() {
+    let place = Place::new(CONFIG);
+    let (_, told, _) =
+        place.play("length = '1h'\n[[jobs]]\nruns = '10m'\n", &["--why", "slot1@1m", "--json"]);
+    assert!(told.contains("\"at\": 0.01"), "{told}");
+}
+
+/// Attributes published by cron jobs are treated like the configuration: they may refer to individual jobs,
+/// and change while no poll is made.
+#[test]
+fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
+    let place = Place::new(CONFIG);
+    let odd = "length = '1d'\n[[jobs]]\ncount = 10\nruns = '10m'\n[[event]]\nat = '0s'\ncron = 'Odd = TARGET.ProcId % 2 == 1'\n";
+    let summary = place.summary(odd, &["--param", "START=Odd"]);
+    assert_eq!(summary["jobs"]["completed"], 5, "{summary}");
+    let quiet = "length = '4h'\n[[jobs]]\ncount = 4\nruns = '10m'\n[[event]]\nat = '0s'\ncron = 'Quiet = KeyboardIdle > 600'\n\
+                 [[keyboard]]\nbusy = '20m'\naway = '30m'\n";
+    let summary =
+        place.summary(quiet, &["--param", "START=Quiet", "--param", "SLOTS_CONNECTED_TO_KEYBOARD=2"]);
+    assert_eq!(summary["jobs"]["completed"], 4, "{summary}");
+}
+
+/// A fraction of a unit is rounded up to one, in a list of sizes too; a pipe receives its picture.
+#[test]
+fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
+    let place = Place::new(CONFIG);
+    let jobs = "length = '1h'\n[[jobs]]\ncount = 1\nruns = '10m'\nmemory = ['256K']\n";
+    let summary = place.summary(jobs, &["--param", "START=TARGET.RequestMemory == 1"]);
+    assert_eq!(summary["jobs"]["completed"], 1, "{summary}");
+    let pipe = place.path("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
+    assert_eq!(place.play(jobs, &["--svg", "pipe"]).0, 0);
+    assert!(reader.join().unwrap().contains("</svg>"));
+}
+
+/// A blocked reader is waited for until --timeout at most, although a simulation has no time limit of its
+/// own.
+#[test]
+fn a_reader_that_stands_still_is_waited_for_until_the_timeout() {
+    let place = Place::new(CONFIG);
+    place.write("s.toml", "length = '30d'\n");
+    let pipe = place.path("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for events in [&["--events"][..], &["--events=pipe"], &["--svg", "pipe"], &["--html", "pipe"]] {
+        let words = [&["simulate", "s.toml", "--timeout", "1"], events].concat();
+        let mut child = place.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(124), "{stderr}");
+        assert!(stderr.contains("the time given with --timeout is over"), "{stderr}");
+    }
+}
+
+#[test]
+fn jobs_that_hooks_do_not_bring_are_told_why() {
+    let place = Place::new(CONFIG);
+    for (does, wanted) in [
+        ("fails = true", "calls of FETCH_WORK "),
+        ("hangs = true", "calls of FETCH_WORK "),
+        ("prints = 'no ad'", "brought what is no job ad"),
+    ] {
+        let scenario = format!("length = '1h'\n[[jobs]]\ncount = 2\n[[hook]]\ntype = 'FETCH_WORK'\n{does}\n");
+        let (_, told, _) = place.play(&scenario, &[]);
+        let never =
+            told.lines().find(|line| line.starts_with("never ran")).unwrap_or_else(|| panic!("{told}"));
+        assert!(never.contains(" at the end; of ") && never.contains(wanted), "{does}: {never}");
+    }
+    let off = "length = '1h'\n[[jobs]]\n[[hook]]\ntype = 'FETCH_WORK'\ntakes = '3h'\n[[event]]\nat = '10m'\ncommand = 'off'\n";
+    let (_, told, _) = place.play(off, &[]);
+    assert!(told.contains("never ran: 1 of jobs 1: no slot was offered one: no machine is left ("), "{told}");
+}

@@ -1,0 +1,582 @@
+//! Scenarios of `tests/data/slot`: policies in virtual time, compared line by line.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::simulate_place::Place;
+
+/// One slot, of a type that scenarios change.
+const PLAIN: &str = include_str!("../../data/slot/plain.conf");
+
+#[test]
+fn every_scenario_takes_the_recorded_course() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slot");
+    let mut scenarios = 0;
+    for entry in std::fs::read_dir(&directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        scenarios += 1;
+        let scenario = std::fs::read_to_string(&path).unwrap();
+        let (status, text, stderr) = Place::new(PLAIN).play(&scenario, &["--events"]);
+        assert_eq!(status, 0, "{}: {stderr}", path.display());
+        // Warnings describe differences from a real pool; their words may change.
+        let ours: Vec<&str> = text.lines().filter(|line| !line.contains(" warning")).collect();
+        let wanted = std::fs::read_to_string(path.with_extension("out")).unwrap();
+        let wanted: Vec<&str> = wanted.lines().collect();
+        assert_eq!(ours, wanted, "{}", path.display());
+    }
+    assert!(scenarios >= 4);
+}
+
+#[test]
+fn a_scenario_that_means_nothing_is_told_with_its_place() {
+    let place = Place::new(PLAIN);
+    for (text, said) in [
+        ("until = 10\n[[event]]\nat = 1\ncommand = \"dance\"\n", "no command 'dance'"),
+        // Regression test: an unknown slot was ignored.
+        (
+            "until = 10\n[[event]]\nat = 1\ncommand = \"vacate\"\nslot = \"slto1\"\n",
+            "event 1: there is no slot 'slto1'; did you mean slot1?",
+        ),
+        (
+            "until = 10\n[[event]]\nat = 2\ncommand = \"reconfig\"\n",
+            "'reconfig' means nothing here; for reconfig give 'knobs'",
+        ),
+        (
+            "until = 10\n[[event]]\nat = 1\nmachines = \"b*\"\ncommand = \"drain\"\n",
+            "[[event]]: no machine is called 'b*'",
+        ),
+        ("until = 10\n[[machine]]\nname = \"a\"\n[[machine]]\nname = \"a\"\n", "two machines are called 'a'"),
+        ("until = 10\n[[machine]]\ncount = 0\n", "'count' is 0"),
+        ("until = 10\n[[jobs]]\ncount = 4000000000\n", "at most 50000000 can be played"),
+        ("until = \"soon\"\n", "1:9"),
+        ("[[job]]\n", "the key 'length' is missing"),
+        (
+            "until = 10\nkeyboard = 5\n",
+            "s.toml:2:12: 'keyboard' is the number 5: expected tables, each begun by a line [[keyboard]]",
+        ),
+        ("until = 10\nidel = 0\n", "did you mean 'idle', a key of [[event]]?"),
+    ] {
+        let (status, _, stderr) = place.play(text, &[]);
+        assert_eq!(status, 3, "{stderr}");
+        assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
+    }
+}
+
+#[test]
+fn a_scenario_that_is_no_text_is_told_with_its_place() {
+    let place = Place::new(PLAIN);
+    place.write("s.toml", b"until = 10\n\x1b[2J\xff");
+    let (status, _, stderr) = place.run(&["simulate", "s.toml"]);
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stderr.contains(":2:5: a scenario is text (TOML in UTF-8)"), "{stderr}");
+    assert!(!stderr.contains('\x1b'), "{stderr}");
+}
+
+/// Simulates `scenario` on four slots with `arguments`; returns the output lines.
+fn on_four_slots(arguments: &[&str], scenario: &str) -> Vec<String> {
+    let place = Place::new(PLAIN);
+    let knobs = "NUM_CPUS = \"4\"\nNUM_SLOTS_TYPE_1 = \"4\"\nSLOT_TYPE_1 = \"25%\"\n";
+    let queue = "queue = { refused = \"drop\", evicted = \"drop\" }\n";
+    let scenario = queue.to_owned() + &scenario.replace("[knobs]\n", &format!("[knobs]\n{knobs}"));
+    place.write("s.toml", scenario);
+    let (status, told, stderr) = place.run(&[arguments, &["simulate", "s.toml", "--events"]].concat());
+    assert_eq!(status, 0, "{stderr}");
+    told.lines().map(str::to_owned).collect()
+}
+
+fn lines_with(lines: &[String], wanted: &str) -> usize {
+    lines.iter().filter(|line| line.contains(wanted)).count()
+}
+
+/// A fetched job that is refused only because of the limit would be lost if hooks move it aside on `reject`.
+#[test]
+fn max_jobs_fetches_no_more_than_it_takes() {
+    let jobs: String = (1..=4)
+        .map(|number| format!("[[job]]\nruns = 1\nad = \"ClusterId = {number}\\nProcId = 0\\n\"\n"))
+        .collect();
+    for (most, there) in [(1, 4), (3, 4), (2, 1)] {
+        let jobs: String = jobs.split_inclusive("[[job]]").take(there + 1).collect();
+        let jobs = jobs.strip_suffix("[[job]]").unwrap_or(&jobs);
+        let scenario = format!("until = 100\nfetch_takes = 2\n[knobs]\nFetchWorkDelay = \"5\"\n{jobs}");
+        let lines = on_four_slots(&["--max-jobs", &most.to_string()], &scenario);
+        let accepted = lines_with(&lines, "accepted");
+        assert_eq!(accepted, most.min(there), "{lines:#?}");
+        assert_eq!(lines_with(&lines, "rejected"), 0, "{lines:#?}");
+        // A slot that exceeded the limit fetches as soon as another fetch has returned nothing.
+        if there < most {
+            assert!(lines.iter().any(|line| line.contains("slot4: hook started FETCH_WORK")), "{lines:#?}");
+        } else {
+            assert_eq!(lines_with(&lines, "stop: --max-jobs"), 1, "{lines:#?}");
+        }
+    }
+}
+
+/// The idle time ends while a fetch is still running: its job is accepted, and the time starts again.
+#[test]
+fn idle_exit_waits_for_the_answer_of_a_fetch() {
+    let scenario = "until = 100\nfetch_takes = 4\n[knobs]\nFetchWorkDelay = \"1\"\n\
+                    [[job]]\nat = 3\nruns = 1\nad = \"ClusterId = 1\\nProcId = 0\\n\"\n";
+    let lines = on_four_slots(&["--idle-exit", "2"], scenario);
+    assert_eq!(lines_with(&lines, "rejected"), 0, "{lines:#?}");
+    assert_eq!(lines_with(&lines, "exited 0"), 1, "{lines:#?}");
+    // The job comes at +4 and ends at +5, and the idle time ends at +7: running fetches are completed, and no
+    // new one starts.
+    let stop = lines.iter().find(|line| line.contains("stop: no work (--idle-exit)")).expect("it never ends");
+    let at: f64 = stop.split_whitespace().next().unwrap().parse().unwrap();
+    assert!((7.0..=11.0).contains(&at), "{lines:#?}");
+}
+
+/// The timer of the lease is restarted with the job, with a zero duration (25.14 does this for 0 and for -5).
+#[test]
+fn a_lease_of_no_length_kills_the_job_at_once_in_the_reference_alone() {
+    for (quirks, lease, killed) in
+        [("reference", 0, 1), ("reference", -5, 1), ("reference", 2, 0), ("none", -5, 0)]
+    {
+        let scenario = format!(
+            "until = 1000\n[knobs]\nFetchWorkDelay = \"300\"\n[[job]]\nruns = 9\n\
+             ad = \"ClusterId = 1\\nProcId = 0\\nJobLeaseDuration = {lease}\\n\"\n"
+        );
+        let lines = on_four_slots(&["--quirks", quirks], &scenario);
+        assert_eq!(lines_with(&lines, "accepted"), 1, "{lines:#?}");
+        assert_eq!(lines_with(&lines, "signalled 9"), killed, "{quirks} {lease}: {lines:#?}");
+        assert_eq!(lines_with(&lines, "exited 0"), 1 - killed, "{quirks} {lease}: {lines:#?}");
+    }
+}
+
+/// 25.14 evaluates the attributes that it looks up in the job's ad.
+#[test]
+fn attributes_of_a_job_may_be_expressions() {
+    let scenario = r#"until = 60
+[knobs]
+FetchWorkDelay = "300"
+[[job]]
+runs = 30
+ad = """
+ClusterId = 40 + 2
+ProcId = 3
+"""
+"#;
+    let lines = on_four_slots(&[], scenario);
+    assert!(lines_with(&lines, "job 42.3") >= 2, "{lines:#?}");
+}
+
+/// 25.14 keeps the lower 32 bits of the value, so that NextFetchWorkDelay = -1294967296.
+#[test]
+fn a_fetch_delay_beyond_an_int_is_none_in_the_reference_alone() {
+    for (quirks, fetches) in [("reference", 10..1000), ("none", 0..10)] {
+        let scenario = "until = 60\n[knobs]\nFetchWorkDelay = \"3000000000\"\nUPDATE_INTERVAL = \"5\"\n";
+        let lines = on_four_slots(&["--quirks", quirks], scenario);
+        let seen = lines.iter().filter(|line| line.contains("slot1:") && line.contains("no work")).count();
+        assert!(fetches.contains(&seen), "{quirks}: {seen}: {lines:#?}");
+    }
+}
+
+/// For a job with these attributes no process renews the lease, and 25.14 kills it after 3 s; each job has
+/// its own attribute.
+#[test]
+fn a_lease_that_nobody_renews_kills_the_job_in_the_reference_alone() {
+    let renewed = "StartdSendsAlives = false";
+    for (quirks, first, killed) in [
+        ("reference", renewed, 1),
+        ("reference", "StarterHandlesAlives = false", 1),
+        ("reference", "StartdSendsAlives = true", 0),
+        ("none", renewed, 0),
+    ] {
+        let scenario = format!(
+            "until = 100\n[knobs]\nFetchWorkDelay = \"300\"\n[[job]]\nruns = 9\n\
+             ad = \"ClusterId = 1\\nProcId = 0\\nJobLeaseDuration = 3\\n{first}\\n\"\n"
+        );
+        let lines = on_four_slots(&["--quirks", quirks], &scenario);
+        assert_eq!(lines_with(&lines, "signalled 9"), killed, "{quirks} {first}: {lines:#?}");
+        assert_eq!(lines_with(&lines, "exited 0"), 1 - killed, "{quirks} {first}: {lines:#?}");
+    }
+}
+
+/// By default the lease counts from the end of the job, as if it had been renewed.
+#[test]
+fn a_claim_with_a_lease_that_nobody_renews_outlives_a_long_job() {
+    let scenario = "until = 1802\n[knobs]\nFetchWorkDelay = \"3600\"\n[[job]]\nruns = 1795\n\
+                    ad = \"ClusterId = 1\\nProcId = 0\\nStartdSendsAlives = false\\n\"\n";
+    let lines = on_four_slots(&["--quirks", "none"], scenario);
+    assert_eq!(lines_with(&lines, "exited 0"), 1, "{lines:#?}");
+    assert_eq!(lines_with(&lines, "lease is over"), 0, "{lines:#?}");
+}
+
+/// The drain resumes when a drained slot is evaluated the next time, which in 25.14 is a second after the
+/// drain was complete.
+#[test]
+fn a_drain_that_resumes_does_so_within_a_second_of_its_end() {
+    for quirks in ["reference", "none"] {
+        let scenario = "until = 60\n[knobs]\nFetchWorkDelay = \"300\"\nUPDATE_INTERVAL = \"7\"\n\
+                        [[event]]\nat = 10\ncommand = \"drain\"\nresume = true\n";
+        let lines = on_four_slots(&["--quirks", quirks], scenario);
+        let time = |what: &str| -> f64 {
+            let line = lines.iter().find(|line| line.contains("slot1:") && line.contains(what));
+            let line = line.unwrap_or_else(|| panic!("{quirks}: no {what}: {lines:#?}"));
+            line.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        let late = time("no longer draining") - time("draining is complete");
+        assert!((0.0..=1.0).contains(&late), "{quirks}: {lines:#?}");
+    }
+}
+
+/// `can_create_dslot` is true for dynamic slots, too: in 25.14 slot1_2 gets all resources of slot1_1, and
+/// both jobs run.
+#[test]
+fn the_next_job_of_a_dynamic_slot_runs_in_another_in_the_reference_alone() {
+    let job = |cluster: u32| {
+        format!(
+            "[[job]]\nruns = 9\nad = \"ClusterId = {cluster}\\nProcId = 0\\nRequestCpus = 1\\nRequestMemory = 1\\n\
+             RequestDisk = 1\\n\"\n"
+        )
+    };
+    let jobs: String = (1..=8).map(job).collect();
+    let scenario = format!(
+        "until = 40\n[knobs]\nSLOT_TYPE_1_PARTITIONABLE = \"True\"\nRANK = \"TARGET.ClusterId\"\n\
+         FetchWorkDelay = \"ifThenElse(DynamicSlot =?= true, 1, 300)\"\n{jobs}"
+    );
+    for (quirks, splits) in [("reference", true), ("none", false)] {
+        let lines = on_four_slots(&["--quirks", quirks], &scenario);
+        let second = lines_with(&lines, "_2: state Claimed/Busy");
+        assert_eq!(second > 0, splits, "{quirks}: {lines:#?}");
+        assert!(lines_with(&lines, "_1: state Claimed/Busy") >= 4, "{quirks}: {lines:#?}");
+        let ended = lines_with(&lines, "exited 0");
+        assert_eq!(ended == 8, splits, "{quirks}: {lines:#?}");
+    }
+}
+
+#[test]
+fn times_that_are_none_are_refused_with_their_place() {
+    let place = Place::new("");
+    for (text, line) in [
+        ("until = nan\n", 1),
+        ("until = -1\n", 1),
+        ("until = inf\n", 1),
+        ("until = 1e300\n", 1),
+        ("until = 5\nfetch_takes = -0.5\n", 2),
+        ("until = 5\nstart = 9223372036854775807\n", 2),
+        ("until = 5\n[[job]]\nad = \"A = 1\"\nruns = nan\n", 4),
+        ("until = 5\n[[event]]\nat = -inf\n", 3),
+    ] {
+        let (status, _, stderr) = place.play(text, &[]);
+        assert_eq!(status, 3, "{text}: {stderr}");
+        assert!(
+            stderr.contains(&format!("s.toml:{line}:")) && stderr.contains("expected seconds"),
+            "{text}: {stderr}"
+        );
+    }
+}
+
+/// Returns all events, the summary, and the picture of a run without events, which only counts fetches
+/// without a result.
+fn course(place: &Place, more: &[&str]) -> (String, Value, String) {
+    let told = |words: &[&str]| {
+        let (status, told, stderr) = place.run(&[&["simulate", "s.toml"], words, more].concat());
+        assert_eq!(status, 0, "{stderr}");
+        told
+    };
+    let summary = serde_json::from_str(&told(&["--json", "--svg", "x.svg"])).unwrap();
+    (told(&["--events"]), summary, place.read("x.svg"))
+}
+
+/// Numbers less than `below`, the same for the same seed.
+fn below(state: &mut u64, below: u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) % below
+}
+
+/// Random policies made of typical expressions, and workloads with everything that affects slots.
+fn made_up(seed: u64) -> String {
+    let mut dice = seed.wrapping_mul(0x9E37_79B9).wrapping_add(77);
+    let mut pick = |list: &[&str]| list[below(&mut dice, list.len() as u64) as usize].to_owned();
+    let conditions = [
+        "True",
+        "False",
+        "KeyboardIdle > 300",
+        "KeyboardIdle < 60",
+        "(time() - EnteredCurrentActivity) > 200",
+        "(time() - JobStart) > 431",
+        "Activity == \"Busy\" && (time() - EnteredCurrentState) >= 777",
+        "ClockMin > 450 && ClockMin < 500",
+        "ClockDay == 3",
+        "TotalJobRunTime > 333",
+        "TotalTimeClaimedBusy > 1000",
+        "TARGET.Memory > 3",
+        "(MyCurrentTime % 700) > 350",
+        "LoadAvg > 0.3",
+        "CpuBusyTime =!= undefined && (time() - CpuBusyTime) > 120",
+        "formatTime(time(), \"%M\") > \"30\"",
+    ];
+    // A decision about one job then holds for all similar ones, unless one of these conditions distinguishes
+    // them.
+    let still = [
+        "True",
+        "False",
+        "TARGET.RequestMemory > 3",
+        "TARGET.ProcId % 3 == 1",
+        "(time() % 700) > 350",
+        "Memory > 10",
+        "TARGET.Owner == \"ana\"",
+        "formatTime(time(), \"%M\") > \"30\"",
+    ];
+    let is_still = seed % 3 == 2;
+    let conditions = if is_still { &still[..] } else { &conditions };
+    let mut knobs = String::new();
+    for (knob, often) in [
+        ("START", 2),
+        ("SUSPEND", 2),
+        ("CONTINUE", 2),
+        ("PREEMPT", 2),
+        ("KILL", 4),
+        ("WANT_SUSPEND", 3),
+        ("WANT_VACATE", 3),
+        ("IS_OWNER", 5),
+    ] {
+        if pick(&["0", "1", "2", "3", "4", "5"][..often.max(2)]) == "0" {
+            let mut condition = pick(conditions);
+            if pick(&["", "!"]) == "!" {
+                condition = format!("!({condition})");
+            }
+            // An undefined value ends a real startd.
+            let condition = format!("(({condition}) =?= true)");
+            knobs += &format!("{knob} = '{condition}'\n");
+        }
+    }
+    for (knob, values) in [
+        ("MaxJobRetirementTime", &["0", "300", "ifThenElse(KeyboardIdle > 500, 600, 30)"][..]),
+        ("MachineMaxVacateTime", &["0", "10", "100"][..]),
+        ("CLAIM_WORKLIFE", &["-1", "0", "400", "1200"][..]),
+        ("FetchWorkDelay", &["7", "60", "300", "ifThenElse(State == \"Claimed\", 0, 100)"][..]),
+        ("POLLING_INTERVAL", &["1", "5", "7", "30"][..]),
+        ("UPDATE_INTERVAL", &["300", "61"][..]),
+        ("STARTD_LATCH_EXPRS", &["CpuBusy", ""][..]),
+        ("CpuBusy", &["(LoadAvg > 0.5)", "(KeyboardIdle < 200)"][..]),
+        ("SLOTS_CONNECTED_TO_KEYBOARD", &["0", "1", "9"][..]),
+        ("RANK", &["0", "TARGET.RequestMemory"][..]),
+    ] {
+        let mut value = pick(values);
+        if is_still && !value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+            // An expression that refers to the slot's state or to a job could change.
+            value = if knob == "FetchWorkDelay" { "60".to_owned() } else { continue };
+        }
+        knobs += &format!("{knob} = '{value}'\n");
+    }
+    let partitionable = pick(&["True", "False", "False"]);
+    let mut text = format!(
+        "length = '4h'\nseed = {seed}\nstart = 1700006400\nfetch_takes = {}\n[knobs]\nNUM_CPUS = 3\nMEMORY = 3000\n\
+         NUM_SLOTS_TYPE_1 = {}\nSLOT_TYPE_1 = '{}'\nSLOT_TYPE_1_PARTITIONABLE = '{partitionable}'\n{knobs}",
+        pick(&["0.01", "2", "0"]),
+        if partitionable == "True" { "1" } else { "3" },
+        if partitionable == "True" { "100%" } else { "33%" },
+    );
+    text += &format!(
+        "[queue]\nretry = '{}'\n[[jobs]]\ncount = {}\nwithin = '3h'\nruns = 'exponential 12m'\nleaves = {}\n\
+         memory = [2, 4]\ncpus = 1\ndisk = 1\nowner = {{ ana = 1, ben = 1 }}\n{}",
+        pick(&["1m", "1h"]),
+        pick(&["0", "3", "30", "30", "60"]),
+        pick(&["0", "20", "500"]),
+        // If a job's retirement time is the machine's, it ends in the same second as FetchWorkDelay.
+        pick(&[
+            "",
+            "",
+            "ad = 'MaxJobRetirementTime = 50'\n",
+            "ad = 'MaxJobRetirementTime = TARGET.Cpus * 100'\n"
+        ]),
+    );
+    if pick(&["0", "1"]) == "0" {
+        let hours = pick(&["", "hours = '00:30-01:30'\n", "hours = '01:00-03:17'\ndays = 'Mon-Wed'\n"]);
+        text += &format!("[[keyboard]]\n{hours}busy = 'exponential 5m'\naway = 'exponential 20m'\n");
+    }
+    if pick(&["0", "1", "2"]) == "0" {
+        text += "[[load]]\nbusy = 'exponential 5m'\naway = 'exponential 20m'\nload = 0.7\n";
+    }
+    for command in ["vacate", "suspend", "continue", "drain", "undrain"] {
+        if pick(&["0", "1", "2"]) == "0" {
+            let at = pick(&["31m", "1h", "2h", "3h17s", "100m"]);
+            text += &format!("[[event]]\nat = '{at}'\ncommand = '{command}'\n");
+        }
+    }
+    for done in [
+        "load = 0.9",
+        "load = 0",
+        "idle = '20m'",
+        "cron = 'NodeIsHealthy = false'",
+        "cron = \"SlotID = 2\\nNodeIsHealthy = false\"",
+        "knobs = { START = 'KeyboardIdle > 600' }",
+        "knobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }",
+        "knobs = { UPDATE_INTERVAL = '77' }",
+        "command = 'drain'\nresume = true",
+    ] {
+        if pick(&["0", "1", "2", "3", "4"]) == "0" {
+            let at = pick(&["5m", "47m3s", "90m", "2h41s", "3h"]);
+            text += &format!("[[event]]\nat = '{at}'\n{done}\n");
+        }
+    }
+    // Slots of several machines that fetch at the same time.
+    if pick(&["0", "1", "2"]) == "0" {
+        text += "[[machine]]\nname = 'node'\ncount = 4\n";
+    }
+    text
+}
+
+/// Simulates a scenario with slots that are not evaluated while nothing changes, and with each slot evaluated
+/// in every poll: both must have the same course. Returns the number of events.
+fn same_course(scenario: &str) -> usize {
+    let place = Place::new(PLAIN);
+    place.write("s.toml", scenario);
+    let (events, summary, picture) = course(&place, &[]);
+    let (made, counted, drawn) = course(&place, &["--every-poll"]);
+    let (lazy, naive): (Vec<&str>, Vec<&str>) = (events.lines().collect(), made.lines().collect());
+    if let Some(at) = (0..naive.len().max(lazy.len())).find(|at| naive.get(*at) != lazy.get(*at)) {
+        let near = |lines: &[&str]| {
+            lines[at.saturating_sub(4).min(lines.len())..(at + 3).min(lines.len())].join("\n")
+        };
+        panic!("line {at}:\n{scenario}\nevery poll:\n{}\nlooking less:\n{}", near(&naive), near(&lazy));
+    }
+    assert_eq!(summary, counted, "what was counted and what was made:\n{scenario}");
+    assert!(picture == drawn, "another timeline:\n{scenario}");
+    naive.len()
+}
+
+#[test]
+fn looking_only_where_something_has_changed_changes_nothing() {
+    let seeds = std::env::var("SIMULATE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6u64);
+    let first = std::env::var("SIMULATE_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0u64);
+    let changes: usize = (first..first + seeds).map(|seed| same_course(&made_up(seed))).sum();
+    assert!(changes > 200, "{changes}");
+}
+
+/// A call of FETCH_WORK that ends at the time of a poll is handled after the poll, whether it was run or only
+/// counted.
+#[test]
+fn a_poll_comes_before_what_a_hook_prints_in_its_moment() {
+    let scenario = "length = '4h'\n[knobs]\nPREEMPT = 'Memory > 10'\nFetchWorkDelay = '7'\nMachineMaxVacateTime = '0'\n\
+        MaxJobRetirementTime = '300'\n[[jobs]]\nruns = 'exponential 12m'\n";
+    assert!(same_course(scenario) > 100);
+}
+
+/// Retirement and FetchWorkDelay end in the same second, and the slot was last evaluated at an update.
+#[test]
+fn a_slot_that_rests_does_not_ask_before_polls_would_have_let_it() {
+    let scenario = "length = '4h'\n[knobs]\nPREEMPT = '(MyCurrentTime % 700) <= 350'\nUPDATE_INTERVAL = '61'\n\
+        FetchWorkDelay = '300'\nMachineMaxVacateTime = '0'\nMaxJobRetirementTime = '300'\n\
+        [[jobs]]\ncount = 30\nwithin = '3h'\nruns = 'exponential 12m'\n";
+    assert!(same_course(scenario) > 100);
+}
+
+/// Used time is a sum of fractions, equal to the last digit whatever the order in which runs are stored.
+#[test]
+fn times_of_runs_at_the_end_are_added_in_the_order_of_slots() {
+    let scenario = "length = '4h'\nseed = 230\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
+        START = '((time() - EnteredCurrentActivity) > 200) =?= true'\nUPDATE_INTERVAL = '61'\nCLAIM_WORKLIFE = '-1'\n\
+        [[jobs]]\ncount = 60\nruns = 'exponential 12m'\n\
+        [[event]]\nat = '5m'\nknobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }\n";
+    assert!(same_course(scenario) > 100);
+}
+
+/// A slot whose START becomes false before its FetchWorkDelay is over fetches at the end of the delay, not a
+/// whole delay later.
+#[test]
+fn a_slot_that_becomes_unwilling_keeps_what_is_left_of_its_delay() {
+    let scenario = "length = '4h'\n[knobs]\nFetchWorkDelay = '300'\nPREEMPT = 'True'\nPOLLING_INTERVAL = '7'\n\
+        START = '!((time() - EnteredCurrentActivity) > 200)'\nMachineMaxVacateTime = '0'\nMaxJobRetirementTime = '300'\n\
+        [[jobs]]\nruns = 'exponential 12m'\n";
+    assert!(same_course(scenario) > 100);
+}
+
+/// The first output of a cron job does not restore attributes that another job no longer prints.
+#[test]
+fn a_first_output_of_cron_changes_nothing_that_was_printed_before() {
+    let scenario = "length = '4h'\n[knobs]\nFetchWorkDelay = '7'\nRANK = 'TARGET.RequestMemory'\n\
+        [[jobs]]\ncount = 60\nwithin = '3h'\nruns = 'exponential 12m'\nleaves = 500\nmemory = [2, 4]\n\
+        [[event]]\nat = '2h41s'\ncron = 'NodeIsHealthy = false'\n";
+    same_course(scenario);
+}
+
+/// A slot with a suspended job fetches when its timer expires, which is after slots that may fetch because of
+/// a poll at the same time.
+#[test]
+fn slots_that_ask_in_one_moment_do_so_in_the_order_of_polls_and_timers() {
+    let scenario = "length = '1h'\nfetch_takes = 2\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
+        FetchWorkDelay = '48'\nPOLLING_INTERVAL = '5'\nUPDATE_INTERVAL = '300'\nRANK = 'TARGET.JobPrio'\n\
+        [[jobs]]\nruns = '50m'\nmemory = 1\n[[event]]\nat = '5m'\ncommand = 'suspend'\n";
+    assert!(same_course(scenario) > 100);
+}
+
+/// A slot that an update evaluates and one that it only allows to fetch take turns in the order of slots.
+#[test]
+fn a_slot_that_rests_asks_in_its_turn() {
+    let scenario = "length = '1h'\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
+        START = '(SlotID == 3 || TARGET.RequestMemory > 5) && ((time() - EnteredCurrentActivity) > 200) =?= true'\n\
+        FetchWorkDelay = '300'\nPOLLING_INTERVAL = '30'\nUPDATE_INTERVAL = '300'\nRANK = 'TARGET.JobPrio'\n\
+        [[jobs]]\nat = '10m'\nruns = '83s'\nmemory = 1\n";
+    assert!(same_course(scenario) > 50);
+}
+
+/// TotalJobRunTime is undefined until its first second has passed, and a poll may come before that.
+#[test]
+fn what_is_counted_comes_into_being() {
+    let scenario = "length = '2h'\nfetch_takes = 0.5\n[knobs]\nPREEMPT = 'TARGET.Second && TotalJobRunTime > 333'\n\
+        FetchWorkDelay = 'ifThenElse(Activity == \"Idle\", 0, 3600)'\nMaxJobRetirementTime = '0'\n\
+        MachineMaxVacateTime = '0'\n[[jobs]]\nruns = 0.2\nmemory = 1\nad = 'Second = false'\n\
+        [[jobs]]\nruns = '30m'\nmemory = 1\nad = 'Second = true'\n";
+    assert!(same_course(scenario) > 50);
+}
+
+/// A slot with a suspended job uses a new FetchWorkDelay only after its next fetch.
+#[test]
+fn a_slot_that_no_poll_lets_ask_keeps_its_delay_until_it_asks() {
+    let scenario = "length = '4h'\n[[jobs]]\ncount = 60\nruns = 'exponential 12m'\n[[event]]\nat = '47m3s'\ncommand = 'suspend'\n\
+        [[event]]\nat = '2h41s'\nknobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }\n";
+    assert!(same_course(scenario) > 100);
+}
+
+/// Slots that differ only in their numbers share one configuration, unless an expression refers to the
+/// number.
+#[test]
+fn an_expression_for_the_end_of_backfill_may_look_at_the_number_of_a_slot() {
+    let scenario = "length = '10m'\n[knobs]\nNUM_CPUS = 2\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = '50%'\nENABLE_BACKFILL = 'True'\n\
+        BACKFILL_SYSTEM = 'BOINC'\nBOINC_Universe = 'vanilla'\nBOINC_InitialDir = '/'\nBOINC_Executable = '/bin/true'\n\
+        START_BACKFILL = 'True'\nEVICT_BACKFILL = 'SlotID == 1'\n";
+    assert!(same_course(scenario) > 10);
+}
+
+/// If no poll allows a slot to fetch, its timer continues: with its delay while START is false, and each
+/// second while it preempts; a delay that is an expression may have changed by then.
+#[test]
+fn the_timer_of_a_slot_that_may_not_ask_runs_on() {
+    let suspended = "length = '4h'\n[knobs]\nSLOTS_CONNECTED_TO_KEYBOARD = '1'\n[[jobs]]\nruns = '5m'\n[[keyboard]]\naway = '11m'\n\
+        [[event]]\nat = '47m3s'\nknobs = { START = 'KeyboardIdle > 600' }\n[[event]]\nat = '5m'\ncommand = 'suspend'\n";
+    assert!(same_course(suspended) > 10);
+    let preempting = "length = '9h'\n[knobs]\nSTART = '!(CurrentRank > 2 && max({KeyboardIdle, 300}) > 400) =?= true'\n\
+        PREEMPT = '!((time() - JobStart) > 431) =?= true'\nUPDATE_INTERVAL = '77'\nRANK = 'TARGET.RequestMemory'\n\
+        [[jobs]]\nruns = 'exponential 12m'\nleaves = 500\nmemory = [2, 900]\n";
+    assert!(same_course(preempting) > 50);
+    let moving = "length = '4h'\nseed = 2259\nstart = '2026-10-25 00:30:00'\n[knobs]\nPREEMPT = 'LastDrainStartTime =?= undefined'\n\
+        SLOT_TYPE_1_START = '!(ClockDay == 3 || TotalLoadAvg > 0.5) =?= true'\nPOLLING_INTERVAL = '60'\n\
+        FetchWorkDelay = 'ifThenElse(KeyboardIdle > 600, 20, 200)'\n[[jobs]]\nruns = 'uniform 1m 30m'\nleaves = 'exponential 30s'\n\
+        [[load]]\nbusy = 'exponential 5m'\naway = 'exponential 20m'\nload = 'uniform 0.1 1.9'\n[[machine]]\ncount = 2\n";
+    assert!(same_course(moving) > 50);
+}
+
+/// At the same time, timers come before ends of jobs, including the timer of a slot that is not evaluated
+/// because its START is false: it fetches after its next delay, although the end has made its START true.
+#[test]
+fn a_timer_that_runs_out_in_the_moment_of_an_end_comes_first() {
+    let scenario = "length = '4h'\nseed = 2276\nfetch_takes = 0\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\n\
+        START = '(Cpus > 1 || AcceptedWhileDraining) =?= true'\nFetchWorkDelay = '300'\nPOLLING_INTERVAL = '7'\nUPDATE_INTERVAL = '77'\n\
+        CLAIM_WORKLIFE = '0'\n[[jobs]]\nruns = '5m'\nmemory = [2, 4]\ncpus = [1, 2]\ndisk = 1\n[[machine]]\nname = 'a'\ncount = 2\n";
+    assert!(same_course(scenario) > 20);
+}
+
+/// A poll removes a dynamic slot whose idle claim has ended: the partitionable slot may want to fetch again.
+#[test]
+fn a_slot_that_gets_something_back_asks_for_work_again() {
+    let scenario = "length = '4h'\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\nFetchWorkDelay = '300'\n\
+        START = '(Cpus > 1 || AcceptedWhileDraining) =?= true'\n[[jobs]]\ncount = 60\nmemory = [2, 4]\ncpus = [1, 2]\ndisk = 1\n";
+    assert!(same_course(scenario) > 100);
+}

@@ -1,0 +1,143 @@
+//! Drains of a running execution point: their conditions, the requester, and the actions on completion.
+
+use std::process::{Child, Output};
+
+use crate::support::point::Point;
+
+/// An execution point that waits for work, with an open control socket.
+fn waiting(point: Point) -> (Point, Child) {
+    let control = point.path("control").display().to_string();
+    let point = point.knob("FetchWorkDelay = 300").arguments(["--control", &control]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    (point, child)
+}
+
+/// Checks a refusal because of the state.
+fn refused(output: &Output, wanted: &str) {
+    refused_with(1, output, wanted);
+}
+
+fn refused_with(status: i32, output: &Output, wanted: &str) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{stderr}");
+    assert!(stderr.contains(wanted), "{wanted}: {stderr}");
+}
+
+fn said(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The messages are those of 25.14, which however ignores an expression that does not parse, and drains all
+/// the same.
+#[test]
+fn nothing_is_drained_while_a_slot_speaks_against_it_or_the_check_cannot_be_read() {
+    let (point, child) = waiting(Point::new().knob("NUM_SLOTS_TYPE_1 = 2").knob("SLOT_TYPE_1 = 50%"));
+    refused(&point.ask(["drain", "--check", "SlotID < 2"]), "draining check expression is false on slot2@");
+    refused(&point.ask(["drain", "--check", "NoSuch"]), "does not evaluate to a bool on slot1@");
+    refused_with(
+        2,
+        &point.ask(["drain", "--check", "SlotID <"]),
+        "the check cannot be read, nothing is drained",
+    );
+    refused_with(2, &point.ask(["drain", "--start", "TARGET."]), "START cannot be read, nothing is drained");
+    assert!(!said(&point.ask(["status"])).contains("drain"));
+    assert_eq!(said(&point.ask(["drain", "-check", "SlotID < 9", "-reason", "a new kernel"])), "1\n");
+    refused(&point.ask(["drain"]), "draining already in progress (10001)");
+    let status = said(&point.ask(["status"]));
+    let first = status.lines().next().unwrap();
+    assert!(first.starts_with("graceful drain, request 1, by "), "{first}");
+    assert!(first.contains("over: a new kernel; 2 of 2 slots drained"), "{first}");
+    let rows: serde_json::Value = serde_json::from_str(&said(&point.ask(["status", "--json"]))).unwrap();
+    assert_eq!(rows[1]["drain"]["reason"], "a new kernel");
+    refused(&point.ask(["undrain", "--request-id", "99"]), "no matching draining request id 99 (10002)");
+    assert!(point.ask(["undrain", "--request-id", "1"]).status.success());
+    assert!(point.ask(["off"]).status.success());
+    assert_eq!(point.end(child).status, Some(0));
+}
+
+#[test]
+fn when_all_slots_are_drained_it_ends_or_begins_anew_or_reads_its_configuration() {
+    let (point, mut child) = waiting(Point::new());
+    assert!(point.ask(["drain", "--reconfig-on-completion"]).status.success());
+    point.wait_for(&mut child, &[("event", "note"), ("reason", "the configuration was read again")]);
+    point.wait_for(&mut child, &[("event", "state"), ("reason", "no longer draining")]);
+    assert!(point.ask(["drain", "--restart-on-completion"]).status.success());
+    point.wait_for(&mut child, &[("event", "stop"), ("reason", "all slots are drained: it begins anew")]);
+    let starts = || point.events().iter().filter(|event| event["event"] == "start").count();
+    let begun = std::time::Instant::now();
+    while starts() < 2 || !point.ask(["status"]).status.success() {
+        assert!(begun.elapsed() < crate::support::children::LONG, "{:?}", point.events());
+    }
+    assert_eq!(said(&point.ask(["drain", "--exit-on-completion"])), "1\n");
+    let run = point.end(child);
+    assert_eq!(run.status, Some(99), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "stop"), ("reason", "all slots are drained;")]), 1, "{}", run.stderr);
+}
+
+/// In 25.14 this applies to partitionable slots only (quirk `drain-start-useless`).
+#[test]
+fn while_a_job_from_before_runs_a_drain_takes_those_that_its_start_admits() {
+    let job = |id: &str, more: &str| {
+        format!("ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n{more}\n")
+    };
+    let starter = "#!/bin/sh\ncat > \"$HOME/job.$$\"\n\
+                   if grep -q 'ClusterId = 1$' \"$HOME/job.$$\"; then while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done; fi\n\
+                   cat \"$HOME/job.$$\"\necho 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
+    // The first job goes to the first slot, whichever slot is faster.
+    let fetch = "#!/bin/sh\nad=$(cat)\nfor file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n\
+                 case $ad in *'SlotID = 2'*) [ \"${file##*/}\" = 1 ] && exit 0;; esac\n\
+                 mv \"$file\" \"$HOME/taken/\" && exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
+    let point = Point::new()
+        .hook("fetch", fetch)
+        .knob("NUM_SLOTS_TYPE_1 = 2")
+        .knob("SLOT_TYPE_1 = 50%")
+        .knob("MaxJobRetirementTime = 100000")
+        // The other slot would also fetch the jobs, and refuse them.
+        .knob("FetchWorkDelay = SlotID == 1 ? 300 : 0")
+        .hook("starter", starter)
+        .job("1", &job("1", ""));
+    let control = point.path("control").display().to_string();
+    let mut point = point.arguments(["--control", &control]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "state"), ("activity", "Busy")]);
+    assert_eq!(said(&point.ask(["drain", "--start", "TARGET.Short"])), "1\n");
+    point.wait_for(&mut child, &[("event", "state"), ("state", "Drained")]);
+    point = point.job("2", &job("2", "")).job("3", &job("3", "Short = true"));
+    point.wait_for(&mut child, &[("event", "verdict"), ("job", "2.0"), ("verdict", "rejected")]);
+    point.wait_for(&mut child, &[("event", "job"), ("job", "3.0"), ("verdict", "succeeded")]);
+    std::fs::write(point.path("go"), "").unwrap();
+    point.wait_for(&mut child, &[("event", "job"), ("job", "1.0"), ("verdict", "succeeded")]);
+    point.wait_for(&mut child, &[("state", "Drained"), ("activity", "Idle")]);
+    assert!(point.ask(["off"]).status.success());
+    assert_eq!(point.end(child).status, Some(0));
+}
+
+#[test]
+fn status_tells_job_owner_next_fetch_and_the_last_answer_and_watch_goes_on_until_the_end() {
+    let (point, child) = waiting(Point::new());
+    let status = said(&point.ask(["status"]));
+    for word in ["OWNER", "FETCH IN", "HOOKS", "LAST FETCH", "no work"] {
+        assert!(status.contains(word), "{word}: {status}");
+    }
+    let rows: serde_json::Value = serde_json::from_str(&said(&point.ask(["status", "--json"]))).unwrap();
+    assert!(rows[0]["fetch_in"].as_u64().is_some_and(|seconds| (1..=300).contains(&seconds)), "{rows}");
+    assert_eq!(rows[0]["verdict"], "no work");
+    let control = point.path("control");
+    let watch = std::process::Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
+        .args(["status", "--jsonl", "--watch=0.1", "--control"])
+        .arg(&control)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut watch = watch;
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watch.stdout.take().unwrap()));
+    for _ in 0..3 {
+        assert!(lines.next().unwrap().unwrap().contains("\"slot\":\"slot1\""));
+    }
+    assert!(point.ask(["off"]).status.success());
+    assert_eq!(point.end(child).status, Some(0));
+    lines.for_each(drop);
+    assert!(watch.wait().unwrap().success());
+}

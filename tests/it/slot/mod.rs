@@ -1,0 +1,34 @@
+//! `htc-slot-run`.
+
+#[cfg(feature = "cli")]
+pub(crate) mod ads;
+pub(crate) mod backfill;
+pub(crate) mod claims;
+#[cfg(feature = "cli")]
+pub(crate) mod control;
+#[cfg(feature = "cli")]
+pub(crate) mod cron;
+pub(crate) mod doctor;
+pub(crate) mod drain;
+#[cfg(feature = "cli")]
+pub(crate) mod ends;
+pub(crate) mod explain;
+pub(crate) mod gpus;
+#[cfg(feature = "cli")]
+pub(crate) mod killed;
+pub(crate) mod looks;
+#[cfg(feature = "cli")]
+pub(crate) mod odd_values;
+#[cfg(feature = "cli")]
+pub(crate) mod plan;
+pub(crate) mod policies;
+#[cfg(feature = "cli")]
+pub(crate) mod power;
+pub(crate) mod promises;
+pub(crate) mod property;
+#[cfg(feature = "cli")]
+pub(crate) mod run;
+pub(crate) mod suspend;
+pub(crate) mod transitions;
+pub(crate) mod usage;
+pub(crate) mod why;

@@ -1,0 +1,84 @@
+//! Configuration values that have no effect: each is reported in one line, with the behaviour of a pool.
+
+use crate::support::point::Point;
+
+const BOINC: &str = "ENABLE_BACKFILL = true\nBACKFILL_SYSTEM = BOINC\nBOINC_Universe = vanilla\nBOINC_InitialDir = /\n\
+                     BOINC_Executable = /bin/true\n";
+
+/// The lines on standard error that contain a text.
+fn lines_with<'a>(stderr: &'a str, text: &str) -> Vec<&'a str> {
+    stderr.lines().filter(|line| line.contains(text)).collect()
+}
+
+#[test]
+fn bad_values_of_power_and_backfill_are_one_line_each() {
+    let looks = "HIBERNATE_CHECK_INTERVAL = 5\n";
+    let ends = "A startd ends with it; here ";
+    for (before, line, wanted) in [
+        (
+            looks,
+            "HIBERNATE = \"deep\"",
+            "HIBERNATE = \"deep\" is no sleep state: use \"S1\" to \"S5\", or a name such as",
+        ),
+        (looks, "HIBERNATE = RAM", "HIBERNATE = RAM is the name of an attribute: put it into quotes"),
+        (
+            looks,
+            "HIBERNATE = 3",
+            "HIBERNATE = 3 is no text such as \"S3\"; the machine stays awake, as in a pool",
+        ),
+        (
+            "",
+            "HIBERNATE = \"S3\"",
+            "HIBERNATE_CHECK_INTERVAL is not above 0, so that nobody looks at it, as in a pool",
+        ),
+        (
+            "",
+            "HIBERNATE_CHECK_INTERVAL = -5",
+            &format!("HIBERNATE_CHECK_INTERVAL = -5 is below 0. {ends}0 is used"),
+        ),
+        ("", "HIBERNATE_CHECK_INTERVAL = soon", &format!("(default 0). {ends}0 is used")),
+        ("", "ENABLE_BACKFILL = maybe", &format!("(default is False). {ends}false is used")),
+        (
+            BOINC,
+            "START_BACKFILL = yes",
+            "START_BACKFILL = yes is the name of an attribute: write True or False; it counts as false",
+        ),
+        (
+            BOINC,
+            "START_BACKFILL = \"no\"",
+            "START_BACKFILL = \"no\" is neither true nor false; it counts as false, as in a pool",
+        ),
+        (
+            BOINC,
+            "EVICT_BACKFILL = error",
+            "EVICT_BACKFILL = error is neither true nor false; it counts as false",
+        ),
+        (
+            BOINC,
+            "BOINC_Executable =",
+            "ENABLE_BACKFILL is true, but BOINC_Executable is not set: there is no backfill, as in a pool",
+        ),
+        ("", "COUNT_HYPERTHREAD_CPUS = maybe", "COUNT_HYPERTHREAD_CPUS in the condor configuration"),
+    ] {
+        let run = Point::new().knob(before).knob(line).arguments(["--dry-run"]).run();
+        assert_eq!(run.status, Some(0), "{line}: {}", run.stderr);
+        assert_eq!(lines_with(&run.stderr, wanted).len(), 1, "{line}: {wanted}\n{}", run.stderr);
+    }
+    for good in ["HIBERNATE = \"none\"", "HIBERNATE = ifThenElse(KeyboardIdle > 60, \"RAM\", \"NONE\")"] {
+        let run = Point::new().knob(looks).knob(good).arguments(["--dry-run"]).run();
+        assert_eq!(lines_with(&run.stderr, "HIBERNATE = ").len(), 0, "{}", run.stderr);
+    }
+}
+
+#[test]
+fn arguments_of_the_backfill_client_that_are_no_string_are_told_once() {
+    let point = Point::new().knob(BOINC).knob("BOINC_Arguments = --name \"my host\" --x");
+    let wanted = "rguments = --name \"my host\" --x cannot be put into the job ad";
+    let run = point.run();
+    let told = lines_with(&run.stderr, wanted);
+    assert_eq!(told.len(), 1, "{}", run.stderr);
+    assert!(told[0].ends_with("the backfill client runs without it, as in a pool"), "{}", told[0]);
+    let doctor = point.arguments([]).command().arg("doctor").output().unwrap();
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert_eq!(lines_with(&doctor, wanted).len(), 1, "{doctor}");
+}

@@ -1,0 +1,790 @@
+//! The process `htc-slot-run`: the input of hooks and starters, the handling of their faults, and the end of
+//! a run.
+
+use std::process::{Child, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::point::Point;
+
+const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+#[test]
+fn a_job_is_fetched_accepted_run_and_its_claim_given_up_once() {
+    let point = Point::new().job("1", JOB);
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(
+        run.states("slot1"),
+        "Unclaimed/Idle Claimed/Idle Claimed/Busy Claimed/Idle Preempting/Vacating Owner/Idle Unclaimed/Idle"
+    );
+    assert_eq!(point.told("reply.words"), ["accept\n"]);
+    let reply = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
+    let evict = point.told("evict.").into_iter().find(|text| text.contains("-----")).unwrap();
+    let (job, slot) = reply.split_once("-----\n").unwrap();
+    assert!(job.starts_with("ClusterId = 1\nCmd = \"/bin/true\"\nHookKeyword = \"T\"\nOwner"), "{job}");
+    assert!(job.contains("RequestCpus = 1\nRequestDisk = 1\nRequestMemory = 1\n"), "{job}");
+    assert!(slot.starts_with("AcceptedWhileDraining = false\n"), "{slot}");
+    // The claim in REPLY_FETCH is the one that is given up later; the line can be parsed as an ad.
+    let claim = |text: &str| text.lines().last().unwrap().to_owned();
+    assert!(claim(&reply).starts_with("ClaimId = \"<") && claim(&reply).ends_with('"'));
+    assert_eq!(claim(&reply), claim(&evict));
+    assert!(!run.stderr.contains(claim(&reply).rsplit_once('#').unwrap().1), "the secret was told");
+    assert_eq!(std::fs::read_dir(point.path("execute")).unwrap().count(), 0);
+    let left: Vec<_> =
+        std::fs::read_dir(point.path("")).unwrap().flatten().map(|it| it.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("htc-slot-run.")), "{left:?}");
+}
+
+#[test]
+fn a_starter_gets_the_words_and_the_job_of_the_reference() {
+    let starter = "#!/bin/sh\necho \"$@\" > \"$HOME/words\"\ncat > \"$HOME/stdin\"\n\
+                   echo \"$_CONDOR_EXECUTE\" > \"$HOME/where\"\nexit 3\n";
+    let point = Point::new().job("1", JOB).hook("starter", starter);
+    let run = point.run();
+    assert_eq!(run.status, Some(1), "a foreign starter's status is the job's: {}", run.stderr);
+    let read = |name: &str| std::fs::read_to_string(point.path(name)).unwrap();
+    assert_eq!(read("words"), "-f -a slot1 -job-input-ad -\n");
+    assert!(read("stdin").ends_with("RequestMemory = 1\n"));
+    assert_eq!(read("where"), format!("{}\n", point.path("execute").display()));
+}
+
+/// Its starter is not ours, so its abilities are unknown.
+#[test]
+fn what_the_site_sets_and_nobody_does_is_named_when_the_run_begins() {
+    let point = Point::new()
+        .job("1", JOB)
+        .knob("HIBERNATION_PLUGIN = /no/plugin\nHIBERNATION_PLUGIN_ARGS = -x\nHIBERNATE_CHECK_INTERVAL = 60")
+        .knob("PROPORTIONAL_SWAP_ASSIGNMENT = true\nUSE_PID_NAMESPACES = true\nSTARTD_ENFORCE_DISK_LIMITS = false")
+        .knob("SCHEDD_INTERVAL = 60\nCOLLECTOR_HOST = nobody\nJOB_ROUTER_NAME = other");
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains("not done here")).collect();
+    assert_eq!(told.len(), 1, "{}", run.stderr);
+    let begin = "PROPORTIONAL_SWAP_ASSIGNMENT is not done here: the startd of a pool would share";
+    assert!(told[0].contains(begin), "{}", told[0]);
+    let plugin = "the hibernation plugin '/no/plugin' cannot be used: 'ad' failed: No such file";
+    assert!(run.stderr.contains(plugin), "{}", run.stderr);
+    assert!(run.stderr.contains("2 settings are for what is not here"), "{}", run.stderr);
+}
+
+/// The hooks are located below `$(CONFIG_ROOT)`, and the execution point runs in another directory.
+#[test]
+fn a_configuration_named_by_a_relative_path_is_found_by_its_hooks() {
+    let mut point = Point::new().job("1", JOB);
+    point.config_name = "config".into();
+    let mut command = point.command();
+    let child =
+        command.current_dir(point.path("")).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let run = point.end(child);
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{}", run.stderr);
+}
+
+#[test]
+fn with_one_processor_the_starter_is_not_told_its_slot() {
+    let starter = "#!/bin/sh\ncat >/dev/null\necho \"$@\" > \"$HOME/words\"\n";
+    let point = Point::new().job("1", JOB).knob("NUM_CPUS = 1").hook("starter", starter);
+    assert_eq!(point.run().status, Some(0));
+    assert_eq!(std::fs::read_to_string(point.path("words")).unwrap(), "-f -job-input-ad -\n");
+}
+
+#[test]
+fn many_jobs_on_many_slots_are_each_run_once() {
+    // A busy slot fetches as well, and these hooks lose a job that it then refuses because of its rank.
+    let mut point = Point::new()
+        .knob("NUM_CPUS = 4")
+        .knob("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0")
+        .knob("NUM_SLOTS_TYPE_1 = 4")
+        .knob("SLOT_TYPE_1 = 25%")
+        .hook("starter", "#!/bin/sh\ncat > \"$HOME/out/job.$$\"\n");
+    for number in 0..40 {
+        point = point.job(&format!("{number:03}"), &format!("{JOB}ClusterId = {number}\n"));
+    }
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 40);
+    let mut ids: Vec<String> = point
+        .told("job.")
+        .iter()
+        .map(|ad| ad.lines().find(|line| line.starts_with("ClusterId")).unwrap().to_owned())
+        .collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 40);
+}
+
+/// Hooks often return nothing while a job runs; with --once the slot fetches again after its end.
+#[test]
+fn no_work_for_a_busy_slot_is_not_the_end_of_once() {
+    let fetch = "#!/bin/sh\ngrep -q '^Activity = \"Idle\"' || { : > \"$HOME/out/asked\"; exit 0; }\n\
+                 for file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  \
+                 exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
+    let starter = "#!/bin/sh\ncat > /dev/null\nuntil [ -e \"$HOME/out/asked\" ]; do sleep 0.05; done\n";
+    let point = Point::new()
+        .job("1", JOB)
+        .job("2", &format!("{JOB}ClusterId = 2\n"))
+        .hook("fetch", fetch)
+        .hook("starter", starter);
+    let run = point.run();
+    assert!(point.path("out/asked").exists(), "the busy slot was never asked: {}", run.stderr);
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 2, "{}", run.stderr);
+}
+
+#[test]
+fn a_job_that_start_refuses_is_told_why() {
+    let point = Point::new()
+        .job("1", &format!("{JOB}RequestMemory = 5000\n"))
+        .knob("START = Owner == \"nobody\" && TARGET.RequestMemory <= MY.Memory");
+    let run = point.run();
+    assert_eq!(run.status, Some(0));
+    assert_eq!(point.told("reply.words"), ["reject\n"]);
+    let wanted = "TARGET.RequestMemory <= MY.Memory is false (TARGET.RequestMemory = 5000, MY.Memory = 1024)";
+    assert_eq!(run.count(&[("verdict", "rejected"), ("reason", wanted)]), 1, "{}", run.stderr);
+    let refused = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
+    assert!(!refused.contains("ClaimId"));
+}
+
+/// Faulty fetch hooks, the message about each, and a working slot that is not affected.
+#[test]
+fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
+    let cases: [(&str, &str, &str); 9] = [
+        ("half an ad", "#!/bin/sh\necho 'Cmd = \"/bin/true\"'\necho 'Args = \"half'\n", "bad value"),
+        ("a line that is none", "#!/bin/sh\necho 'Cmd = \"/bin/true\"'\necho hello\n", "no `=` in the line"),
+        ("too much", "#!/bin/sh\nexec yes 'A = 1'\n", "longer than PIPE_BUFFER_MAX"),
+        ("no interpreter", "#!/no/such/interpreter\n", "/no/such/interpreter"),
+        ("killed", "#!/bin/sh\nkill -9 $$\n", "no work"),
+        ("closes its output", "#!/bin/sh\nexec >&-\nexit 7\n", "no work"),
+        ("does not read", "#!/bin/sh\nexec <&-\nexit 0\n", "no work"),
+        ("blank", "#!/bin/sh\necho; echo '   '\n", "only white space"),
+        ("complains", "#!/bin/sh\necho 'out of cheese' >&2\n", ": out of cheese"),
+    ];
+    for (name, text, said) in cases {
+        let point = Point::new()
+            .knob("NUM_SLOTS_TYPE_1 = 2")
+            .knob("SLOT_TYPE_1 = 50%")
+            .knob("SLOT2_JOB_HOOK_KEYWORD = BAD")
+            .knob("BAD_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/bad")
+            .hook("bad", text)
+            .job("1", JOB);
+        let run = point.run();
+        // If a hook could not be called, it is unknown whether there was work.
+        let status = i32::from(name == "no interpreter");
+        assert_eq!(run.status, Some(status), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{name}: '{said}' is not in\n{}", run.stderr);
+        assert_eq!(run.count(&[("event", "job"), ("slot", "slot1"), ("verdict", "succeeded")]), 1, "{name}");
+    }
+}
+
+#[test]
+fn refused_paths_of_hooks_are_named_with_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let point = Point::new().job("1", JOB);
+    let mode = |name: &str, bits| {
+        std::fs::set_permissions(point.path(name), std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    mode("hooks/reply", 0o777);
+    mode("hooks/evict", 0o644);
+    let run = point.run();
+    assert_eq!(run.status, Some(0));
+    assert!(run.stderr.contains("T_HOOK_REPLY_FETCH") && run.stderr.contains("chmod o-w"), "{}", run.stderr);
+    assert!(run.stderr.contains("T_HOOK_EVICT_CLAIM") && run.stderr.contains("chmod u+x"), "{}", run.stderr);
+    assert!(point.told("reply").is_empty() && point.told("evict").is_empty());
+    // A directory is not rejected because of its mode.
+    std::fs::remove_file(point.path("hooks/reply")).unwrap();
+    std::fs::create_dir(point.path("hooks/reply")).unwrap();
+    mode("hooks/reply", 0o777);
+    let run = point.run();
+    assert!(run.stderr.contains("it is a directory; name the program in it"), "{}", run.stderr);
+    mode("hooks", 0o777);
+    let run = point.run();
+    assert!(run.stderr.contains("T_HOOK_FETCH_WORK"), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "hook-start")]), 0);
+}
+
+#[test]
+fn a_hook_without_end_is_ended_by_its_limit_and_takes_its_family_along() {
+    let hook = "#!/bin/sh\nsleep 1000 &\necho $! > \"$HOME/out/child\"\nwait\n";
+    let point = Point::new().hook("fetch", hook).arguments(["--once", "--hook-timeout", "0.3"]);
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "hook-failed"), ("reason", "--hook-timeout")]), 1);
+    let pid: i32 = std::fs::read_to_string(point.path("out/child")).unwrap().trim().parse().unwrap();
+    assert!(!crate::support::children::is_alive(pid));
+}
+
+#[test]
+fn a_fetch_hook_that_was_killed_by_its_limit_is_no_failed_start_whatever_the_quirks() {
+    // The first call hangs, the second returns the job: a slot that stopped fetching would never get it.
+    let hook = "#!/bin/sh\nif mkdir \"$HOME/out/first\" 2>/dev/null; then exec sleep 1000; fi\n\
+                mv \"$HOME/queue/1\" \"$HOME/taken/\" 2>/dev/null && exec cat \"$HOME/taken/1\"\n";
+    for quirks in ["none", "reference"] {
+        let arguments = ["--hook-timeout", "0.5", "--quirks", quirks, "--max-jobs", "1", "--timeout", "20"];
+        let point =
+            Point::new().job("1", JOB).hook("fetch", hook).knob("UPDATE_INTERVAL = 1").arguments(arguments);
+        let run = point.run();
+        assert_eq!(run.count(&[("event", "hook-failed"), ("reason", "--hook-timeout")]), 1, "{}", run.stderr);
+        assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{quirks}: {}", run.stderr);
+        assert!(!run.stderr.contains("fetch-stops-after-spawn-failure"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn when_the_slot_runner_is_killed_its_starters_evict_their_jobs() {
+    let as_root = nix::unistd::geteuid().is_root();
+    // The job runs as nobody: a starter that changes its ids loses the kernel's parent-death signal.
+    let job = format!(
+        "ClusterId = 1\nProcId = 0\nCmd = \"/bin/sh\"\nArguments = \"-c 'echo $$ > $HOME_OUT/pid; exec sleep 1000'\"\n\
+         Environment = \"HOME_OUT=@OUT@\"\nIwd = \"/tmp\"\n{}",
+        if as_root { "Owner = \"nobody\"\nOsUser = \"nobody\"\n" } else { "" }
+    );
+    let point = Point::new();
+    let out = point.path("out").to_str().unwrap().to_owned();
+    let job = job.replace("@OUT@", &out);
+    let point = point
+        .job("1", &job)
+        .hook("exit", &format!("#!/bin/sh\ncat > /dev/null\necho $1 > '{out}/exit'\n"))
+        .knob(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")))
+        .knob("STARTER_DEFAULT_JOB_HOOK_KEYWORD = T")
+        .knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit")
+        .arguments([]);
+    let mut child = point.start();
+    let read =
+        |name: &str| std::fs::read_to_string(point.path(name)).ok().filter(|text| text.ends_with('\n'));
+    let wait = |what: &str, done: &dyn Fn() -> bool| {
+        let begun = std::time::Instant::now();
+        while !done() {
+            assert!(begun.elapsed() < crate::support::children::LONG, "{what}: {:?}", point.events());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    point.wait_for(&mut child, BUSY);
+    wait("the job begins", &|| read("out/pid").is_some());
+    let pid: i32 = read("out/pid").unwrap().trim().parse().unwrap();
+    signal(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    wait("the job is gone", &|| !crate::support::children::is_alive(pid));
+    wait("the exit hook is called", &|| read("out/exit").is_some());
+    assert_eq!(read("out/exit").unwrap(), "evict\n");
+    wait("the scratch directory is gone", &|| std::fs::read_dir(point.path("execute")).unwrap().count() == 0);
+}
+
+#[test]
+fn a_grandchild_that_holds_the_output_open_is_not_waited_for() {
+    let hook = format!(
+        "#!/bin/sh\nsleep 1000 &\ncat <<'END'\n{JOB}END\nmv \"$HOME/queue/1\" \"$HOME/taken\" || true\n"
+    );
+    let point = Point::new().hook("fetch", &hook).arguments(["--max-jobs", "1"]);
+    let begun = std::time::Instant::now();
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1);
+    assert!(begun.elapsed() < crate::support::children::LONG);
+}
+
+/// A starter that runs until it is told to end, and records the signal.
+const PATIENT: &str = "#!/bin/sh\ncat > /dev/null\ntrap 'echo TERM >> \"$HOME/signals\"; exit 0' TERM\n\
+                       trap 'echo QUIT >> \"$HOME/signals\"; exit 0' QUIT\n: > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
+/// A starter that ignores SIGTERM.
+const STUBBORN: &str = "#!/bin/sh\ncat > /dev/null\ntrap 'echo TERM >> \"$HOME/signals\"' TERM\n\
+                        trap 'echo QUIT >> \"$HOME/signals\"; exit 0' QUIT\n: > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
+
+fn signals(point: &Point) -> String {
+    std::fs::read_to_string(point.path("signals")).unwrap_or_default()
+}
+
+const BUSY: &[(&str, &str)] = &[("event", "state"), ("activity", "Busy")];
+
+/// Waits until the starter handles signals.
+fn wait_until_busy(point: &Point, child: &mut Child) {
+    point.wait_for(child, BUSY);
+    let begun = std::time::Instant::now();
+    while !point.path("ready").exists() {
+        assert!(begun.elapsed() < crate::support::children::LONG, "the starter never was ready");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn sigterm_lets_a_job_leave_softly() {
+    let point = Point::new().job("1", JOB).hook("starter", PATIENT).arguments([]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    signal(&child, Signal::SIGTERM);
+    let run = point.end(child);
+    assert_eq!(signals(&point), "TERM\n");
+    assert!(
+        run.states("slot1")
+            .ends_with("Claimed/Busy Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle")
+    );
+    assert_eq!(point.told("evict.").iter().filter(|text| text.contains("-----")).count(), 1);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+}
+
+#[test]
+fn when_the_vacate_time_is_over_the_job_is_killed() {
+    let point =
+        Point::new().job("1", JOB).hook("starter", STUBBORN).knob("MachineMaxVacateTime = 1").arguments([]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    signal(&child, Signal::SIGTERM);
+    point.end(child);
+    assert_eq!(signals(&point), "TERM\nQUIT\n");
+}
+
+#[test]
+fn sigquit_and_a_second_sigterm_kill_at_once() {
+    for (first, second) in [(Signal::SIGQUIT, None), (Signal::SIGTERM, Some(Signal::SIGINT))] {
+        let point = Point::new().job("1", JOB).hook("starter", STUBBORN).arguments([]);
+        let mut child = point.start();
+        wait_until_busy(&point, &mut child);
+        signal(&child, first);
+        if let Some(second) = second {
+            point.wait_for(&mut child, &[("activity", "Vacating")]);
+            signal(&child, second);
+        }
+        point.end(child);
+        assert!(signals(&point).ends_with("QUIT\n"), "{}", signals(&point));
+    }
+}
+
+/// The queue must learn that a job was given up: its hook runs to its end, even in a fast shutdown.
+#[test]
+fn a_fast_end_waits_for_the_hook_that_tells_of_the_claim() {
+    let evict = "#!/bin/sh\ncat > /dev/null\nsleep 1\n: > \"$HOME/out/evicted\"\n";
+    let point = Point::new().job("1", JOB).hook("starter", STUBBORN).hook("evict", evict).arguments([]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    signal(&child, Signal::SIGQUIT);
+    let run = point.end(child);
+    assert!(point.path("out/evicted").exists(), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "hook-end"), ("hook", "EVICT_CLAIM"), ("exit", "exited 0")]), 1);
+}
+
+#[test]
+fn a_starter_that_ignores_everything_is_killed_with_its_family() {
+    let starter = "#!/bin/sh\ncat > /dev/null\ntrap '' TERM QUIT\nsleep 1000 &\necho $! > \"$HOME/child\"\n\
+                   : > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
+    let point = Point::new()
+        .job("1", JOB)
+        .hook("starter", starter)
+        .knob("MachineMaxVacateTime = 0")
+        .knob("KILLING_TIMEOUT = 1")
+        .arguments([]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    signal(&child, Signal::SIGTERM);
+    let run = point.end(child);
+    assert!(run.stderr.contains("it is killed with everything below it"), "{}", run.stderr);
+    let pid: i32 = std::fs::read_to_string(point.path("child")).unwrap().trim().parse().unwrap();
+    assert!(!crate::support::children::is_alive(pid));
+}
+
+#[test]
+fn a_better_job_takes_the_place_of_the_running_one_by_default_and_is_lost_in_the_reference() {
+    for (quirks, runs) in [("none", 1), ("reference", 0)] {
+        let starter = "#!/bin/sh\nif grep -q 'ClusterId = 2'; then echo better >> \"$HOME/out/better\"; exit 0; fi\n\
+                       trap 'exit 0' TERM QUIT\nfor i in 1 2 3 4 5 6 7 8 9 0; do sleep 0.3; done\n";
+        let point = Point::new()
+            .job("1", &format!("{JOB}Prio = 1\n"))
+            .job("2", &format!("{JOB}ClusterId = 2\nProcId = 0\nPrio = 2\n"))
+            .hook("starter", starter)
+            .knob("RANK = Prio")
+            .knob("UPDATE_INTERVAL = 1")
+            .arguments(["--quirks", quirks, "--max-jobs", "2"]);
+        let run = point.run();
+        assert_eq!(point.told("better").len(), runs, "{quirks}: {}", run.stderr);
+        assert_eq!(point.told("reply.words"), ["accept\naccept\n"], "{quirks}");
+    }
+}
+
+#[test]
+fn a_running_execution_point_is_asked_and_told_through_its_socket() {
+    let point = Point::new().job("1", JOB).hook("starter", PATIENT);
+    let control = point.path("control").display().to_string();
+    let point = point.arguments(["--control", &control]);
+    let mut child = point.start();
+    wait_until_busy(&point, &mut child);
+    let status = point.ask(["status", "--json"]);
+    assert!(String::from_utf8_lossy(&status.stdout).contains("\"activity\": \"Busy\""), "{status:?}");
+    assert!(point.ask(["vacate", "slot1"]).status.success());
+    point.wait_for(&mut child, &[("state", "Owner"), ("reason", "no claim is waiting")]);
+    assert!(point.ask(["drain", "--fast"]).status.success());
+    point.wait_for(&mut child, &[("state", "Drained"), ("activity", "Idle")]);
+    assert!(point.ask(["undrain"]).status.success());
+    point.wait_for(&mut child, &[("event", "state"), ("reason", "no longer draining")]);
+    // A client that sends nothing, and one that sends an invalid request, do not block others.
+    let _silent = std::os::unix::net::UnixStream::connect(point.path("control")).unwrap();
+    let mut rude = std::os::unix::net::UnixStream::connect(point.path("control")).unwrap();
+    std::io::Write::write_all(&mut rude, b"dance\n").unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut rude, &mut answer).unwrap();
+    assert!(answer.contains("JSON"), "{answer}");
+    assert!(point.ask(["off", "--fast"]).status.success());
+    let run = point.end(child);
+    assert_eq!(signals(&point), "TERM\n");
+    assert!(!point.path("control").exists());
+    assert!(run.status.is_some());
+    assert_eq!(point.ask(["status"]).status.code(), Some(3));
+}
+
+#[test]
+fn sighup_reads_the_configuration_again_and_keeps_the_old_one_when_it_is_bad() {
+    let point = Point::new().knob("START = True").arguments([]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    let config = std::fs::read_to_string(point.path("config")).unwrap();
+    std::fs::write(point.path("config"), format!("{config}START = (\n")).unwrap();
+    signal(&child, Signal::SIGHUP);
+    point.wait_for(&mut child, &[("event", "warning"), ("reason", "the old configuration stays")]);
+    std::fs::write(point.path("config"), format!("{config}START = Memory < 10\n")).unwrap();
+    signal(&child, Signal::SIGHUP);
+    point.wait_for(&mut child, &[("event", "note"), ("reason", "was read again")]);
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(point.end(child).status, Some(0));
+}
+
+#[test]
+fn signals_without_a_meaning_end_nothing() {
+    let point = Point::new().arguments([]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    for number in [Signal::SIGUSR1, Signal::SIGUSR2] {
+        signal(&child, number);
+        crate::support::place::taken(&child, number);
+        assert!(child.try_wait().unwrap().is_none(), "{number} ended it");
+    }
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(point.end(child).status, Some(0));
+}
+
+#[test]
+fn a_bad_configuration_is_one_message_with_its_place_and_status_3() {
+    for (line, said) in [
+        ("START = Memory >", "START"),
+        ("SLOT_TYPE_1 = cpus=abc", "expected auto, min, a number"),
+        ("SLOT_TYPE_1 = wheels=4", "no resource wheels"),
+        ("EXECUTE = /no/such/directory", "make that directory"),
+        ("NUM_CPUS = 0", "set it to 1 or more"),
+        ("STARTER = /no/such/starter", "there is no file"),
+        ("SLOT_TYPE_1 = cpus=50\nSLOT_CONFIG_FAILURE_MODE = ABORT", "Not enough Cpus"),
+        ("this is no statement", "config"),
+    ] {
+        let run = Point::new().knob(line).run();
+        assert_eq!(run.status, Some(3), "{line}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{line}: '{said}' is not in\n{}", run.stderr);
+        assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn timeout_kills_everything_and_is_status_124() {
+    let point = Point::new().job("1", JOB).hook("starter", STUBBORN).arguments(["--timeout", "1"]);
+    let run = point.run();
+    assert_eq!(run.status, Some(124), "{}", run.stderr);
+    assert_eq!(signals(&point), "QUIT\n");
+}
+
+#[test]
+fn foreign_files_in_execute_are_left_alone_and_dead_scratch_directories_removed() {
+    let point = Point::new();
+    std::fs::create_dir(point.path("execute/dir_999999999")).unwrap();
+    std::fs::write(point.path("execute/dir_999999999/file"), "x").unwrap();
+    std::fs::write(point.path("execute/mine"), "x").unwrap();
+    let run = point.run();
+    assert_eq!(run.status, Some(0));
+    assert!(point.path("execute/mine").exists() && !point.path("execute/dir_999999999").exists());
+    assert!(run.stderr.contains("execute-emptied"), "{}", run.stderr);
+}
+
+#[test]
+fn a_scratch_directory_of_a_running_process_stays_and_is_told_with_its_pid() {
+    let point = Point::new();
+    let own = std::process::id();
+    let name = format!("execute/dir_{own}");
+    std::fs::create_dir(point.path(&name)).unwrap();
+    let run = point.run();
+    assert!(point.path(&name).exists());
+    assert!(run.stderr.contains(&format!("belongs to the running process {own}")), "{}", run.stderr);
+    assert!(!run.stderr.contains("no starter has left"), "{}", run.stderr);
+}
+
+#[test]
+fn a_partitionable_slot_gives_each_job_what_it_asks_for() {
+    let mut point = Point::new()
+        .knob("NUM_CPUS = 4")
+        .knob("SLOT_TYPE_1_PARTITIONABLE = True")
+        .knob("FetchWorkDelay = ifThenElse(SlotType == \"Partitionable\", 0, 300)")
+        .hook("starter", "#!/bin/sh\ncat > /dev/null\nsleep 0.5\n")
+        .arguments(["--max-jobs", "3", "--timeout", "60"]);
+    for number in 1..=3 {
+        let ad =
+            format!("{JOB}ClusterId = {number}\nRequestCpus = 1\nRequestMemory = 100\nRequestDisk = 100\n");
+        point = point.job(&number.to_string(), &ad);
+    }
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "job"), ("slot", "slot1_"), ("verdict", "succeeded")]), 3);
+    assert!(run.count(&[("event", "state"), ("slot", "slot1_"), ("state", "Delete")]) >= 1, "{}", run.stderr);
+}
+
+const OWN_STARTER: &str = env!("CARGO_BIN_EXE_htc-starter-run");
+
+/// Waits for the end of a process that must not hang.
+fn ends(child: &mut Child) -> std::process::ExitStatus {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if begun.elapsed() > crate::support::children::LONG {
+            let _ = child.kill();
+            panic!("it hangs");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn nobody_who_reads_messages_or_events_is_waited_for() {
+    let mut point = Point::new().knob("NUM_CPUS = 4").knob("NUM_SLOTS_TYPE_1 = 4").knob("SLOT_TYPE_1 = 25%");
+    point = point.knob("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0");
+    for number in 0..120 {
+        point = point.job(&format!("{number:03}"), &format!("{JOB}ClusterId = {number}\n"));
+    }
+    // The standard error output exceeds a pipe's buffer, and no process reads it.
+    let mut child = point.start();
+    assert_eq!(ends(&mut child).code(), Some(0));
+    let done = |event: &&serde_json::Value| {
+        crate::support::point::is(event, &[("event", "job"), ("verdict", "succeeded")])
+    };
+    assert_eq!(point.events().iter().filter(done).count(), 120);
+
+    // A FIFO that no process has opened for reading.
+    let mut point = Point::new().job("1", JOB);
+    let fifo = point.path("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    point.events_to = Some(fifo.display().to_string());
+    let mut child = point.start();
+    assert_eq!(ends(&mut child).code(), Some(0));
+    assert_eq!(point.told("reply.words"), ["accept\n"]);
+}
+
+/// Starters do not have the descriptor: their events are passed on.
+#[test]
+fn a_descriptor_gets_the_events_of_starters_with_their_slot() {
+    let exit = "#!/bin/sh\ncat > /dev/null\necho \"$_CONDOR_SLOT\" > \"${0%/*}/../out/slot\"\n";
+    let mut point = Point::new().job("1", JOB).knob("NUM_CPUS = 1").hook("exit", exit);
+    point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit");
+    point = point.arguments(["--once", "--starter", OWN_STARTER]);
+    for (to, redirection) in [
+        ("fd:3", "3>>\"$HOME/events\""),
+        ("fd:9", "9>\"$HOME/fifo\" &\n cat \"$HOME/fifo\" >> \"$HOME/events\"; wait $!"),
+    ] {
+        let _ = std::fs::remove_file(point.path("fifo"));
+        nix::unistd::mkfifo(&point.path("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::fs::write(point.path("queue/1"), JOB).unwrap();
+        point.events_to = Some(to.into());
+        let inner = point.command();
+        let script = format!("\"$0\" \"$@\" {redirection}");
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.args(["-c", &script]).arg(inner.get_program()).args(inner.get_args());
+        let child = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let run = point.end(child);
+        assert_eq!(run.status, Some(0), "{to}: {}", run.stderr);
+        let of_starter = [("event", "hook-start"), ("hook", "JOB_EXIT"), ("slot", "slot1")];
+        assert_eq!(run.count(&of_starter), 1, "{to}: {:?}", run.events);
+        assert_eq!(run.count(&[("event", "stop")]), 1, "{to}: {:?}", run.events);
+        // On a machine with one processor the job and its hooks do not receive the slot's name.
+        assert_eq!(std::fs::read_to_string(point.path("out/slot")).unwrap(), "\n");
+    }
+}
+
+/// Each starter reads the configuration again, so an error introduced meanwhile must not lose a job.
+#[test]
+fn while_the_configuration_is_broken_no_job_is_fetched() {
+    let point = Point::new()
+        .knob("STARTD_CRON_JOBLIST = BEAT")
+        .knob("STARTD_CRON_BEAT_EXECUTABLE = $(CONFIG_ROOT)/hooks/beat")
+        .knob("STARTD_CRON_BEAT_PERIOD = 1")
+        .hook("beat", "#!/bin/sh\necho 'Beat = 1'\n")
+        .arguments([]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    let config = std::fs::read_to_string(point.path("config")).unwrap();
+    std::fs::write(point.path("config"), format!("{config}this is no statement\n")).unwrap();
+    std::fs::write(point.path("queue/1"), JOB).unwrap();
+    point.wait_for(&mut child, &[("event", "warning"), ("reason", "no starter could run it")]);
+    // Two seconds of the runner's own clock, in each of which the slot would have fetched.
+    let beats = || {
+        let told = [("event", "cron-published"), ("cron", "BEAT")];
+        point.events().iter().filter(|event| crate::support::point::is(event, &told)).count()
+    };
+    let begun = beats();
+    assert!(crate::router::live::waits_for(|| beats() > begun + 2), "{:?}", point.events());
+    assert!(point.path("queue/1").exists(), "{:?}", point.events());
+    std::fs::write(point.path("config"), &config).unwrap();
+    point.wait_for(&mut child, &[("event", "warning"), ("reason", "jobs are fetched again")]);
+    point.wait_for(&mut child, &[("event", "job"), ("verdict", "succeeded")]);
+    signal(&child, Signal::SIGTERM);
+    let run = point.end(child);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(point.told("reply.words"), ["accept\n"]);
+}
+
+#[test]
+fn knobs_of_the_starter_are_looked_at_before_anything_is_fetched() {
+    let point = Point::new().job("1", JOB).knob("STARTER_UPDATE_INTERVAL = abc");
+    let point = point.arguments(["--once", "--starter", OWN_STARTER]);
+    let run = point.run();
+    assert_eq!(run.status, Some(3), "{}", run.stderr);
+    assert!(run.stderr.contains("STARTER_UPDATE_INTERVAL"), "{}", run.stderr);
+    assert!(point.path("queue/1").exists());
+}
+
+/// The last possible time: the error is introduced between the fetch and the start of the starter.
+#[test]
+fn a_starter_with_a_bad_knob_tells_the_exit_hook_of_an_accepted_job() {
+    let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"$HOME/out/exit\"\n";
+    let point = Point::new().knob("STARTER_UPDATE_INTERVAL = abc").hook("exit", exit);
+    let point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit");
+    drop(point.command());
+    std::fs::write(point.path("ad"), format!("{JOB}HookKeyword = \"T\"\n")).unwrap();
+    let output = std::process::Command::new(OWN_STARTER)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", point.path(""))
+        .env("CONDOR_IDS", "65534.65534")
+        .env("_HTC_STARTER_DIR", point.path("log"))
+        .args(["--config-file".as_ref(), point.path("config").as_os_str()])
+        .args(["--ads".as_ref(), point.path("ad").as_os_str()])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("STARTER_UPDATE_INTERVAL"), "{stderr}");
+    assert_eq!(std::fs::read_to_string(point.path("out/exit")).unwrap(), "evict\n", "{stderr}");
+}
+
+#[test]
+fn what_cannot_be_executed_is_told_with_its_cause() {
+    let run = Point::new().hook("fetch", "\u{7f}ELF is what it begins with\n").run();
+    let wanted = [("event", "hook-failed"), ("hook", "FETCH_WORK"), ("reason", "Exec format error")];
+    assert!(run.count(&wanted) >= 1, "{}", run.stderr);
+    for (path, said) in [("/no/such/starter", "is no file"), ("/etc/passwd", "cannot be executed")] {
+        let point = Point::new().job("1", JOB).arguments(["--once", "--starter", path]);
+        let run = point.run();
+        assert_eq!(run.status, Some(3), "{}", run.stderr);
+        assert!(run.stderr.contains(said) && point.path("queue/1").exists(), "{}", run.stderr);
+    }
+}
+
+/// The limit applies to hooks that 25.14 waits for.
+#[test]
+fn hook_timeout_leaves_hooks_alone_that_nothing_waits_for() {
+    let slow = "#!/bin/sh\ncat > /dev/null\nsleep 1.5\necho done >> \"$HOME/out/slow\"\n";
+    let point = Point::new().job("1", JOB).hook("reply", slow).hook("evict", slow);
+    let point = point.arguments(["--once", "--hook-timeout", "0.5"]);
+    let run = point.run();
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert_eq!(point.told("slow"), ["done\ndone\n"], "{}", run.stderr);
+}
+
+/// The daemon runs in LOG: a relative path is checked and executed there, wherever it was started.
+#[test]
+fn a_relative_path_of_a_hook_is_below_log() {
+    let point = Point::new().job("1", JOB).knob("T_HOOK_FETCH_WORK = ../hooks/fetch");
+    let run = point.run();
+    assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{}", run.stderr);
+}
+
+/// 25.14 evaluates attributes that it copies from a fetched job, and leaves existing ones unchanged.
+/// ConcurrencyLimits are published only for claims of schedds (`loadRequestInfo`).
+#[test]
+fn attributes_of_a_fetched_job_may_be_expressions() {
+    let job = "ClusterId = 40 + 2\nProcId = 1 * 3\nCmd = \"/bin/true\"\nOwner = strcat(\"no\", \"body\")\n\
+               User = strcat(\"nobody\", \"@x\")\nHookKeyword = strcat(\"K\", \"2\")\nGlobalJobId = strcat(\"a\", \"#b\")\n\
+               AccountingGroup = strcat(\"g\", \".h\")\nConcurrencyLimits = \"l1\"\n";
+    let fetch = "#!/bin/sh\ncat > \"$HOME/out/ad\"\nif grep -q '^Activity = \"Busy\"' \"$HOME/out/ad\"; then\n  \
+                 mv \"$HOME/out/ad\" \"$HOME/out/busy\"; exit 0\nfi\n[ -e \"$HOME/queue/1\" ] || exit 0\n\
+                 mv \"$HOME/queue/1\" \"$HOME/taken/\"; exec cat \"$HOME/taken/1\"\n";
+    let starter = "#!/bin/sh\ncat > \"$HOME/out/job\"\ni=0\nwhile [ ! -e \"$HOME/out/busy\" ] && [ $i -lt 200 ]; do\n  \
+                   sleep 0.05; i=$((i+1))\ndone\n";
+    let point = Point::new().job("1", job).hook("fetch", fetch).hook("starter", starter);
+    let run = point.run();
+    assert_eq!(run.count(&[("event", "starter"), ("job", "42.3")]), 2, "{}", run.stderr);
+    let read = |name: &str| std::fs::read_to_string(point.path(name)).unwrap();
+    assert!(
+        read("out/job").contains("HookKeyword = strcat(\"K\", \"2\")\n")
+            || read("out/job").contains("strcat(\"K\",\"2\")")
+    );
+    let slot = read("out/busy");
+    for line in [
+        "RemoteUser = \"nobody@x\"",
+        "RemoteOwner = \"nobody\"",
+        "AccountingGroup = \"g.h@x\"",
+        "GlobalJobId = \"a#b\"",
+        "JobId = \"42.3\"",
+    ] {
+        assert!(slot.lines().any(|other| other == line), "{line} is not in\n{slot}");
+    }
+    assert!(!slot.contains("ConcurrencyLimits"), "{slot}");
+}
+
+#[test]
+fn attributes_shared_by_all_slots_stand_in_the_ad_of_the_fetch_hook_too() {
+    let point = Point::new()
+        .hook("fetch", "#!/bin/sh\ncat > \"$HOME/out/ad\"\n")
+        .knob("STARTD_ATTRS = Site")
+        .knob("Site = \"north\"")
+        .knob("STARTD_SLOT_ATTRS = Site");
+    let run = point.run();
+    let ad = std::fs::read_to_string(point.path("out/ad")).unwrap();
+    assert!(ad.lines().any(|line| line == "slot1_Site = \"north\""), "{ad}\n{}", run.stderr);
+}
+
+/// Regression test: each line on stderr was reported as "hook failed", even after `exited 0`.
+#[test]
+fn what_a_hook_writes_to_stderr_is_no_failure() {
+    let point = Point::new().job("1", JOB).hook("reply", "#!/bin/sh\ncat > /dev/null\necho fine >&2\n");
+    let run = point.run();
+    assert_eq!(run.count(&[("event", "hook-failed")]), 0, "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "hook-stderr"), ("hook", "REPLY_FETCH"), ("reason", "fine")]), 1);
+    assert!(run.stderr.contains(": hook stderr REPLY_FETCH pid "), "{}", run.stderr);
+}
+
+#[test]
+fn a_slot_and_its_starter_name_one_job_alike() {
+    let job = "Cmd = \"/bin/true\"\nOwner = \"nobody\"\nUser = \"nobody@x\"\nIwd = \"/tmp\"\n";
+    let mut point = Point::new().job("1", job);
+    point.arguments =
+        ["--once", "--starter", env!("CARGO_BIN_EXE_htc-starter-run")].map(str::to_owned).to_vec();
+    let run = point.run();
+    let names: Vec<_> = run.events.iter().filter_map(|event| event.get("job")?.as_str()).collect();
+    assert!(names.len() > 3 && names.iter().all(|name| *name == "1.0"), "{names:?} {}", run.stderr);
+}
+
+#[test]
+fn a_job_that_two_slots_take_at_once_is_told() {
+    // Each slot gets the same job; the starters end when both are running.
+    let fetch = format!("#!/bin/sh\ncat <<end\n{JOB}end\n");
+    let starter = "#!/bin/sh\ncat > /dev/null\n: > \"$HOME/out/job.$$\"\nuntil [ $(ls \"$HOME\"/out/job.* | wc -l) -ge 2 ]; \
+                   do sleep 0.05; done\n";
+    let point = Point::new()
+        .knob("NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%")
+        .hook("fetch", &fetch)
+        .hook("starter", starter)
+        .arguments(["--max-jobs", "2"]);
+    let run = point.run();
+    assert_eq!(
+        run.count(&[("event", "warning"), ("reason", "the same ad runs in slot")]),
+        1,
+        "{}",
+        run.stderr
+    );
+}

@@ -1,0 +1,139 @@
+//! `htc-slot-run explain --summary`: jobs of public reports are explained on one screen, by the sentence that answers them.
+
+use std::process::{Command, Output};
+
+use serde::Deserialize;
+
+const CASES: &str = include_str!("../../data/why_cases.toml");
+
+const JOB: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nJobUniverse = 5\nRequestCpus = 1\nRequestMemory = 1024\n\
+                   RequestDisk = 1024\n";
+
+const SLOT: &str = "MyType = \"Machine\"\nCpus = 8\nMemory = 16384\nDisk = 100000000\nArch = \"X86_64\"\nOpSys = \"LINUX\"\n\
+                    Start = true\nRequirements = START && WithinResourceLimits\n\
+                    WithinResourceLimits = TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory && \
+                    TARGET.RequestDisk <= MY.Disk\n";
+
+#[derive(Deserialize)]
+struct Cases {
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    source: String,
+    #[serde(default = "no_slot")]
+    status: i32,
+    job: Vec<String>,
+    slots: Vec<Vec<String>>,
+    says: Vec<String>,
+}
+
+fn no_slot() -> i32 {
+    1
+}
+
+fn explain(directory: &std::path::Path, jobs: &str, slots: &str, more: &[&str]) -> Output {
+    std::fs::write(directory.join("jobs"), jobs).unwrap();
+    std::fs::write(directory.join("slots"), slots).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"));
+    command.current_dir(directory).args(["explain", "--ads", "jobs", "--slot-ads", "slots"]).args(more);
+    command.output().unwrap()
+}
+
+/// Number of lines on a screen of 80 columns.
+fn screen_lines(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(80).max(1)).sum()
+}
+
+#[test]
+fn jobs_of_public_reports_are_explained_on_the_first_screen() {
+    let cases: Cases = toml::from_str(CASES).unwrap();
+    assert!(cases.case.len() >= 20);
+    let directory = tempfile::tempdir().unwrap();
+    for case in cases.case {
+        let job = case.job.iter().fold(JOB.to_owned(), |text, line| text + line + "\n");
+        let slot = |(at, lines): (usize, &Vec<String>)| {
+            let text = format!("Name = \"slot1@node{at}\"\n{SLOT}");
+            lines.iter().fold(text, |text, line| text + line + "\n") + "\n"
+        };
+        let slots: String = case.slots.iter().enumerate().map(slot).collect();
+        let output = explain(directory.path(), &job, &slots, &["--summary"]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(case.status), "{}: {text}", case.source);
+        for sentence in &case.says {
+            assert!(text.contains(sentence), "{}: '{sentence}' is missing:\n{text}", case.source);
+        }
+        assert!(screen_lines(&text) <= 23, "{}:\n{text}", case.source);
+    }
+}
+
+#[test]
+fn any_number_of_jobs_and_slots_fits_one_screen() {
+    let mut jobs = String::new();
+    for number in 0..400 {
+        let requirements = format!(
+            "TARGET.HasSoftware{0} && TARGET.Version{0} >= {number} && TARGET.Arch == \"ARM\"",
+            number % 37
+        );
+        jobs += &format!(
+            "{JOB}ProcId = {number}\nRequestMemory = {}\nRequirements = {requirements}\n\n",
+            number * 1000
+        );
+    }
+    let slots: String = (0..90)
+        .map(|at| {
+            format!(
+                "Name = \"slot1@node{at}\"\n{SLOT}Memory = {}\nHasSoftware{} = true\n\n",
+                at * 700,
+                at % 41
+            )
+        })
+        .collect();
+    let directory = tempfile::tempdir().unwrap();
+    for more in [&[][..], &["--reverse"]] {
+        let output = explain(directory.path(), &jobs, &slots, more);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(screen_lines(&text) <= 23 && text.lines().count() > 8, "{text}");
+        assert!(
+            text.starts_with(if more.is_empty() { "400 jobs of 400 kinds" } else { "90 slots of 90 kinds" }),
+            "{text}"
+        );
+    }
+    let page = directory.path().join("page.html");
+    let output = explain(directory.path(), &jobs, &slots, &["--html", "page.html"]);
+    assert_eq!(output.status.code(), Some(1));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    assert_eq!(page.matches("<h2 ").count(), 400);
+}
+
+#[test]
+fn few_pairs_are_printed_one_by_one_and_many_are_summarised() {
+    let directory = tempfile::tempdir().unwrap();
+    let slots = |count: usize| -> String {
+        (0..count).map(|at| format!("Name = \"slot1@node{at}\"\n{SLOT}\n")).collect()
+    };
+    let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    let few = explain(directory.path(), JOB, &slots(10), &[]);
+    assert_eq!((text(&few).lines().count(), few.status.code()), (10, Some(0)));
+    assert!(text(&few).starts_with("slot1@node0 accepts job 1.0: rank 0\n"), "{}", text(&few));
+    let many = explain(directory.path(), JOB, &slots(11), &[]);
+    assert_eq!(
+        (text(&many).as_str(), many.status.code()),
+        ("1 job of 1 kind, 11 slots of 1 kind: the job has a slot; every slot accepts a job\n", Some(0))
+    );
+    let pairs = explain(directory.path(), JOB, &slots(11), &["--pairs"]);
+    assert_eq!(text(&pairs).lines().count(), 11);
+    // The job's own Requirements count for slots that get jobs from a negotiator.
+    let job = format!("{JOB}Requirements = TARGET.HasDocker\n");
+    let refused = explain(directory.path(), &job, &slots(1), &[]);
+    assert_eq!(
+        (text(&refused).as_str(), refused.status.code()),
+        (
+            "slot1@node0 refuses job 1.0: the job's Requirements are not true for this slot: TARGET.HasDocker is undefined (TARGET.HasDocker = undefined)\n",
+            Some(1)
+        )
+    );
+}

@@ -1,0 +1,188 @@
+//! Jobs that attack their starter with leftovers, names, unreadable files and signals.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+
+use crate::support::place::{Place, Ran, shell};
+
+fn transferring(place: Place) -> Place {
+    place.option(&["--as", "shadow"])
+}
+
+fn run(place: &Place, script: &str, more: &str) -> Ran {
+    place.run(&format!(
+        "{}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\nJobUniverse = 5\n{more}",
+        shell(script)
+    ))
+}
+
+#[test]
+fn links_that_lead_out_bring_nothing_of_what_the_job_may_not_read() {
+    let is_root = nix::unistd::geteuid().is_root();
+    let place = transferring(Place::new());
+    let secret = place.path("secret");
+    fs::write(&secret, "root's own").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let script = format!(
+        "ln -s {0} secret; ln -s /etc etc; ln -s /etc/shadow shadow; mkdir d; ln -s /etc d/etc; ln -s {0} d/secret; echo ok > plain",
+        secret.display()
+    );
+    let ran = run(&place, &script, "");
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    let mut found = Vec::new();
+    let mut open = vec![place.path("iwd")];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+            } else if let Ok(text) = fs::read(entry.path()) {
+                // Without root the job is run by the owner of the secret, who may read it.
+                assert!(
+                    !is_root || !text.windows(10).any(|part| part == b"root's own"),
+                    "{:?}\n{}",
+                    entry.path(),
+                    ran.told
+                );
+                found.push(entry.file_name());
+            }
+        }
+    }
+    if is_root {
+        assert!(!found.iter().any(|name| name == "passwd"), "{found:?}");
+    }
+}
+
+#[test]
+fn names_of_any_bytes_come_back_as_they_are_and_break_no_message() {
+    let place = transferring(Place::new());
+    let script = r#"n=$(printf "a\nb"); echo 1 > "$n"; echo 2 > "c d"; echo 3 > "$(printf "\377x")"; echo 4 > "-rf"; echo 5 > "e\"f"; echo 6 > "$(printf "\033[31m")""#;
+    let ran = run(&place, script, "");
+    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    use std::os::unix::ffi::OsStrExt;
+    for (name, text) in [
+        (&b"a\nb"[..], "1\n"),
+        (b"c d", "2\n"),
+        (b"\xffx", "3\n"),
+        (b"-rf", "4\n"),
+        (b"e\"f", "5\n"),
+        (b"\x1b[31m", "6\n"),
+    ] {
+        let path = place.path("iwd").join(std::ffi::OsStr::from_bytes(name));
+        assert_eq!(fs::read_to_string(&path).unwrap_or_default(), text, "{}", ran.told);
+    }
+    assert!(!ran.told.contains('\x1b'), "{:?}", ran.told);
+}
+
+#[test]
+fn directories_that_nobody_may_read_are_removed_all_the_same() {
+    let place = Place::new();
+    let script = "cd $_CONDOR_SCRATCH_DIR; mkdir -p a/b/c; echo x > a/b/c/d; chmod 000 a/b/c a/b a; mkdir e; echo > e/f; chmod 500 e; chmod 000 .";
+    let ran = place.run(&shell(script));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.left.is_empty(), "{:?}\n{}", ran.left, ran.told);
+    // Output in such a directory cannot be transferred, which is reported and does not block the end.
+    let place = transferring(Place::new());
+    let ran = run(
+        &place,
+        "mkdir closed; echo x > closed/x; chmod 000 closed; echo y > y",
+        "TransferOutput = \"closed, y\"",
+    );
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    assert_eq!(
+        fs::read_to_string(place.path("iwd/y")).unwrap_or_default(),
+        "y\n",
+        "{}\n{}",
+        ran.told,
+        ran.ad
+    );
+}
+
+#[test]
+fn sockets_and_pipes_in_the_scratch_directory_hold_nobody_up() {
+    let place = transferring(Place::new());
+    let script = "mkfifo pipe out2; mkdir d; mkfifo d/pipe; \
+                  python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind(\\\"sock\\\")\" 2>/dev/null; echo ok > plain";
+    let ran = run(&place, script, "");
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    assert_eq!(fs::read_to_string(place.path("iwd/plain")).unwrap_or_default(), "ok\n", "{}", ran.told);
+    for name in ["pipe", "sock"] {
+        let there = fs::symlink_metadata(place.path("iwd").join(name));
+        assert!(!there.is_ok_and(|status| status.file_type().is_fifo() || status.file_type().is_socket()));
+    }
+    // If it is named, it is a file that cannot be transferred.
+    let place = transferring(Place::new());
+    let ran = run(&place, "mkfifo pipe", "TransferOutput = \"pipe\"");
+    assert!(ran.left.is_empty() && !ran.ad.is_empty(), "{:?} {}", ran.left, ran.told);
+}
+
+#[test]
+fn a_job_that_removes_its_own_directory_ends_like_any_other() {
+    for script in
+        ["rm -rf $_CONDOR_SCRATCH_DIR", "cd /; rm -rf $_CONDOR_SCRATCH_DIR; ln -s /etc $_CONDOR_SCRATCH_DIR"]
+    {
+        let place = Place::new().noting();
+        let ran = place.run(&shell(&format!("{script}; exit 3")));
+        assert!(ran.has("ExitCode = 3"), "{}\n{}", ran.ad, ran.told);
+        assert_eq!(ran.calls, "prepare\nexit exit\n", "{}", ran.told);
+        assert!(ran.left.is_empty(), "{:?}", ran.left);
+        let place = transferring(Place::new());
+        let ran = run(&place, script, "TransferOutput = \"x\"");
+        assert!(ran.has("JobStatus = 5"), "{}\n{}", ran.ad, ran.told);
+        assert!(ran.left.is_empty(), "{:?}", ran.left);
+    }
+    assert!(std::path::Path::new("/etc/passwd").exists());
+}
+
+#[test]
+fn a_job_that_stops_itself_and_takes_no_notice_is_ended() {
+    let place = Place::new().noting().knob("SHUTDOWN_GRACEFUL_TIMEOUT = 1");
+    let pipe = place.pipe();
+    let child = place.start(&shell("trap \"\" TERM; echo > pipe; kill -STOP $$; sleep 600"));
+    crate::support::place::heard(&pipe);
+    crate::support::place::send(&child, nix::sys::signal::Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert!(ran.has("ExitSignal = 9"), "{}\n{}", ran.ad, ran.told);
+    assert_eq!(ran.calls, "prepare\nexit evict\n");
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn ten_gigabytes_of_holes_are_more_than_a_limit_of_a_hundred_megabytes() {
+    let place = transferring(Place::new());
+    let ran = run(&place, "truncate -s 10G big", "MaxTransferOutputMB = 100");
+    assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 33"), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    let came = fs::metadata(place.path("iwd/big")).map_or(0, |status| status.len());
+    assert!(came <= 100 << 20, "{came}");
+}
+
+#[test]
+fn what_lies_in_the_way_of_output_is_not_written_through() {
+    let place = transferring(Place::new());
+    let outside = place.path("outside");
+    fs::write(&outside, "keep").unwrap();
+    fs::set_permissions(&outside, fs::Permissions::from_mode(0o600)).unwrap();
+    symlink(&outside, place.path("iwd/made")).unwrap();
+    let ran = run(&place, "echo new > made", "");
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    if nix::unistd::geteuid().is_root() {
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "keep", "{}", ran.told);
+    }
+}
+
+#[test]
+fn hooks_are_called_after_a_job_has_closed_its_scratch_directory() {
+    for close in ["chmod 000 .", "chmod 100 ."] {
+        let place = Place::new()
+            .hook("JOB_EXIT", "cat > /dev/null; echo exit $1 $(pwd) $(ls -a | grep -c .job.ad) >> $CALLS")
+            .hook("UPDATE_JOB_INFO", "grep -q ^JobState && echo update >> $CALLS")
+            .knob("STARTER_INITIAL_UPDATE_INTERVAL = 600");
+        let ran = place.run(&shell(&format!("cd $_CONDOR_SCRATCH_DIR; {close}")));
+        assert_eq!(ran.status, 0, "{}", ran.told);
+        let exits: Vec<&str> = ran.calls.lines().filter(|line| line.starts_with("exit ")).collect();
+        assert_eq!(exits.len(), 1, "{}\n{}", ran.calls, ran.told);
+        assert!(exits[0].ends_with(" 1") && exits[0].contains("/execute/"), "{close}: {}", exits[0]);
+        assert!(ran.calls.contains("update\n"), "{}\n{}", ran.calls, ran.told);
+        assert!(ran.left.is_empty(), "{:?}\n{}", ran.left, ran.told);
+    }
+}

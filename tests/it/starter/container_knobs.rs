@@ -1,0 +1,161 @@
+//! Invalid settings and attributes about containers and control groups: each is reported once, with its
+//! location, and the result is that of 25.14.
+
+use std::fs;
+
+use crate::starter::containers::{IMAGE, assert_clean, with_docker, with_singularity};
+use crate::support::place::{Place, Ran, shell};
+
+const SIF: &str = "Cmd = \"/bin/true\"\nWantSIF = true\nContainerImage = \"/img.sif\"";
+
+/// Checks that exactly one line reports this, with these parts.
+fn assert_told(ran: &Ran, knob: &str, parts: &[&str]) {
+    let lines: Vec<&str> = ran.told.lines().filter(|line| line.contains(knob)).collect();
+    assert_eq!(lines.len(), 1, "{knob}: {}", ran.told);
+    for part in parts {
+        assert!(lines[0].contains(part), "{part} in {}", lines[0]);
+    }
+}
+
+#[test]
+fn an_expression_that_gives_no_string_is_told_with_its_place_and_what_comes_of_it() {
+    for (text, why) in [
+        ("/data", "is no expression"),
+        ("(((", "is no expression"),
+        ("5", "gives 5, which is no string"),
+        ("data", "gives undefined, which is no string"),
+    ] {
+        let ran = with_singularity().knob(&format!("SINGULARITY_BIND_EXPR = {text}")).run(SIF);
+        assert_eq!(ran.status, 0, "{text}: {}", ran.told);
+        let shown = format!(", line 10) = {text} {why}: nothing is bound");
+        assert_told(
+            &ran,
+            "SINGULARITY_BIND_EXPR",
+            &["warning job 7.1: SINGULARITY_BIND_EXPR (", &shown, "in double quotes"],
+        );
+    }
+    let ran = with_singularity().knob("SINGULARITY_IMAGE_EXPR = 5").run(SIF);
+    assert_told(
+        &ran,
+        "SINGULARITY_IMAGE_EXPR",
+        &["= 5 gives 5, which is no string: the image is the job's own"],
+    );
+    assert!(ran.calls.contains(" /img.sif "), "{}", ran.calls);
+    let ran = with_singularity().knob("SINGULARITY_EXTRA_ARGUMENTS = TARGET.More").run(SIF);
+    assert_told(
+        &ran,
+        "SINGULARITY_EXTRA_ARGUMENTS",
+        &["gives no string for this job: its words are the arguments"],
+    );
+    assert!(ran.calls.contains(" TARGET.More /img.sif"), "{}", ran.calls);
+}
+
+#[test]
+fn what_the_job_does_not_ask_for_or_this_machine_does_not_have_is_told_only_where_somebody_asked() {
+    let asked = "SINGULARITY_BIND_EXPR = TARGET.Binds\nSINGULARITY_IMAGE_EXPR = TARGET.Image\nSINGULARITY_USE_PID_NAMESPACES = Auto";
+    let ran = with_singularity().knob(asked).run(SIF);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(!ran.told.contains("SINGULARITY"), "{}", ran.told);
+    let ran = with_singularity().knob("SINGULARITY_BIND_EXPR = \"/etc /no/a:/x /no/b\"").run(SIF);
+    assert_told(&ran, "SINGULARITY_BIND_EXPR", &["not bound, for it is not there: '/no/a:/x', '/no/b'"]);
+    assert!(ran.calls.contains(" -B /etc "), "{}", ran.calls);
+    let ran = with_singularity().knob("SINGULARITY_USE_PID_NAMESPACES = sometimes").run(SIF);
+    assert_told(
+        &ran,
+        "SINGULARITY_USE_PID_NAMESPACES",
+        &["= sometimes is neither true nor false: it counts as 'auto'"],
+    );
+    assert!(ran.calls.contains(" --contain --ipc --cleanenv "), "{}", ran.calls);
+}
+
+#[test]
+fn a_default_container_without_an_image_is_told() {
+    for (image, why) in
+        [("", "DEFAULT_CONTAINER_IMAGE is not set"), ("\nDEFAULT_CONTAINER_IMAGE = 5", "gives 5")]
+    {
+        let place = Place::new().noting().knob(&format!("USE_DEFAULT_CONTAINER = true{image}"));
+        let ran = place.run(&shell("echo job >> calls"));
+        assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
+        assert_told(&ran, "DEFAULT_CONTAINER_IMAGE", &[why, "the job is put into no container", ", line "]);
+    }
+}
+
+#[test]
+fn attributes_of_the_wrong_kind_and_volumes_without_a_directory_are_told() {
+    let knobs = "DOCKER_MOUNT_VOLUMES = A B C\nDOCKER_VOLUME_DIR_B = /b";
+    let more = "DockerPullPolicy = \"sometimes\"\nDockerNetworkType = 5\nDockerOverrideEntrypoint = \"yes\"\nMountUnderScratch = {1}";
+    let ran = with_docker().knob(knobs).run(&format!("{IMAGE}\n{more}"));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    for (name, parts) in [
+        (
+            "DOCKER_MOUNT_VOLUMES",
+            &["= A B C: not mounted, for they are not set: DOCKER_VOLUME_DIR_A, DOCKER_VOLUME_DIR_C"][..],
+        ),
+        ("DockerPullPolicy", &["'sometimes' is not known: only 'always' is"]),
+        ("DockerNetworkType", &["DockerNetworkType = 5 is no string: it does not count"]),
+        ("DockerOverrideEntrypoint", &["= \"yes\" is neither true nor false: it does not count"]),
+        ("MountUnderScratch", &["is no string: it does not count"]),
+    ] {
+        assert_told(&ran, name, parts);
+    }
+}
+
+/// As `might_EXCEPT` of 25.14: the job does not start, and its log contains this message.
+#[test]
+fn a_value_that_is_none_ends_what_25_14_ends_and_the_place_is_told() {
+    let truth = |knob: &str, text: &str, default: &str| {
+        format!(
+            "{knob} in the condor configuration  is not a valid boolean (\"{text}\").  Please set it to True or False (default is {default})"
+        )
+    };
+    let volumes = "DOCKER_MOUNT_VOLUMES = A\nDOCKER_VOLUME_DIR_A = /a\nDOCKER_VOLUME_DIR_A_MOUNT_IF";
+    let size = "in condor configuration.  Please set it to an integer expression in the range -9223372036854775808 to 9223372036854775807 (default 0).";
+    for (knob, text, words) in [
+        (volumes, "(((", truth("DOCKER_VOLUME_DIR_A_MOUNT_IF", "(((", "False")),
+        (volumes, "TARGET.No", truth("DOCKER_VOLUME_DIR_A_MOUNT_IF", "TARGET.No", "False")),
+        ("DOCKER_SHM_SIZE", "1g", format!("Invalid expression for DOCKER_SHM_SIZE (1g) {size}")),
+        (
+            "DOCKER_SHM_SIZE",
+            "TARGET.No",
+            format!("Invalid result (not an integer) for DOCKER_SHM_SIZE (TARGET.No) {size}"),
+        ),
+        // These expressions have access to neither slot nor job.
+        (
+            "DOCKER_RUN_UNDER_INIT",
+            "TARGET.ClusterId > 0",
+            truth("DOCKER_RUN_UNDER_INIT", "TARGET.ClusterId > 0", "True"),
+        ),
+        ("DOCKER_LOG_DRIVER_NONE", "maybe", truth("DOCKER_LOG_DRIVER_NONE", "maybe", "True")),
+    ] {
+        for quirks in ["none", "reference"] {
+            let place = with_docker().knob(&format!("{knob} = {text}")).option(&["--quirks", quirks]);
+            let ran = place.run(&format!("{IMAGE}\nStarterUserLog = \"log\""));
+            assert_eq!(ran.status, if quirks == "none" { 1 } else { 4 }, "{knob}: {}", ran.told);
+            assert!(ran.told.contains(&format!("{words} (")) && ran.told.contains(", line "), "{}", ran.told);
+            let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+            assert!(log.starts_with("001 ") && log.contains(&format!("\t{words}\n")), "{log}");
+            // In 25.14 the starter already knows the job by then: it is killed, and JOB_EXIT is not called.
+            let end = if quirks == "none" {
+                "docker pull alpine:3\nexit evict\n"
+            } else {
+                "docker pull alpine:3\ndocker kill 9\n"
+            };
+            assert!(ran.calls.ends_with(end), "{}", ran.calls);
+        }
+    }
+    let ran = with_docker().knob("DOCKER_IMAGE_CACHE_SIZE = many").run(IMAGE);
+    assert!(
+        ran.told.contains("Invalid result (not an integer) for DOCKER_IMAGE_CACHE_SIZE (many)"),
+        "{}",
+        ran.told
+    );
+    assert_eq!(ran.calls, "prepare\ndocker images --format\ndocker tags\nexit evict\n", "{}", ran.told);
+    assert_clean(&ran);
+    let ran = with_docker().knob("DOCKER_TRUST_LOCAL_IMAGES = maybe").run(IMAGE);
+    assert_eq!(ran.calls, "prepare\ndocker images --format\ndocker tags\nexit evict\n", "{}", ran.told);
+    // Evaluated for jobs without a container, too.
+    let ran =
+        Place::new().noting().knob("SINGULARITY_USE_LAUNCHER = perhaps").run(&shell("echo job >> calls"));
+    assert!(ran.told.contains(&truth("SINGULARITY_USE_LAUNCHER", "perhaps", "False")), "{}", ran.told);
+    assert!(!ran.calls.contains("job"), "{}", ran.calls);
+}

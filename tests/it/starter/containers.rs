@@ -1,0 +1,492 @@
+//! Jobs in containers, with fake docker and singularity programs that record every call and behave as
+//! instructed.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+
+use nix::sys::signal::Signal;
+
+use crate::support::children::write_executable;
+use crate::support::place::{Place, Ran, heard, send, shell};
+
+/// Records its arguments; the files in `state/` are its instructions. `start` runs `state/job`, `kill`
+/// signals it.
+const DOCKER: &str = r#"#!/bin/sh
+state=@STATE@
+calls=@CALLS@
+case $1 in
+images) echo "docker images $2" >> $calls; cat $state/images 2>/dev/null ;;
+inspect)
+    case $3 in
+    *LastTag*) echo "docker tags" >> $calls ;;
+    *Architecture*) echo "docker architecture" >> $calls; echo amd64 ;;
+    *)
+        echo "docker state" >> $calls
+        printf 'ContainerId="f"\nPid=0\nName="/c"\nRunning=false\nExitCode=%s\nStartedAt=""\nFinishedAt=""\n' \
+            "$(cat $state/code 2>/dev/null || echo 0)"
+        printf 'DockerError="%s"\nOOMKilled="%s"\n' "$(cat $state/error 2>/dev/null)" "$(cat $state/oom 2>/dev/null)" ;;
+    esac ;;
+pull) echo "docker pull $3" >> $calls; [ -z "$DOCKER_CONFIG" ] || cat $DOCKER_CONFIG/config.json > $state/pull.config
+    [ ! -e $state/pipe ] || { echo $$ > $state/pipe; exec sleep 600; }
+    [ ! -e $state/nopull ] || { printf 'no such\nimage\n' >&2; exit 1; } ;;
+rmi) echo "docker rmi $2" >> $calls; : > $state/images ;;
+create) echo "docker create" >> $calls; [ -z "$DOCKER_CONFIG" ] || cat $DOCKER_CONFIG/config.json > $state/create.config; printf '%s\n' "$@" > $state/created
+    [ ! -e $state/nocreate ] || { printf 'bad\noption\n' >&2; exit 125; } ;;
+start) echo "docker start" >> $calls
+    # Whoever hears of the job finds its process here.
+    sh -c "echo \$\$ > $state/pid; exec sh $state/job" &
+    wait $!; code=$?
+    [ -e $state/code ] || echo $code > $state/code
+    exit $code ;;
+kill) echo "docker kill $3" >> $calls; kill -$3 $(cat $state/pid); echo $4 ;;
+*) echo "docker $1" >> $calls; echo x ;;
+esac
+"#;
+
+/// Records its arguments and its own variables, and runs the command after the image.
+const SINGULARITY: &str = r#"#!/bin/sh
+calls=@CALLS@
+echo "singularity $*" >> $calls
+case "$*" in
+--version) echo "apptainer version 1.3.2" ;;
+*" test "*) env | sort > @STATE@/env; [ ! -e @STATE@/untestable ] || { printf '\033[31mFATAL:\033[0m no\nmore\n'; exit 255; } ;;
+*) while case $1 in /img.sif | */pilot/images/*) false ;; esac; do shift; done; shift; exec "$@" ;;
+esac
+"#;
+
+fn double(place: &Place, name: &str, text: &str) -> String {
+    let state = place.path("state");
+    fs::create_dir_all(&state).unwrap();
+    place.give("state");
+    let calls = place.path("iwd/calls");
+    let text = text.replace("@STATE@", state.to_str().unwrap()).replace("@CALLS@", calls.to_str().unwrap());
+    let path = place.path(name);
+    write_executable(&path, text.as_bytes());
+    path.display().to_string()
+}
+
+pub(crate) fn with_docker() -> Place {
+    let place = Place::new().noting();
+    let docker = double(&place, "docker", DOCKER);
+    fs::write(place.path("state/job"), "exit 0\n").unwrap();
+    place.knob(&format!("DOCKER = {docker}"))
+}
+
+pub(crate) fn with_singularity() -> Place {
+    let place = Place::new().noting();
+    let singularity = double(&place, "singularity", SINGULARITY);
+    place.knob(&format!("SINGULARITY = {singularity}\nMOUNT_UNDER_SCRATCH ="))
+}
+
+pub(crate) const IMAGE: &str =
+    "Cmd = \"/bin/true\"\nArguments = \"a 'b c'\"\nWantDocker = true\nDockerImage = \"alpine:3\"";
+
+/// The calls for a missing image, until the container is started.
+const BEFORE: &str = "prepare\ndocker images --format\ndocker tags\ndocker images --format\ndocker tags\n\
+                      docker pull alpine:3\ndocker create\ndocker tag\ndocker architecture\ndocker start\n";
+
+pub(crate) fn assert_clean(ran: &Ran) {
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn a_docker_job_is_pulled_made_started_asked_for_and_removed() {
+    let place = with_docker();
+    let ran = place.run(IMAGE);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    let expected = format!("{BEFORE}docker state\nexit exit\ndocker state\ndocker rm\n");
+    assert_eq!(ran.calls, expected, "{}", ran.told);
+    assert!(ran.has("ExitCode = 0"), "{}", ran.ad);
+    let created = fs::read_to_string(place.path("state/created")).unwrap();
+    let iwd = place.path("iwd").display().to_string();
+    for words in [
+        "--cpu-shares=100\n--cap-drop=all\n--cap-add=SYS_PTRACE\n--security-opt\nno-new-privileges\n--init\n--name\nHTCJob7_1__PID",
+        "--label=org.htcondorproject=True\n--log-driver\nnone\n-e\n",
+        &format!("--volume\n{iwd}:{iwd}\n"),
+        &format!("--workdir\n{iwd}\n--user\n"),
+        "--hostname\nunknown-7.1-host\nalpine:3\n/bin/true\na\nb c\n",
+    ] {
+        assert!(created.contains(words), "{words} in\n{created}");
+    }
+    assert_clean(&ran);
+}
+
+#[test]
+fn an_image_of_ours_is_not_pulled_again() {
+    let place = with_docker();
+    fs::write(place.path("state/images"), "htcondor.org/nobody_at_example.org/alpine:3 aa 7MB\n").unwrap();
+    let ran = place.run(IMAGE);
+    assert!(!ran.calls.contains("pull") && ran.calls.contains("docker start"), "{}", ran.calls);
+}
+
+#[test]
+fn an_image_that_cannot_be_pulled_is_told_and_the_starter_ends() {
+    let place = with_docker();
+    fs::write(place.path("state/nopull"), "").unwrap();
+    let ran = place.run(IMAGE);
+    assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
+    assert!(ran.told.contains("Cannot pull image alpine:3 no suchimage"), "{}", ran.told);
+    assert!(ran.told.contains("(docker-start-hangs)"), "{}", ran.told);
+    assert!(ran.calls.ends_with("docker pull alpine:3\nexit evict\n"), "{}", ran.calls);
+    assert_clean(&ran);
+}
+
+#[test]
+fn a_container_that_cannot_be_made_is_no_end_of_the_job() {
+    let place = with_docker();
+    fs::write(place.path("state/nocreate"), "").unwrap();
+    let ran = place.run(&format!("{IMAGE}\nStarterUserLog = \"log\""));
+    assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    assert!(log.starts_with("001 ") && log.contains("\n\tbad option \n"), "{log}");
+    assert!(ran.calls.ends_with("docker create\nexit evict\ndocker state\ndocker rm\n"), "{}", ran.calls);
+    // In 25.14 its status is the job's.
+    let place = with_docker().option(&["--quirks", "reference", "--job-output-ad", "-"]);
+    fs::write(place.path("state/nocreate"), "").unwrap();
+    let ran = place.run(IMAGE);
+    assert!(ran.has("ExitCode = 125"), "{}{}", ran.ad, ran.told);
+}
+
+#[test]
+fn a_container_that_cannot_be_removed_is_told_with_the_command_that_does_it() {
+    let place = with_docker();
+    double(
+        &place,
+        "docker",
+        &DOCKER.replace("*) echo \"docker $1\"", "rm) echo busy >&2; exit 1 ;;\n*) echo \"docker $1\""),
+    );
+    let ran = place.run(IMAGE);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("could not be removed: busy; 'docker rm -f -v HTCJob"), "{}", ran.told);
+}
+
+#[test]
+fn an_exit_code_of_255_is_one_and_what_is_above_128_is_a_signal() {
+    for (code, line) in [("255", "ExitCode = 255"), ("137", "ExitSignal = 9"), ("128", "ExitCode = 128")] {
+        let place = with_docker();
+        fs::write(place.path("state/code"), code).unwrap();
+        let ran = place.run(IMAGE);
+        assert!(ran.has(line), "{code}: {}{}", ran.ad, ran.told);
+    }
+    let place = with_docker().option(&["--quirks", "reference", "--job-output-ad", "-"]);
+    fs::write(place.path("state/code"), "255").unwrap();
+    let ran = place.run(IMAGE);
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+}
+
+#[test]
+fn a_container_out_of_memory_holds_the_job() {
+    let place = with_docker();
+    fs::write(place.path("state/oom"), "true").unwrap();
+    fs::write(place.path("state/code"), "137").unwrap();
+    let ran = place.run(&format!("{IMAGE}\nStarterUserLog = \"log\""));
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    assert!(log.contains("Docker job has gone over memory limit of 0 Mb"), "{log}");
+    assert!(ran.calls.ends_with("docker state\nexit hold\ndocker state\ndocker rm\n"), "{}", ran.calls);
+}
+
+/// As in a pool: transferred files are in the initial directory of the container.
+#[test]
+fn an_executable_that_was_sent_is_run_from_where_the_container_begins() {
+    for (more, command) in [("", "./prog"), ("TransferExecutable = false", "/elsewhere/prog")] {
+        let place = with_docker().option(&["--as", "shadow"]);
+        let program = if more.is_empty() { place.path("iwd/prog") } else { "/elsewhere/prog".into() };
+        if more.is_empty() {
+            write_executable(&program, b"#!/bin/sh\n");
+        }
+        let ran = place.run(&format!(
+            "Cmd = \"{}\"\nWantDocker = true\nDockerImage = \"alpine:3\"\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\n{more}",
+            program.display()
+        ));
+        assert!(ran.has("JobStatus = 4"), "{}{}", ran.ad, ran.told);
+        let created = fs::read_to_string(place.path("state/created")).unwrap();
+        assert_eq!(created.lines().last(), Some(command), "{created}");
+    }
+}
+
+/// As in a pool, while a directly run starter of 25.14 treats a job that docker did not run as one that ran.
+#[test]
+fn a_played_shadow_holds_a_job_that_docker_could_not_run() {
+    for (state, reason, code) in [
+        ("nocreate", "bad option ", 35),
+        ("oom", "Docker job has gone over memory limit of 128 Mb", 34),
+        ("error", "Error running docker job: true", 6),
+    ] {
+        for quirks in ["none", "reference"] {
+            let place = with_docker().option(&["--as", "shadow", "--quirks", quirks]);
+            let slot = place.path("slot.ad");
+            fs::write(&slot, "Memory = 128\n").unwrap();
+            let place = place.option(&["--slot-ads", slot.to_str().unwrap()]);
+            fs::write(place.path("state").join(state), "true").unwrap();
+            let ran =
+                place.run(&format!("{IMAGE}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false"));
+            assert!(ran.has("JobStatus = 5"), "{state} {quirks}: {}{}", ran.ad, ran.told);
+            assert!(ran.has(&format!("HoldReasonCode = {code}")), "{state} {quirks}: {}", ran.ad);
+            assert!(ran.ad.contains(&format!(": {reason}\"\n")), "{state} {quirks}: {}", ran.ad);
+            // A pool has the same behaviour.
+            assert!(!ran.told.contains("docker-create-status"), "{}", ran.told);
+            assert_clean(&ran);
+        }
+    }
+}
+
+#[test]
+fn requests_reach_the_container_by_the_words_of_docker() {
+    let place = with_docker();
+    let pipe = place.pipe();
+    let job = format!("trap 'exit 5' TERM; echo ready > {}; while :; do sleep 0.05; done\n", pipe.display());
+    fs::write(place.path("state/job"), job).unwrap();
+    let told = format!(
+        "pause) echo \"docker pause\" >> $calls; echo paused > {}; echo $2 ;;\n*) echo \"docker $1\"",
+        pipe.display()
+    );
+    double(&place, "docker", &DOCKER.replace("*) echo \"docker $1\"", &told));
+    let child = place.start(IMAGE);
+    assert_eq!(heard(&pipe), "ready\n");
+    send(&child, Signal::SIGTSTP);
+    assert_eq!(heard(&pipe), "paused\n");
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    let after =
+        "docker pause\ndocker unpause\ndocker kill 15\ndocker state\nexit evict\ndocker state\ndocker rm\n";
+    assert_eq!(ran.calls, format!("{BEFORE}{after}"), "{}", ran.told);
+    assert!(ran.has("ExitCode = 5"), "{}", ran.ad);
+}
+
+/// Creates a fake docker that handles one command differently and reports this through the FIFO.
+fn with_docker_that(place: &Place, word: &str, pipe: &std::path::Path, then: &str) {
+    let told = format!(
+        "{word}) echo \"docker {word}\" >> $calls; echo {word} > {}; {then} ;;\nimages) ",
+        pipe.display()
+    );
+    double(place, "docker", &DOCKER.replacen("images) ", &told, 1));
+}
+
+#[test]
+fn a_container_that_docker_does_not_pause_goes_on_and_that_is_told() {
+    let place = with_docker();
+    let pipe = place.pipe();
+    let job = format!("trap 'exit 5' TERM; echo ready > {}; while :; do sleep 0.05; done\n", pipe.display());
+    fs::write(place.path("state/job"), job).unwrap();
+    with_docker_that(&place, "pause", &pipe, "exit 1");
+    let mut child = place.start(IMAGE);
+    assert_eq!(heard(&pipe), "ready\n");
+    send(&child, Signal::SIGTSTP);
+    assert_eq!(heard(&pipe), "pause\n");
+    // Its reply comes after that.
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.any(|line| line.contains("docker does not pause the container: the job goes on")));
+    send(&child, Signal::SIGTERM);
+    let rest: Vec<String> = told.collect();
+    let ran = place.finish(child);
+    assert!(ran.calls.contains("docker pause\n") && ran.calls.contains("docker kill 15\n"), "{}", ran.calls);
+    assert!(!ran.calls.contains("docker unpause"), "{}", ran.calls);
+    assert!(ran.has("ExitCode = 5"), "{}{rest:?}", ran.ad);
+}
+
+#[test]
+fn a_second_request_ends_what_stands_for_a_container_that_stays() {
+    let place = with_docker();
+    let pipe = place.pipe();
+    let job = format!("echo ready > {}; exec sleep 600\n", pipe.display());
+    fs::write(place.path("state/job"), job).unwrap();
+    with_docker_that(&place, "kill", &pipe, "exit 0");
+    let child = place.start(IMAGE);
+    assert_eq!(heard(&pipe), "ready\n");
+    send(&child, Signal::SIGQUIT);
+    assert_eq!(heard(&pipe), "kill\n");
+    send(&child, Signal::SIGQUIT);
+    let ran = place.finish(child);
+    assert!(ran.calls.ends_with("exit evict\ndocker state\ndocker rm\n"), "{}{}", ran.calls, ran.told);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn a_job_that_is_to_end_while_its_image_is_pulled_is_not_started() {
+    let place = with_docker();
+    let pipe = place.pipe();
+    let slow = DOCKER.replace("pull) ", &format!("pull) echo ready > {}; sleep 60; ", pipe.display()));
+    double(&place, "docker", &slow);
+    let child = place.start(IMAGE);
+    assert_eq!(heard(&pipe), "ready\n");
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert!(ran.calls.ends_with("exit evict\n") && !ran.calls.contains("create"), "{}", ran.calls);
+    assert_clean(&ran);
+}
+
+#[test]
+fn singularity_is_asked_for_its_version_tries_the_image_and_runs_the_job() {
+    let place = with_singularity();
+    let ran =
+        place.run(&format!("{}\nWantSIF = true\nContainerImage = \"/img.sif\"", shell("echo job >> calls")));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    let calls: Vec<&str> = ran.calls.lines().collect();
+    let iwd = place.path("iwd").display().to_string();
+    assert_eq!(calls[..2], ["prepare", "singularity --version"]);
+    assert!(calls[2].starts_with(&format!("singularity -s -q test -B {iwd} -W ")), "{}", calls[2]);
+    assert!(
+        calls[2].ends_with(&format!("--pwd {iwd} -B {iwd} --contain --ipc --cleanenv /img.sif")),
+        "{}",
+        calls[2]
+    );
+    assert!(
+        calls[3].starts_with("singularity -s exec ") && calls[3].contains("/img.sif /bin/sh -c"),
+        "{}",
+        calls[3]
+    );
+    assert_eq!(calls[4..], ["job", "exit exit"]);
+    let env = fs::read_to_string(place.path("state/env")).unwrap();
+    assert!(env.contains("APPTAINERENV_BATCH_SYSTEM=HTCondor\n") && !env.contains("\nHOME="), "{env}");
+}
+
+#[test]
+fn an_image_that_cannot_be_tried_is_told_in_one_plain_line() {
+    let place = with_singularity();
+    fs::write(place.path("state/untestable"), "").unwrap();
+    let ran = place
+        .run("Cmd = \"/bin/true\"\nWantSIF = true\nContainerImage = \"/img.sif\"\nStarterUserLog = \"log\"");
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    assert!(log.contains("\n\tSingularity test failed:FATAL: no\n"), "{log}");
+    assert!(ran.calls.ends_with("exit evict\n"), "{}", ran.calls);
+}
+
+#[test]
+fn a_job_whose_image_fails_its_test_is_held_and_goes_back_in_25_14() {
+    for (quirks, status, code) in [
+        ("none", "JobStatus = 5", "HoldReasonCode = 45"),
+        ("reference", "JobStatus = 1", "VacateReasonCode = 45"),
+    ] {
+        let place = with_singularity().option(&["--as", "shadow", "--quirks", quirks]);
+        fs::write(place.path("state/untestable"), "").unwrap();
+        let job = "Cmd = \"/bin/true\"\nJobUniverse = 5\nShouldTransferFiles = \"NO\"\nUserLog = \"log\"";
+        let ran = place.run(&format!("{job}\nWantSIF = true\nContainerImage = \"/img.sif\""));
+        assert!(ran.has(status) && ran.has(code), "{quirks}: {}\n{}", ran.ad, ran.told);
+        assert_eq!(ran.told.contains("(singularity-test-requeues)"), quirks == "none", "{}", ran.told);
+    }
+}
+
+#[test]
+fn a_job_without_an_image_is_not_run_in_one_called_singularityimage() {
+    let place = with_singularity();
+    let ran = place.run("Cmd = \"/bin/true\"\nWantSIF = true");
+    assert!(ran.told.contains("no image: SINGULARITY_IMAGE_EXPR"), "{}", ran.told);
+    assert!(!ran.calls.contains(" exec "), "{}", ran.calls);
+    let place = with_singularity().option(&["--quirks", "reference"]);
+    let ran = place.run("Cmd = \"/bin/true\"\nWantSIF = true");
+    assert!(ran.calls.contains("/iwd/SingularityImage"), "{}", ran.calls);
+}
+
+#[test]
+fn the_scratch_directory_outside_is_the_one_outside() {
+    let outside = |place: Place| {
+        let place = place.knob("SINGULARITY_TARGET_DIR = /srv");
+        place.run("Cmd = \"/bin/true\"\nWantSIF = true\nContainerImage = \"/img.sif\"");
+        let env = fs::read_to_string(place.path("state/env")).unwrap();
+        let line =
+            env.lines().find(|line| line.starts_with("_CONDOR_SCRATCH_DIR_OUTSIDE_CONTAINER=")).unwrap();
+        line.split_once('=').unwrap().1.to_owned()
+    };
+    let ours = outside(with_singularity());
+    assert!(ours.contains("/execute/dir_") && ours.ends_with("/scratch"), "{ours}");
+    assert_eq!(outside(with_singularity().option(&["--quirks", "reference"])), "/condor_scratch/scratch");
+}
+
+#[test]
+fn a_runtime_that_is_not_there_is_told_and_the_job_is_not_run_outside_of_it() {
+    for (ad, knobs) in [
+        ("WantDocker = true\nDockerImage = \"busybox\"", "DOCKER = /no/such/docker"),
+        ("WantSIF = true\nContainerImage = \"x.sif\"", "SINGULARITY = /no/such/singularity"),
+        (
+            "X = 1",
+            "SINGULARITY_JOB = true\nSINGULARITY = /no/such/singularity\nSINGULARITY_IMAGE_EXPR = \"/x\"",
+        ),
+        ("JobUniverse = 10", "JAVA ="),
+        ("ToolDaemonCmd = \"/bin/true\"", ""),
+    ] {
+        let place = Place::new().noting().knob(knobs);
+        let ran = place.run(&format!("{}\n{ad}", shell("echo job >> calls")));
+        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{ad} {knobs}: {}", ran.told);
+        assert_eq!(ran.calls, "prepare\nexit evict\n", "{ad} {knobs}: {}", ran.told);
+        assert_clean(&ran);
+    }
+}
+
+#[test]
+fn a_configuration_that_wants_no_container_for_this_job_runs_it() {
+    let asked = [
+        ("X = 1", "SINGULARITY_JOB = false"),
+        ("WantsBox = false", "SINGULARITY_JOB = TARGET.WantsBox"),
+        // No image: "doesn't evaluate to a string, skipping containerizing".
+        ("X = 1", "USE_DEFAULT_CONTAINER = true\nDEFAULT_CONTAINER_IMAGE = TARGET.NoSuch"),
+        ("X = 1", "USE_DEFAULT_CONTAINER = false\nDEFAULT_CONTAINER_IMAGE = \"/img\""),
+        ("WantContainer = true\nContainerImage = \"/img\"", ""),
+    ];
+    for (ad, knobs) in asked {
+        let place = Place::new().noting().knob(knobs);
+        let ran = place.run(&format!("{}\n{ad}", shell("echo job >> calls")));
+        let expected = (0, "prepare\njob\nexit exit\n");
+        assert_eq!((ran.status, ran.calls.as_str()), expected, "{knobs}: {}", ran.told);
+    }
+}
+
+#[test]
+fn what_a_job_asks_of_a_shadow_is_told_and_the_job_runs() {
+    let place = Place::new().noting();
+    let asks = "TransferInput = \"no-such,calls\"\nShouldTransferFiles = \"YES\"\nOnExitRemove = true\nPeriodicHold = false";
+    let ran = place.run(&format!("{}\n{asks}", shell("echo job >> calls")));
+    assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
+    let lines: Vec<&str> = ran.told.lines().filter(|line| line.contains("not done here")).collect();
+    assert_eq!(lines.len(), 1, "{}", ran.told);
+    assert!(
+        lines[0].contains(
+            "ShouldTransferFiles, TransferInput are not done here: the shadow of a pool would copy"
+        )
+    );
+    assert!(lines[0].ends_with("the job will not find 'no-such', 'calls'"), "{}", lines[0]);
+}
+
+#[test]
+fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_when_it_begins() {
+    let place = Place::new()
+        .knob("ENCRYPT_EXECUTE_DIRECTORY = true\nUSE_PROCESS_GROUPS = $(NO_SUCH:true)")
+        .knob("CONSUMPTION_POLICY = true\nNEGOTIATOR_INTERVAL = 20\nSTARTER.MAX_STARTER_LOG = 5");
+    let ran = place.run(&shell("true"));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    let told: Vec<&str> =
+        ran.told.lines().filter(|line| !line.contains("FARM") && line.contains("warning: ")).collect();
+    assert_eq!(told.len(), 2, "{}", ran.told);
+    assert!(
+        told[1].contains("not encrypted though ENCRYPT_EXECUTE_DIRECTORY") && told[1].contains(", line 5)"),
+        "{told:?}"
+    );
+    assert!(told[0].contains("2 settings are for what is not here"), "{told:?}");
+}
+
+#[test]
+fn a_singularity_job_that_is_no_truth_value_is_told_in_the_references_words() {
+    let place = Place::new().noting().knob("SINGULARITY_JOB = a b").option(&["--quirks", "reference"]);
+    let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls")));
+    // An exception: JOB_EXIT is called but not waited for.
+    assert_eq!(ran.status, 4, "{}", ran.told);
+    assert!(ran.calls.starts_with("prepare\n") && !ran.calls.contains("job"), "{}", ran.calls);
+    assert!(ran.told.contains("hook started JOB_EXIT"), "{}", ran.told);
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    assert!(log.starts_with("001 ") && log.contains("\n021 "), "{log}");
+    let words = "SINGULARITY_JOB in the condor configuration  is not a valid boolean (\"a b\").  Please set it to True or False";
+    assert!(log.contains(words), "{log}");
+}
+
+#[test]
+fn the_hook_of_the_examples_picks_the_image() {
+    let hook = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/containers/pick-image");
+    let place = with_docker().knob(&format!("FARM_HOOK_PREPARE_JOB = {hook}"));
+    let ran = place.run("Cmd = \"/bin/true\"\nWantSoftware = \"python3\"");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.calls.contains("docker pull python:3-slim\n"), "{}", ran.calls);
+    let mut child = place.command().spawn().unwrap();
+    child.stdin.take().unwrap().write_all(place.whole(&shell("exit 3")).as_bytes()).unwrap();
+    assert!(place.finish(child).has("ExitCode = 3"), "a job that names none runs as it is");
+}

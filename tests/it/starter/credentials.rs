@@ -1,0 +1,239 @@
+//! Credentials of a job's user: tokens and Kerberos caches in the scratch directory, and those passed to
+//! SHADOW_PREPARE_JOB.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use crate::support::place::{Place, heard, shell};
+
+const NEEDS: &str = "ShouldTransferFiles = \"NO\"\nOAuthServicesNeeded = \"scitokens*x\"\nOut = \"out\"";
+
+/// Their owner: the account of jobs here, which is also the user in the ad.
+fn user() -> String {
+    match nix::unistd::geteuid().is_root() {
+        true => "nobody".to_owned(),
+        false => nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap().unwrap().name,
+    }
+}
+
+fn lay(place: &Place, name: &str, mode: u32) -> PathBuf {
+    let path = place.path(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "secret\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    path
+}
+
+/// A place whose user has a token with this mode.
+fn with_token(mode: u32) -> Place {
+    let place = Place::new().noting();
+    lay(&place, "tokens/nobody/scitokens_x.use", mode);
+    let knob = format!("SEC_CREDENTIAL_DIRECTORY_OAUTH = {}", place.path("tokens").display());
+    place.knob(&knob)
+}
+
+fn of_shadow(mode: u32) -> Place {
+    with_token(mode).option(&["--as", "shadow"])
+}
+
+/// `CredDirCreator` (cred_dir.cpp); in 25.14 the directory is accessible to all.
+#[test]
+fn a_job_has_its_tokens_whoever_is_played_and_they_are_gone_with_it() {
+    let script = "cd $_CONDOR_CREDS; pwd; stat -c %a . *; cat *";
+    for (words, ended) in [(vec![], "ExitCode = 0"), (vec!["--as", "shadow"], "JobStatus = 4")] {
+        let place = with_token(0o600).option(&words);
+        let ran = place.run(&format!("{}\n{NEEDS}", shell(script)));
+        assert!(ran.has(ended) && ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+        let out = fs::read_to_string(place.path("iwd/out")).unwrap();
+        let (directory, rest) = out.split_once('\n').unwrap();
+        assert!(directory.ends_with("/.condor_creds") && rest == "700\n600\nsecret\n", "{out}");
+        assert!(ran.left.is_empty(), "{:?}", ran.left);
+    }
+}
+
+/// A kept scratch directory contains no credentials, even if the job tries to protect them.
+#[test]
+fn a_kept_scratch_directory_has_no_tokens_even_where_the_job_closed_it() {
+    for script in ["exit 0", "chmod 0 $_CONDOR_CREDS", "chmod 0 $_CONDOR_CREDS; chmod 0 $_CONDOR_SCRATCH_DIR"]
+    {
+        let place = of_shadow(0o600);
+        let kept = place.path("kept");
+        let place = place.knob(&format!("STARTER_MOVE_WORKING_DIR_ON_EXIT = {}", kept.display()));
+        let ran = place.run(&format!("{}\n{NEEDS}", shell(script)));
+        assert!(kept.join("scratch").exists() && !ran.told.contains("taken away"), "{script}: {}", ran.told);
+        let closed = script.contains("SCRATCH_DIR");
+        let mode = fs::metadata(kept.join("scratch")).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode == 0, closed, "{script}: {mode:o}");
+        fs::set_permissions(kept.join("scratch"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(!kept.join("scratch/.condor_creds").exists(), "{script}: {}", ran.told);
+    }
+}
+
+/// `CONDOR_getcreds` (NTreceivers.cpp): the shadow holds the job.
+#[test]
+fn a_job_whose_access_point_has_no_tokens_is_held_and_one_without_an_access_point_is_refused() {
+    for (mode, knob, services, why) in [
+        (0o644, "", "scitokens*x", "others may read or write it"),
+        (0o600, "", "other", "No such file"),
+        (0o600, "", "../nobody/scitokens", "is no name of a file"),
+        (0o600, "SEC_CREDENTIAL_DIRECTORY_OAUTH =", "scitokens*x", "is not set"),
+    ] {
+        let needs = NEEDS.replace("scitokens*x", services);
+        let place = of_shadow(mode).knob(knob);
+        let ran = place.run(&format!("{}\n{needs}", shell("exit 0")));
+        assert!(ran.told.contains(why), "{services}: {}", ran.told);
+        assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 4"), "{services}: {}", ran.ad);
+        assert!(ran.has("HoldReason = \"Job credentials are not available\""), "{}", ran.ad);
+        assert!(ran.left.is_empty() && !place.path("iwd/out").exists(), "{:?}", ran.left);
+        let place = with_token(mode).knob(knob);
+        let ran = place.run(&format!("{}\n{needs}", shell("exit 0")));
+        assert!(ran.status == 1 && ran.told.contains(why), "{services}: {}", ran.told);
+        assert!(ran.left.is_empty() && !place.path("iwd/out").exists(), "{:?}", ran.left);
+    }
+    let trusting = of_shadow(0o644).knob("TRUST_CREDENTIAL_DIRECTORY = true");
+    assert!(trusting.run(&format!("{}\n{NEEDS}", shell("exit 0"))).has("JobStatus = 4"));
+}
+
+/// Waits until a file has changed.
+fn until_other(file: &str) -> String {
+    format!("until grep -q fresh {file}; do sleep 0.1; done; cat {file}")
+}
+
+#[test]
+fn tokens_are_brought_anew_while_the_job_runs_and_it_is_held_when_they_cannot_be() {
+    let place = of_shadow(0o600).knob("SEC_CREDENTIAL_REFRESH = 1");
+    let pipe = place.pipe();
+    let script = format!("echo > {}; {}", pipe.display(), until_other("$_CONDOR_CREDS/scitokens_x.use"));
+    let child = place.start(&format!("{}\n{NEEDS}", shell(&script)));
+    heard(&pipe);
+    fs::write(place.path("tokens/nobody/scitokens_x.use"), "fresh\n").unwrap();
+    let ran = place.finish(child);
+    assert!(ran.has("JobStatus = 4"), "{}{}", ran.ad, ran.told);
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "fresh\n");
+
+    let child =
+        place.start(&format!("{}\n{NEEDS}", shell(&format!("echo > {}; exec sleep 600", pipe.display()))));
+    heard(&pipe);
+    fs::remove_file(place.path("tokens/nobody/scitokens_x.use")).unwrap();
+    let ran = place.finish(child);
+    assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 4"), "{}{}", ran.ad, ran.told);
+    assert!(ran.told.contains("cannot be brought anew (SEC_CREDENTIAL_REFRESH)"), "{}", ran.told);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+/// Quirk `tokens-gone-unrefreshed`; by default they stay, as a test of the module checks.
+#[test]
+fn a_job_without_a_shadow_loses_its_tokens_in_a_pool_when_they_cannot_be_brought_anew() {
+    let place = with_token(0o600).knob("SEC_CREDENTIAL_REFRESH = 1").option(&["--quirks", "reference"]);
+    let pipe = place.pipe();
+    let script = format!("echo > {}; while test -e $_CONDOR_CREDS; do sleep 0.1; done", pipe.display());
+    let child = place.start(&format!("{}\n{NEEDS}", shell(&script)));
+    heard(&pipe);
+    fs::remove_file(place.path("tokens/nobody/scitokens_x.use")).unwrap();
+    let ran = place.finish(child);
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    assert!(ran.told.contains("cannot be brought anew (SEC_CREDENTIAL_REFRESH)"), "{}", ran.told);
+}
+
+/// `refreshSandboxCredentialsKRB` (jic_shadow.cpp).
+#[test]
+fn a_kerberos_cache_lies_in_the_scratch_directory_and_follows_that_of_the_machine() {
+    let knobs = |place: Place| {
+        let knob = format!("SEC_CREDENTIAL_DIRECTORY_KRB = {}", place.path("krb").display());
+        place.knob(&knob).knob("SEC_CREDENTIAL_REFRESH = 1").option(&["--as", "shadow"])
+    };
+    let place = knobs(Place::new());
+    let source = lay(&place, &format!("krb/{}.cc", user()), 0o600);
+    let pipe = place.pipe();
+    let cache = "${KRB5CCNAME#FILE:}";
+    let script = format!(
+        "echo $KRB5CCNAME; stat -c %a {cache}; cat {cache}; echo > {}; {}",
+        pipe.display(),
+        until_other(cache)
+    );
+    let ad = "ShouldTransferFiles = \"NO\"\nSendCredential = true\nOut = \"out\"";
+    let child = place.start(&format!("{}\n{ad}", shell(&script)));
+    heard(&pipe);
+    fs::write(&source, "fresh\n").unwrap();
+    let ran = place.finish(child);
+    assert!(ran.has("JobStatus = 4"), "{}{}", ran.ad, ran.told);
+    let out = fs::read_to_string(place.path("iwd/out")).unwrap();
+    let (name, rest) = out.split_once('\n').unwrap();
+    assert!(name.starts_with("FILE:/") && name.ends_with(&format!("/scratch/{}.cc", user())), "{out}");
+    assert_eq!(rest, "600\nsecret\nfresh\n");
+    // No program creates the cache here; in a pool the credmon would.
+    let place = knobs(Place::new());
+    lay(&place, "krb/other.cc", 0o600);
+    let ran = place.run(&format!("{}\n{ad}", shell("exit 0")));
+    assert!(!ran.has("JobStatus = 4") && ran.told.contains("credmon"), "{}{}", ran.ad, ran.told);
+    assert!(ran.left.is_empty() && !place.path("iwd/out").exists(), "{:?}", ran.left);
+    let told = Place::new().option(&["--as", "shadow"]).run(&format!("{}\n{ad}", shell("exit 0"))).told;
+    assert!(told.contains("SEC_CREDENTIAL_DIRECTORY_KRB is not set"), "{told}");
+}
+
+/// `ShadowHookMgr::tryHookPrepareJob`.
+#[test]
+fn the_hook_of_the_shadow_has_the_credentials_of_the_job_as_long_as_it_runs() {
+    let place = || {
+        let place = of_shadow(0o600).knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+        fs::create_dir(place.path("spool")).unwrap();
+        let krb = format!("SEC_CREDENTIAL_DIRECTORY_KRB = {}", place.path("krb").display());
+        place.knob(&krb).hook(
+            "SHADOW_PREPARE_JOB",
+            "echo $_CONDOR_CREDS >> $CALLS; cd $_CONDOR_CREDS; stat -c %a,%n * >> $CALLS; cat * >> $CALLS; exit 0",
+        )
+    };
+    let one = place().knob("SPOOL = $(LOCAL_DIR)/spool");
+    lay(&one, "krb/nobody.cred", 0o600);
+    let ad = format!("{}\n{NEEDS}\nSendCredential = true", shell("exit 0"));
+    // The hook is called first; the job itself has no cache here, and is not started.
+    let ran = one.run(&ad);
+    let calls = fs::read_to_string(one.path("iwd/calls")).unwrap();
+    let spool = one.path("spool").display().to_string();
+    let expected = format!(
+        "{spool}/7/_condor_creds.cluster7.proc1\n400,nobody.cc\n400,scitokens_x.use\nsecret\nsecret\n"
+    );
+    assert!(calls.starts_with(&expected), "{calls}{}", ran.told);
+    assert_eq!(fs::read_dir(one.path("spool/7")).unwrap().count(), 0);
+    // If the job's credentials are missing, the hook is not called.
+    let ran = place().knob("SPOOL = $(LOCAL_DIR)/spool").run(&ad);
+    assert!(ran.told.contains("SHADOW_PREPARE_JOB is not called: no credentials for it"), "{}", ran.told);
+    assert!(ran.calls.is_empty() && !ran.has("JobStatus = 4"), "{}{}", ran.calls, ran.ad);
+    let ran = place().knob("SPOOL = /dev/null/spool").run(&format!("{}\n{NEEDS}", shell("exit 0")));
+    assert!(ran.told.contains("/dev/null/spool/7/_condor_creds"), "{}", ran.told);
+}
+
+#[test]
+fn the_credentials_of_a_hook_whose_shadow_was_killed_are_removed_by_clean() {
+    let mut place = of_shadow(0o600)
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM")
+        .knob("SPOOL = $(LOCAL_DIR)/spool")
+        .hook("SHADOW_PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
+    let pipe = place.path("iwd/calls.pipe");
+    fs::rename(place.pipe(), &pipe).unwrap();
+    fs::create_dir_all(place.path("spool/7/_condor_creds.cluster7.proc2")).unwrap();
+    let mut child = place.start(&format!("{}\n{NEEDS}", shell("exit 0")));
+    assert_eq!(heard(&pipe), "up\n");
+    place.options = vec!["--clean".to_owned()];
+    let clean = || {
+        let output = place.command().output().unwrap();
+        let left = fs::read_dir(place.path("spool/7")).unwrap().flatten();
+        let mut left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        left.sort();
+        (output.status.code(), left, String::from_utf8(output.stderr).unwrap())
+    };
+    // A running hook keeps its credentials, and those of a shadow that is not ours are not touched.
+    let all = [
+        "_condor_creds.cluster7.proc1",
+        "_condor_creds.cluster7.proc1.htc-lock",
+        "_condor_creds.cluster7.proc2",
+    ];
+    let (status, left, told) = clean();
+    assert_eq!((status, left), (Some(0), all.map(str::to_owned).to_vec()), "{told}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (status, left, told) = clean();
+    assert_eq!((status, left), (Some(0), vec![all[2].to_owned()]), "{told}");
+    assert!(told.contains("_condor_creds.cluster7.proc1', are removed"), "{told}");
+}

@@ -1,0 +1,324 @@
+//! The disk usage of a job's directory: reported, limited, and without leftovers.
+
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::support::children::{LONG, write_executable};
+use crate::support::place::{Place, heard, send, shell};
+
+const ENFORCED: &str = "STARTD_ENFORCE_DISK_LIMITS = true\nBASE_CGROUP =";
+
+const SENTENCE: &str =
+    "Job has exceeded allocated disk (20.00 MB). Consider increasing the value of request_disk.";
+
+/// The loop devices whose file is located below this place.
+fn loops(place: &Place) -> Vec<String> {
+    let home = place.home.path().to_string_lossy().into_owned();
+    let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let behind = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("loop/backing_file")).ok();
+    blocks.filter_map(behind).filter(|file| file.starts_with(&home)).collect()
+}
+
+/// The mounts below this place.
+fn mounted(place: &Place) -> Vec<std::path::PathBuf> {
+    let all = htc_hooks::os::mounts::list_mounts().into_iter();
+    all.map(|mount| mount.target).filter(|target| target.starts_with(place.home.path())).collect()
+}
+
+#[test]
+fn a_job_that_fills_its_directory_is_held_with_the_sentence() {
+    let place = Place::new().noting().knob(ENFORCED);
+    let fill = "dd if=/dev/zero of=$_CONDOR_SCRATCH_DIR/big bs=1M count=64 2>/dev/null; exec sleep 600";
+    let ran = place.run(&format!("{}\nRequestDisk = 20480", shell(fill)));
+    assert!(ran.has(&format!("VacateReason = \"{SENTENCE}\"")), "{}{}", ran.ad, ran.told);
+    assert!(ran.has("VacateReasonCode = 34") && ran.has("VacateReasonSubCode = 104"), "{}", ran.ad);
+    assert!(ran.calls.ends_with("exit hold\n"), "{}", ran.calls);
+    assert!(ran.left.is_empty() && loops(&place).is_empty() && mounted(&place).is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn a_directory_of_limited_size_takes_no_more_than_that_and_leaves_nothing() {
+    if !nix::unistd::geteuid().is_root() || !fs::exists("/dev/loop-control").unwrap() {
+        return println!("skipped: not root, or no loop devices");
+    }
+    let place = Place::new().noting().knob(ENFORCED);
+    let script = "cd $_CONDOR_SCRATCH_DIR; id -u > own; stat -f -c %T . ; dd if=/dev/zero of=big bs=1M count=64 2>/dev/null; \
+                  stat -c %s big";
+    let ran = place.run(&format!("{}\nRequestDisk = 20480\nOut = \"out\"", shell(script)));
+    if ran.told.contains("not a file system of its own") {
+        return println!("skipped: {}", ran.told);
+    }
+    let out = fs::read_to_string(place.path("iwd/out")).unwrap();
+    let mut lines = out.lines();
+    assert_eq!(lines.next(), Some("ext2/ext3"), "{}", ran.told);
+    let most: u64 = lines.next().unwrap().parse().unwrap();
+    assert!((20 << 20..26 << 20).contains(&most), "{most}");
+    // A size that is not a whole number of blocks. Regression test: the usage of such a directory was only
+    // measured.
+    for odd in [2049, 20481] {
+        let ran = place.run(&format!("{}\nRequestDisk = {odd}", shell("exit 0")));
+        assert!(!ran.told.contains("not a file system of its own"), "{odd}: {}", ran.told);
+    }
+    assert!(ran.left.is_empty() && loops(&place).is_empty() && mounted(&place).is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn a_starter_that_is_killed_leaves_a_disk_that_cleaning_takes_away() {
+    if !nix::unistd::geteuid().is_root() || !fs::exists("/dev/loop-control").unwrap() {
+        return println!("skipped: not root, or no loop devices");
+    }
+    let place = Place::new().noting().knob(ENFORCED);
+    let pipe = place.pipe();
+    let script = format!("echo runs > {}; exec sleep 600", pipe.display());
+    let mut child = place.start(&format!("{}\nRequestDisk = 20480", shell(&script)));
+    assert_eq!(heard(&pipe), "runs\n");
+    let there = mounted(&place).len();
+    send(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    let output = place.command().arg("--clean").output().unwrap();
+    let told =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    if there == 1 {
+        assert!(told.contains("unmounted '"), "{told}");
+    }
+    let left: Vec<_> =
+        fs::read_dir(place.path("execute")).unwrap().flatten().map(|entry| entry.path()).collect();
+    // A mount namespace created by another test in parallel keeps the mount and the device until it ends.
+    let begun = Instant::now();
+    while !loops(&place).is_empty() && begun.elapsed() < LONG {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(left.is_empty() && loops(&place).is_empty() && mounted(&place).is_empty(), "{left:?}{told}");
+}
+
+#[test]
+fn the_slots_disk_counts_before_the_jobs_wish_and_without_either_there_is_no_limit() {
+    let fill = "dd if=/dev/zero of=$_CONDOR_SCRATCH_DIR/big bs=1M count=30 2>/dev/null";
+    let place = Place::new().noting().knob(ENFORCED);
+    let ran = place.run(&shell(fill));
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let none = "neither Disk of the slot nor RequestDisk is a number above 0";
+    for wish in ["", "RequestDisk = 0", "RequestDisk = -5", "RequestDisk = \"many\"", "RequestDisk = 1 / 0"] {
+        let ran = place.run(&format!("{}\n{wish}", shell("exit 0")));
+        assert_eq!(ran.told.matches(none).count(), 1, "{wish}: {}", ran.told);
+    }
+    let slot = place.path("slot");
+    fs::write(&slot, "Disk = 102400\n").unwrap();
+    let place = place.option(&["--slot-ads", slot.to_str().unwrap()]);
+    let ran = place.run(&format!("{}\nRequestDisk = 1024", shell(fill)));
+    assert!(ran.has("ExitCode = 0") && !ran.told.contains(none), "{}{}", ran.ad, ran.told);
+}
+
+#[test]
+fn a_job_whose_files_are_transferred_tells_what_its_directory_holds() {
+    let place = Place::new().knob("BASE_CGROUP =").option(&["--as", "shadow"]);
+    let ran = place.run(&format!(
+        "{}\nOwner = \"nobody\"\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferOutput = \"\"\nTransferExecutable = false",
+        shell("head -c 100000 /dev/zero > data")
+    ));
+    let disk = ran.ad.lines().find_map(|line| line.strip_prefix("DiskUsage = "));
+    // The directory also contains the ads of job and slot.
+    assert!(
+        disk.is_some_and(|kib| (98..=102).contains(&kib.parse::<i32>().unwrap())),
+        "{}{}",
+        ran.ad,
+        ran.told
+    );
+    assert!(ran.ad.contains("\nScratchDirFileCount = "), "{}", ran.ad);
+    // A startd sets this for its starters. Regression test: the attribute was missing.
+    assert!(ran.ad.contains("\nCpusUsage = "), "{}", ran.ad);
+    assert!(!ran.ad.contains("\nProportionalSetSizeKb"), "{}", ran.ad);
+}
+
+#[test]
+fn use_pss_has_the_proportional_size_of_a_job_told() {
+    let job = shell("sleep 1.5");
+    let size = |knob: &str| {
+        let ran = Place::new().knob("BASE_CGROUP =").knob(knob).run(&format!("{job}\nOwner = \"nobody\""));
+        ran.ad.lines().find_map(|line| line.strip_prefix("ProportionalSetSizeKb = ")?.parse::<u32>().ok())
+    };
+    assert!(size("USE_PSS = true").is_some_and(|kib| kib > 0));
+    assert_eq!(size("USE_PSS = false"), None);
+}
+
+/// Installs fake LVM programs that record their calls: no volume is created, so the usage is measured
+/// instead.
+fn with_doubles(mut place: Place) -> Place {
+    fs::create_dir(place.path("bin")).unwrap();
+    let called = place.path("called");
+    for name in
+        ["lvcreate", "mke2fs", "lvremove", "cryptsetup", "pvcreate", "vgcreate", "vgremove", "pvremove"]
+    {
+        let text = format!("#!/bin/sh\necho {name} \"$@\" >> {}\n", called.display());
+        write_executable(&place.path("bin").join(name), text.as_bytes());
+    }
+    let losetup = format!(
+        "#!/bin/sh\necho losetup \"$@\" >> {}\ncase $1 in --find) echo /dev/htc-no-loop;; esac\n",
+        called.display()
+    );
+    write_executable(&place.path("bin/losetup"), losetup.as_bytes());
+    let pvs = format!(
+        "#!/bin/sh\necho pvs \"$@\" >> {0}\n! grep -q '^vgcreate' {0} || echo '  condor_STARTD'\n",
+        called.display()
+    );
+    write_executable(&place.path("bin/pvs"), pvs.as_bytes());
+    let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
+    place.environment.push(("PATH".to_owned(), path));
+    place
+}
+
+/// The calls of the fake programs, line by line.
+fn called(place: &Place) -> Vec<String> {
+    fs::read_to_string(place.path("called")).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_volume_is_encrypted_where_the_configuration_or_the_job_asks_for_it() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let group = "LVM_VOLUME_GROUP_NAME = htc-hooks-no-such";
+    let ad = format!("{}\nRequestDisk = 20480\nEncryptExecuteDirectory = true", shell("exit 0"));
+    let place = with_doubles(Place::new().knob(ENFORCED).knob(group));
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let lines = called(&place);
+    assert!(lines[0].contains("--addtag htcondor_lv --addtag lv_is_encrypted --yes"), "{lines:?}");
+    let open = "cryptsetup open --type plain --key-file /dev/shm/cryptokey";
+    assert!(lines[1].starts_with(open) && lines[1].ends_with("_1-enc"), "{lines:?}");
+    assert!(lines[2].starts_with("mke2fs ") && lines[2].ends_with("_1-enc"), "{lines:?}");
+    let key = lines[1].split(' ').nth(5).unwrap();
+    assert!(!fs::exists(key).unwrap(), "the key is gone: {key}");
+    // If encryption is not possible, that is reported.
+    let disabled = "DISABLE_EXECUTE_DIRECTORY_ENCRYPTION = true";
+    let place = with_doubles(Place::new().knob(ENFORCED).knob(group).knob(disabled));
+    assert!(place.run(&ad).has("ExitCode = 0"));
+    assert!(!called(&place).iter().any(|line| line.contains("crypt")), "{:?}", called(&place));
+    let ran = Place::new().knob("BASE_CGROUP =").run(&ad);
+    assert!(
+        ran.told.contains("is not encrypted though EncryptExecuteDirectory asks for that"),
+        "{}",
+        ran.told
+    );
+}
+
+#[test]
+fn a_volume_group_is_made_of_the_file_that_is_named_and_goes_with_it() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let place = Place::new().knob(ENFORCED).knob("LVM_BACKING_FILE_SIZE_MB = 1");
+    let file = place.path("disk.img");
+    let place = with_doubles(place.knob(&format!("LVM_BACKING_FILE = {}", file.display())));
+    let ad = format!("{}\nRequestDisk = 20480", shell("exit 0"));
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let attach = format!("losetup --find --show {}", file.display());
+    let mut expected = vec![
+        "losetup --list --output name,back-file",
+        &attach,
+        "pvcreate /dev/htc-no-loop",
+        "vgcreate --autobackup n condor_STARTD /dev/htc-no-loop",
+        "lvcreate",
+        "mke2fs",
+        "lvremove",
+    ];
+    expected.push("pvs --noheadings -o vg_name /dev/htc-no-loop");
+    expected.extend(["vgremove condor_STARTD --yes --force", "pvremove /dev/htc-no-loop --yes --force"]);
+    expected.push("losetup -d /dev/htc-no-loop");
+    let lines = called(&place);
+    let fits = lines.len() == expected.len()
+        && lines.iter().zip(&expected).all(|(line, word)| line.starts_with(word));
+    assert!(fits, "{lines:#?}");
+    assert!(!file.exists() && !place.path("disk.img.lock").exists());
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    // Leftovers of a killed starter are removed by the next --clean, which finds no loop device here.
+    fs::write(&file, "").unwrap();
+    fs::write(place.path("disk.img.lock"), "").unwrap();
+    let cleaned = place.option(&["--clean"]).run("");
+    assert!(cleaned.told.contains("removed the volume group 'condor_STARTD' on"), "{}", cleaned.told);
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_file_and_a_volume_group_of_others_are_left_alone() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let place = Place::new().knob(ENFORCED).knob("LVM_BACKING_FILE_SIZE_MB = 1");
+    let file = place.path("disk.img");
+    let place = with_doubles(place.knob(&format!("LVM_BACKING_FILE = {}", file.display())));
+    let ad = format!("{}\nRequestDisk = 20480", shell("exit 0"));
+    // A volume group with that name exists already.
+    write_executable(&place.path("bin/vgcreate"), b"#!/bin/sh\necho 'already exists'; exit 5\n");
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0") && ran.told.contains("already exists"), "{}", ran.told);
+    assert!(!called(&place).iter().any(|line| line.starts_with("vgremove")), "{:?}", called(&place));
+    assert!(!file.exists());
+    fs::write(&file, vec![7; 2 << 20]).unwrap();
+    fs::remove_file(place.path("called")).unwrap();
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0") && ran.told.contains("a condor_startd may use it"), "{}", ran.told);
+    assert!(!place.path("called").exists() && fs::read(&file).unwrap() == vec![7; 2 << 20]);
+    assert!(!place.path("disk.img.lock").exists());
+}
+
+#[test]
+fn the_commands_of_a_volume_group_on_a_file_are_shown_without_doing_anything() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let place = Place::new().knob(ENFORCED).knob("ENCRYPT_EXECUTE_DIRECTORY = true").option(&["--dry-run"]);
+    let file = place.path("disk.img");
+    let place = place.knob(&format!("LVM_BACKING_FILE = {}", file.display()));
+    let ran = place.run(&format!("{}\nRequestDisk = 20480", shell("exit 0")));
+    for line in [
+        format!("run losetup --find --show {}", file.display()),
+        "run vgcreate --autobackup n condor_STARTD /dev/loopN".to_owned(),
+        "run cryptsetup open --type plain --key-file /dev/shm/cryptokeyXXXXXX /dev/mapper/condor_STARTD-"
+            .to_owned(),
+        "run losetup -d /dev/loopN".to_owned(),
+    ] {
+        assert!(ran.ad.contains(&line), "{line}: {}", ran.ad);
+    }
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_of_25_14() {
+    if !nix::unistd::geteuid().is_root() {
+        return println!("skipped: not root");
+    }
+    let place = with_doubles(Place::new().knob(ENFORCED).knob("LVM_VOLUME_GROUP_NAME = htc-hooks-no-such"));
+    let ad = format!("{}\nRequestDisk = 20480", shell("exit 0"));
+    let ran = place.run(&ad);
+    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let called = fs::read_to_string(place.path("called")).unwrap();
+    let names: Vec<&str> = called.lines().filter_map(|line| line.split(' ').next()).collect();
+    // There is nothing in /dev/mapper, so nothing can be mounted.
+    assert_eq!(names, ["lvcreate", "mke2fs", "lvremove"], "{called}");
+    let line = "lvcreate --autobackup n -n slot1+";
+    assert!(called.starts_with(line), "{called}");
+    assert!(called.contains("_1 --addtag htcondor_lv --yes -L 20480k htc-hooks-no-such\n"), "{called}");
+    assert!(called.contains("/dev/mapper/htc--hooks--no--such-slot1+"), "{called}");
+    assert!(ran.told.contains("is watched, and not a file system of its own: cannot mount"), "{}", ran.told);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    assert!(!ran.told.contains("LVM_HIDE_MOUNT"), "{}", ran.told);
+    // AUTO, the default, hides the volumes of jobs whose ad has a universe.
+    let vanilla = place.run(&format!("{ad}\nJobUniverse = 5"));
+    assert!(vanilla.told.contains("LVM_HIDE_MOUNT is AUTO: the job's volume is mounted"), "{}", vanilla.told);
+    let place = place.knob("LVM_HIDE_MOUNT = True");
+    let ran = place.run(&ad);
+    assert!(ran.told.contains("the job's volume is mounted where the whole machine sees it"), "{}", ran.told);
+    let rehearsed = place.option(&["--dry-run"]).run(&ad);
+    assert!(rehearsed.ad.contains(&format!("run {line}")), "{}", rehearsed.ad);
+    assert!(
+        rehearsed.ad.contains("run lvremove --autobackup n htc-hooks-no-such/slot1+"),
+        "{}",
+        rehearsed.ad
+    );
+}

@@ -1,0 +1,228 @@
+//! `htc-starter-run --dry-run`: shows what would be run for any job, whether it can run here or not.
+
+use crate::support::place::{Place, Ran, shell};
+
+/// A rehearsal, which prints lines in place of an ad.
+fn rehearsed(place: Place, ad: &str) -> Ran {
+    place.option(&["--dry-run", "--quiet"]).run(ad)
+}
+
+/// The only object printed by `--json`.
+fn story(ran: &Ran) -> serde_json::Value {
+    let rows: serde_json::Value = serde_json::from_str(&ran.ad).unwrap();
+    rows[0].clone()
+}
+
+const DOCKER: &str = "Cmd = \"/bin/work\"\nArguments = \"a b\"\nWantDocker = true\nDockerImage = \"alpine\"";
+
+#[test]
+fn a_docker_job_is_shown_where_there_is_no_docker() {
+    let ran = rehearsed(Place::new().noting().knob("DOCKER = /no/such/docker"), DOCKER);
+    assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}{}", ran.ad, ran.told);
+    for part in [
+        "call PREPARE_JOB ",
+        "the job is run in a docker container: WantDocker",
+        "ask /no/such/docker images --format",
+        "there is no '/no/such/docker' on this machine",
+        "ask /no/such/docker pull -q alpine:latest",
+        "ask /no/such/docker create --cpu-shares=100",
+        "image alpine:latest",
+        " as /tmp",
+        "limit cpu shares 100",
+        "env BATCH_SYSTEM=HTCondor (inside)",
+        "run /no/such/docker start -a HTCJob7_1__PID",
+        "ask /no/such/docker rm -f -v HTCJob7_1__PID",
+        "call JOB_EXIT ",
+    ] {
+        assert!(ran.ad.contains(part), "{part} in\n{}", ran.ad);
+    }
+    assert!(ran.left.is_empty());
+}
+
+#[test]
+fn a_job_that_a_pool_would_refuse_ends_with_status_1_and_the_reason() {
+    let ran = rehearsed(Place::new(), &format!("{DOCKER}\nDockerNetworkType = \"lab\""));
+    assert_eq!(ran.status, 1, "{}{}", ran.ad, ran.told);
+    assert!(ran.ad.contains("Docker job requested network lab not allowed"), "{}", ran.ad);
+    let ran = rehearsed(Place::new().option(&["--json"]), &format!("{DOCKER}\nDockerNetworkType = \"lab\""));
+    let story = story(&ran);
+    assert_eq!(story["started"], false);
+    assert_eq!(
+        (&story["refused"]["reason"], &story["refused"]["hold_code"]),
+        (&"Unable to Launch Container".into(), &35.into())
+    );
+    let ran = rehearsed(Place::new().knob("DOCKER ="), DOCKER);
+    assert_eq!(ran.status, 1, "{}{}", ran.ad, ran.told);
+    assert!(ran.ad.contains("DOCKER is undefined"), "{}", ran.ad);
+}
+
+#[test]
+fn json_holds_command_line_environment_mounts_limits_user_and_hooks() {
+    let place = Place::new().noting().option(&["--json"]).knob(
+        "SINGULARITY = /no/such/apptainer\nSINGULARITY_JOB = true\nSINGULARITY_IMAGE_EXPR = \"/img.sif\"\n\
+         SINGULARITY_BIND_EXPR = \"/etc /no/such/dir\"\nMOUNT_UNDER_SCRATCH = \"/tmp\"",
+    );
+    let iwd = place.path("iwd").display().to_string();
+    let ran = rehearsed(place, &shell("true"));
+    assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
+    let story = story(&ran);
+    assert_eq!(story["runtime"], "singularity");
+    assert_eq!(story["runtime_because"], "SINGULARITY_JOB");
+    assert_eq!(story["image"], "/img.sif");
+    let hooks: Vec<_> =
+        story["hooks"].as_array().unwrap().iter().map(|hook| hook["hook"].as_str().unwrap()).collect();
+    assert_eq!((hooks.first(), hooks.last()), (Some(&"UPDATE_JOB_INFO"), Some(&"JOB_EXIT")), "{hooks:?}");
+    assert!(hooks.contains(&"PREPARE_JOB"));
+    let command: Vec<_> =
+        story["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(command[..6], ["/no/such/apptainer", "-s", "exec", "-S", "/tmp", "-B"]);
+    assert_eq!(command[command.len() - 4..], ["/img.sif", "/bin/sh", "-c", "true"]);
+    assert_eq!(story["directory"], iwd.as_str());
+    assert_eq!(story["environment"]["APPTAINERENV_BATCH_SYSTEM"], "HTCondor");
+    assert_eq!(story["missing"], serde_json::json!(["/no/such/apptainer"]));
+    let mounts = story["mounts"].to_string();
+    assert!(mounts.contains("\"source\":\"/etc\",\"target\":\"/etc\""), "{mounts}");
+    assert!(story["passed"].to_string().contains("there is no '/no/such/dir' here"), "{}", story["passed"]);
+    assert!(story["limits"].to_string().contains("JOB_RENICE_INCREMENT"), "{}", story["limits"]);
+}
+
+/// A slot's ad offers them; without one the configuration does, and 25.14 knows none.
+#[test]
+fn networks_of_the_configuration_are_those_of_a_job_without_a_slots_ad() {
+    let job = format!("{DOCKER}\nDockerNetworkType = \"lab\"");
+    let ran = rehearsed(Place::new().option(&["--explain"]).knob("DOCKER_NETWORKS = x, lab"), &job);
+    let line = "why: --network=lab <- DockerNetworkType, which DOCKER_NETWORKS offers";
+    assert!(ran.ad.lines().any(|one| one == line), "{}{}", ran.ad, ran.told);
+    let reference = ["--explain", "--quirks", "reference"];
+    let ran = rehearsed(Place::new().option(&reference).knob("DOCKER_NETWORKS = x, lab"), &job);
+    assert!(!ran.ad.contains("--network=lab"), "{}{}", ran.ad, ran.told);
+}
+
+#[test]
+fn explain_names_what_led_to_each_word_and_what_was_not_used() {
+    let place =
+        Place::new().option(&["--explain"]).knob("DOCKER_EXTRA_ARGUMENTS = --foo=1\nDOCKER_NETWORKS = x");
+    let ran = rehearsed(place, DOCKER);
+    assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
+    for line in [
+        "why: in docker: WantDocker",
+        "why: --init <- DOCKER_RUN_UNDER_INIT",
+        "why: --foo=1 <- DOCKER_EXTRA_ARGUMENTS",
+        "why: alpine:latest <- DockerImage",
+        "why: /bin/work <- Cmd",
+        "why: 'a' 'b' <- Arguments",
+        "why: not used: DOCKER_SHM_SIZE is not set",
+        "why: not used: DockerNetworkType the job has none: the runtime's own network",
+    ] {
+        let line = line.replace("'a' 'b'", "a b");
+        assert!(ran.ad.lines().any(|one| one == line), "{line} in\n{}", ran.ad);
+    }
+}
+
+#[test]
+fn a_plain_job_is_shown_with_its_limits() {
+    let place = Place::new().knob("JOB_RENICE_INCREMENT = 7\nSTARTER_RLIMIT_AS = 64");
+    let ran = rehearsed(place, "Cmd = \"/no/such/program\"\nCoreSize = 5");
+    assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
+    for part in ["run /no/such/program", "nice 7", "limit AddressSpace 67108864 bytes", "limit Core 5 bytes"]
+    {
+        assert!(ran.ad.contains(part), "{part} in\n{}", ran.ad);
+    }
+    assert!(ran.ad.contains("there is no '/no/such/program' on this machine"), "{}", ran.ad);
+}
+
+#[test]
+fn directories_that_stay_the_machines_are_told_of() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new().knob("MOUNT_UNDER_SCRATCH = /opt,opt,/nosuch,/etc/hostname,/tmp");
+    for options in [&["--dry-run"][..], &[]] {
+        let place =
+            Place { options: options.iter().map(|word| (*word).to_owned()).collect(), ..place_like(&place) };
+        let ran = place.run(&shell("exit 0"));
+        let all = format!("{}{}", ran.ad, ran.told);
+        for (target, why) in [
+            ("opt", "it is no path from / on"),
+            ("/nosuch", "it is no directory"),
+            ("/etc/hostname", "it is no directory"),
+            ("/tmp", "the scratch directory lies"),
+        ] {
+            let line = format!("the job sees the machine's own {target} (MOUNT_UNDER_SCRATCH): {why}");
+            assert_eq!(all.matches(&line).count(), 1, "{all}");
+        }
+        assert!(!all.contains("is its /nosuch"), "{all}");
+    }
+}
+
+/// Another place with the same parameters.
+fn place_like(place: &Place) -> Place {
+    Place::new().knob(&place.knobs)
+}
+
+#[test]
+fn jobs_whose_directory_is_to_be_encrypted_have_their_own_temporary_directories() {
+    let asked = "EncryptExecuteDirectory = true";
+    for (knob, more) in [("ENCRYPT_EXECUTE_DIRECTORY = true", ""), ("", asked)] {
+        let place = Place::new().knob("MOUNT_UNDER_SCRATCH =").knob(knob).option(&["--dry-run"]);
+        let ran = place.run(&format!("{}\n{more}", shell("exit 0")));
+        let all = format!("{}{}", ran.ad, ran.told);
+        if nix::unistd::geteuid().is_root() {
+            assert!(all.contains("is its /var/tmp"), "{all}");
+        }
+        assert!(!all.contains("<Over>"), "{all}");
+    }
+}
+
+#[test]
+fn nothing_is_said_of_the_success_of_hooks_that_are_not_called() {
+    let place = Place::new().noting().hook("PREPARE_JOB", "echo called >> $CALLS; exit 3");
+    let ran = rehearsed(place, &shell("exit 0"));
+    assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}{}", ran.ad, ran.told);
+    for claim in ["succeeded", "verdict", "exited with status"] {
+        assert!(!ran.ad.contains(claim), "{claim} in\n{}", ran.ad);
+    }
+    let mut lines = ran.ad.lines().skip_while(|line| !line.contains("call PREPARE_JOB "));
+    let assumed = lines.nth(1).unwrap_or_default();
+    assert!(
+        assumed.ends_with("assumed to exit with status 0 and to print nothing; it is not called"),
+        "{assumed}"
+    );
+}
+
+/// `ParseExpression` parses the expression at the beginning of the value.
+#[test]
+fn a_limit_of_the_address_space_with_a_unit_is_reported() {
+    let told = |value: &str| {
+        let place = || Place::new().knob(&format!("STARTER_RLIMIT_AS = {value}"));
+        (rehearsed(place(), &shell("true")).ad, place().run(&shell("true")).told)
+    };
+    let (plan, told_of) = told("100G");
+    assert!(plan.contains("limit AddressSpace 104857600 bytes"), "{plan}");
+    assert!(
+        told_of.contains("STARTER_RLIMIT_AS = 100G: a limit of 100 MiB, as in HTCondor; 'G' is ignored"),
+        "{told_of}"
+    );
+    let (plan, told_of) = told("\"100\"");
+    assert!(!plan.contains("AddressSpace"), "{plan}");
+    assert!(told_of.contains("is \"100\" and not an integer: there is no limit"), "{told_of}");
+    assert!(told("= 1").1.contains("is not a valid expression: there is no limit"));
+}
+
+#[test]
+fn a_script_before_the_job_is_shown_with_its_path_or_said_not_to_run() {
+    let ad = "Cmd = \"/bin/true\"\nPreCmd = \"/bin/echo\"\nPreArguments = \"a b\"\nPostCmd = \"post.sh\"";
+    let allowed = Place::new().knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = true");
+    let ran = rehearsed(allowed, ad);
+    assert!(ran.ad.contains("run script /bin/echo a b\n"), "{}{}", ran.ad, ran.told);
+    assert!(!ran.ad.contains("not run"), "{}", ran.ad);
+    for place in [Place::new(), Place::new().knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = false")] {
+        let ran = place.option(&["--dry-run"]).run(ad);
+        let told = format!("{}{}", ran.ad, ran.told);
+        assert!(
+            told.contains("PreCmd and PostCmd are not run: STARTER_ALLOW_JOB_PRE_AND_POST_CMD is not true"),
+            "{told}"
+        );
+        assert!(!told.contains("run script"), "{told}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Images of containers: chosen by hooks that download them, pulled, pulled with credentials, pruned.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::starter::containers::{IMAGE, assert_clean, with_docker, with_singularity};
+use crate::support::children::{is_alive, write_executable};
+use crate::support::place::{Place, heard, send};
+
+/// A typical pilot hook: in a separate directory tree with images that several slots share under a lock; it
+/// reads the ads that the starter provides, returns a status with a message, and leaves helper processes in
+/// the scratch directory.
+const PILOT: &str = r#"#!/bin/sh
+tree=$(readlink -f "$(dirname "$0")/..")
+end() { printf 'HookStatusCode=%d\nHookStatusMessage="%s"\n' "$1" "$2"; echo "$1 $2" >&2; exit $(($1 % 100)); }
+[ "$(sed -n 's/^ALLOW_DOWNLOADS = //p' "$_CONDOR_MACHINE_AD")" = true ] || end 305 "no images may be fetched"
+image=$(sed -n 's/^ContainerImage = "\(.*\)"$/\1/p' "$_CONDOR_JOB_AD")
+name=$(echo "$image" | sed 's;^[[:alnum:]]*://;;; s;[:/];__;g')
+picked=$(
+    (
+        flock -w 60 9
+        [ -e "$tree/images/$name" ] || cp "$tree/store/$name" "$tree/images/$name" || exit 1
+        echo "$tree/images/$name"
+    ) 9> "$tree/images/$name.lock"
+) || end 1 "Unable to fetch $image"
+mkdir -p .helpers
+echo "ContainerImage=\"$picked\""
+end 0 "Using image $picked"
+"#;
+
+#[test]
+fn a_hook_that_fetches_images_under_a_lock_has_the_job_run_in_the_one_it_names() {
+    let place = with_singularity();
+    for name in ["pilot", "pilot/job", "pilot/images", "pilot/store"] {
+        fs::create_dir(place.path(name)).unwrap();
+    }
+    place.give("pilot/images");
+    fs::write(place.path("pilot/store/r.example__el9__1"), "an image\n").unwrap();
+    write_executable(&place.path("pilot/job/prepare"), PILOT.as_bytes());
+    let slot = place.path("slot.ad");
+    let hook = place.path("pilot/job/prepare").display().to_string();
+    let place = place
+        .knob(&format!("FARM_HOOK_PREPARE_JOB = {hook}\nSINGULARITY_JOB = true"))
+        .option(&["--slot-ads", slot.to_str().unwrap()]);
+    fs::write(&slot, "ALLOW_DOWNLOADS = true\n").unwrap();
+    let ad = |image: &str| format!("Cmd = \"/bin/true\"\nContainerImage = \"docker://{image}\"");
+    let ran = place.run(&ad("r.example/el9:1"));
+    let picked = place.path("pilot/images/r.example__el9__1").display().to_string();
+    assert!(ran.has(&format!("ContainerImage = \"{picked}\"")), "{}{}", ran.ad, ran.told);
+    assert!(ran.has(&format!("HookStatusMessage = \"Using image {picked}\"")), "{}", ran.ad);
+    assert!(ran.calls.contains(&format!(" {picked} /bin/true\n")), "{}", ran.calls);
+    assert_clean(&ran);
+    let ran = place.run(&ad("r.example/none:1"));
+    assert!(ran.told.contains("Unable to fetch docker://r.example/none:1"), "{}", ran.told);
+    assert!(ran.status == 1 && !ran.calls.contains("/bin/true\nexit exit\nsing"), "{}", ran.calls);
+    fs::write(&slot, "ALLOW_DOWNLOADS = false\n").unwrap();
+    let ran = place.run(&ad("r.example/el9:1"));
+    // A code from 300 on sends a job back; without a queue it is not started.
+    assert!(ran.told.contains("305") && ran.told.contains("no images may be fetched"), "{}", ran.told);
+    assert_clean(&ran);
+}
+
+/// `CONDOR_get_docker_creds` (NTreceivers.cpp), `DockerProc::StartJob` (docker_proc.cpp).
+#[test]
+fn docker_logs_in_with_what_the_access_points_program_makes() {
+    let place = |script: &str| {
+        let place = with_docker().option(&["--as", "shadow"]);
+        let producer = place.path("producer");
+        write_executable(&producer, format!("#!/bin/sh\n{script}\n").as_bytes());
+        place.knob(&format!("DOCKER_PAT_PRODUCER = {}", producer.display()))
+    };
+    let ad = format!("{IMAGE}\nShouldTransferFiles = \"NO\"\nDockerSendCredentials = true");
+    let good = place("echo '{\"auths\": {\"r.example\": {\"auth\": \"c2VjcmV0\"}}}'");
+    let ran = good.run(&ad);
+    assert!(ran.has("JobStatus = 4"), "{}{}", ran.ad, ran.told);
+    for call in ["pull", "create"] {
+        let text = fs::read_to_string(good.path(&format!("state/{call}.config"))).unwrap();
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["auths"]["r.example"]["auth"], "c2VjcmV0", "{call}: {text}");
+    }
+    assert_clean(&ran);
+    for (script, why) in [
+        ("echo '{\"HTCondorError\": \"expired\"}'; exit 1", "expired"),
+        ("exit 0", "Cannot parse json emitted by docker pat producer"),
+    ] {
+        let ran = place(script).run(&ad);
+        assert!(
+            ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 35"),
+            "{script}: {}{}",
+            ran.ad,
+            ran.told
+        );
+        assert!(ran.ad.contains(why) && !ran.calls.contains("docker"), "{}{}", ran.ad, ran.calls);
+        assert_clean(&ran);
+    }
+    let ran = with_docker().knob("DOCKER_PAT_PRODUCER =").option(&["--as", "shadow"]).run(&ad);
+    assert!(
+        ran.ad.contains("No DOCKER_PAT_PRODUCER configured on the access point"),
+        "{}{}",
+        ran.ad,
+        ran.told
+    );
+    // There are no credentials without an access point.
+    let alone = with_docker();
+    let ran = alone.run(&ad);
+    assert!(ran.status == 0 && ran.told.contains("docker has no credentials"), "{}", ran.told);
+    let text = fs::read_to_string(alone.path("state/create.config")).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), serde_json::json!({}));
+}
+
+/// The kernel ends a pull whose starter is killed; the signal may still be pending.
+fn until_gone(pid: i32) {
+    while is_alive(pid) {
+        std::thread::yield_now();
+    }
+}
+
+/// Starts a job whose image is being pulled, and kills its starter.
+fn killed_while_pulling(images: &str) -> (Place, i32) {
+    let place = with_docker();
+    fs::write(place.path("state/images"), images).unwrap();
+    let pipe = place.pipe();
+    fs::rename(pipe, place.path("state/pipe")).unwrap();
+    let mut child = place.start(IMAGE);
+    let pid = heard(&place.path("state/pipe")).trim().parse().unwrap();
+    send(&child, Signal::SIGKILL);
+    child.wait().unwrap();
+    (place, pid)
+}
+
+#[test]
+fn an_image_that_was_being_pulled_when_the_starter_was_killed_does_not_stay_and_an_administrators_does() {
+    let clean = |place: &Place| {
+        let output = place.command().arg("--clean").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let entries = fs::read_dir(place.path("execute")).unwrap();
+        assert_eq!(entries.count(), 0);
+        (
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+            fs::read_to_string(place.path("iwd/calls")).unwrap(),
+        )
+    };
+    let (place, pid) = killed_while_pulling("");
+    // The result of the pull by then.
+    fs::write(place.path("state/images"), "alpine:3 aa 7MB\n").unwrap();
+    let (told, calls) = clean(&place);
+    until_gone(pid);
+    assert!(told.contains("removed the image 'alpine:3', which was being pulled"), "{told}");
+    assert!(calls.ends_with("docker images --format\ndocker rmi alpine:3\n"), "{calls}");
+    let (place, pid) = killed_while_pulling("alpine:3 aa 7MB\n");
+    let (told, calls) = clean(&place);
+    until_gone(pid);
+    assert!(!told.contains("image"), "{told}");
+    assert!(!calls.contains("rmi"), "{calls}");
+}

@@ -1,0 +1,194 @@
+//! `htc-starter-run` and the java universe, with the machine's own java if it has a compiler too.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::LazyLock;
+
+use crate::support::place::Place;
+
+/// A replacement for the class in HTCondor's LIB: it writes the result of the job to the two files that are
+/// its first arguments.
+const WRAPPER: &str = r#"
+import java.io.*;
+import java.lang.reflect.*;
+public class CondorJavaWrapper {
+    static String line(Class<?> type) {
+        return (type.getSuperclass() == null ? "" : line(type.getSuperclass())) + type.getName() + " ";
+    }
+    static void tell(String file, String text) throws IOException {
+        try (FileWriter out = new FileWriter(file)) { out.write(text); }
+    }
+    public static void main(String[] words) throws Exception {
+        tell(words[0], "");
+        String end = "normal\n";
+        try {
+            Method main = Class.forName(words[2]).getMethod("main", String[].class);
+            String[] own = java.util.Arrays.copyOfRange(words, 3, words.length);
+            main.invoke(null, (Object) own);
+        } catch (InvocationTargetException thrown) {
+            end = "abnormal\n" + line(thrown.getTargetException().getClass()) + "\n";
+        } catch (ReflectiveOperationException none) {
+            end = "noexec\n" + line(none.getClass()) + "\n";
+        }
+        tell(words[1], end);
+        System.exit(0);
+    }
+}
+"#;
+
+const JOB: &str = r#"
+public class Job {
+    public static void main(String[] words) throws Exception {
+        System.out.println(System.getProperty("chirp.config") + " " + System.getProperty("a") + " " + String.join("|", words));
+        if (words.length == 0) throw new java.io.FileNotFoundException("no words");
+        if (words[0].equals("exit")) Runtime.getRuntime().halt(7);
+        if (words[0].equals("memory")) throw new StackOverflowError();
+    }
+}
+"#;
+
+/// Both compiled classes, created once for all tests.
+static CLASSES: LazyLock<[(&str, Vec<u8>); 2]> = LazyLock::new(|| {
+    let made = tempfile::tempdir().unwrap();
+    let mut compiler = Command::new("/usr/bin/javac");
+    for (name, text) in [("CondorJavaWrapper.java", WRAPPER), ("Job.java", JOB)] {
+        fs::write(made.path().join(name), text).unwrap();
+        compiler.arg(name);
+    }
+    let output = compiler.current_dir(made.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    ["CondorJavaWrapper.class", "Job.class"].map(|name| (name, fs::read(made.path().join(name)).unwrap()))
+});
+
+/// A place whose LIB has the wrapper, or `None` if java or its compiler is missing.
+fn place() -> Option<Place> {
+    let there = |name: &str| Path::new("/usr/bin").join(name).exists();
+    if !there("java") || !there("javac") {
+        println!("skipped: there is no java with a compiler here");
+        return None;
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("lib")).unwrap();
+    for (name, class) in CLASSES.iter() {
+        fs::write(place.path("lib").join(name), class).unwrap();
+    }
+    let lib = place.path("lib").display().to_string();
+    Some(
+        place
+            .knob("JAVA = /usr/bin/java")
+            .knob(&format!("LIB = {lib}"))
+            .knob("JAVA_EXTRA_ARGUMENTS = -Xshare:auto"),
+    )
+}
+
+fn ad(words: &str, more: &str) -> String {
+    format!(
+        "JobUniverse = 10\nCmd = \"Job.class\"\nOut = \"out\"\nErr = \"err\"\nArguments = \"{words}\"\n\
+         StarterUserLog = \"log\"\nJavaVMArguments = \"'-Da=b c'\"\n{more}"
+    )
+}
+
+#[test]
+fn a_java_job_gets_its_words_and_its_end_is_that_of_main() {
+    let Some(place) = place() else { return };
+    let ran = place.run(&ad("Job one 'two three'", ""));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    let out = fs::read_to_string(place.path("iwd/out")).unwrap();
+    assert!(out.ends_with("/scratch/chirp.config b c one|two three\n"), "{out}");
+    assert!(ran.has("ExitCode = 0") && !ran.ad.contains("Exception"), "{}", ran.ad);
+    let ran = place.run(&ad("Job exit", ""));
+    assert!(ran.has("ExitCode = 7"), "{}", ran.ad);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+/// Runs the command after the image.
+const SINGULARITY: &str = r#"#!/bin/sh
+case "$*" in
+--version) echo "apptainer version 1.3.2" ;;
+*" test "*) ;;
+*) while [ "$1" != /img.sif ]; do shift; done; shift; exec "$@" ;;
+esac
+"#;
+
+#[test]
+fn a_java_job_in_a_container_ends_like_any_other() {
+    let Some(place) = place() else { return };
+    let double = place.path("singularity");
+    crate::support::children::write_executable(&double, SINGULARITY.as_bytes());
+    let knobs = format!(
+        "SINGULARITY = {}\nSINGULARITY_JOB = True\nSINGULARITY_IMAGE_EXPR = \"/img.sif\"\nMOUNT_UNDER_SCRATCH =",
+        double.display()
+    );
+    let place = place.knob(&knobs);
+    let ran = place.run(&ad("Job one 'two three'", ""));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(fs::read_to_string(place.path("iwd/out")).unwrap().ends_with("one|two three\n"));
+    let ran = place.run(&ad("Job exit", ""));
+    assert!(ran.has("ExitCode = 7"), "{}\n{}", ran.ad, ran.told);
+    let ran = place.run(&ad("Job", ""));
+    assert!(ran.has("ExceptionName = \"java.io.FileNotFoundException\""), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn an_exception_is_told_by_its_classes_and_an_error_of_the_machine_sends_the_job_back() {
+    let Some(place) = place() else { return };
+    let ran = place.run(&ad("Job", ""));
+    assert!(ran.has("ExceptionName = \"java.io.FileNotFoundException\""), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.has("ExceptionType = \"java.lang.Exception\"") && ran.has("ExitSignal = 15"), "{}", ran.ad);
+    let ran = place.run(&ad("NoSuchClass", ""));
+    assert!(ran.has("ExceptionName = \"java.lang.ClassNotFoundException\""), "{}", ran.ad);
+    fs::remove_file(place.path("iwd/log")).unwrap();
+    let ran = place.run(&ad("Job memory", ""));
+    assert!(ran.has("ExceptionType = \"java.lang.Error\""), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.told.contains("the job goes back as if it had been evicted"), "{}", ran.told);
+    assert!(fs::read_to_string(place.path("iwd/log")).unwrap().contains("\n004 ("), "event 004");
+}
+
+#[test]
+fn without_the_wrapper_the_job_goes_back_and_who_has_it_is_said() {
+    let Some(place) = place() else { return };
+    fs::remove_file(place.path("lib/CondorJavaWrapper.class")).unwrap();
+    let ran = place.run(&ad("Job one", ""));
+    assert!(ran.told.contains("did not come as far as CondorJavaWrapper"), "{}", ran.told);
+    assert!(
+        ran.told.contains("java-system-error-as-zero") && ran.has("ExitCode = 1"),
+        "{}\n{}",
+        ran.told,
+        ran.ad
+    );
+}
+
+#[test]
+fn records_that_are_links_or_pipes_are_not_read() {
+    let Some(place) = place() else { return };
+    let double = place.path("hooks/java");
+    let script = "#!/bin/sh\nfor word; do case $word in */jvm.start) : > $word;; */jvm.end) mkfifo $word;; esac; done\nexit 3\n";
+    crate::support::children::write_executable(&double, script.as_bytes());
+    let place = place.knob(&format!("JAVA = {}", double.display()));
+    let ran = place.run(&ad("Job one", ""));
+    assert!(ran.has("ExitCode = 3"), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn a_virtual_machine_is_described_and_not_run() {
+    let place = Place::new().knob("VM_GAHP_SERVER = /bin/sh");
+    let ad = "JobUniverse = 13\nCmd = \"vm\"\nJobVMType = \"kvm\"\nJobVMMemory = 256\n";
+    let ran = place.run(ad);
+    assert!(
+        ran.told.contains("needs the vm gahp of an execution point; --dry-run describes"),
+        "{}",
+        ran.told
+    );
+    let ran = place.option(&["--dry-run"]).run(ad);
+    assert!(ran.ad.contains("run /bin/sh -f -M 3\n") && ran.ad.contains("memory in MB: 256"), "{}", ran.ad);
+}
+
+#[test]
+fn a_grid_job_is_refused_with_who_would_do_it() {
+    let ran = Place::new().run("JobUniverse = 9\nCmd = \"/bin/true\"\nGridResource = \"batch slurm\"\n");
+    assert_ne!(ran.status, 0);
+    assert!(ran.told.contains("(Grid) goes elsewhere by the gridmanager of a schedd"), "{}", ran.told);
+}

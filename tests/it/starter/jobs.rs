@@ -1,0 +1,439 @@
+//! `htc-starter-run` with real hooks and difficult jobs.
+
+use std::fs;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::children::{is_alive, write_executable};
+use crate::support::place::{Place, heard, send, shell, taken};
+
+#[test]
+fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
+    let place = Place::new().noting();
+    let ran =
+        place.run(&format!("{}\nOut = \"out\"\nSiteNote = x + 1", shell("pwd; echo job >> calls; exit 3")));
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert_eq!(ran.calls, "prepare\njob\nexit exit\n");
+    for line in
+        ["ExitCode = 3", "ExitBySignal = false", "JobState = \"Exited\"", "SiteNote = x + 1", "NumPids = 0"]
+    {
+        assert!(ran.has(line), "{line} in\n{}", ran.ad);
+    }
+    // The exit hook received the same ad without its final state in a queue, and with the reason.
+    let reason = "ExitReason = \"exited normally with status 3\"\n";
+    let exit = fs::read_to_string(place.path("iwd/calls.exit")).unwrap();
+    assert!(exit.contains(reason), "{exit}");
+    assert_eq!(exit.replace(reason, "") + "\n", ran.ad.replace("JobStatus = 4\n", ""));
+    assert_eq!(
+        fs::read_to_string(place.path("iwd/out")).unwrap().trim(),
+        place.path("iwd").to_str().unwrap()
+    );
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn the_image_is_never_smaller_than_what_of_it_was_resident() {
+    // A job that ends before its usage is measured again, and one that has mapped its libraries by then.
+    for command in ["true", "sleep 0.3"] {
+        let ran = Place::new().noting().run(&shell(command));
+        let number = |name: &str| -> u64 {
+            let line = ran.ad.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+            line.unwrap_or_else(|| panic!("{name} in\n{}", ran.ad)).parse().unwrap()
+        };
+        let (image, resident) = (number("ImageSize"), number("ResidentSetSize"));
+        assert!(resident > 0 && image >= resident, "{command}: {image} < {resident}");
+    }
+}
+
+#[test]
+fn what_the_prepare_hook_prints_changes_the_job_and_its_status_code_decides() {
+    let place = Place::new().noting().hook(
+        "PREPARE_JOB",
+        "cat >/dev/null; echo 'Arguments = \"changed\"'; echo 'HookStatusCode = 0'; exit 9",
+    );
+    let job = "Cmd = \"/bin/echo\"\nArguments = \"first\"\nOut = \"out\"";
+    let ran = place.run(job);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "changed\n");
+
+    let place = Place::new().noting().hook(
+        "PREPARE_JOB",
+        "cat >/dev/null; echo 'HookStatusCode = 5'; echo 'HookStatusMessage = \"no licence\"'",
+    );
+    let ran = place.run(job);
+    assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (1, "exit evict\n", ""));
+    assert!(
+        ran.told.contains("PREPARE_JOB (PREPARE_JOB) failed (reported status 005): no licence"),
+        "{}",
+        ran.told
+    );
+    assert!(!place.path("iwd/out").exists());
+}
+
+#[test]
+fn the_ad_file_shows_the_prepare_hooks_changes_unless_the_reference_is_wanted() {
+    let hook = "cat >/dev/null; echo 'Licence = 7'";
+    let job = shell("grep -c ^Licence $_CONDOR_JOB_AD");
+    let place = Place::new().hook("PREPARE_JOB", hook);
+    place.run(&format!("{job}\nOut = \"out\""));
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "1\n");
+    let place = Place::new().hook("PREPARE_JOB", hook).option(&["--quirks", "reference"]);
+    let ran = place.run(&format!("{job}\nOut = \"out\""));
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "0\n", "{}", ran.told);
+}
+
+#[test]
+fn sigterm_sends_the_kill_signal_and_the_exit_hook_hears_evict() {
+    let place = Place::new().noting();
+    let pipe = place.pipe();
+    let script = "trap 'kill $!; exit 4' USR2; echo up > pipe; sleep 600 & wait";
+    let child = place.start(&format!("{}\nKillSig = \"SIGUSR2\"", shell(script)));
+    assert_eq!(heard(&pipe), "up\n");
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert!(ran.has("ExitCode = 4"), "{}\n{}", ran.ad, ran.told);
+    assert_eq!(ran.calls, "prepare\nexit evict\n");
+    assert!(ran.left.is_empty());
+}
+
+#[test]
+fn a_job_that_ignores_sigterm_dies_at_the_second_one_with_all_its_children() {
+    let place = Place::new().noting();
+    let pipe = place.pipe();
+    let child =
+        place.start(&shell("trap '' TERM; setsid sleep 600 & echo $! > pipe; while :; do wait; done"));
+    let orphan: i32 = heard(&pipe).trim().parse().unwrap();
+    assert!(is_alive(orphan));
+    send(&child, Signal::SIGTERM);
+    send(&child, Signal::SIGTERM);
+    // Simultaneous signals count as one: further ones do no harm until the job is gone.
+    while place.path("execute").read_dir().unwrap().next().is_some() && is_alive(orphan) {
+        let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+        std::thread::yield_now();
+    }
+    let ran = place.finish(child);
+    assert!(ran.has("ExitSignal = 9") && ran.has("ExitReason = \"died on signal 9 (Killed)\""), "{}", ran.ad);
+    assert!(!is_alive(orphan));
+}
+
+#[test]
+fn an_exit_hook_that_hangs_is_not_waited_for_longer_than_its_time_out() {
+    let place = Place::new().hook("JOB_EXIT", "exec sleep 600").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = 1");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("ran longer than its time-out"), "{}", ran.told);
+}
+
+#[test]
+fn a_time_out_that_is_negative_has_passed_and_one_that_is_no_number_refuses_the_job() {
+    let place = Place::new().hook("JOB_EXIT", "exec sleep 600").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = -5");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert!(ran.has("ExitCode = 0") && ran.told.contains("ran longer than its time-out"), "{}", ran.told);
+    let place = Place::new().hook("JOB_EXIT", "exit 0").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = abc");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.ad.as_str()), (1, ""));
+    assert!(ran.told.contains("FARM_HOOK_JOB_EXIT_TIMEOUT cannot be used: 'abc'"), "{}", ran.told);
+}
+
+#[test]
+fn after_sighup_the_references_hooks_start_in_the_log_directory() {
+    for (quirks, directory) in [("reference", "log"), ("none", "scratch")] {
+        let place = Place::new()
+            .hook("JOB_EXIT", "pwd >> $CALLS")
+            .knob("LOG = $(LOCAL_DIR)/log")
+            .option(&["--quirks", quirks]);
+        fs::create_dir(place.path("log")).unwrap();
+        fs::set_permissions(place.path("log"), fs::Permissions::from_mode(0o755)).unwrap();
+        let pipe = place.pipe();
+        let child = place.start(&shell("echo up > pipe; sleep 600"));
+        assert_eq!(heard(&pipe), "up\n");
+        send(&child, Signal::SIGHUP);
+        taken(&child, Signal::SIGHUP);
+        send(&child, Signal::SIGTERM);
+        let ran = place.finish(child);
+        assert!(ran.calls.trim().ends_with(directory), "{quirks}: {}\n{}", ran.calls, ran.told);
+    }
+}
+
+#[test]
+fn what_keeps_the_starter_of_25_14_for_ever_keeps_nobody_here() {
+    for quirks in ["none", "reference"] {
+        let ended = |place: Place, ad: &str, quirk: &str| {
+            let ran = place.option(&["--quirks", quirks]).run(ad);
+            assert!(ran.told.contains(quirk), "{quirks}: {}", ran.told);
+            ran
+        };
+        let place = Place::new().hook("JOB_EXIT", "");
+        write_executable(&place.path("hooks/JOB_EXIT"), b"#!/no/such/interpreter\n");
+        assert_eq!(ended(place, "Cmd = \"/bin/true\"", "exit-hook-unspawnable-hangs").status, 0);
+        let again = "Cmd = \"/bin/true\"\nWantFTOnCheckpoint = true";
+        assert_eq!(ended(Place::new(), again, "checkpoint-exit-loops").status, 0);
+        let trapped = ended(Place::new(), &shell("kill -TRAP $$"), "sigtrap-hangs");
+        assert!(trapped.has("ExitSignal = 5"), "{quirks}: {}", trapped.ad);
+    }
+}
+
+#[test]
+fn a_prepare_hook_that_hangs_is_given_up_when_that_is_wished() {
+    let place =
+        Place::new().noting().hook("PREPARE_JOB", "exec sleep 600").option(&["--hook-timeout", "0.2"]);
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
+}
+
+#[test]
+fn the_worst_jobs_leave_nothing_behind() {
+    let jobs = [
+        // Many children in separate sessions, which outlive the job and keep its outputs open.
+        "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do env -i /usr/bin/setsid /bin/sleep 600 & done; exit 0",
+        "rm -rf $_CONDOR_SCRATCH_DIR/.job.ad $_CONDOR_SCRATCH_DIR/.machine.ad; exit 0",
+        "cd $_CONDOR_SCRATCH_DIR && ln -sf /etc/passwd .job.ad && mkdir -p a/b && touch a/b/c && chmod 000 a/b && chmod 000 a; exit 0",
+        "exec 0<&- 1>&- 2>&-; exit 0",
+        "kill -KILL -$$",
+        "head -c 30000000 /dev/zero >&2; exit 0",
+    ];
+    for script in jobs {
+        let place = Place::new().noting();
+        let ran = place.run(&format!("{}\nErr = \"/dev/null\"", shell(script)));
+        assert!(ran.has("JobState = \"Exited\""), "{script}: {}\n{}", ran.ad, ran.told);
+        assert!(ran.left.is_empty(), "{script}: {:?}", ran.left);
+        assert!(ran.calls.ends_with("exit exit\n"), "{script}: {}", ran.calls);
+    }
+    assert!(fs::read_to_string("/etc/passwd").unwrap().contains("root"));
+}
+
+#[test]
+fn jobs_that_cannot_start_say_why_in_the_references_words() {
+    // No account can write there, not even root.
+    let closed = "/proc/self/attr/x/out";
+    let cases = [
+        (
+            "Cmd = \"/no/such\"".to_owned(),
+            "Failed to execute '/no/such': (errno=2: 'No such file or directory')",
+        ),
+        (
+            "Cmd = \"/bin/true\"\nIwd = \"/no/such\"".to_owned(),
+            "Cannot access initial working directory \"/no/such\"",
+        ),
+        (format!("Cmd = \"/bin/true\"\nOut = \"{closed}\""), "as standard output: "),
+        (
+            "Cmd = \"/bin/true\"\nIn = \"missing\"".to_owned(),
+            "as standard input: No such file or directory (errno 2)",
+        ),
+        ("Cmd = \"/bin/true\"\nArguments = \"a 'b\"".to_owned(), "Unbalanced quote starting here: 'b"),
+        (
+            "Cmd = \"/bin/true\"\nEnvironment = \"A=1 B\"".to_owned(),
+            "Missing '=' after environment variable 'B'",
+        ),
+        ("Cmd = 5".to_owned(), "no string Cmd"),
+        ("Cmd = \"/bin/true\"\nJobUniverse = 7".to_owned(), "JobUniverse 7"),
+    ];
+    for (ad, text) in cases {
+        let place = Place::new().noting();
+        let ran = place.run(&ad);
+        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{ad}: {}", ran.told);
+        assert!(ran.told.contains(text), "{ad}: {}", ran.told);
+        assert!(ran.calls.ends_with("exit evict\n"), "{ad}: {}\n{}", ran.calls, ran.told);
+        assert!(ran.left.is_empty(), "{ad}");
+    }
+}
+
+#[test]
+fn a_job_whose_own_keyword_has_a_hook_that_cannot_be_used_does_not_start() {
+    let plain = |name: &str, mode: u32| {
+        let place = Place::new().noting();
+        fs::write(place.path("hooks/bad"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(place.path("hooks/bad"), fs::Permissions::from_mode(mode)).unwrap();
+        let path = place.path("hooks/bad");
+        place.knob(&format!("OWN_HOOK_{name} = {}", path.display()))
+    };
+    let job = "Cmd = \"/bin/true\"\nHookKeyword = \"Own\"";
+    for name in ["PREPARE_JOB", "PREPARE_JOB_BEFORE_TRANSFER", "UPDATE_JOB_INFO", "JOB_EXIT"] {
+        for (mode, reason) in
+            [(0o644, "its owner may not execute it"), (0o757, "anybody may write to the file")]
+        {
+            for quirks in ["none", "reference"] {
+                let ran = plain(name, mode).option(&["--quirks", quirks]).run(job);
+                assert_eq!((ran.status, ran.ad.as_str(), ran.calls.as_str()), (1, "", ""), "{}", ran.told);
+                assert!(
+                    ran.told.contains(&format!("Own_HOOK_{name} cannot be used: ")),
+                    "{name}: {}",
+                    ran.told
+                );
+                assert!(ran.told.contains(reason) && ran.left.is_empty(), "{name}: {}", ran.told);
+            }
+        }
+        let missing = format!("OWN_HOOK_{name} = /no/such");
+        let ran = Place::new().noting().knob(&missing).run(job);
+        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
+        assert!(ran.told.contains("No such file or directory"), "{}", ran.told);
+    }
+    // No starter hook at all: the configuration's own keyword is used, as the manual says.
+    let ran = plain("FETCH_WORK", 0o644).run(job);
+    assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\nexit exit\n"), "{}", ran.told);
+}
+
+#[test]
+fn bad_input_is_told_and_skipped_or_refused() {
+    let place = Place::new();
+    let ran = place.run("garbage\nCmd = \"/bin/true\"\nX = (");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("the line is skipped"), "{}", ran.told);
+    let place = Place::new().option(&["--strict-input"]);
+    let ran = place.run("garbage\nCmd = \"/bin/true\"");
+    assert_eq!(ran.status, 3, "{}", ran.told);
+    let place = Place::new().option(&["--ads", "/dev/null"]);
+    let ran = place.run("");
+    assert_eq!(ran.status, 3, "{}", ran.told);
+    let place = Place::new().hook("PREPARE_JOB", "exit 0");
+    fs::set_permissions(place.path("hooks/PREPARE_JOB"), fs::Permissions::from_mode(0o757)).unwrap();
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 1);
+    assert!(ran.told.contains("FARM_HOOK_PREPARE_JOB cannot be used"), "{}", ran.told);
+}
+
+#[test]
+fn under_the_daemons_name_its_command_line_statuses_and_bytes_are_the_daemons() {
+    let mut place =
+        Place::new().noting().option(&["-f", "-a", "slot2", "-job-input-ad", "-", "-job-output-ad", "-"]);
+    place.tool = true;
+    let ran = place.run(&format!("{}\nOut = \"out\"", shell("echo $_CONDOR_SLOT; exit 3")));
+    assert_eq!((ran.status, ran.told.as_str()), (0, ""));
+    assert!(ran.has("ExitCode = 3") && !ran.ad.contains("Cmd"), "{}", ran.ad);
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "slot2\n");
+    place.options = vec!["-f".to_owned(), "-job-nonsense".to_owned()];
+    assert_eq!(place.run("").status, 1);
+}
+
+/// A socket that starters started later inherit under the same descriptor number.
+fn inherited_socket(path: &Path) -> UnixListener {
+    let socket = UnixListener::bind(path).unwrap();
+    fcntl(&socket, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
+    socket
+}
+
+/// Sends one line and disconnects.
+fn order(path: &Path, line: &str) {
+    UnixStream::connect(path).unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn orders_that_come_before_the_starter_can_hear_them_are_heard() {
+    let mut place = Place::new().noting().option(&["-f", "-job-input-ad", "-"]);
+    place.tool = true;
+    fs::create_dir(place.path("private")).unwrap();
+    let socket = inherited_socket(&place.path("private/control"));
+    for line in [
+        "nonsense",
+        r#"{"command":"suspend"}"#,
+        r#"{"command":"continue"}"#,
+        r#"{"command":"hard","reason":"off","code":1013}"#,
+    ] {
+        order(&place.path("private/control"), line);
+    }
+    place.environment = vec![
+        ("_HTC_STARTER_DIR".to_owned(), place.path("private").display().to_string()),
+        ("_HTC_STARTER_OPTIONS".to_owned(), format!("--control fd:{}", socket.as_raw_fd())),
+    ];
+    let ran = place.finish(place.start(&shell("exec sleep 600")));
+    assert!(ran.left.is_empty());
+    // PREPARE_JOB runs in parallel, and may be the last to write.
+    assert!(ran.calls.lines().any(|call| call == "exit evict"), "{} {}", ran.calls, ran.told);
+}
+
+#[test]
+fn a_descriptor_that_is_no_listening_socket_is_one_message() {
+    for (number, why) in
+        [("99", "Bad file descriptor"), ("0", "operation on non-socket"), ("x", "expected fd:N")]
+    {
+        let place = Place::new().option(&["--control", &format!("fd:{number}")]);
+        let ran = place.run(&shell("exit 0"));
+        assert_eq!(ran.status, 3, "{}", ran.told);
+        assert!(ran.told.to_lowercase().contains(&why.to_lowercase()), "{number}: {}", ran.told);
+    }
+}
+
+#[test]
+fn the_slot_runner_hands_over_options_the_slots_ad_and_the_reason_of_a_vacate() {
+    let mut place = Place::new().noting().option(&["-f", "-job-input-ad", "-"]);
+    let pipe = place.pipe();
+    place.tool = true;
+    fs::create_dir(place.path("private")).unwrap();
+    fs::write(place.path("private/machine.ad"), "Cpus = 3\n").unwrap();
+    let socket = inherited_socket(&place.path("private/control"));
+    let events = place.path("events");
+    place.environment = vec![
+        ("_HTC_STARTER_DIR".to_owned(), place.path("private").display().to_string()),
+        (
+            "_HTC_STARTER_OPTIONS".to_owned(),
+            format!("--events {} --slot-name slot1_2 --control fd:{}", events.display(), socket.as_raw_fd()),
+        ),
+    ];
+    let child = place.start(&shell("echo $OMP_NUM_THREADS ${_HTC_STARTER_DIR-unset} > pipe; exec sleep 600"));
+    assert_eq!(heard(&pipe), "3 unset\n");
+    order(&place.path("private/control"), r#"{"command":"soft","reason":"PREEMPT","code":1011,"subcode":0}"#);
+    let ran = place.finish(child);
+    assert_eq!(ran.status, 0);
+    assert!(ran.has("VacateReasonCode = 1011") && ran.has("ExitSignal = 15"), "{}", ran.ad);
+    let lines = fs::read_to_string(events).unwrap();
+    assert!(lines.lines().all(|line| line.contains("\"slot\":\"slot1_2\"")), "{lines}");
+    assert!(lines.contains("\"verdict\":\"evict\""), "{lines}");
+}
+
+#[test]
+fn a_job_that_is_told_to_end_while_its_prepare_hook_runs_never_starts() {
+    let place = Place::new().noting();
+    let pipe = place.pipe();
+    let place = place.hook("PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
+    fs::rename(&pipe, place.path("iwd/calls.pipe")).unwrap();
+    let child = place.start("Cmd = \"/bin/true\"");
+    assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (1, "exit evict\n", ""), "{}", ran.told);
+    assert!(ran.told.contains("not started: its end was asked for before it began"), "{}", ran.told);
+    assert!(ran.left.is_empty());
+}
+
+#[test]
+fn a_job_is_suspended_and_continued() {
+    let place = Place::new();
+    let pipe = place.pipe();
+    let child = place.start(&shell("echo $$ > pipe; read line < pipe; exit 6"));
+    let job: i32 = heard(&pipe).trim().parse().unwrap();
+    let is_stopped =
+        || htc_hooks::os::process_table::read_process(job).is_some_and(|process| process.state == b'T');
+    send(&child, Signal::SIGTSTP);
+    crate::support::waiting::wait_until("the job is stopped", is_stopped);
+    send(&child, Signal::SIGCONT);
+    crate::support::waiting::wait_until("the job runs again", || !is_stopped());
+    fs::write(&pipe, "go\n").unwrap();
+    let ran = place.finish(child);
+    assert!(ran.has("ExitCode = 6"), "{}", ran.told);
+    assert!(ran.told.contains("suspended") && ran.told.contains("continued"), "{}", ran.told);
+}
+
+#[test]
+fn the_jobs_own_log_has_the_events_of_the_reference() {
+    let place = Place::new();
+    let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("exit 2")));
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    assert!(log.starts_with("001 (007.001.000) "), "{log}");
+    assert!(log.contains("\n...\n005 (007.001.000) "), "{log}");
+    assert!(log.contains("\n\t(1) Normal termination (return value 2)\n"), "{log}");
+}
+
+#[test]
+fn a_time_limit_ends_the_job_and_says_so_in_the_status() {
+    let place = Place::new().noting().option(&["--timeout", "0.3"]);
+    let ran = place.run("Cmd = \"/bin/sleep\"\nArguments = \"600\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (124, "prepare\nexit evict\n"), "{}", ran.told);
+}

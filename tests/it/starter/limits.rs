@@ -1,0 +1,263 @@
+//! Limits of jobs by control groups: memory, processes, leftovers. Skipped with the reason if no group can be
+//! created.
+
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use htc_hooks::os::cgroup::ControlGroup;
+use htc_hooks::process::ControlGroupSpec;
+use nix::sys::signal::Signal;
+
+use crate::support::place::{Place, heard, send, shell};
+
+/// A base for this test, removed with it.
+struct Base {
+    name: String,
+    /// Keeps the base in existence.
+    trial: Option<ControlGroup>,
+}
+
+impl Base {
+    /// Creates a base, or returns `None` if a job's group cannot be created with limits of memory and
+    /// processes.
+    fn new(name: &str) -> Option<Self> {
+        let base = format!("htc-hooks-test-{}-{name}", std::process::id());
+        let spec = ControlGroupSpec {
+            parent_group: base.clone(),
+            name: "trial".to_owned(),
+            memory_limit: Some(64 << 20),
+            limits_processes: true,
+            ..ControlGroupSpec::default()
+        };
+        let made = match nix::unistd::geteuid().is_root() {
+            true => ControlGroup::create(&spec, "trial2", &mut |_| {}).map_err(|none| none.reason),
+            false => Err("not root".to_owned()),
+        };
+        let held = made.and_then(|(trial, set)| {
+            set.into_iter().try_for_each(|set| set.actual.map(drop)).map(|()| trial)
+        });
+        match held {
+            Ok(trial) => Some(Base { name: base, trial: Some(trial) }),
+            Err(why) => {
+                println!("skipped: no control groups here: {why}");
+                None
+            }
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place::new().noting().knob(&format!("BASE_CGROUP = {}", self.name))
+    }
+
+    /// Its existing directories, one in each hierarchy.
+    fn directories(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut waiting = vec![(PathBuf::from("/sys/fs/cgroup"), 0)];
+        while let Some((directory, depth)) = waiting.pop() {
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    if entry.file_name() == self.name.as_str() {
+                        found.push(entry.path());
+                    } else if depth < 4 {
+                        waiting.push((entry.path(), depth + 1));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Groups below it.
+    fn groups(&self) -> Vec<PathBuf> {
+        let below = |directory: &PathBuf| fs::read_dir(directory).unwrap().flatten().collect::<Vec<_>>();
+        let entries = self.directories().iter().flat_map(below).collect::<Vec<_>>();
+        let paths = entries.into_iter().map(|entry| entry.path());
+        paths.filter(|path| path.is_dir() && !path.to_string_lossy().contains("/trial")).collect()
+    }
+
+    /// Sets a limit for all jobs together, in the version of control groups that supports it.
+    fn limit(&self, names: [&str; 2], value: &str) {
+        let set = self.directories().iter().any(|base| {
+            names
+                .iter()
+                .map(|name| base.join(name))
+                .any(|file| file.exists() && fs::write(file, value).is_ok())
+        });
+        assert!(set, "no limit {names:?}");
+    }
+}
+
+impl Drop for Base {
+    fn drop(&mut self) {
+        self.trial = None;
+        if !std::thread::panicking() {
+            assert_eq!(self.directories(), Vec::<PathBuf>::new(), "the base stays");
+        }
+    }
+}
+
+const EATS: &str = "x=a; while :; do x=$x$x; done";
+
+#[test]
+fn a_job_that_eats_memory_is_held_with_the_sentence_and_nothing_is_left() {
+    let Some(base) = Base::new("eats") else { return };
+    let place = base.place();
+    let ran = place.run(&format!("{}\nRequestMemory = 32", shell(EATS)));
+    let sentence = "Job has gone over cgroup memory limit of 32 megabytes. Last measured usage: 32 megabytes.  Consider \
+                    resubmitting with a higher request_memory.";
+    assert!(ran.has(&format!("VacateReason = \"{sentence}\"")), "{}{}", ran.ad, ran.told);
+    assert!(ran.has("VacateReasonCode = 34") && ran.has("VacateReasonSubCode = 102"), "{}", ran.ad);
+    assert!(ran.has("CgroupEnforced = true"), "{}", ran.ad);
+    assert!(ran.told.contains("limited: memory 32 MiB"), "{}", ran.told);
+    assert!(ran.calls.ends_with("exit hold\n"), "{}", ran.calls);
+    assert!(ran.left.is_empty() && base.groups().is_empty(), "{:?}{:?}", ran.left, base.groups());
+}
+
+#[test]
+fn a_job_goes_back_when_it_is_the_machine_that_has_no_memory_left() {
+    let Some(base) = Base::new("machine") else { return };
+    base.limit(["memory.max", "memory.limit_in_bytes"], "33554432");
+    let place = base.place().knob("STARTER_ALWAYS_HOLD_ON_OOM = false");
+    let ran = place.run(&format!("{}\nRequestMemory = 4096", shell(&format!("sleep 0.3; {EATS}"))));
+    assert!(ran.has("VacateReason = \"Worker node is out of memory\""), "{}{}", ran.ad, ran.told);
+    assert!(ran.has("VacateReasonCode = 0"), "{}", ran.ad);
+    assert!(ran.calls.ends_with("exit evict\n"), "{}", ran.calls);
+    assert!(base.groups().is_empty(), "{:?}", base.groups());
+}
+
+#[test]
+fn a_job_that_forks_without_end_is_stopped_and_told() {
+    let Some(base) = Base::new("forks") else { return };
+    base.limit(["pids.max", "pids.max"], "200");
+    let storm = "n=0; while [ $n -lt 100 ]; do sleep 600 & n=$((n+1)); done; wait";
+    let ran = base.place().run(&shell(storm));
+    assert!(ran.told.contains("the job came to its limit of 30 processes"), "{}", ran.told);
+    assert_ne!(ran.status, 0, "{}", ran.told);
+    assert!(ran.left.is_empty() && base.groups().is_empty(), "{:?}", base.groups());
+}
+
+#[test]
+fn a_job_that_hides_from_its_starter_is_found_in_its_group() {
+    let Some(base) = Base::new("hides") else { return };
+    let place = base.place();
+    let pipe = place.pipe();
+    let hidden = format!(
+        "env -i /usr/bin/setsid /bin/sh -c '(/bin/sh -c \"echo hidden > {}; exec /bin/sleep 600\" &) &'",
+        pipe.display()
+    );
+    let script = place.path("hide.sh");
+    fs::write(&script, format!("#!/bin/sh\n{hidden}\nsleep 600\n")).unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let child = place.start(&format!("Cmd = \"{}\"", script.display()));
+    assert_eq!(heard(&pipe), "hidden\n");
+    let group = base.groups().into_iter().next().unwrap();
+    let members = members(&group);
+    // The job may not have started its own sleep yet.
+    assert!(members.len() >= 2, "{members:?}");
+    send(&child, Signal::SIGQUIT);
+    let ran = place.finish(child);
+    assert!(ran.left.is_empty() && base.groups().is_empty(), "{:?}{}", base.groups(), ran.told);
+    for pid in members {
+        assert!(!crate::support::children::is_alive(pid), "{pid}");
+    }
+}
+
+fn members(group: &Path) -> Vec<i32> {
+    let inner = fs::read_dir(group).unwrap().flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    let all = inner.chain([group.to_owned()]);
+    let text: String = all.map(|place| fs::read_to_string(place.join("cgroup.procs")).unwrap()).collect();
+    text.lines().map(|pid| pid.parse().unwrap()).collect()
+}
+
+#[test]
+fn words_that_set_no_limit_are_told() {
+    let Some(base) = Base::new("words") else { return };
+    let ad = format!(
+        "{}\nRequestMemory = 4",
+        shell(EATS.replace("while :;", "while [ ${#x} -lt 9000000 ];").as_str())
+    );
+    let sfot = base.place().knob("CGROUP_MEMORY_LIMIT_POLICY = sfot").run(&ad);
+    let line = "CGROUP_MEMORY_LIMIT_POLICY: 'sfot' means no limit of memory; the words are hard, soft, custom and none";
+    assert!(sfot.told.contains(line), "{}", sfot.told);
+    assert_eq!(sfot.status, 0, "{}", sfot.told);
+    let custom =
+        "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.RequestMemory * ";
+    let none = base.place().knob(&format!("{custom} -1")).run(&ad);
+    assert!(none.told.contains("TARGET.RequestMemory *  -1 gives -4: no limit of memory"), "{}", none.told);
+    assert_eq!(none.status, 0, "{}", none.told);
+    let held = base.place().knob(&format!("{custom} 1.5")).run(&ad);
+    assert!(held.told.contains("limited: memory 6 MiB"), "{}", held.told);
+    assert!(held.has("VacateReasonCode = 34"), "{}{}", held.ad, held.told);
+}
+
+/// 25.14 ends with an exception when it creates the group (`param_longlong`).
+#[test]
+fn a_limit_that_is_no_number_starts_no_job_where_groups_are_made() {
+    let custom = "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.No";
+    let least = i64::MIN;
+    for (knobs, words) in [
+        ("CGROUP_LOW_MEMORY_LIMIT = foo(", "Invalid expression for CGROUP_LOW_MEMORY_LIMIT (foo() in condor configuration.  Please set it to an integer expression in the range 0 to 9223372036854775807 (default 0).".to_owned()),
+        (custom, format!("Invalid result (not an integer) for CGROUP_HARD_MEMORY_LIMIT_EXPR (TARGET.No) in condor configuration.  Please set it to an integer expression in the range {least} to 9223372036854775807 (default 0).")),
+    ] {
+        let job = format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls"));
+        if let Some(base) = Base::new("numbers") {
+            let place = base.place().knob(knobs);
+            let ran = place.run(&job);
+            assert_eq!((ran.status, ran.calls.as_str()), (1, "prepare\nexit evict\n"), "{}", ran.told);
+            assert!(ran.told.contains(&format!("{words} (")) && ran.told.contains(", line "), "{}", ran.told);
+            let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+            assert!(!log.contains("001 ") && log.contains(&words), "{log}");
+        }
+        // Without control groups their limits are not evaluated.
+        let place = Place::new().noting().knob(&format!("BASE_CGROUP =\n{knobs}"));
+        let ran = place.run(&job);
+        assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
+    }
+}
+
+#[test]
+fn where_no_group_can_be_made_one_line_says_why() {
+    let place = Place::new().noting().knob(&format!("BASE_CGROUP = {}", "x".repeat(5000)));
+    let ran = place.run(&format!("{}\nRequestMemory = 4", shell("exit 0")));
+    let lines = ran.told.lines().filter(|line| line.contains("control group")).count();
+    assert_eq!((ran.status, lines), (0, 1), "{}", ran.told);
+    let none =
+        Place::new().noting().knob("BASE_CGROUP =").run(&format!("{}\nRequestMemory = 4", shell("exit 0")));
+    assert!(!none.told.contains("control group") && !none.ad.contains("CgroupEnforced"), "{}", none.told);
+}
+
+/// The rehearsal shows the limits, whether or not there are control groups.
+#[test]
+fn a_soft_limit_lets_a_job_use_the_memory_of_all_slots_and_25_14_sets_none() {
+    let run = |quirks: &str, slot: &str| {
+        let place = Place::new()
+            .knob("CGROUP_MEMORY_LIMIT_POLICY = soft\nCREATE_CGROUP_WITHOUT_ROOT = true")
+            .option(&["--dry-run", "--json", "--slot-ads", "slot.ad", "--quirks", quirks]);
+        fs::write(place.path("slot.ad"), format!("Name = \"slot1@h\"\nMemory = 64\n{slot}")).unwrap();
+        place.run("Cmd = \"/bin/true\"\nRequestMemory = 64\nJobUniverse = 5")
+    };
+    let all = run("none", "TotalMemory = 1024\n");
+    let memory: serde_json::Value = serde_json::from_str(&all.ad).unwrap();
+    let limits = memory[0]["limits"].to_string();
+    assert!(
+        limits.contains("\"memory left to it\"") && limits.contains("67108864 bytes"),
+        "{limits}\n{}",
+        all.told
+    );
+    assert!(limits.contains("1073741824 bytes"), "{limits}");
+    assert!(
+        all.told.contains("the job may use the memory of all slots")
+            || all.ad.contains("soft-memory-limit-none"),
+        "{}\n{}",
+        all.told,
+        all.ad
+    );
+    let none = run("none", "");
+    let text = format!("{}{}", none.ad, none.told);
+    assert!(text.contains("no limit of memory, as there is no slot's ad with TotalMemory"), "{text}");
+    let reference = run("reference", "TotalMemory = 1024\n");
+    let text = format!("{}{}", reference.ad, reference.told);
+    assert!(text.contains("soft: no limit of memory") && !text.contains("1073741824 bytes"), "{text}");
+}

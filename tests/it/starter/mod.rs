@@ -1,0 +1,31 @@
+//! `htc-starter-run`.
+
+pub(crate) mod attacks;
+pub(crate) mod container_knobs;
+pub(crate) mod containers;
+pub(crate) mod control;
+pub(crate) mod credentials;
+pub(crate) mod daemon;
+pub(crate) mod disk;
+pub(crate) mod docker_socket;
+pub(crate) mod dry_run;
+pub(crate) mod ends;
+pub(crate) mod engine;
+pub(crate) mod exceptions;
+pub(crate) mod files;
+pub(crate) mod holds;
+pub(crate) mod images;
+pub(crate) mod interactive;
+pub(crate) mod isolation;
+pub(crate) mod java;
+pub(crate) mod jobs;
+pub(crate) mod left;
+pub(crate) mod limits;
+pub(crate) mod local;
+pub(crate) mod logs;
+pub(crate) mod machine;
+pub(crate) mod policy;
+pub(crate) mod queue;
+pub(crate) mod stages;
+pub(crate) mod transfer;
+pub(crate) mod worst;

@@ -1,0 +1,161 @@
+//! An emulated queue: reasons to hold a job before it runs, and messages about jobs that remain.
+
+use crate::support::place::{Place, Ran, heard, send, shell};
+
+fn run(place: &Place, script: &str, more: &str) -> Ran {
+    place.run(&format!(
+        "{}\nShouldTransferFiles = \"NO\"\nJobUniverse = 5\nUserLog = \"log\"\nOut = \"out\"\n{more}",
+        shell(script)
+    ))
+}
+
+fn queue() -> Place {
+    Place::new().option(&["--as", "shadow"])
+}
+
+#[test]
+fn a_job_has_the_group_that_it_asks_for_if_its_owner_is_in_it_and_is_held_if_not() {
+    if !nix::unistd::geteuid().is_root() {
+        let ran = run(&queue(), "exit 0", "PrimaryUnixGroup = \"nogroup\"");
+        assert!(ran.told.contains("PrimaryUnixGroup needs root"), "{}", ran.told);
+        return;
+    }
+    let place = queue();
+    let nobody = nix::unistd::User::from_name("nobody").unwrap().unwrap();
+    let own = nix::unistd::Group::from_gid(nobody.gid).unwrap().unwrap().name;
+    let ran = run(&place, "id -g", &format!("PrimaryUnixGroup = \"{own}\""));
+    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    assert_eq!(std::fs::read_to_string(place.path("iwd/out")).unwrap(), format!("{}\n", nobody.gid));
+    for group in ["root", "no-such-group", "", "a\nb"] {
+        let place = queue().noting();
+        let ran = run(&place, "exit 0", &format!("PrimaryUnixGroup = \"{}\"", group.replace('\n', "\\n")));
+        assert!(
+            ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 49"),
+            "{group}: {}\n{}",
+            ran.ad,
+            ran.told
+        );
+        assert_eq!(ran.calls, "");
+        let log = std::fs::read_to_string(place.path("iwd/log")).unwrap();
+        assert!(
+            log.contains("\tCode 49 Subcode 0\n") && log.lines().all(|line| !line.starts_with("001 (")),
+            "{log}"
+        );
+    }
+}
+
+#[test]
+fn a_job_that_has_tries_left_says_so_and_an_attribute_that_does_nothing_is_named() {
+    let policy = "JobMaxRetries = 2\nOnExitRemove = NumJobCompletions > JobMaxRetries || ExitCode =?= 0";
+    let ran = run(&queue(), "exit 3", policy);
+    assert!(ran.has("JobStatus = 1"), "{}", ran.ad);
+    assert!(
+        ran.told.contains("(OnExitRemove is not true, try 1 of 3): --until done runs it again"),
+        "{}",
+        ran.told
+    );
+    let ran = run(&queue().option(&["--until", "done"]), "exit 3", policy);
+    assert!(ran.has("JobStatus = 4") && ran.has("NumJobCompletions = 3"), "{}\n{}", ran.ad, ran.told);
+    let ran = run(&queue(), "exit 3", "JobMaxRetries = 2");
+    assert!(ran.has("JobStatus = 4"), "{}", ran.ad);
+    assert!(ran.told.contains("JobMaxRetries alone does nothing"), "{}", ran.told);
+}
+
+#[test]
+fn a_hook_of_the_shadow_that_is_ended_is_waited_for_and_what_it_said_is_told() {
+    let place = queue()
+        .hook("SHADOW_PREPARE_JOB", "echo waiting >&2; echo > $CALLS.up; exec sleep 600")
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    let pipe = place.pipe();
+    std::fs::rename(pipe, place.path("iwd/calls.up")).unwrap();
+    let ad = format!("{}\nShouldTransferFiles = \"NO\"", shell("exit 0"));
+    let child = place.start(&ad);
+    heard(&place.path("iwd/calls.up"));
+    send(&child, nix::sys::signal::Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert!(ran.told.contains("its end was asked for; it said: waiting"), "{}", ran.told);
+    assert!(ran.left.is_empty());
+}
+
+/// The commands of a hook that appends its input to a file in Iwd.
+fn noting(place: &Place, file: &str) -> String {
+    format!("cat >> {}", place.path("iwd").join(file).display())
+}
+
+#[test]
+fn hooks_are_told_where_the_job_runs_and_what_it_was_before_its_files_went_there() {
+    let place = queue();
+    let (update, exit) = (noting(&place, "updates"), noting(&place, "exit"));
+    let place = place.hook("UPDATE_JOB_INFO", &update).hook("JOB_EXIT", &exit);
+    let place = place.knob("STARTER_UPDATE_INTERVAL = 7");
+    let ad = format!(
+        "{}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\nJobUniverse = 5",
+        shell("exit 0")
+    );
+    let ran = place.run(&ad);
+    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    let read = |file: &str| std::fs::read_to_string(place.path("iwd").join(file)).unwrap();
+    let (updates, exit) = (read("updates"), read("exit"));
+    for longest in ["-1", "70"] {
+        let line = format!("_condor_JOBINFO_MAXINTERVAL = {longest}\n");
+        assert_eq!(updates.matches(&line).count(), 1, "{updates}");
+    }
+    assert_eq!(updates.matches("CondorScratchDir = \"").count(), 2, "{updates}");
+    let iwd = format!("OrigIwd = \"{}\"\n", place.path("iwd").display());
+    assert!(exit.contains("OrigCmd = \"/bin/sh\"\n") && exit.contains(&iwd), "{exit}");
+    for told_to_the_shadow in ["CondorScratchDir", "ExecuteDirWasEncrypted", "ScratchDirFileCount"] {
+        assert!(!exit.contains(told_to_the_shadow), "{exit}");
+    }
+    assert!(
+        ran.has("ExecuteDirWasEncrypted = false") && ran.ad.contains("ScratchDirFileCount = "),
+        "{}",
+        ran.ad
+    );
+}
+
+#[test]
+fn the_exit_hook_of_a_job_that_leaves_its_slot_is_told_what_its_startd_says() {
+    let place = queue();
+    let exit = noting(&place, "exit");
+    let place = place.hook("JOB_EXIT", &exit).knob("PERIODIC_EXPR_INTERVAL = 1");
+    let ran = run(&place, "exec sleep 600", "PeriodicHold = JobStatus == 2");
+    assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 3"), "{}\n{}", ran.ad, ran.told);
+    let exit = std::fs::read_to_string(place.path("iwd/exit")).unwrap();
+    assert!(exit.contains("VacateReason = \"Claim deactivated\"\nVacateReasonCode = 1009\n"), "{exit}");
+}
+
+#[test]
+fn a_prepare_hook_that_sends_the_job_back_gives_no_subcode() {
+    for (script, how) in
+        [("echo HookStatusCode = 300", "reported status 300"), ("kill -KILL $$", "died with signal 9")]
+    {
+        let place = queue().hook("PREPARE_JOB", script);
+        let ran = run(&place, "exit 0", "");
+        assert!(ran.has("JobStatus = 1") && ran.has("VacateReasonSubCode = 0"), "{}\n{}", ran.ad, ran.told);
+        let log = std::fs::read_to_string(place.path("iwd/log")).unwrap();
+        assert!(log.contains("Job was evicted. Code 1007 Subcode 0\n") && log.contains(how), "{log}");
+    }
+}
+
+#[test]
+fn the_exit_hook_is_called_with_hold_or_remove_where_a_policy_of_the_queue_ends_the_job() {
+    for (policy, word, left) in [
+        ("PeriodicHold = JobStatus == 2", "hold", "JobStatus = 5"),
+        ("PeriodicRemove = JobStatus == 2", "remove", "JobStatus = 3"),
+        // With a fast end there is no softer signal before.
+        ("PeriodicHold = JobStatus == 2\nWantGracefulRemoval = false", "hold", "JobStatus = 5"),
+        ("PeriodicVacate = JobStatus == 2", "evict", "JobStatus = 1"),
+    ] {
+        for quirks in ["none", "reference"] {
+            let place = queue().noting().knob("PERIODIC_EXPR_INTERVAL = 1").option(&["--quirks", quirks]);
+            let ran = run(&place, "exec sleep 600", policy);
+            let word = if quirks == "none" { word } else { "evict" };
+            // The end may be requested while the prepare hook runs, which then writes its line later.
+            let is_called = ran.calls.lines().any(|line| line == format!("exit {word}"));
+            assert!(is_called, "{policy}: {}\n{}", ran.calls, ran.told);
+            assert!(ran.has(left), "{policy}: {}\n{}", ran.ad, ran.told);
+            let told = ran.told.contains("JOB_EXIT is called with `evict` after condor_hold and condor_rm");
+            assert_eq!(told, word != "evict", "{policy}: {}", ran.told);
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! A job with everything around it - input and output by plugins, hooks, PreCmd, PostCmd - that is ended in
+//! each stage in each way: it ends, reports this once, and leaves nothing.
+
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::fs;
+use std::io::Write;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::support::children::{is_alive, write_executable};
+use crate::support::place::{Place, Ran, heard, send, shell};
+
+/// Script part of each stage: in the selected stage it reports this and continues until it is ended, or until
+/// it is released if there is a FIFO for that.
+const GATE: &str = "if [ -e $IWD/at-$STAGE ]; then echo $$ >> $IWD/pids; echo > $IWD/pipe; \
+                    if [ -p $IWD/go ]; then read line < $IWD/go; else exec sleep 600; fi; fi";
+
+/// A plugin for both directions.
+const PLUGIN: &str = r#"#!/bin/sh
+if [ "$1" = -classad ]; then echo 'MultipleFileSupport = true'; echo 'PluginVersion = "1"'; echo 'PluginType = "FileTransfer"'; echo 'SupportedMethods = "slow"'; exit 0; fi
+STAGE=input; [ "$5" = -upload ] && STAGE=output
+GATE
+: > in
+printf '[ TransferSuccess = true; TransferUrl = "slow://x/y" ]' > $4
+"#;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Soft,
+    SoftTwice,
+    Hard,
+    Hold,
+    Remove,
+    SuspendedHard,
+    ScratchGone,
+    ParentGone,
+    Killed,
+    /// The plugin ignores all signals that can be ignored.
+    PluginIgnores,
+    /// There is no request to end: the plugin exceeds its limit.
+    PluginTimesOut,
+    /// It continues after EXECUTE has become full.
+    DiskFull,
+    /// It continues after the job was suspended and continued.
+    SuspendContinue,
+}
+
+impl End {
+    /// Returns true if the stage is released.
+    fn goes_on(self) -> bool {
+        matches!(self, End::DiskFull | End::SuspendContinue)
+    }
+}
+
+const ENDS: [End; 11] = [
+    End::Soft,
+    End::SoftTwice,
+    End::Hard,
+    End::Hold,
+    End::Remove,
+    End::SuspendedHard,
+    End::ScratchGone,
+    End::ParentGone,
+    End::Killed,
+    End::DiskFull,
+    End::SuspendContinue,
+];
+
+fn place(stage: &str, how: End) -> Place {
+    let place = Place::new();
+    let iwd = place.path("iwd").display().to_string();
+    let gate = |stage: &str| GATE.replace("$STAGE", stage).replace("$IWD", &iwd);
+    let ignores = if how == End::PluginIgnores { "trap '' HUP INT QUIT TERM\n" } else { "" };
+    let plugin = PLUGIN.replace("GATE", &(ignores.to_owned() + &GATE.replace("$IWD", &iwd)));
+    write_executable(&place.path("hooks/plugin"), plugin.as_bytes());
+    for script in ["pre", "post"] {
+        let text = format!("#!/bin/sh\n{}\n", gate(script));
+        write_executable(&place.path(&format!("iwd/{script}")), text.as_bytes());
+        place.give(&format!("iwd/{script}"));
+    }
+    fs::write(place.path(&format!("iwd/at-{stage}")), "").unwrap();
+    fs::create_dir(place.path("own")).unwrap();
+    let socket = place.path("own/control").display().to_string();
+    let plugins = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/plugin").display());
+    if how.goes_on() {
+        pipe(&place, "iwd/go");
+    }
+    let limit = if how == End::PluginTimesOut { "MAX_FILE_TRANSFER_PLUGIN_LIFETIME = 1" } else { "" };
+    let exit_limit = if how.goes_on() { 600 } else { 1 };
+    let exit = format!("{}; echo exit >> $CALLS", gate("exit"));
+    place
+        .hook("SHADOW_PREPARE_JOB", &gate("shadow"))
+        .hook("PREPARE_JOB_BEFORE_TRANSFER", &gate("before"))
+        .hook("PREPARE_JOB", &gate("prepare"))
+        .hook("JOB_EXIT", &exit)
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM")
+        .knob(&format!("FARM_HOOK_JOB_EXIT_TIMEOUT = {exit_limit}"))
+        .knob(limit)
+        .knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = True")
+        .knob("MachineMaxVacateTime = 1")
+        .knob("SHUTDOWN_GRACEFUL_TIMEOUT = 1")
+        .knob(&plugins)
+        .option(&["--as", "shadow", "--control", &socket])
+}
+
+fn pipe(place: &Place, name: &str) {
+    nix::unistd::mkfifo(&place.path(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    place.give(name);
+}
+
+fn ad(place: &Place, stage: &str, how: End) -> String {
+    let iwd = place.path("iwd").display().to_string();
+    let mut job = GATE.replace("$STAGE", "job").replace("$IWD", &iwd);
+    // The time is evaluated when the wait begins, so that it is always in the future.
+    let deferral = match (stage == "deferred", how.goes_on()) {
+        (false, _) => "",
+        (true, false) => "\nDeferralTime = time() + 600",
+        (true, true) => {
+            job = format!("read line < {iwd}/go");
+            "\nDeferralTime = time() + 1\nDeferralWindow = 600"
+        }
+    };
+    format!(
+        "{}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\n\
+         TransferInput = \"slow://x/in\"\nTransferOutputRemaps = \"made = slow://x/out\"\nUserLog = \"log\"\n\
+         PreCmd = \"{iwd}/pre\"\nPostCmd = \"{iwd}/post\"\nJobUniverse = 5{deferral}",
+        shell(&format!("trap : TERM; {job}; echo made > made"))
+    )
+}
+
+fn ask(place: &Place, words: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htc-starter-run"));
+    command.arg("--control").arg(place.path("own/control")).arg("--ask").args(words);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The remaining evidence of a starter that was killed or orphaned.
+fn seen(place: &Place, ad: &[u8], told: &[u8]) -> Ran {
+    let entries = fs::read_dir(place.path("execute")).unwrap().flatten();
+    Ran {
+        status: 0,
+        ad: String::from_utf8_lossy(ad).into_owned(),
+        told: String::from_utf8_lossy(told).into_owned(),
+        calls: String::new(),
+        left: entries.map(|entry| entry.path()).collect(),
+    }
+}
+
+/// Releases the stage. The reader is not waited for: it may have ended by now.
+fn let_go(place: &Place) -> fs::File {
+    let mut go = fs::File::options().read(true).write(true).open(place.path("iwd/go")).unwrap();
+    go.write_all(b"\n").unwrap();
+    go
+}
+
+/// Suspends the job, and continues it when it has stopped.
+fn suspend(place: &Place, child: &Child, stage: &str) -> fs::File {
+    send(child, Signal::SIGTSTP);
+    crate::support::place::taken(child, Signal::SIGTSTP);
+    let pid = || fs::read_to_string(place.path("iwd/pids")).unwrap();
+    while stage == "job" && !is_stopped(pid().trim()) {
+        std::thread::yield_now();
+    }
+    let go = let_go(place);
+    send(child, Signal::SIGCONT);
+    go
+}
+
+fn is_stopped(pid: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().any(|line| line.starts_with("State:\tT"))
+}
+
+/// A separate file system of 256 kB as EXECUTE of a place.
+struct Small(std::path::PathBuf);
+
+impl Small {
+    fn mount(place: &Place) -> Small {
+        use nix::mount::{MsFlags, mount};
+        let there = place.path("execute");
+        mount(Some("none"), &there, Some("tmpfs"), MsFlags::empty(), Some("size=256k,mode=755")).unwrap();
+        Small(there)
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        nix::mount::umount2(&self.0, nix::mount::MntFlags::MNT_DETACH).unwrap();
+    }
+}
+
+/// Fills the remaining space.
+fn fill(place: &Place) {
+    let mut file = fs::File::create(place.path("execute/full")).unwrap();
+    while file.write(&[b'x'; 4096]).is_ok() {}
+}
+
+fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
+    match end {
+        End::Soft | End::PluginIgnores => send(&child, Signal::SIGTERM),
+        End::SoftTwice => {
+            send(&child, Signal::SIGTERM);
+            crate::support::place::taken(&child, Signal::SIGTERM);
+            send(&child, Signal::SIGTERM);
+        }
+        End::Hard => send(&child, Signal::SIGQUIT),
+        End::Hold => ask(place, &["hold", "--reason", "no room"]),
+        End::Remove => ask(place, &["remove"]),
+        End::SuspendedHard => {
+            send(&child, Signal::SIGTSTP);
+            send(&child, Signal::SIGQUIT);
+        }
+        End::ScratchGone => {
+            for entry in fs::read_dir(place.path("execute")).unwrap().flatten() {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+            send(&child, Signal::SIGTERM);
+        }
+        End::ParentGone => {
+            child.kill().unwrap();
+            // The starter keeps the pipes open until it has ended.
+            let output = child.wait_with_output().unwrap();
+            return seen(place, &output.stdout, &output.stderr);
+        }
+        End::Killed => {
+            child.kill().unwrap();
+            let output = child.wait_with_output().unwrap();
+            assert!(output.stdout.is_empty());
+            let output = place.command().arg("--clean").output().unwrap();
+            let ran = seen(place, &output.stdout, &output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{}", ran.told);
+            return ran;
+        }
+        End::PluginTimesOut => {}
+        End::DiskFull => {
+            fill(place);
+            let go = let_go(place);
+            let ran = place.finish(child);
+            drop(go);
+            return ran;
+        }
+        End::SuspendContinue => {
+            let go = suspend(place, &child, stage);
+            let ran = place.finish(child);
+            drop(go);
+            return ran;
+        }
+    }
+    place.finish(child)
+}
+
+/// The starter as the child of a process that ends first.
+fn below(place: &Place, ad: &str) -> Child {
+    let place_of_ad = place.path("ad");
+    fs::write(&place_of_ad, place.whole(ad)).unwrap();
+    let starter = place.command();
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", r#""$@" < "$AD" & wait"#])
+        .args(["sh"])
+        .arg(starter.get_program())
+        .args(starter.get_args())
+        .args(["--orphan-grace", "0"])
+        .env_clear()
+        .envs(starter.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env("AD", &place_of_ad)
+        .current_dir(place.home.path())
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Waits until the stage is reached.
+fn reached(place: &Place, pipe: &std::path::Path, stage: &str) {
+    if stage != "deferred" {
+        heard(pipe);
+        return;
+    }
+    let state = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-starter-run"));
+        command.arg("--control").arg(place.path("own/control")).args(["--ask", "status"]);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    // A stage that continues may already have passed.
+    crate::support::waiting::wait_until("its stage", || {
+        ["7.1 deferred\n", "7.1 starting\n", "7.1 running\n"].contains(&state().as_str())
+    });
+}
+
+/// Ends a job in this stage in all ways. `states` are the possible states in the queue, unless the job was
+/// held or removed.
+fn each_end_at(stage: &str, states: &[i64]) {
+    for how in ENDS {
+        end_at(stage, how, states);
+    }
+}
+
+fn end_at(stage: &str, how: End, states: &[i64]) {
+    if how == End::DiskFull && !nix::unistd::geteuid().is_root() {
+        return println!("skipped: {how:?} at {stage}: not root");
+    }
+    let place = place(stage, how);
+    let small = (how == End::DiskFull).then(|| Small::mount(&place));
+    let pipe = place.pipe();
+    let ad = ad(&place, stage, how);
+    let child = if how == End::ParentGone { below(&place, &ad) } else { place.start(&ad) };
+    reached(&place, &pipe, stage);
+    let mut ran = end(&place, child, stage, how);
+    ran.left.retain(|path| !path.ends_with("execute/full"));
+    let which = format!("{how:?} at {stage}: {}\n{}", ran.told, ran.ad);
+    assert!(ran.left.is_empty(), "{:?} {which}", ran.left);
+    drop(small);
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains(place.home.path().to_str().unwrap()), "{mounts} {which}");
+    assert_ended(&place, how, &which);
+    // Before a starter has begun there is no record that --clean could report.
+    let of_none = how == End::Killed && stage == "shadow";
+    assert_eq!(ran.ad.matches("ClusterId = 7\n").count(), usize::from(!of_none), "{which}");
+    if of_none {
+        return;
+    }
+    if how == End::Killed {
+        assert!(ran.told.contains("when its starter was killed"), "{which}");
+        return;
+    }
+    let wanted: &[i64] = match how {
+        End::Hold | End::PluginTimesOut => &[5],
+        End::Remove => &[3],
+        // Missing files are then a reason to hold the job.
+        End::ScratchGone | End::DiskFull => &[1, 4, 5],
+        End::SuspendContinue => &[4],
+        _ => states,
+    };
+    assert!(wanted.iter().any(|state| ran.has(&format!("JobStatus = {state}"))), "{which}");
+    assert_told_once(&place, stage, &which);
+}
+
+/// Checks that no process of the stage is running.
+fn assert_ended(place: &Place, how: End, which: &str) {
+    for pid in fs::read_to_string(place.path("iwd/pids")).unwrap_or_default().lines() {
+        let pid: i32 = pid.trim().parse().unwrap();
+        // The kernel ends a plugin whose starter is killed; the signal has been sent by now.
+        let until = Instant::now() + Duration::from_secs(20);
+        while how == End::Killed && is_alive(pid) && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert!(!is_alive(pid), "{pid} {which}");
+    }
+}
+
+/// Checks that the log has one end - no end is needed for a job that never ran - and that JOB_EXIT was called
+/// at most once.
+fn assert_told_once(place: &Place, stage: &str, which: &str) {
+    let log = fs::read_to_string(place.path("iwd/log")).unwrap();
+    let count = |number: &str| log.lines().filter(|line| line.starts_with(&format!("{number} ("))).count();
+    assert!(count("004") + count("005") <= 1 && count("009") + count("012") <= 1, "{log}\n{which}");
+    let ends = count("004") + count("005") + count("009") + count("012");
+    assert!(ends >= 1 || stage == "shadow", "{log}\n{which}");
+    let exits = fs::read_to_string(place.path("iwd/calls")).unwrap_or_default();
+    assert!(exits.lines().count() <= 1, "{exits} {which}");
+}
+
+#[test]
+fn each_end_while_input_comes_leaves_nothing_and_is_told_once() {
+    each_end_at("input", &[1]);
+}
+
+#[test]
+fn each_end_while_the_prepare_hook_hangs_leaves_nothing_and_is_told_once() {
+    each_end_at("prepare", &[1]);
+}
+
+#[test]
+fn each_end_while_a_script_before_the_job_hangs_leaves_nothing_and_is_told_once() {
+    each_end_at("pre", &[1]);
+}
+
+#[test]
+fn each_end_while_the_job_runs_leaves_nothing_and_is_told_once() {
+    each_end_at("job", &[1]);
+}
+
+#[test]
+fn each_end_while_a_script_after_the_job_hangs_leaves_nothing_and_is_told_once() {
+    each_end_at("post", &[1, 4]);
+}
+
+#[test]
+fn each_end_while_the_exit_hook_hangs_leaves_nothing_and_is_told_once() {
+    each_end_at("exit", &[1, 4]);
+}
+
+#[test]
+fn each_end_while_output_goes_leaves_nothing_and_is_told_once() {
+    each_end_at("output", &[1, 4]);
+}
+
+#[test]
+fn each_end_while_the_hook_before_the_input_hangs_leaves_nothing_and_is_told_once() {
+    each_end_at("before", &[1]);
+}
+
+#[test]
+fn each_end_while_a_job_waits_for_its_time_leaves_nothing_and_is_told_once() {
+    each_end_at("deferred", &[1]);
+}
+
+#[test]
+fn each_end_while_the_hook_of_the_shadow_hangs_leaves_nothing_and_is_told_once() {
+    each_end_at("shadow", &[1]);
+}
+
+#[test]
+fn a_plugin_that_hangs_or_runs_too_long_leaves_nothing_and_is_told_once() {
+    for how in [End::PluginIgnores, End::PluginTimesOut] {
+        end_at("input", how, &[1]);
+        end_at("output", how, &[1, 4]);
+    }
+}

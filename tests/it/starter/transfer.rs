@@ -1,0 +1,683 @@
+//! `htc-starter-run --as shadow`: file transfer in both directions, plugins, policies, and malicious jobs.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::thread;
+
+use nix::sys::signal::Signal;
+
+use crate::support::children::write_executable;
+use crate::support::place::{Place, Ran, heard, send, shell};
+
+/// Attributes of every job here.
+const FILES: &str = "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\n\
+                     StreamOut = false\nStreamErr = false\nOut = \"out\"\nErr = \"err\"\nUserLog = \"log\"";
+
+fn place() -> Place {
+    Place::new().option(&["--as", "shadow"])
+}
+
+/// Creates a file of the job's owner.
+fn give(place: &Place, name: &str, text: &str) {
+    fs::write(place.path("iwd").join(name), text).unwrap();
+    place.give(&format!("iwd/{name}"));
+}
+
+fn got(place: &Place, name: &str) -> String {
+    fs::read_to_string(place.path("iwd").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn run(place: &Place, script: &str, more: &str) -> Ran {
+    place.run(&format!("{}\n{FILES}\n{more}", shell(script)))
+}
+
+/// Numbers of the events in the job's log, without 006, which depends on timing.
+fn events(place: &Place) -> Vec<String> {
+    let log = got(place, "log");
+    let starts = log.lines().filter(|line| line.get(3..5) == Some(" ("));
+    starts.map(|line| line[..3].to_owned()).filter(|number| number != "006").collect()
+}
+
+fn assert_held(ran: &Ran, code: i64, subcode: i64) {
+    assert!(ran.has("JobStatus = 5"), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.has(&format!("HoldReasonCode = {code}")), "{}", ran.ad);
+    assert!(ran.has(&format!("HoldReasonSubCode = {subcode}")), "{}", ran.ad);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn what_goes_in_comes_out_with_its_modes_and_the_log_tells_it() {
+    let place = place();
+    give(&place, "a b", "alpha\n");
+    fs::set_permissions(place.path("iwd/a b"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir_all(place.path("iwd/d/sub")).unwrap();
+    give(&place, "d/sub/x", "deep\n");
+    place.give("iwd/d/sub");
+    place.give("iwd/d");
+    symlink("a b", place.path("iwd/link")).unwrap();
+    let ran = run(
+        &place,
+        "stat -c %a \"a b\"; cat d/sub/x link; echo new > o; chmod 751 o; nl=$(printf \"\\012x\"); printf x > \"new${nl%x}line\"; mkdir k; ln -s nowhere n",
+        "TransferInput = \"a b, d, link\"",
+    );
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(got(&place, "out"), "640\ndeep\nalpha\n");
+    assert_eq!((got(&place, "o").as_str(), got(&place, "new\nline").as_str()), ("new\n", "x"));
+    assert_eq!(fs::metadata(place.path("iwd/o")).unwrap().permissions().mode() & 0o777, 0o751);
+    assert!(!place.path("iwd/k").exists() && !place.path("iwd/n").exists());
+    assert_eq!(events(&place), ["000", "040", "040", "001", "040", "040", "005"]);
+    for line in ["JobStatus = 4", "ExitCode = 0", "NumJobStarts = 1", "NumJobCompletions = 1"] {
+        assert!(ran.has(line), "{line} in\n{}", ran.ad);
+    }
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn output_goes_into_a_directory_that_is_made_for_its_owner_alone() {
+    let mode = |place: &Place, name: &str| {
+        fs::metadata(place.path("iwd").join(name)).unwrap().permissions().mode() & 0o777
+    };
+    let place = place();
+    let script = "echo 1 > a; echo 2 > b; echo said";
+    let remaps = "TransferOutput = \"a, b\"\nTransferOutputRemaps = \"a = made/deep/a\"";
+    let ran = run(&place, script, remaps);
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!((got(&place, "made/deep/a").as_str(), got(&place, "b").as_str()), ("1\n", "2\n"));
+    assert_eq!((mode(&place, "made"), mode(&place, "made/deep")), (0o700, 0o700));
+    // With OutputDirectory all output goes there, including standard output and remapped files.
+    let ran = run(&place, script, &format!("{remaps}\nOutputDirectory = \"results/today\""));
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    for (name, text) in [("made/deep/a", "1\n"), ("b", "2\n"), ("out", "said\n")] {
+        assert_eq!(got(&place, &format!("results/today/{name}")), text);
+    }
+    assert_eq!((mode(&place, "results"), mode(&place, "results/today")), (0o700, 0o700));
+    let ran = run(&place, script, "OutputDirectory = \"b/today\"");
+    assert_held(&ran, 12, 20);
+    let reason = "failed to create output directory (";
+    assert!(
+        ran.ad.contains(reason) && ran.ad.contains("/b/today): Not a directory (errno 20)"),
+        "{}",
+        ran.ad
+    );
+}
+
+#[test]
+fn a_transfer_that_fails_holds_the_job_with_the_reference_s_code_and_sentence() {
+    let place = place();
+    let ran = run(&place, "true", "TransferInput = \"nosuch\"");
+    assert_held(&ran, 13, 2);
+    assert!(ran.ad.contains("while sending files to execution point slot1@"), "{}", ran.ad);
+    // 25.14 tries to transfer standard output and error, which do not exist.
+    assert_eq!(events(&place), ["000", "040", "040", "040", "040", "021", "004", "012"]);
+    assert!(got(&place, "log").contains("Started transferring output files"));
+    assert!(!ran.told.contains("could not be kept"), "{}", ran.told);
+    for line in [
+        "NumOutputTransferStarts = 1",
+        "ExecuteDirWasEncrypted = false",
+        "TransferInputFileCounts = [ CEDAR = 1 ]",
+    ] {
+        assert!(ran.has(line), "{line}: {}", ran.ad);
+    }
+    assert!(ran.ad.contains("TransferOutputStats = [ CedarFilesCountTotal = 2;"), "{}", ran.ad);
+    assert!(!place.path("iwd/out").exists());
+    let place = self::place();
+    let ran = run(&place, "echo 1 > o1", "TransferOutput = \"o1, nosuch\"");
+    assert_held(&ran, 12, 2);
+    assert_eq!(got(&place, "o1"), "1\n", "what is there comes back");
+    let place = self::place();
+    let ran = run(
+        &place,
+        "mkdir o; echo 1 > o/x",
+        "TransferOutput = \"o/x\"\nTransferOutputRemaps = \"x = y ; y = x\"",
+    );
+    assert_held(&ran, 12, 1);
+    assert!(ran.ad.contains("remaps resulted in a cycle"), "{}", ran.ad);
+}
+
+#[test]
+fn a_job_cannot_have_files_written_outside_its_directory_nor_read_what_is_not_its_own() {
+    let place = place();
+    fs::write(place.path("secret"), "secret\n").unwrap();
+    fs::set_permissions(place.path("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+    let outside = place.path("outside");
+    fs::create_dir(&outside).unwrap();
+    let secret = place.path("secret");
+    let script = format!(
+        "ln -s {} l; ln -s /etc/hostname h; mkfifo p; mkdir locked; echo x > locked/y; chmod 0 locked; \
+         ln -s {} dir; python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind(\\\"s\\\")\" 2>/dev/null; ln -s p q; \
+         ln -s /dev/zero z",
+        secret.display(),
+        outside.display()
+    );
+    let ran = run(&place, &script, "");
+    // Only root could read that file, and no file is read as root.
+    if nix::unistd::geteuid().is_root() {
+        assert_held(&ran, 12, 13);
+        assert_eq!(got(&place, "l"), "", "the place of what could not be read");
+    }
+    assert_eq!(got(&place, "h"), fs::read_to_string("/etc/hostname").unwrap());
+    assert_eq!(fs::metadata(place.path("iwd/z")).unwrap().len(), 0, "a device is no endless file");
+    for name in ["p", "q", "s", "locked", "dir"] {
+        assert!(place.path("iwd").join(name).symlink_metadata().is_err(), "{name}");
+    }
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    for entry in fs::read_dir(place.path("iwd")).unwrap().flatten() {
+        assert_eq!(
+            entry.metadata().unwrap().uid(),
+            fs::metadata(place.path("iwd")).unwrap().uid(),
+            "{entry:?}"
+        );
+    }
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    // A listed name outside of the directory is stored under its last part, and never above Iwd.
+    let place = self::place();
+    let ran = run(&place, "true", "TransferOutput = \"..\"");
+    assert!(ran.has("JobStatus = 5"), "{}", ran.ad);
+    assert!(!place.path("dir_0").exists());
+}
+
+/// Virtual environments contain such links.
+#[test]
+fn links_that_lead_nowhere_or_in_a_circle_are_left_out_of_directories() {
+    let place = place();
+    fs::create_dir(place.path("iwd/t")).unwrap();
+    give(&place, "t/f", "beside\n");
+    symlink("nowhere", place.path("iwd/t/dangling")).unwrap();
+    symlink("circle", place.path("iwd/t/circle")).unwrap();
+    place.give("iwd/t");
+    let script = "ls t; mkdir o; echo made > o/f; ln -s nowhere o/dangling; ln -s circle o/circle";
+    let ran = run(&place, script, "TransferInput = \"t\"\nTransferOutput = \"o\"");
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert!(ran.has("JobStatus = 4"), "{}", ran.ad);
+    assert_eq!((got(&place, "out").as_str(), got(&place, "o/f").as_str()), ("f\n", "made\n"));
+    assert_eq!(fs::read_dir(place.path("iwd/o")).unwrap().count(), 1);
+    for name in ["/t/dangling", "/t/circle", "/o/dangling", "/o/circle"] {
+        assert!(
+            ran.told.contains(&format!("{name}' leads to no file: it is not transferred")),
+            "{}",
+            ran.told
+        );
+    }
+    // A missing file that the job itself names is an error.
+    let place = self::place();
+    symlink("nowhere", place.path("iwd/dangling")).unwrap();
+    let ran = run(&place, "true", "TransferInput = \"dangling\"");
+    assert_held(&ran, 13, 2);
+}
+
+/// Common files are not shared here.
+#[test]
+fn common_input_files_are_transferred_as_input() {
+    let place = place();
+    give(&place, "common", "for all\n");
+    give(&place, "own", "for one\n");
+    let ran = run(&place, "cat common own", "TransferInput = \"own\"\nCommonInputFiles = \"common\"");
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(got(&place, "out"), "for all\nfor one\n");
+    assert!(ran.has("TransferInputFileCounts = [ CEDAR = 2 ]"), "{}", ran.ad);
+}
+
+/// The plugin of `dbl`, which records its calls in `calls`.
+const NOTES_CALLS: &str = r#"#!/bin/sh
+echo "$1 PL=[$PL_X]" >> HERE/calls
+[ "$1" = -classad ] && echo 'SupportedMethods = "dbl"
+MultipleFileSupport = true' && exit
+for file in $(sed 's/.*LocalFileName = "\([^"]*\)".*/\1/' "$2"); do echo fetched > $file; done
+echo '[ TransferSuccess = true; TransferUrl = "dbl://ok/a"; TransferProtocol = "dbl"; TransferTotalBytes = 8 ]' > "$4"
+"#;
+
+#[test]
+fn a_plugin_is_asked_with_its_variables_of_the_job_and_called_though_a_file_is_missing() {
+    let place = place();
+    let text = NOTES_CALLS.replace("HERE", &place.path("iwd").display().to_string());
+    write_executable(&place.path("hooks/pl.sh"), text.as_bytes());
+    give(&place, "calls", "");
+    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/pl.sh").display());
+    let place = place.knob(&knob);
+    let ran = run(&place, "true", "TransferInput = \"dbl://ok/a, nosuch\"\nEnvironment = \"PL_X=1 OTHER=2\"");
+    assert_held(&ran, 13, 2);
+    assert_eq!(got(&place, "calls"), "-classad PL=[1]\n-infile PL=[1]\n");
+    assert!(ran.has("TransferInputFileCounts = [ DBL = 1; CEDAR = 1 ]"), "{}", ran.ad);
+    assert!(ran.ad.contains("DBLFilesCountTotal = 1"), "{}", ran.ad);
+}
+
+#[test]
+fn a_job_of_a_workflow_has_two_logs_and_its_batch_and_node_in_the_first_event() {
+    let place = place();
+    let more = "JobBatchName = \"my batch\"\nSubmitEventNotes = \"not in text\"\nDAGManNodesLog = \"nodes\"\n\
+                DAGManNodesMask = \"0,5\"";
+    let ran = run(&place, "true", more);
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let log = got(&place, "log");
+    assert!(log.contains("\n    [ JobBatchName = \"my batch\" ]\n...\n"), "{log}");
+    assert!(!log.contains("not in text"), "{log}");
+    let nodes = got(&place, "nodes");
+    let starts: Vec<&str> = nodes.lines().filter(|line| line.get(3..5) == Some(" (")).collect();
+    let numbers: Vec<&str> = starts.iter().map(|line| &line[..3]).collect();
+    assert_eq!(numbers, ["000", "005"], "{nodes}");
+    assert!(starts.iter().all(|line| log.contains(line)), "{nodes}");
+
+    // Without a mask it has all events, and it is the job's only log if there is no other.
+    let place = self::place();
+    let files = FILES.replace("UserLog", "DAGManNodesLog");
+    let more = "DAGNodeName = \"NodeA\"\nSubmitEventUserNotes = \"by hand\"";
+    let ran = place.run(&format!("{}\n{files}\n{more}", shell("true")));
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(events(&place), ["000", "040", "040", "001", "040", "040", "005"]);
+    let first = "\n    [ DAGNodeName = \"NodeA\" ]\n    by hand\n...\n";
+    assert!(got(&place, "log").contains(first), "{}", got(&place, "log"));
+}
+
+#[test]
+fn a_listed_directory_that_cannot_be_read_is_told() {
+    let place = place();
+    let ran = run(&place, "mkdir d; echo x > d/y; chmod 0 d", "TransferOutput = \"d\"");
+    if nix::unistd::geteuid().is_root() {
+        assert!(ran.told.contains("cannot read the directory"), "{}", ran.told);
+    }
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn ten_gigabytes_of_nothing_are_more_than_a_limit_of_one_megabyte() {
+    let place = place();
+    let ran = run(&place, "truncate -s 10G big; echo x > zz", "MaxTransferOutputMB = 1");
+    assert_held(&ran, 33, 0);
+    assert!(
+        ran.ad.contains("max total download bytes exceeded (max=1 MB, this file=10240 MB)"),
+        "{}",
+        ran.ad
+    );
+    let big = fs::metadata(place.path("iwd/big")).unwrap();
+    assert_eq!(big.len(), 1 << 20);
+    let place = self::place();
+    let ran = run(&place, "truncate -s 10G big; echo end >> big", "");
+    assert_eq!(ran.status, 0, "{}", ran.ad);
+    let big = fs::metadata(place.path("iwd/big")).unwrap();
+    assert_eq!(big.len(), (10 << 30) + 4);
+    assert!(big.blocks() < 1 << 20, "holes stay holes: {} blocks", big.blocks());
+}
+
+/// A plugin with the protocol of curl_plugin: it downloads from a server by HTTP.
+const FETCHES: &str = r#"#!/usr/bin/python3
+import os, re, sys, urllib.request
+words = sys.argv[1:]
+if words == ['-classad']:
+    print('PluginType = "FileTransfer"\nSupportedMethods = "http"\nMultipleFileSupport = true\nProtocolVersion = 2')
+    sys.exit(0)
+text = open(words[words.index('-infile') + 1]).read()
+out = open(words[words.index('-outfile') + 1], 'w')
+status = 0
+for url, name in re.findall(r'Url = "([^"]*)"; LocalFileName = "([^"]*)"', text):
+    ad = 'TransferUrl = "%s"; TransferProtocol = "http"; TransferFileName = "%s"; ' % (url, os.path.basename(name))
+    try:
+        if '-upload' in words:
+            urllib.request.urlopen(urllib.request.Request(url, open(name, 'rb').read(), method='PUT')).read()
+        else:
+            open(name, 'wb').write(urllib.request.urlopen(url).read())
+        out.write('[ %sTransferSuccess = true; TransferTotalBytes = %d ]' % (ad, os.path.getsize(name)))
+    except Exception as error:
+        out.write('[ %sTransferSuccess = false; TransferError = "%s" ]' % (ad, error))
+        status = 1
+sys.exit(status)
+"#;
+
+/// A server for this many requests: it returns a text for `/found`, and 404 for anything else; it collects
+/// the requests.
+fn serve(requests: usize) -> (u16, thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let told = thread::spawn(move || {
+        let mut told = Vec::new();
+        for stream in listener.incoming().take(requests) {
+            let mut stream = stream.unwrap();
+            let mut text = Vec::new();
+            let mut piece = [0; 4096];
+            loop {
+                let count = stream.read(&mut piece).unwrap();
+                text.extend_from_slice(&piece[..count]);
+                let request = String::from_utf8_lossy(&text).into_owned();
+                let Some(end) = request.find("\r\n\r\n") else { continue };
+                let length = request
+                    .lines()
+                    .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+                if request.len() >= end + 4 + length.unwrap_or(0) {
+                    break;
+                }
+            }
+            let request = String::from_utf8_lossy(&text).into_owned();
+            let found = request.starts_with("GET /found") || request.starts_with("PUT ");
+            let (status, body) = if found { ("200 OK", "from the server\n") } else { ("404 Not Found", "") };
+            let length = body.len();
+            let answer = format!("HTTP/1.0 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).unwrap();
+            let end = request.rsplit("\r\n\r\n").next().unwrap_or_default().to_owned();
+            told.push(format!("{} {end}", request.split(' ').next().unwrap_or_default()));
+        }
+        told
+    });
+    (port, told)
+}
+
+#[test]
+fn urls_are_fetched_and_stored_by_a_plugin_against_a_server() {
+    let place = place();
+    write_executable(&place.path("hooks/web_plugin"), FETCHES.as_bytes());
+    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
+    let place = place.knob(&knob);
+    let (port, server) = serve(2);
+    let more = format!(
+        "TransferInput = \"http://127.0.0.1:{port}/found?x=1\"\nTransferOutputRemaps = \"up = http://127.0.0.1:{port}/stored\""
+    );
+    let ran = run(&place, "cat found; ls -A; echo sent > up", &more);
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let out = got(&place, "out");
+    assert!(out.starts_with("from the server\n") && !out.contains("plugin"), "{out}");
+    assert!(!place.path("iwd/up").exists(), "it went to the server");
+    assert_eq!(server.join().unwrap(), ["GET ", "PUT sent\n"]);
+    assert!(ran.ad.contains("HTTPFilesCountTotal = 1"), "{}", ran.ad);
+
+    let (port, server) = serve(1);
+    let ran = run(&place, "true", &format!("TransferInput = \"http://127.0.0.1:{port}/gone\""));
+    assert_held(&ran, 13, 256);
+    assert!(ran.ad.contains("using protocol http. Details: HTTP Error 404"), "{}", ran.ad);
+    server.join().unwrap();
+}
+
+#[test]
+fn what_a_plugin_that_failed_left_does_not_come_back_and_the_queue_counts_it_by_its_protocol() {
+    let place = place();
+    write_executable(
+        &place.path("hooks/web_plugin"),
+        br#"#!/bin/sh
+[ "$1" = -classad ] && echo 'PluginType = "FileTransfer"
+SupportedMethods = "dbl"
+MultipleFileSupport = true' && exit
+echo '[ TransferSuccess = false; TransferError = "no"; TransferUrl = "dbl://x/y"; TransferProtocol = "dbl" ]' > "$4"
+exit 1
+"#,
+    );
+    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
+    let place = place.knob(&knob);
+    let ran = run(&place, "echo 1 > up; echo 2 > o2; exit 3", "TransferOutputRemaps = \"up = dbl://x/y\"");
+    assert_held(&ran, 12, 256);
+    let names = fs::read_dir(place.path("iwd")).unwrap().flatten().map(|entry| entry.file_name());
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, ["err", "log", "o2", "out"]);
+    for line in [
+        "NumVacatesByReason = [ TransferOutputError = 1; TransferOutputErrorDbl = 1 ]",
+        "BytesSent = 0.0",
+        // Its end is reported all the same.
+        "ExitCode = 3",
+        "ExitReason = \"Exited normally\"",
+    ] {
+        assert!(ran.has(line), "{line}: {}", ran.ad);
+    }
+    assert!(!ran.ad.contains("PreExecution"), "{}", ran.ad);
+}
+
+#[test]
+fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
+    let place = place();
+    fs::create_dir_all(place.path("iwd/d/e")).unwrap();
+    give(&place, "d/e/f", "123456789");
+    let ran = run(&place, "mkdir -p o/p; echo 1 > o/p/q", "TransferInput = \"d\"\nTransferOutput = \"o\"");
+    assert_eq!(ran.status, 0, "{}", ran.ad);
+    assert!(ran.has("BytesRecvd = 17.0"), "four for each directory: {}", ran.ad);
+    assert!(
+        ran.ad.contains("TransferInputStats = [ CedarSizeBytesTotal = 9; CedarFilesCountTotal = 1;"),
+        "{}",
+        ran.ad
+    );
+    assert!(ran.has("BytesSent = 2.0"), "{}", ran.ad);
+    assert!(
+        ran.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 2; CedarFilesCountTotal = 5;"),
+        "{}",
+        ran.ad
+    );
+
+    // An empty directory counts as four bytes if nothing else has any.
+    let place = self::place();
+    let ran = run(&place, "mkdir o", "TransferOutput = \"o\"");
+    assert!(
+        ran.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 4; CedarFilesCountTotal = 3;"),
+        "{}",
+        ran.ad
+    );
+
+    // Before the job started, and rounded as in a queue.
+    let place = self::place();
+    let ran = run(&place, "true", "TransferInput = \"nosuch\"\nImageSize = 5712");
+    assert_held(&ran, 13, 2);
+    for line in [
+        "NumVacatesPreExecution = 1",
+        "NumVacatesByReasonPreExecution = [ TransferInputError = 1; TransferInputErrorCedar = 1 ]",
+        "ImageSize = 7500",
+        "ImageSize_RAW = 5712",
+        "TransferOutputStats = [ CedarFilesCountTotal = 2; CedarFilesCountLastRun = 2 ]",
+    ] {
+        assert!(ran.has(line), "{line}: {}", ran.ad);
+    }
+    let place = self::place().knob("SCHEDD_ROUND_ATTR_ImageSize = 5%%");
+    let ran = run(&place, "true", "ImageSize = 5712");
+    assert!(ran.told.contains("SCHEDD_ROUND_ATTR_ImageSize = 5%% is no percentage"), "{}", ran.told);
+}
+
+#[test]
+fn a_job_brings_a_plugin_of_its_own_which_runs_as_the_job_and_one_that_hangs_is_ended() {
+    let place = place();
+    let own = "#!/bin/sh\nid -u > who; printf '[ TransferSuccess = true; TransferUrl = \"mine://x/y\" ]' > $4; echo got > y\n";
+    write_executable(&place.path("iwd/own"), own.as_bytes());
+    place.give("iwd/own");
+    let ran = run(&place, "cat y who", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let uid = fs::metadata(place.path("iwd")).unwrap().uid();
+    assert_eq!(got(&place, "out"), format!("got\n{uid}\n"));
+
+    let place = self::place().knob("MAX_FILE_TRANSFER_PLUGIN_LIFETIME = 1");
+    write_executable(&place.path("iwd/own"), b"#!/bin/sh\nsleep 600\n");
+    place.give("iwd/own");
+    let ran = run(&place, "true", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
+    assert_held(&ran, 13, 62);
+}
+
+#[test]
+fn a_job_with_checkpoints_goes_on_where_it_was() {
+    let place = place();
+    let script = "if [ -f ck ]; then cat ck; else echo first > ck; exit 85; fi";
+    let more = "WantFTOnCheckpoint = true\nSuccessCheckpointExitCode = 85\nTransferCheckpoint = \"ck\"";
+    let ran = run(&place, script, more);
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(got(&place, "out"), "first\n");
+    assert_eq!(events(&place), ["000", "040", "040", "001", "040", "040", "040", "040", "005"]);
+    let ran = run(&place, script, &more.replace("\"ck\"", "\"nosuch\""));
+    assert_held(&ran, 36, -1);
+}
+
+#[test]
+fn policy_runs_a_job_again_holds_it_and_removes_it() {
+    let place = place().option(&["--until", "done"]);
+    let retries = "JobMaxRetries = 2\nOnExitRemove = NumJobCompletions > JobMaxRetries || ExitCode =?= 0";
+    let ran = run(&place, "exit 3", retries);
+    assert_eq!(ran.status, 1);
+    assert!(ran.has("JobStatus = 4") && ran.has("NumJobCompletions = 3"), "{}", ran.ad);
+    let again = events(&place).iter().filter(|event| *event == "004").count();
+    assert_eq!(again, 2);
+    let place = self::place();
+    let ran = run(
+        &place,
+        "exit 3",
+        "OnExitHold = ExitCode == 3\nOnExitHoldReason = \"three\"\nOnExitHoldSubCode = 7",
+    );
+    assert_held(&ran, 3, 7);
+    assert!(ran.has("HoldReason = \"three\""), "{}", ran.ad);
+    let place = self::place().knob("PERIODIC_EXPR_INTERVAL = 1");
+    let ran = run(&place, "sleep 600", "PeriodicRemove = JobCurrentStartExecutingDate > 0");
+    assert!(ran.has("JobStatus = 3"), "{}", ran.ad);
+    assert_eq!(events(&place), ["000", "040", "040", "001", "009"]);
+    let ran = run(&place, "sleep 600", "PeriodicHold = JobStatus == 2");
+    assert_held(&ran, 3, 0);
+}
+
+#[test]
+fn both_hooks_before_the_input_are_called_at_their_moments() {
+    let place = place()
+        .hook("SHADOW_PREPARE_JOB", "cat >/dev/null; echo shadow >> $CALLS; echo FromShadow = 1")
+        .hook("PREPARE_JOB_BEFORE_TRANSFER", "grep -c FromShadow >> $CALLS; ls >> $CALLS; echo Before = 2")
+        .hook("PREPARE_JOB", "grep -c Before >> $CALLS; ls | grep -v log >> $CALLS")
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    give(&place, "calls", "");
+    give(&place, "in", "x\n");
+    let ran = run(&place, "true", "TransferInput = \"in\"");
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    assert_eq!(ran.calls, "shadow\n1\n1\nin\n");
+    let place = self::place()
+        .hook("SHADOW_PREPARE_JOB", "cat >/dev/null; exit 7")
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    let ran = run(&place, "true", "");
+    assert_held(&ran, 48, 7);
+}
+
+#[test]
+fn a_job_that_is_asked_to_end_while_it_runs_is_evicted_and_nothing_is_left() {
+    let place = place();
+    let pipe = place.pipe();
+    let child = place.start(&format!("{}\n{FILES}", shell(&format!("echo > {}; sleep 600", pipe.display()))));
+    heard(&pipe);
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert!(ran.has("JobStatus = 1") && ran.has("VacateReasonCode = 1005"), "{}", ran.ad);
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+}
+
+#[test]
+fn the_local_universe_has_its_policy_and_transfers_nothing() {
+    let place = Place::new().option(&["--as", "local"]);
+    let ran = run(&place, "pwd; exit 3", "JobUniverse = 12\nOnExitHold = ExitCode == 3");
+    assert_held(&ran, 3, 0);
+    assert_eq!(got(&place, "out").trim(), place.path("iwd").to_str().unwrap());
+    assert_eq!(events(&place), ["000", "001", "004", "012"]);
+    let ran = run(&place, "true", "JobUniverse = 5");
+    assert_eq!(ran.status, 3, "{}", ran.told);
+    assert!(ran.told.contains("a schedd itself runs jobs of the local universe"), "{}", ran.told);
+}
+
+#[test]
+fn a_fetched_job_transfers_nothing_and_says_so() {
+    let place = Place::new();
+    give(&place, "a", "x");
+    let ran = run(&place, "pwd", "TransferInput = \"a\"");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.told.contains("TransferInput") && ran.told.contains("not done here"), "{}", ran.told);
+}
+
+#[test]
+fn root_writes_no_log_for_an_ad_that_names_nobody_else() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    for user in ["", "User = \"root@example.org\"\n"] {
+        let place = place();
+        let log = place.path("outside.log");
+        let ad = format!(
+            "Cmd = \"/bin/true\"\nIwd = \"/\"\n{user}{}",
+            FILES.replace("\"log\"", &format!("{log:?}"))
+        );
+        let child = place.command().stdin(std::process::Stdio::piped()).spawn().map(|mut child| {
+            child.stdin.take().unwrap().write_all(ad.as_bytes()).unwrap();
+            child
+        });
+        let ran = place.finish(child.unwrap());
+        assert_eq!(ran.status, 3, "{}", ran.told);
+        assert!(ran.told.contains("the job is not played") && ran.told.contains("hint: "), "{}", ran.told);
+        assert!(!log.exists() && ran.ad.is_empty(), "{}", ran.ad);
+    }
+}
+
+#[test]
+fn what_an_evicted_job_kept_is_named_when_nobody_will_have_it() {
+    let place = place();
+    let pipe = place.pipe();
+    let script = format!("echo half > state; echo > {}; sleep 600", pipe.display());
+    let files = FILES.replace("ON_EXIT", "ON_EXIT_OR_EVICT");
+    let child = place.start(&format!("{}\n{files}", shell(&script)));
+    heard(&pipe);
+    send(&child, Signal::SIGTERM);
+    let ran = place.finish(child);
+    assert!(ran.has("JobStatus = 1"), "{}", ran.ad);
+    assert!(
+        ran.told.contains("kept for its next run is removed") && ran.told.contains("\"state\""),
+        "{}",
+        ran.told
+    );
+}
+
+#[test]
+fn a_plugin_that_is_not_there_is_named() {
+    let place = place().knob("FILETRANSFER_PLUGINS = /no/such/plugin");
+    let ran = run(&place, "true", "TransferInput = \"foo://host/x\"");
+    let named = "the transfer plugin '/no/such/plugin' is not used: No such file or directory";
+    assert!(ran.told.contains(named), "{}", ran.told);
+}
+
+#[test]
+fn what_shadow_prepare_job_says_to_its_standard_error_is_told() {
+    let place = place()
+        .hook("SHADOW_PREPARE_JOB", "cat >/dev/null; echo no quota left >&2")
+        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    let ran = run(&place, "true", "");
+    assert!(ran.told.contains("it said: no quota left"), "{}", ran.told);
+}
+
+/// `dollarDollarExpand` of the schedd: the job and SHADOW_PREPARE_JOB receive the values of the slot ad, and
+/// the queue keeps the original text.
+#[test]
+fn references_to_the_slot_are_replaced_for_the_run_and_kept_in_the_queue() {
+    let place = place();
+    let slot = place.path("slot.ad");
+    fs::write(&slot, "Cpus = 2\nArch = \"X86_64\"\nMachineResources = \"Cpus\"\n").unwrap();
+    let place = place.option(&["--slot-ads", slot.to_str().unwrap()]);
+    let job = format!(
+        "{FILES}\n{}\nEnvironment = \"WHERE=$$(Arch:none).$$([TARGET.Cpus * 2]) ELSE=$$(Nope:none)\"",
+        shell("echo $WHERE $ELSE > told")
+    );
+    let ran = place.run(&job);
+    assert_eq!(got(&place, "told"), "X86_64.4 none\n", "{}", ran.told);
+    assert!(
+        ran.has("Environment = \"WHERE=$$(Arch:none).$$([TARGET.Cpus * 2]) ELSE=$$(Nope:none)\""),
+        "{}",
+        ran.ad
+    );
+    assert!(ran.has("MATCH_Arch = \"X86_64\"") && ran.has("MATCH_Nope = \"none\""), "{}", ran.ad);
+    assert!(ran.has("MATCH_EXP_Environment = \"WHERE=X86_64.4 ELSE=none\""), "{}", ran.ad);
+    let ran = place.option(&["--until", "held"]).run(&format!("{job}\nNotes = \"$$(Nope)\""));
+    assert!(ran.has("HoldReason = \"Cannot expand $$ expression (Nope).\""), "{}{}", ran.ad, ran.told);
+}
+
+#[test]
+fn times_of_standard_files_come_with_the_last_word_of_a_run_that_has_one() {
+    let has = |ran: &Ran, name: &str| ran.ad.contains(&format!("\n{name} = "));
+    let ran = run(&place(), "echo x > a", "TransferOutput = \"a\"");
+    assert!(has(&ran, "StdoutMtime") && has(&ran, "ScratchDirFileCount"), "{}", ran.ad);
+
+    // In 25.14 the queue has no times of a job that is held because its output could not be transferred.
+    let ran = run(&place(), "echo x > a", "TransferOutput = \"a,gone\"");
+    assert_held(&ran, 12, 2);
+    assert!(!has(&ran, "StdoutMtime") && !has(&ran, "StderrMtime"), "{}", ran.ad);
+    assert!(has(&ran, "ScratchDirFileCount"), "{}", ran.ad);
+
+    // If a checkpoint could not be uploaded, the starter reports nothing at all.
+    let ran = run(
+        &place(),
+        "exit 85",
+        "SuccessCheckpointExitCode = 85\nWantFTOnCheckpoint = true\nTransferCheckpoint = \"gone\"",
+    );
+    assert!(ran.has("JobStatus = 5"), "{}\n{}", ran.ad, ran.told);
+    for name in ["StdoutMtime", "ScratchDirFileCount", "ExecuteDirWasEncrypted"] {
+        assert!(!has(&ran, name), "{name} in\n{}", ran.ad);
+    }
+}

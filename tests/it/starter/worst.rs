@@ -1,0 +1,276 @@
+//! Invalid input, faulty hooks and unusual environments of `htc-starter-run`: a clear message, the decision
+//! of the reference, and no process or scratch directory left behind.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::Signal;
+
+use crate::support::children::is_alive;
+use crate::support::place::{Place, Ran, heard, send, shell};
+
+/// A process that a hook starts and leaves behind, in a separate session, with the hook's outputs open; its
+/// pid is stored in the file of pids.
+const GRANDCHILD: &str =
+    "setsid sh -c 'echo $$ >> $CALLS.pids; exec sleep 600' & while ! [ -s $CALLS.pids ]; do sleep 0.01; done";
+
+/// Checks that nothing is left of the run.
+fn clean(place: &Place, ran: &Ran) {
+    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    for pid in fs::read_to_string(place.path("iwd/calls.pids")).unwrap_or_default().lines() {
+        assert!(!is_alive(pid.trim().parse().unwrap()), "{pid} lives\n{}", ran.told);
+    }
+}
+
+fn hooks(prepare: &str, update: &str, exit: &str) -> Place {
+    Place::new().noting().hook("PREPARE_JOB", prepare).hook("UPDATE_JOB_INFO", update).hook("JOB_EXIT", exit)
+}
+
+#[test]
+fn a_job_without_a_command_or_directory_is_refused_or_fails_clearly() {
+    for (ad, text) in [("Arguments = \"1\"", "no string Cmd"), ("Cmd = undefined", "no string Cmd")] {
+        let place = Place::new().noting();
+        let ran = place.run(ad);
+        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
+        assert!(ran.told.contains(text), "{}", ran.told);
+        assert_eq!(ran.calls, "exit evict\n");
+        clean(&place, &ran);
+    }
+}
+
+#[test]
+fn hooks_that_flood_are_cut_and_the_job_goes_by_what_was_read() {
+    // PREPARE_JOB reads nothing and prints 100 MB; its output is truncated, so by default it is not used.
+    let flood = "echo \"Arguments = \\\"-c 'exit 3'\\\"\"; head -c 100000000 /dev/zero | tr '\\0' x 2>/dev/null; exit 0";
+    let place =
+        hooks(flood, "exec cat /dev/zero", "exec cat /dev/zero >&2").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = 1");
+    let ran = place.run("Cmd = \"/bin/sh\"\nArguments = \"-c 'exit 2'\"");
+    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert!(ran.told.contains("answer-cut-accepted"), "{}", ran.told);
+    assert!(ran.told.lines().all(|line| line.len() < 4000), "a message holds an excerpt alone");
+    clean(&place, &ran);
+    let place = place.option(&["--quirks", "reference", "--job-output-ad", "-"]);
+    let ran = place.run(&shell("exit 2"));
+    // 25.14 uses the line before the flood.
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    assert!(ran.has("ExitCode = 3"), "{}\n{}", ran.ad, ran.told);
+    clean(&place, &ran);
+}
+
+#[test]
+fn hooks_that_die_of_a_signal_fail_only_where_the_answer_matters() {
+    let place = hooks("kill -KILL $$", "kill -KILL $$", "echo exit $1 >> $CALLS; kill -KILL $$");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
+    assert!(ran.told.contains("PREPARE_JOB (PREPARE_JOB) failed (died with signal 9"), "{}", ran.told);
+    clean(&place, &ran);
+    let place = hooks("exit 0", "kill -KILL $$", "echo exit $1 >> $CALLS; kill -KILL $$");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (0, "exit exit\n"), "{}", ran.told);
+    clean(&place, &ran);
+}
+
+#[test]
+fn grandchildren_of_hooks_hold_nobody_up_and_do_not_outlive_the_starter() {
+    let hook = format!("{GRANDCHILD}; echo $1 >> $CALLS");
+    let place = hooks(&hook, &hook, &hook);
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    // The last update hook is not waited for and may write after it.
+    assert!(ran.calls.lines().any(|line| line == "exit"), "{}", ran.calls);
+    assert!(fs::read_to_string(place.path("iwd/calls.pids")).unwrap().lines().count() >= 2);
+    clean(&place, &ran);
+}
+
+#[test]
+fn a_prepare_hook_that_is_given_up_leaves_what_it_had_to_say_and_no_process() {
+    let hook = format!("{GRANDCHILD}; echo 'HookStatusMessage=\"no image\"'; echo waiting >&2; sleep 600");
+    let place = hooks(&hook, "exit 0", "echo exit $1 >> $CALLS").option(&["--hook-timeout", "0.5"]);
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
+    assert!(ran.told.contains("it had printed: HookStatusMessage=\"no image\""), "{}", ran.told);
+    assert!(ran.told.contains("hook stderr PREPARE_JOB job 7.1: waiting"), "{}", ran.told);
+    clean(&place, &ran);
+}
+
+#[test]
+fn a_hook_that_succeeds_and_talks_has_not_failed() {
+    let place = hooks("echo note >&2", "exit 0", "exit 0");
+    let ran = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(ran.status, 0);
+    assert!(ran.told.contains("hook stderr PREPARE_JOB job 7.1: note"), "{}", ran.told);
+    assert!(!ran.told.contains("hook failed"), "{}", ran.told);
+}
+
+#[test]
+fn updates_that_hang_pile_up_and_die_with_the_starter() {
+    let place = hooks("exit 0", "echo $$ >> $CALLS.pids; exec sleep 600", "exit 0")
+        .knob("STARTER_INITIAL_UPDATE_INTERVAL = 1")
+        .knob("STARTER_UPDATE_INTERVAL = 1");
+    let ran = place.run(&shell("while [ $(cat calls.pids | wc -l) -lt 3 ]; do sleep 0.05; done; exit 0"));
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    clean(&place, &ran);
+}
+
+#[test]
+fn a_hook_that_closes_everything_and_reads_nothing_of_a_large_ad_just_ends() {
+    let place =
+        hooks("exec 0<&- 1>&- 2>&-; exit 0", "exec 0<&-; exit 0", "exec 0<&-; echo exit $1 >> $CALLS");
+    let big: String = (0..20_000).map(|number| format!("Extra{number} = \"{number}\"\n")).collect();
+    let ran = place.run(&format!("Cmd = \"/bin/true\"\n{big}"));
+    assert_eq!((ran.status, ran.calls.as_str()), (0, "exit exit\n"), "{}", ran.told);
+    assert!(ran.has("Extra19999 = \"19999\""));
+    clean(&place, &ran);
+}
+
+#[test]
+fn sigquit_kills_the_job_with_its_family_at_once() {
+    let place = Place::new().noting();
+    let pipe = place.pipe();
+    let child = place.start(&shell(
+        "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$ >> calls.pids; echo > pipe; exec sleep 600' & while :; do wait; done",
+    ));
+    heard(&pipe);
+    send(&child, Signal::SIGQUIT);
+    let ran = place.finish(child);
+    assert!(ran.has("ExitSignal = 9"), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.calls.ends_with("exit evict\n"), "{}", ran.calls);
+    clean(&place, &ran);
+}
+
+#[test]
+fn sigquit_while_a_hook_hangs_ends_the_hook_and_starts_no_job() {
+    let place =
+        hooks("echo $$ >> $CALLS.pids; echo > $CALLS.up; exec sleep 600", "exit 0", "echo exit $1 >> $CALLS");
+    let pipe = place.pipe();
+    fs::rename(pipe, place.path("iwd/calls.up")).unwrap();
+    let child = place.start("Cmd = \"/bin/true\"");
+    heard(&place.path("iwd/calls.up"));
+    send(&child, Signal::SIGQUIT);
+    let ran = place.finish(child);
+    assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
+    clean(&place, &ran);
+}
+
+#[test]
+fn a_closed_standard_input_is_no_job_and_closed_outputs_are_no_trouble() {
+    let place = Place::new().noting();
+    let program = env!("CARGO_BIN_EXE_htc-starter-run");
+    let ad = place.path("job.ad");
+    fs::write(&ad, place.whole(&shell("echo job >> calls; exit 0"))).unwrap();
+    let with = |script: &str| {
+        let configured = place.command();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script, program]).arg(&ad).current_dir(place.path("iwd"));
+        configured.get_envs().for_each(|(name, value)| {
+            command.env(name, value.unwrap_or_default());
+        });
+        command.output().unwrap()
+    };
+    let output = with("exec \"$0\" <&-");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("standard input"), "{told}");
+    let output = with("exec \"$0\" --ads \"$1\" <&- >&- 2>&-");
+    // The ad cannot be printed, which is our failure; the job and its hooks have run.
+    assert_eq!(output.status.code(), Some(125), "{:?}", output.status);
+    assert_eq!(fs::read_to_string(place.path("iwd/calls")).unwrap(), "prepare\njob\nexit exit\n");
+    assert!(fs::read_dir(place.path("execute")).unwrap().next().is_none());
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_is_left_on_it() {
+    // Outputs, the job's log and the result ad are on a device that is always full.
+    let place = Place::new().noting().option(&["--job-output-ad", "/dev/full"]);
+    let ran = place
+        .run(&format!("{}\nOut = \"/dev/full\"\nStarterUserLog = \"/dev/full\"", shell("echo x || exit 5")));
+    assert!(ran.told.contains("the job's log '/dev/full' cannot be written: No space left"), "{}", ran.told);
+    assert!(ran.told.contains("cannot write the result ad to '/dev/full': No space left"), "{}", ran.told);
+    assert_eq!(ran.status, 125, "the ad that was asked for is nowhere: {}", ran.told);
+    assert!(ran.calls.ends_with("job\nexit exit\n") || ran.calls.ends_with("exit exit\n"), "{}", ran.calls);
+    clean(&place, &ran);
+
+    // EXECUTE is on a file system of one page: the directories fit, the ads do not.
+    let place = Place::new().noting();
+    let execute = place.path("execute");
+    let mount = format!(
+        "mount -t tmpfs -o size=4k,mode=1777 none {0} && dd if=/dev/zero of={0}/filler bs=4096 count=1 2>/dev/null; \"$@\"; \
+         status=$?; ls {0}; rm -f {0}/filler; exit $status",
+        execute.display()
+    );
+    let run = |options: &[&str]| {
+        let configured = place.command();
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "sh", "-c", &mount, "sh", env!("CARGO_BIN_EXE_htc-starter-run")])
+            .args(options);
+        configured.get_envs().for_each(|(name, value)| {
+            command.env(name, value.unwrap_or_default());
+        });
+        let mut child = command
+            .current_dir(place.path("iwd"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let ad = place.whole("Cmd = \"/bin/true\"");
+        let _ = child.stdin.take().unwrap().write_all(ad.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    };
+    let may_mount =
+        Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success());
+    if !may_mount {
+        println!("skipped: a file system that is full can be mounted by root alone");
+        return;
+    }
+    let (status, left, told) = run(&[]);
+    assert_eq!((status, left.as_str()), (1, "filler\n"), "{told}");
+    assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
+    assert!(fs::read_to_string(place.path("iwd/calls")).unwrap().ends_with("exit evict\n"), "{told}");
+    assert!(told.matches("what this starter leaves").count() <= 1, "{told}");
+    // The loss of events is reported.
+    let events = format!("{}/events", execute.display());
+    let (_, _, told) = run(&["--events", &events]);
+    assert!(told.contains("events are lost: the disk was full"), "{told}");
+    // 25.14 runs the job all the same.
+    let (status, left, told) = run(&["--quirks", "reference", "--job-output-ad", "-"]);
+    assert_eq!(status, 0, "{told}");
+    assert!(left.contains("ExitCode = 0\n") && left.ends_with("filler\n"), "{left}\n{told}");
+}
+
+#[test]
+fn the_scratch_directory_belongs_to_whom_execute_says() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let owner =
+        || shell("stat -c %u $_CONDOR_SCRATCH_DIR/../htcondor $_CONDOR_SCRATCH_DIR") + "\nOut = \"out\"";
+    let place = Place::new().knob("CONDOR_IDS = 2.2");
+    let with_mode = |mode: u32, place: &Place| {
+        fs::set_permissions(place.path("execute"), fs::Permissions::from_mode(mode)).unwrap();
+        let ran = place.run(&owner());
+        clean(place, &ran);
+        (ran.status, fs::read_to_string(place.path("iwd/out")).unwrap_or_default(), ran.told)
+    };
+    let (status, owners, told) = with_mode(0o755, &place);
+    assert_eq!((status, owners.as_str()), (0, "2\n65534\n"), "{told}");
+    // If all accounts may write to EXECUTE, the whole scratch directory belongs to the job's account.
+    let (status, owners, told) = with_mode(0o1777, &place);
+    assert_eq!((status, owners.as_str()), (0, "65534\n65534\n"), "{told}");
+    let (status, _, told) = with_mode(0o700, &place);
+    assert_eq!(status, 1);
+    assert!(
+        told.contains("cannot make the scratch directory") && told.contains("Permission denied"),
+        "{told}"
+    );
+    // 25.14 has only the rights of the daemons' account there.
+    let place = Place::new().knob("CONDOR_IDS = 2.2").option(&["--quirks", "reference"]);
+    let (status, _, told) = with_mode(0o755, &place);
+    assert_eq!(status, 1);
+    assert!(told.contains("Permission denied"), "{told}");
+}

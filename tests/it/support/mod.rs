@@ -1,0 +1,13 @@
+//! Directories, hooks, machines and waits that tests share.
+
+pub(crate) mod children;
+pub(crate) mod dice;
+pub(crate) mod machine;
+pub(crate) mod place;
+#[cfg(feature = "cli")]
+pub(crate) mod point;
+pub(crate) mod queue_of_files;
+pub(crate) mod simulate_place;
+#[cfg(feature = "cli")]
+pub(crate) mod tool;
+pub(crate) mod waiting;
