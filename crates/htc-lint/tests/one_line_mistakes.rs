@@ -1,5 +1,7 @@
 //! Mistakes of one line, each found by its rule, and lines without mistakes, in which nothing is found.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use htc_config::{LoadOptions, LookupContext};
 use htc_lint::daemons::LintRequest;
 use htc_os::RealWorld;

@@ -54,7 +54,7 @@ fn can_switch_account() -> bool {
     let home = prepared_directory();
     let can = geteuid().is_root() && run(check, home.path(), true).status.success();
     if !can {
-        eprintln!("skipped: as another account, which needs root and programs that all may execute");
+        println!("skipped: as another account, which needs root and programs that all may execute");
     }
     can
 }

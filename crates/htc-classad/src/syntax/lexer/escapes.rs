@@ -83,8 +83,8 @@ pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
 
 /// Returns the number of the four hexadecimal digits that a text begins with.
 fn hex_code(text: &[u8]) -> Option<u32> {
-    let digits = text.get(..4)?.iter();
-    digits.fold(Some(0u32), |sum, digit| Some(sum? * 16 + (*digit as char).to_digit(16)?))
+    let mut digits = text.get(..4)?.iter();
+    digits.try_fold(0u32, |sum, digit| Some(sum * 16 + (*digit as char).to_digit(16)?))
 }
 
 /// Resolves the escapes of JSON strings as JSON defines them: `\u` is a code unit of UTF-16. Half a pair is U+FFFD.
