@@ -70,6 +70,7 @@ STARTD_ATTRS = $(STARTD_ATTRS) Site
 Site = \"here\"
 STARTD_JOB_HOOK_KEYWORD = FARM
 FARM_HOOK_FETCH_WORK = /bin/true
+FARM_HOOK_REPLY_FETCH = /bin/true
 FARM_HOOK_JOB_EXIT_TIMEOUT = 10
 SLOT1_JOB_HOOK_KEYWORD = $(STARTD_JOB_HOOK_KEYWORD)
 MAX_STARTD_LOG = 10 Mb
@@ -79,6 +80,7 @@ STARTD_CRON_GPU_PERIOD = 5m
 JOB_ROUTER_ROUTE_NAMES = r
 JOB_ROUTER_ROUTE_r @=end
   UNIVERSE VANILLA
+  REQUIREMENTS Owner == \"ann\"
   SET Tag \"x\"
 @end
 ";
@@ -96,7 +98,8 @@ FARM_HOOK_PREPARE_JOB_TIMEOUT = 5
 FARM_HOOK_JOB_EXIT_ARGS = x
 FARM_HOOK_FETCH_WROK = /bin/true
 ";
-    let all: Vec<String> = (3..=7).map(|line| format!("hook-knob:{line}:1")).collect();
+    let mut all = vec!["no-reply-hook:2:1".to_owned()];
+    all.extend((3..=7).map(|line| format!("hook-knob:{line}:1")));
     assert_eq!(findings(config), all);
     let (out, _, _) = Place::new(config).run(["lint"]);
     assert!(out.contains("write FARM_HOOK_PREPARE_JOB"), "{out}");
@@ -203,6 +206,7 @@ LOG = $(C)
             "misspelled-reference:3:5",
             "never-expanded:4:24",
             "never-expanded:6:15",
+            "function-fails:6:23",
             "never-expanded:6:23"
         ]
     );
@@ -571,6 +575,7 @@ fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
         "slot-type",
         "cron-job",
         "removed-parameter",
+        "no-reply-hook",
     ];
     let place = Place::new("");
     let mut clean = 0;
@@ -586,10 +591,18 @@ fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
         let all: serde_json::Value = serde_json::from_str(&out).unwrap();
         for finding in all.as_array().unwrap() {
             let rule = finding["rule"].as_str().unwrap();
+            // `@DIR@` and its like are marks of the recordings, not of a site.
+            if finding["message"].as_str().is_some_and(|message| message.contains("@LOCAL_DIR@"))
+                || rule == "template-mark"
+            {
+                continue;
+            }
             assert!(expected.contains(&rule), "{}: {finding}", file.display());
         }
         // Many set ALLOW_OWNER, a permission that no longer exists in 25.14.
-        clean += usize::from(all.as_array().unwrap().iter().all(|one| one["rule"] == "removed-parameter"));
+        let harmless = ["removed-parameter", "template-mark", "hook-path"];
+        let is_harmless = |one: &serde_json::Value| harmless.iter().any(|rule| one["rule"] == *rule);
+        clean += usize::from(all.as_array().unwrap().iter().all(is_harmless));
     }
     assert!(clean * 10 >= seen * 8, "{clean} of {seen} are clean");
 }
@@ -980,7 +993,12 @@ fn endless_and_undefined_references_are_found_in_any_macro() {
 fn expressions_that_say_something_else_are_found() {
     assert_eq!(
         findings("START = Owner == 'a'\nPREEMPT = fooo(1)\nKILL = x == \"a\" && size(y) > 1\n"),
-        ["misleading-expression:1:18", "misleading-expression:2:11"]
+        [
+            "misleading-expression:1:18",
+            "unquoted-string:1:19",
+            "misleading-expression:2:11",
+            "unknown-attribute:3:25"
+        ]
     );
 }
 
@@ -1331,7 +1349,8 @@ fn a_memory_policy_that_limits_nothing_is_a_bad_value() {
 #[test]
 fn the_directory_of_hooks_in_a_macro_of_its_own_is_no_misspelled_hook() {
     let config = "DATABASE_HOOK_DIR = /bin\nSTARTD_JOB_HOOK_KEYWORD = DATABASE\n\
-                  DATABASE_HOOK_FETCH_WORK = $(DATABASE_HOOK_DIR)/true\n";
+                  DATABASE_HOOK_FETCH_WORK = $(DATABASE_HOOK_DIR)/true\n\
+                  DATABASE_HOOK_REPLY_FETCH = $(DATABASE_HOOK_DIR)/true\n";
     assert!(findings(config).is_empty(), "{:?}", findings(config));
     assert_eq!(findings("DATABASE_HOOK_DIRR = /usr/libexec/db\n"), ["hook-knob:1:1"]);
 }

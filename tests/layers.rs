@@ -421,11 +421,18 @@ fn every_quirk_is_decided_somewhere() {
 }
 
 /// Quirks that are more than one decision: the number of uses in the code, and what they are.
-const SEVERAL_DECISIONS: [(&str, usize, &str); 7] = [
+const SEVERAL_DECISIONS: [(&str, usize, &str); 10] = [
     ("StarterExceptions", 7, "each is another exception of 25.14, with an end of its own"),
     ("DockerEndsSilent", 2, "a job over its memory; one that cannot be inspected"),
     ("FirstFetchLate", 2, "the start; a reconfiguration"),
-    ("MachineAdEmpty", 2, "a slot that gives no ad; a starter that takes none, whoever gives it"),
+    (
+        "MachineAdEmpty",
+        3,
+        "a slot that gives no ad; a starter that takes none; networks of docker without one",
+    ),
+    ("DefaultKeepsUndefined", 2, "the decision; its name in the warning"),
+    ("OwnerIgnored", 2, "the account; labels of docker containers"),
+    ("RouteTargetUndefined", 2, "the decision; its name in the warning"),
     ("OldRoutesRefused", 2, "JOB_ROUTER_ENTRIES; routes in brackets"),
     ("ResourceConflictStays", 2, "what is short no more; a static slot that counts twice"),
     ("ThrottleZeroIsNone", 2, "a threshold that is no number; a throttle that is 0"),

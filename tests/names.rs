@@ -87,7 +87,9 @@ fn no_type_has_a_name_that_says_nothing() {
 fn no_crate_has_two_public_types_of_one_name() {
     let types = all_types();
     let mut places: BTreeMap<(&Path, &str), Vec<&str>> = BTreeMap::new();
-    for one in types.iter().filter(|one| one.is_public) {
+    // A file for builds without a feature has the types of the one for builds with it.
+    let alternative = "/regex/unavailable.rs:";
+    for one in types.iter().filter(|one| one.is_public && !one.place.contains(alternative)) {
         places.entry((&one.home, &one.name)).or_default().push(&one.place);
     }
     let twice: Vec<String> = places

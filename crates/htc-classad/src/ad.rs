@@ -226,15 +226,10 @@ impl ClassAd {
 
     /// Sets an attribute to an expression. If the name exists, its value is replaced and its spelling kept.
     ///
-    /// # Panics
-    /// Panics if the name is empty or has a NUL byte; [`ClassAd::try_insert`] returns that as an error.
-    #[track_caller]
+    /// A name that is empty or has a NUL byte is stored as it is, as 25.14 stores it, although no form of ads can represent it;
+    /// [`ClassAd::try_insert`] refuses it.
     pub fn insert(&mut self, name: impl AsRef<[u8]>, value: Expr) {
-        let name = name.as_ref();
-        if let Err(error) = name::check(name) {
-            refuse_name(error);
-        }
-        self.put_expr(name, value);
+        self.put_expr(name.as_ref(), value);
     }
 
     /// Sets an attribute to a value. If the name exists, its value is replaced and its spelling kept.
@@ -248,16 +243,10 @@ impl ClassAd {
     /// assert_eq!(ad.to_string(), r#"[ Limit = undefined; Owner = "ana"; Sizes = { 1,2 } ]"#);
     /// ```
     ///
-    /// # Panics
-    /// Panics if the name is empty or has a NUL byte, as [`std::env::set_var`] does; [`ClassAd::try_set`] returns that
-    /// as an error and is meant for names that come from outside the program.
-    #[track_caller]
+    /// A name that is empty or has a NUL byte is stored as it is, although no form of ads can represent it;
+    /// [`ClassAd::try_set`] refuses it and is meant for names that come from outside the program.
     pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) {
-        let name = name.as_ref();
-        if let Err(error) = name::check(name) {
-            refuse_name(error);
-        }
-        self.put_literal(name, value.into());
+        self.put_literal(name.as_ref(), value.into());
     }
 
     /// Sets an attribute to an expression as [`ClassAd::insert`] does.
@@ -494,13 +483,6 @@ impl PartialEq for ClassAd {
         self.len() == other.len()
             && self.iter().all(|(name, expr)| other.get_own(name).is_some_and(|theirs| theirs == expr))
     }
-}
-
-/// Reports a name that no attribute can have.
-#[cold]
-#[track_caller]
-fn refuse_name(error: NameError) -> ! {
-    panic!("{error}")
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::rules_text::RuleLine;
 use super::session::TransformSession;
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::Span;
-use htc_classad::{ClassAd, Context, Expr, NameError, ParseError, Value};
+use htc_classad::{ClassAd, Context, Expr, ParseError, Value};
 
 /// Executes the command of a step.
 pub(super) fn execute_command(
@@ -78,7 +78,7 @@ fn apply_to_attribute(
         CommandKeyword::EvalSet => {
             work.report_command(name, observer);
             if let Some(value) = work.evaluate_text(session, name, ad, observer) {
-                if NameError::check(name).is_err() {
+                if name.is_empty() {
                     work.report_problem(ProblemKind::NoName(command.keyword), Span::default(), observer);
                 } else if work.reports_steps {
                     let printed = value_text(&value);
@@ -209,7 +209,7 @@ impl ActiveCommand<'_> {
         };
         match parsed {
             Err(error) => self.report_invalid_expression(name, &error, observer),
-            Ok(_) if NameError::check(name).is_err() => {
+            Ok(_) if name.is_empty() => {
                 self.report_problem(ProblemKind::NoName(self.command.keyword), Span::default(), observer);
             }
             Ok(expr) => self.insert_attribute(name, expr, ad, observer),

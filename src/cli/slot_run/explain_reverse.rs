@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::explain_screen::{Screen, count, screen_lines, shorten};
+use super::explain_screen::{ScreenText, count, screen_lines, shorten};
 use crate::text::count::format_thousands;
 use crate::why::matching::{Analysis, SlotCause, SlotView};
 
@@ -43,7 +43,7 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|at| (groups[*at].accepted_jobs, std::cmp::Reverse(groups[*at].count)));
     let empty: usize = groups.iter().filter(|group| group.accepted_jobs == 0).map(|group| group.count).sum();
-    let mut screen = Screen::new();
+    let mut screen = ScreenText::new();
     screen.add(&format!(
         "{} of {}, {} of {}: {} that no job can use\n",
         count(analysis.slot_count(), "slot"),

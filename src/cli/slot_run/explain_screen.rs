@@ -7,15 +7,15 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Text that fits one screen.
-pub(super) struct Screen {
+pub(super) struct ScreenText {
     text: String,
     left: usize,
 }
 
-impl Screen {
+impl ScreenText {
     /// Creates an empty screen; one line is left for the next prompt.
     pub(super) fn new() -> Self {
-        Screen { text: String::new(), left: LINES - 1 }
+        ScreenText { text: String::new(), left: LINES - 1 }
     }
 
     /// Returns the number of lines that are left.
@@ -56,11 +56,11 @@ pub(super) fn count(number: usize, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Screen, count, screen_lines, shorten};
+    use super::{ScreenText, count, screen_lines, shorten};
 
     #[test]
     fn long_lines_count_as_several() {
-        let mut screen = Screen::new();
+        let mut screen = ScreenText::new();
         screen.add(&format!("{}\nb\n\n", "a".repeat(161)));
         assert_eq!((screen.left(), screen_lines("")), (18, 0));
         assert_eq!((shorten("abcd", 3), shorten("abc", 3)), ("abc...".into(), "abc".into()));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::candidate_set::CandidateSet;
-use super::explain_screen::{Screen, count, screen_lines, shorten};
+use super::explain_screen::{ScreenText, count, screen_lines, shorten};
 use super::job_stream::JobStream;
 use super::options::{ExplainOptions, SlotRunCli};
 use super::{explain_html, explain_reverse};
@@ -117,7 +117,7 @@ fn summary_text(analysis: &Analysis<'_>) -> String {
     // Jobs without a slot first, most jobs first; then those with fewest slots.
     order.sort_by_key(|at| (groups[*at].accepting_slots, std::cmp::Reverse(groups[*at].count)));
     let without: Vec<usize> = order.iter().copied().filter(|at| groups[*at].accepting_slots == 0).collect();
-    let mut screen = Screen::new();
+    let mut screen = ScreenText::new();
     let mut done = 0;
     screen.add(&heading(analysis, &without));
     if without.len() > MAX_KINDS {
@@ -168,7 +168,7 @@ fn heading(analysis: &Analysis<'_>, without: &[usize]) -> String {
 }
 
 /// Adds the clauses that refuse every slot to most jobs.
-fn add_overview(analysis: &Analysis<'_>, without: &[usize], screen: &mut Screen) {
+fn add_overview(analysis: &Analysis<'_>, without: &[usize], screen: &mut ScreenText) {
     let mut jobs_by_clause: BTreeMap<(String, String), usize> = BTreeMap::new();
     for &at in without {
         for (attribute, clause) in analysis.clauses_refusing_all(at) {
@@ -188,7 +188,7 @@ fn add_overview(analysis: &Analysis<'_>, without: &[usize], screen: &mut Screen)
 }
 
 /// Adds one kind of jobs if it fits; returns false if it does not.
-fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut Screen) -> bool {
+fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut ScreenText) -> bool {
     let group = &analysis.job_groups()[at];
     let name = match group.count {
         1 => format!("job {}", group.first),

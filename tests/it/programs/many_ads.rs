@@ -279,10 +279,6 @@ fn a_tool_that_is_not_played_names_the_command_that_answers() {
         );
         assert!(err.contains(wanted), "{err}");
     }
-    std::os::unix::fs::symlink(EVAL, home.path().join("condor_q")).unwrap();
-    let condor_q = home.path().join("condor_q").display().to_string();
-    let (_, _, err) = call(&condor_q, &["-jobads", "q.ads", "-nobatch"], home.path());
-    assert!(err.contains("htc-classad-eval --ads FILE --count-by JobStatus"), "{err}");
 }
 
 #[test]

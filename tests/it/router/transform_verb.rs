@@ -310,7 +310,7 @@ fn default_replaces_an_undefined_value_with_a_warning_and_leaves_it_as_25_14_doe
     let (status, out, said) = transform("DEFAULT Undef 7\nDEFAULT A 8\nDEFAULT New 9\n", ads, &[]);
     assert_eq!(status, 0, "{said}");
     assert!(out.contains("A = 1\n") && out.contains("Undef = 7\n") && out.contains("New = 9\n"), "{out}");
-    assert!(said.contains("Undef is undefined and gets a value; in HTCondor 25.14 DEFAULT leaves an attribute that is `undefined` as it is (default-keeps-undefined)"), "{said}");
+    assert!(said.contains("Undef is undefined and gets a value; in HTCondor 25.14 DEFAULT does not change an attribute whose value is `undefined` (default-keeps-undefined)"), "{said}");
     let (status, out, said) = transform("DEFAULT Undef 7\n", ads, &["--quirks", "reference"]);
     assert_eq!((status, out.contains("Undef = undefined\n"), said.as_str()), (0, true, ""), "{out}");
 }

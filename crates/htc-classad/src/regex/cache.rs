@@ -43,7 +43,7 @@ impl RegexCache {
 
 #[cfg(all(test, feature = "regex"))]
 mod tests {
-    use super::*;
+    use super::{MAX_CACHED, RegexCache, RegexOptions};
 
     #[test]
     fn the_cache_is_bounded_and_remembers_bad_patterns() {

@@ -89,6 +89,7 @@ impl LintRequest<'_> {
             true => unsupported_here::unsupported_parameters(&subject),
             false => super::lint(&subject, scope),
         };
+        drop_type_findings_of_cron_jobs(&mut findings);
         if scope.for_other_machine || !attempt.skipped_errors.is_empty() {
             // Other files, scripts, and statements that could not be parsed may refer to these names.
             findings.retain(|finding| finding.rule != LintRule::UnusedMacro);
@@ -143,6 +144,13 @@ impl LintRequest<'_> {
         }
         findings
     }
+}
+
+/// Drops findings about the type of a parameter of a cron job if another finding says what becomes of the job.
+fn drop_type_findings_of_cron_jobs(findings: &mut Vec<Finding>) {
+    let cron_jobs = findings.iter().filter(|finding| finding.rule == LintRule::CronJob);
+    let reported: Vec<_> = cron_jobs.map(|finding| finding.name.clone()).collect();
+    findings.retain(|finding| finding.rule != LintRule::BadValue || !reported.contains(&finding.name));
 }
 
 #[cfg(test)]
