@@ -576,6 +576,10 @@ fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
         "cron-job",
         "removed-parameter",
         "no-reply-hook",
+        "hook-path",
+        "bad-value",
+        "always-error",
+        "unknown-attribute",
     ];
     let place = Place::new("");
     let mut clean = 0;
