@@ -8,6 +8,7 @@ fn main() {
     let root = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
     // A package, or sources unpacked inside somebody else's repository, has no commit of its own.
     let git = Path::new(&root).join(".git");
     let mut shown = version.clone();
@@ -42,7 +43,10 @@ fn main() {
 /// that names the archives.
 fn unwinder() {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
-    let is_native = std::env::var_os("HOST") == std::env::var_os("TARGET");
+    // A linker that was chosen for this build, such as zig's, has an unwinder of its own. That of this machine's compiler
+    // would need a newer C library than the one that the build is for.
+    let is_native =
+        std::env::var_os("HOST") == std::env::var_os("TARGET") && std::env::var_os("RUSTC_LINKER").is_none();
     let is_gnu = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
     if !(is_native && is_gnu && is("PROFILE", "release")) {
         return;

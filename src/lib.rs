@@ -18,6 +18,7 @@
 //! | `htc-slot` `htc-starter` `htc-router` | [`slot`], [`starter`], [`shadow`], [`router`] | state machines: pure, one step at a time |
 //! | `htc-runner` | [`runner`] | execution of the state machines' actions |
 //! | `htc-lint` | [`lint`] | mistakes that HTCondor does not report |
+//! | `htc-lsp` | `lsp` | language server for editors, without input and output of its own |
 //! | `htc-why` | [`why`] | conditions made true and false, comparisons |
 //! | `htc-simulate` | [`simulate`], [`picture`] | simulation of the state machines with a manual clock |
 //! | `htc-hook-testing` | [`hook_testing`] | calls of single hooks |
@@ -36,6 +37,8 @@ pub use htc_hook as hook;
 pub use htc_hook::{journal, transfer, user_policy};
 pub use htc_hook_testing as hook_testing;
 pub use htc_lint as lint;
+#[cfg(feature = "cli")]
+pub use htc_lsp as lsp;
 pub use htc_os as os;
 pub use htc_router as router;
 pub use htc_runner as runner;

@@ -4,7 +4,8 @@
 //! commands after `$ ` (continued on lines after `> `) and their output; a block with `file=NAME` in its info
 //! string is written to that file first. In output, `[..]` stands for the rest of a word or line that differs
 //! from run to run, and a line `...` for any number of lines. `HTC_BOOK=write cargo test --test book` updates
-//! the chapters instead of comparing.
+//! the chapters instead of comparing. A `console` block with `needs=PROGRAM` or `module=NAME` (of Python) is skipped where that
+//! is missing.
 
 #![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
@@ -41,19 +42,19 @@ fn chapters(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The account that runs the commands: `nobody` if root runs the tests.
-fn account() -> nix::unistd::User {
+/// The account that runs the commands, or `None` if its id has none: `nobody` if root runs the tests.
+fn account() -> Option<nix::unistd::User> {
     let uid = nix::unistd::geteuid();
     let uid = if uid.is_root() { nix::unistd::Uid::from_raw(reader::NOBODY) } else { uid };
-    nix::unistd::User::from_uid(uid).unwrap().expect("the reader's account")
+    nix::unistd::User::from_uid(uid).unwrap()
 }
 
 /// Output of a command in `place` as the book shows it: the directory, the account and its home are those of
 /// ann, whoever runs the tests.
 fn as_shown(text: &str, place: &Path) -> String {
-    let account = account();
-    text.replace(&place.display().to_string(), reader::SHOWN)
-        .replace(&format!("'{}'", account.name), "'ann'")
+    let text = text.replace(&place.display().to_string(), reader::SHOWN);
+    let Some(account) = account() else { return text };
+    text.replace(&format!("'{}'", account.name), "'ann'")
         .replace(&format!("HOME={}\n", account.dir.display()), "HOME=/home/ann\n")
 }
 
@@ -150,6 +151,21 @@ fn run_console(block: &[&str], place: &Path, run: &mut Run) {
     }
 }
 
+/// Returns the program or module of Python that a block needs and that is not here.
+fn missing_tool(info: &str) -> Option<String> {
+    let runs = |words: &[&str]| {
+        let place = std::env::temp_dir();
+        let mut command = reader::command(words[0], &place);
+        command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if let Some(program) = attribute(info, "needs").filter(|program| !runs(&[program, "--version"])) {
+        return Some(program.to_owned());
+    }
+    let module = attribute(info, "module")?;
+    (!runs(&["python3", "-c", &format!("import {module}")])).then(|| format!("module {module}"))
+}
+
 fn run_chapter(path: &Path) -> Run {
     let text = fs::read_to_string(path).unwrap();
     let place = reader::place();
@@ -171,7 +187,13 @@ fn run_chapter(path: &Path) -> Run {
         run.text += &format!("{line}\n");
         let Some(info) = info else { continue };
         let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-        if info.split([',', ' ']).next() == Some("console") {
+        if let Some(missing) = missing_tool(info) {
+            if std::env::var_os("HTC_BOOK_COMPLETE").is_some() {
+                run.faults.push(format!("no {missing}, and HTC_BOOK_COMPLETE is set"));
+            }
+            println!("skipped: no {missing} for {}", path.display());
+            block.iter().for_each(|line| run.text += &format!("{line}\n"));
+        } else if info.split([',', ' ']).next() == Some("console") {
             run_console(&block, place.path(), &mut run);
         } else {
             block.iter().for_each(|line| run.text += &format!("{line}\n"));

@@ -111,7 +111,7 @@ FARM_HOOK_FETCH_WROK = /bin/true
     let (out, _, _) = Place::new(config).run(["lint"]);
     assert!(out.contains("did you mean STARTD_JOB_HOOK_KEYWORD?"), "{out}");
     assert!(out.contains("did you mean FARM_HOOK_JOB_EXIT_TIMEOUT?"), "{out}");
-    assert!(!out.contains("no type of hook"), "{out}");
+    assert!(!out.contains("not a hook type"), "{out}");
 }
 
 #[test]
@@ -206,8 +206,7 @@ LOG = $(C)
             "misspelled-reference:3:5",
             "never-expanded:4:24",
             "never-expanded:6:15",
-            "function-fails:6:23",
-            "never-expanded:6:23"
+            "function-fails:6:23"
         ]
     );
 }
@@ -335,7 +334,7 @@ fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
         ("AUTO_USE_FEATURE_GPU = true", "did you mean AUTO_USE_FEATURE_GPUs?"),
         ("MACHINE_RESOURCE_INVENTROY_X = /x", "did you mean MACHINE_RESOURCE_INVENTORY_X?"),
         ("JOB_TRANSFORM_NAME = a", "did you mean JOB_TRANSFORM_NAMES?"),
-        ("HOSTALLOW_READ = *", "write ALLOW_ in place of HOSTALLOW_"),
+        ("HOSTALLOW_READ = *", "write ALLOW_ instead of HOSTALLOW_"),
         ("JOB_TRANSFORMS_x = y", "did you mean JOB_TRANSFORM_x?"),
         ("SUBMIT_REQUIREMENTS_NAMES = x", "did you mean SUBMIT_REQUIREMENT_NAMES?"),
         ("STARTD_CRONJOBLIST = A", "did you mean STARTD_CRON_JOBLIST?"),
@@ -367,10 +366,10 @@ fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
 fn the_story_of_a_name_says_that_nobody_reads_it() {
     let place = Place::new("SLOT2_START = false\nSTRT = 1\nOWN = 1\nX = $(OWN)\nHOSTALLOW_READ = *\n");
     for (name, wanted) in [
-        ("SLOT2_START", "nothing reads it: no slot has a START of its own"),
+        ("SLOT2_START", "nothing reads it: START can be set for slot types, not for slots"),
         ("STRT", "did you mean START?"),
-        ("OWN", "no such parameter; other values refer to it"),
-        ("HOSTALLOW_READ", "reads it no more"),
+        ("OWN", "HTCondor has no such parameter; other values refer to it"),
+        ("HOSTALLOW_READ", "no longer reads it"),
     ] {
         let (out, _, _) = place.run(["--why", name]);
         assert!(out.contains(wanted), "{wanted} in {out}");
@@ -397,7 +396,7 @@ fn json_is_an_array_or_refused() {
     ] {
         let (out, err, status) = place.run(words.iter().chain(&["--json"]));
         assert_eq!((out.as_str(), status), ("", 2), "{words:?} {err}");
-        assert!(err.contains("--json cannot be had with"), "{err}");
+        assert!(err.contains("--json cannot be used with"), "{err}");
     }
     for words in [&["--why", "A"][..], &["--hooks"], &["A"], &["--dump", "^A$"], &["lint"]] {
         let (out, err, _) = place.run(words.iter().chain(&["--json"]));
@@ -430,7 +429,7 @@ fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
     assert!(out.contains("slot1: K") && !out.contains("slot1-3"), "{out}");
     // With an invalid number no startd starts, which is reported.
     let (out, err, status) = place.run(["--hooks", "--param", "NUM_SLOTS = x"]);
-    assert!(err.contains("no startd starts") && err.contains("NUM_SLOTS"), "{err}");
+    assert!(err.contains("no startd can start") && err.contains("NUM_SLOTS"), "{err}");
     assert!(status == 1 && !out.contains("slot1") && out.contains("starter"), "{status} {out}");
 }
 
@@ -447,7 +446,7 @@ fn lint_of_a_file_follows_what_it_names_or_says_so() {
         "parts/10:1:1: warning: HTCondor has no parameter STARDT_DEBUG",
         "parts/10:2:1: warning: '/bin/echo A = 1' was not run",
         "condor_config:2:21: warning: '/bin/echo START = true' was not run",
-        "condor_config:3:1: warning: the file missing was not looked at",
+        "condor_config:3:1: warning: the file missing was not read",
     ] {
         assert!(out.contains(wanted), "{wanted} in {out}");
     }
@@ -460,7 +459,7 @@ fn lint_of_a_file_follows_what_it_names_or_says_so() {
     // A name used in a part of a configuration may be set in another part.
     place.write("50-part", "START = $(SET_ELSEWHERE)\nSTARTD_ATTRS = Colour\n");
     let (out, err, status) = place.run(["lint", "50-part"]);
-    assert!(status == 0 && out.is_empty() && err.contains("taken for a part"), "{out}{err}");
+    assert!(status == 0 && out.is_empty() && err.contains("treated as part"), "{out}{err}");
     // No findings, but not everything was read.
     place.write("piped", "LOCAL_CONFIG_FILE = /bin/echo START = (true |\n");
     let (_, err, status) = place.run(["lint", "piped"]);
@@ -517,10 +516,7 @@ fn a_policy_that_is_no_expression_is_told_to_never_fire() {
         "SYSTEM_PERIODIC_HOLD = $(JobStatus != 3) && true\nSYSTEM_PERIODIC_REMOVE = (a\nX = a is null\nSTART = $(X)\n",
     );
     let (out, _, _) = place.run(["lint"]);
-    assert!(
-        out.contains("no job is ever held by it") && out.contains("no job is ever removed by it"),
-        "{out}"
-    );
+    assert!(out.contains("so it never holds a job") && out.contains("so it never removes a job"), "{out}");
     // An invalid expression is shown with its location.
     assert!(out.contains("condor_config:3:") && out.contains("START: null"), "{out}");
 }
@@ -638,14 +634,14 @@ fn only_a_script_that_is_named_uses_the_macros_that_it_mentions() {
     place.write("hook.sh", "#!/bin/sh\nm=$(condor_config_val SITE_MEM)\n");
     // A file beside the configuration that mentions a name does not use it.
     let (out, _, _) = place.run(["lint"]);
-    assert_eq!(out.matches("is the site's own").count(), 2, "{out}");
+    assert_eq!(out.matches(" is not an HTCondor parameter, and no value").count(), 2, "{out}");
     let (out, _, _) = place.run(["lint", "--used-by", "hook.sh"]);
-    assert!(!out.contains("SITE_MEM") && out.contains("SITE_IDLE is the site's own"), "{out}");
+    assert!(!out.contains("SITE_MEM") && out.contains("SITE_IDLE is not an HTCondor parameter"), "{out}");
     // A parameter names it.
     let script = place.path().join("hook.sh");
     place.write("condor_config", format!("{config}STARTD_CRON_X_EXECUTABLE = {}\n", script.display()));
     let (out, _, _) = place.run(["lint"]);
-    assert!(!out.contains("SITE_MEM") && out.contains("SITE_IDLE is the site's own"), "{out}");
+    assert!(!out.contains("SITE_MEM") && out.contains("SITE_IDLE is not an HTCondor parameter"), "{out}");
     let (out, _, _) = place.run(["--why", "SITE_MEM"]);
     assert!(out.contains("hook.sh mentions it"), "{out}");
 }
@@ -655,7 +651,7 @@ fn a_script_that_assigns_a_macro_does_not_use_it() {
     let text = "SITE_MEM = 5\nSLOT1.SITE_CPU = 3\n";
     let place = Place::new(text);
     let (alone, _, _) = place.run(["lint"]);
-    assert!(alone.contains("SITE_MEM is the site's own"), "{alone}");
+    assert!(alone.contains("SITE_MEM is not an HTCondor parameter"), "{alone}");
     place.write("copy", text);
     place.write("notes", "  #SITE_MEM += 7\nsite_mem @=end\n@end\n");
     assert_eq!(place.run(["lint", "--used-by", "copy", "--used-by", "notes"]).0, alone);
@@ -676,7 +672,7 @@ fn the_story_of_a_value_names_definitions_conditions_and_steps() {
         "DIR/condor_config, line 1",
         "more, line 1   <- the last one",
         "included from DIR/condor_config, line 5",
-        "'if false' of line 2 does not hold",
+        "'if false' in line 2 is false",
         "$(B) -> $INT(C)",
         "$INT(C) -> 3",
         "value: 3x",
@@ -722,7 +718,10 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
     // A local file that appends to a value would append to it again.
     first.write("more", "A = $(A) 2\n");
     let (once, _, _) = first.run(["--no-env"]);
-    assert_eq!(once, "A = 1 2\n# what it brings in is in here: LOCAL_CONFIG_FILE = more\n");
+    assert_eq!(
+        once,
+        "A = 1 2\n# not needed, because this file contains its settings: LOCAL_CONFIG_FILE = more\n"
+    );
     first.write("dump", &once);
     let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
     assert_eq!(twice, "A = 1 2\n");
@@ -733,7 +732,9 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
     let off = "AUTO_USE_ROLE_Personal = false\n";
     assert_eq!(
         once,
-        format!("A = 1 2\n{off}# what it brings in is in here: TOOL.LOCAL_CONFIG_FILE = more\n")
+        format!(
+            "A = 1 2\n{off}# not needed, because this file contains its settings: TOOL.LOCAL_CONFIG_FILE = more\n"
+        )
     );
     // Masked secrets do not count as differences.
     first.write("more", "DB_PASSWORD = x\n");
@@ -741,7 +742,7 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
     assert!(once.contains("\nLOCAL_CONFIG_FILE = more\n"), "{once}");
     let (once, _, _) = Place::new("AUTO_USE_ROLE_Execute = true\n").run(["--no-env"]);
     assert!(
-        once.starts_with("# what it brings in is in here: AUTO_USE_ROLE_Execute = true\nDAEMON_LIST = "),
+        once.starts_with("# not needed, because this file contains its settings: AUTO_USE_ROLE_Execute = true\nDAEMON_LIST = "),
         "{once}"
     );
     // Settings that follow the local files would be overridden by them, and defaults can be appended to as
@@ -749,10 +750,21 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
     for more in ["A = 2\n", "UPDATE_INTERVAL += ;\n"] {
         first.write("more", more);
         let (once, _, _) = first.run(["--no-env", "--param", "A=3"]);
-        assert!(once.contains("# what it brings in is in here: LOCAL_CONFIG_FILE = more\n"), "{once}");
+        assert!(
+            once.contains(
+                "# not needed, because this file contains its settings: LOCAL_CONFIG_FILE = more\n"
+            ),
+            "{once}"
+        );
         first.write("dump", &once);
         let (twice, _, _) = first.run(["--no-env", "--config-file", "dump"]);
-        assert_eq!(twice, once.replace("# what it brings in is in here: LOCAL_CONFIG_FILE = more\n", ""));
+        assert_eq!(
+            twice,
+            once.replace(
+                "# not needed, because this file contains its settings: LOCAL_CONFIG_FILE = more\n",
+                ""
+            )
+        );
     }
 }
 
@@ -821,7 +833,7 @@ fn bad_input_is_told_in_one_message() {
     let (_, err, status) = place.run(["--config-file", "deep", "A"]);
     assert!(status == 3 && err.contains("nesting too deep"), "{status} {err}");
     let (_, err, status) = place.run(["--dump", "("]);
-    assert!(status == 2 && err.contains("no regular expression"), "{status} {err}");
+    assert!(status == 2 && err.contains("not a valid regular expression"), "{status} {err}");
     let (_, err, status) = place.run(["--config-file", "/dev/zero", "A"]);
     assert!(status == 3 && !err.contains("panicked"), "{status} {err}");
 }
@@ -903,8 +915,8 @@ fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
     );
     assert_eq!(
         out,
-        "DIR/condor_config:2:32: warning: PROPORTIONAL_SWAP_ASSIGNMENT is not done here: the startd of a pool would share swap space between \
-         slots as memory [not-done]\n    PROPORTIONAL_SWAP_ASSIGNMENT = True\n                                   ^~~~\n\
+        "DIR/condor_config:2:32: warning: PROPORTIONAL_SWAP_ASSIGNMENT is unsupported here: the startd of a pool would divide swap space between \
+         slots in proportion to memory [not-done]\n    PROPORTIONAL_SWAP_ASSIGNMENT = True\n                                   ^~~~\n\
          not here, but for logs of daemons: MAX_STARTD_LOG (DIR/condor_config:9)\n\
          not here, but for negotiator: NEGOTIATOR_INTERVAL (DIR/condor_config:4), NEGOTIATOR_NAME (DIR/condor_config:8)\n"
     );
@@ -929,11 +941,13 @@ fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
     let (out, err, status) = place.run(["lint", "--here", "--ads", "ad"]);
     assert_eq!((status, err.as_str()), (1, "2 findings: 2 warnings (2 not-done); 5 lines read\n"), "{out}");
     assert!(
-        out.contains("TransferInput is not done here") && out.contains("'no-such' [not-done]\n"),
+        out.contains("TransferInput is unsupported here") && out.contains("'no-such' [not-done]\n"),
         "{out}"
     );
     assert!(
-        out.contains("run this tool beside the job, so that jobs which want it do not start [not-done]\n"),
+        out.contains(
+            "run this tool together with the job, so that jobs which want it do not start [not-done]\n"
+        ),
         "{out}"
     );
 }
@@ -975,7 +989,7 @@ fn a_trace_without_names_tells_every_change() {
 fn knobs_are_set_by_names_that_files_could_set() {
     let (_, err, status) = Place::new("").run(["--param", "a b=7", "A"]);
     assert_eq!(status, 2);
-    assert!(err.contains("'a b' is no name of a knob"), "{err}");
+    assert!(err.contains("'a b' is not a valid parameter name"), "{err}");
 }
 
 #[test]
@@ -1009,9 +1023,9 @@ fn expressions_that_say_something_else_are_found() {
 #[test]
 fn conditions_that_are_not_whole_are_told_so() {
     for (condition, wanted) in [
-        ("if version >", "a version must stand behind the operator"),
+        ("if version >", "a version such as 25.14 must follow the operator"),
         ("if", "a condition must follow"),
-        ("if version>25.0", "a blank must stand between"),
+        ("if version>25.0", "write a space between"),
         ("if FOO", "if defined FOO"),
     ] {
         let (_, err, status) = Place::new(&format!("{condition}\nendif\n")).run(["A"]);
@@ -1196,13 +1210,13 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
     let (_, told, _) = run(&["a", "b", "--subsystem", "STARTD"]);
     assert!(told.contains("PREEMPT  (STARTD)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + (time() - JobStart) > (60 * 60)"), "{told}");
     let (status, told, _) = run(&["a", "a"]);
-    assert!(status == Some(0) && told.starts_with("a and a come to the same; "), "{status:?} {told}");
+    assert!(status == Some(0) && told.starts_with("a and a have the same effect; "), "{status:?} {told}");
     // Names that no source sets are not counted.
     write("nothing", "");
     let (status, told, _) = run(&["nothing", "nothing"]);
     assert_eq!(
         (status, told.as_str()),
-        (Some(0), "nothing and nothing come to the same; neither sets anything\n")
+        (Some(0), "nothing and nothing have the same effect; neither sets anything\n")
     );
     // Secrets are compared even if they are masked.
     write("one", "A_PASSWORD = one\nB = 1\n");
@@ -1211,7 +1225,9 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
         let (status, told, _) = run(&[&["one", "two"], redacting].concat());
         assert!(
             status == Some(1)
-                && told.contains("\n1 parameter differs; 1 that one of them sets comes to the same\n"),
+                && told.contains(
+                    "\n1 parameter differs; 1 more is set in only one file but has the same value\n"
+                ),
             "{told}"
         );
         assert_eq!(told.contains("- one"), redacting.is_empty(), "{told}");
@@ -1278,10 +1294,10 @@ fn a_setting_that_equals_its_default_is_told_as_one() {
 fn a_setting_for_another_daemon_is_told_beside_the_value() {
     let place = Place::new("START = True\nSTARTD.START = False\n");
     let (why, said, _) = place.run(["--why", "START"]);
-    assert!(why.contains("STARTD.START is set at DIR/condor_config, line 2, which counts there"), "{why}");
+    assert!(why.contains("STARTD.START is set at DIR/condor_config, line 2, and counts there"), "{why}");
     assert_eq!(said, "");
     let (why, _, _) = place.run(["--why", "START", "--subsystem", "STARTD"]);
-    assert!(!why.contains("which counts there"), "{why}");
+    assert!(!why.contains("and counts there"), "{why}");
     let (_, said, _) = place.run(["--why", "START", "--subsystem", "startdd"]);
     assert!(said.contains("--subsystem: HTCondor has no daemon or tool of this name: 'startdd'"), "{said}");
     assert!(said.contains("hint: did you mean STARTD?"), "{said}");

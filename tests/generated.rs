@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::Arg;
+use htc_hooks::cli::common::{HelpLength, OptionGroup, Program, render_help};
 use htc_hooks::cli::{PROGRAMS, generate};
 
 fn root() -> &'static Path {
@@ -51,15 +53,133 @@ fn every_program_has_a_file_in_bin_and_a_whole_manual() {
     assert!(files.is_empty(), "not in PROGRAMS: {files:?}");
 }
 
+/// Calls `visit` with each program and each of its verbs; for the program itself the verb is `None`.
+fn for_each_help(visit: &mut dyn FnMut(&Program, Option<&str>)) {
+    for program in PROGRAMS {
+        visit(program, None);
+        for verb in (program.command)().get_subcommands() {
+            visit(program, Some(verb.get_name()));
+        }
+    }
+}
+
 #[test]
 fn help_fits_a_screen() {
-    for program in PROGRAMS {
-        let help = (program.command)().render_help().to_string();
+    let mut wrong = Vec::new();
+    for_each_help(&mut |program, verb| {
+        let help = render_help(program, verb, HelpLength::Screen);
         let lines = help.lines().count();
-        assert!((12..=40).contains(&lines), "{}: {lines} lines\n{help}", program.name);
         let widest = help.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        assert!(widest <= 100, "{}: {widest} columns\n{help}", program.name);
+        if !(10..=40).contains(&lines) || widest > 100 {
+            wrong.push(format!("{} {verb:?}: {lines} lines, {widest} columns\n{help}", program.name));
+        }
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn help_has_its_sections_in_one_order_and_two_examples() {
+    for_each_help(&mut |program, verb| {
+        let name = format!("{} {verb:?}", program.name);
+        let help = render_help(program, verb, HelpLength::Screen);
+        assert!(
+            help.contains("\nExit status: 0 ") || help.contains("\nExit status: that of "),
+            "{name}: {help}"
+        );
+        let examples = help.split("\nExamples:\n").nth(1).unwrap();
+        assert_eq!(
+            examples.lines().filter(|line| line.starts_with("  htc-") || line.starts_with("  id=")).count(),
+            2,
+            "{name}"
+        );
+        assert!(help.trim_end().ends_with("with notes."), "{name}: {help}");
+        for length in [HelpLength::Screen, HelpLength::All] {
+            let help = render_help(program, verb, length);
+            let headings: Vec<usize> = help
+                .lines()
+                .filter_map(|line| {
+                    let groups = OptionGroup::ALL.iter();
+                    groups
+                        .map(|group| group.heading())
+                        .position(|heading| line.strip_suffix(':') == Some(heading))
+                })
+                .collect();
+            assert!(headings.is_sorted(), "{name} {length:?}: {help}");
+        }
+    });
+}
+
+/// An example of a verb calls that verb, so that a reader can try it.
+#[test]
+fn examples_of_a_verb_call_the_verb() {
+    for program in PROGRAMS {
+        let command = (program.command)();
+        for verb in command.get_subcommands() {
+            let texts = program.manual.verb(verb.get_name());
+            let texts = texts.unwrap_or_else(|| panic!("{} {}: no examples", program.name, verb.get_name()));
+            for example in texts.examples {
+                let call = format!("{} {} ", program.name, verb.get_name());
+                assert!(example.line.contains(&call), "{}: {}", call, example.line);
+            }
+        }
+        for texts in program.manual.verbs {
+            assert!(
+                command.find_subcommand(texts.verb).is_some(),
+                "{} has no verb {}",
+                program.name,
+                texts.verb
+            );
+        }
     }
+}
+
+/// An option with a default prints it; clap adds it to the text unless it is hidden.
+#[test]
+fn every_default_is_stated() {
+    let mut wrong = Vec::new();
+    for program in PROGRAMS {
+        let mut command = (program.command)();
+        command.build();
+        for described in std::iter::once(&command).chain(command.get_subcommands()) {
+            let hides = |arg: &&Arg| arg.is_hide_default_value_set() && !arg.get_default_values().is_empty();
+            for arg in described.get_arguments().filter(|arg| arg.get_action().takes_values()).filter(hides) {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                if !help.contains("[default: ") {
+                    wrong.push(format!("{} --{}: {help}", described.get_name(), arg.get_id()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Each option has one line in the imperative, without the words that language.md replaces.
+#[test]
+fn options_have_one_plain_line() {
+    const ODD_WORDS: [&str; 14] = [
+        "so long",
+        "so many",
+        "so often",
+        "what comes of",
+        "what became of",
+        "would come of",
+        "is told",
+        "without,",
+        "takes it for",
+        "knob",
+        " tell ",
+        "behind",
+        "nobody",
+        "is none",
+    ];
+    let mut wrong = Vec::new();
+    for_each_help(&mut |program, verb| {
+        let help = render_help(program, verb, HelpLength::All).to_lowercase();
+        for word in ODD_WORDS.iter().filter(|word| help.contains(**word)) {
+            wrong.push(format!("{} {verb:?}: '{word}'", program.name));
+        }
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -127,13 +247,43 @@ fn man_finds_no_fault_with_the_pages() {
             .env("LC_ALL", "C.UTF-8")
             .output();
         let Ok(output) = called else {
-            println!("skipped: man is not there");
+            println!("skipped: man is not installed");
             return;
         };
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         // man looks for the target of a link where pages are installed.
         let link = fs::read_to_string(root().join(&page)).unwrap().starts_with(".so ");
         assert!(link || said.trim().is_empty(), "{}: {said}", page.display());
+    }
+}
+
+/// `mandoc` is stricter than `man`: it reports long lines, spaces at line ends and doubtful macros.
+#[test]
+fn mandoc_finds_no_fault_with_the_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let section = directory.path().join("man1");
+    fs::create_dir(&section).unwrap();
+    let mut pages = BTreeSet::new();
+    present(&root().join("man"), &mut pages);
+    for page in &pages {
+        fs::copy(root().join(page), section.join(page.file_name().unwrap())).unwrap();
+    }
+    assert!(pages.len() > 40, "{} pages", pages.len());
+    for page in &pages {
+        let path = Path::new("man1").join(page.file_name().unwrap());
+        let called = std::process::Command::new("mandoc")
+            .arg("-Tlint")
+            .arg(&path)
+            .current_dir(directory.path())
+            .output();
+        let Ok(output) = called else {
+            println!("skipped: mandoc is not installed");
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        // Verbs with the same options share a page through a link of the man macros.
+        let faults: Vec<&str> = said.lines().filter(|line| !line.contains(".so is fragile")).collect();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 }
 

@@ -17,7 +17,7 @@ const ROUTER_TRANSLATE: &str = env!("CARGO_BIN_EXE_htc-router-translate");
 struct Place(TempDir);
 
 /// Output of a program.
-struct Ended {
+struct LintRun {
     out: String,
     err: String,
     status: i32,
@@ -40,7 +40,7 @@ impl Place {
         fs::read_to_string(self.path().join(name)).expect("a file")
     }
 
-    fn run(&self, program: &str, words: &[&str], input: &str) -> Ended {
+    fn run(&self, program: &str, words: &[&str], input: &str) -> LintRun {
         let mut child = Command::new(program)
             .args(words)
             .env_clear()
@@ -57,10 +57,10 @@ impl Place {
         drop(stdin);
         let Output { stdout, stderr, status } = child.wait_with_output().expect("it ends");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ended { out: text(stdout), err: text(stderr), status: status.code().expect("no signal") }
+        LintRun { out: text(stdout), err: text(stderr), status: status.code().expect("no signal") }
     }
 
-    fn lint(&self, words: &[&str]) -> Ended {
+    fn lint(&self, words: &[&str]) -> LintRun {
         self.run(CONFIG_DUMP, &[&["lint"], words].concat(), "")
     }
 }
@@ -90,6 +90,17 @@ fn findings_are_counted_by_severity_and_notes_alone_do_not_fail() {
     }
     assert_eq!(place.lint(&["notes"]).status, 0);
     assert_eq!(place.lint(&["notes", "--strict"]).status, 1);
+}
+
+#[test]
+fn macros_in_the_place_of_attributes_and_misspelt_limits_of_routes_are_found() {
+    let route = "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=x\nREQUIREMENTS true\nUNIVERSE 5\nMaxIdleJob = 5\n@x\n";
+    let place =
+        Place::new(&[("c", "START = KeyboardIdle > StartIdleTime\nStartIdleTime = 900\n"), ("r", route)]);
+    let ended = place.lint(&["c"]);
+    assert!(ended.out.contains("StartIdleTime is a macro; as an attribute it is undefined"), "{}", ended.out);
+    let ended = place.lint(&["r"]);
+    assert!(ended.out.contains("fix: did you mean MaxIdleJobs?"), "{}", ended.out);
 }
 
 #[test]
@@ -237,6 +248,13 @@ const CORRECTIONS: &[(&str, &str)] = &[
     // Strings without quotes.
     ("STARTD_ATTRS = Site\nSite = north pole\n", "STARTD_ATTRS = Site\nSite = \"north pole\"\n"),
     ("STARTD_ATTRS = Site\nSite = north\n", "STARTD_ATTRS = Site\nSite = \"north\"\n"),
+    // Text that stays in a value by accident.
+    ("LOG = /scratch # fast disk\n", "LOG = /scratch\n"),
+    ("START = Owner == \"a#b\"  \t# only ann\n", "START = Owner == \"a#b\"\n"),
+    ("LOG = $LOCAL_DIR/log\n", "LOG = $(LOCAL_DIR)/log\n"),
+    ("LOG = ${LOCAL_DIR}/log\n", "LOG = $(LOCAL_DIR)/log\n"),
+    ("SPOOL = \"/var/spool/condor\"\n", "SPOOL = /var/spool/condor\n"),
+    ("SPOOL = /var/spool/condor,\n", "SPOOL = /var/spool/condor\n"),
     // Words for true and false.
     ("CREATE_CORE_FILES = yes\n", "CREATE_CORE_FILES = true\n"),
     // Blanks in references.
@@ -278,6 +296,70 @@ fn certain_corrections_are_shown_and_applied() {
     }
 }
 
+/// The corrections of seeded mistakes leave what was meant, and HTCondor reads the same values from both texts.
+#[test]
+fn seeded_mistakes_are_corrected_to_the_intended_values() {
+    let rows = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/lint/corrections.tsv"));
+    let rows = rows.expect("the set");
+    let place = Place::new(&[]);
+    let count = rows.lines().count();
+    for (number, row) in rows.lines().enumerate() {
+        let (before, after) = row.split_once('\t').expect("two texts");
+        let [before, after] = [before, after].map(|text| format!("{}\n", text.replace("\\n", "\n")));
+        for (name, text) in [("fixed", &before), ("meant", &after)] {
+            let directory = place.path().join(number.to_string());
+            fs::create_dir_all(&directory).expect("a directory");
+            fs::write(directory.join(name), text).expect("a file");
+        }
+        let fixed = format!("{number}/fixed");
+        let ended = place.lint(&[fixed.as_str(), "--fix"]);
+        let text = place.text(&fixed);
+        assert!(text.eq_ignore_ascii_case(&after), "{before}{text}{}{}", ended.out, ended.err);
+    }
+    assert!(count >= 200, "{count}");
+    let Some(python) = std::env::var_os("HTC_PYTHON") else {
+        eprintln!("skipped: HTC_PYTHON is not set");
+        return;
+    };
+    let ended = Command::new(python).args(["-c", COMPARE_VALUES]).current_dir(place.path()).output();
+    let ended = ended.expect("python runs");
+    let out = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(out.trim(), format!("{count} equal"), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// No policy has the name SYSTEM_PERIODIC_OLD, so that it is reported and never a correction.
+#[test]
+fn a_name_is_corrected_only_to_one_that_something_reads() {
+    let place = Place::new(&[("c", "SYSTEM_PERIODIC_OLD = true\nSYSTEM_PERIODICH_OLD = true\n")]);
+    let ended = place.lint(&["c"]);
+    for name in ["SYSTEM_PERIODIC_OLD", "SYSTEM_PERIODICH_OLD"] {
+        assert!(ended.out.contains(&format!("HTCondor has no parameter {name}, ")), "{}", ended.out);
+    }
+    assert!(!ended.out.contains("did you mean SYSTEM_PERIODIC_OLD?"), "{}", ended.out);
+}
+
+#[test]
+fn a_reference_is_not_corrected_to_the_parameter_that_contains_it() {
+    let place = Place::new(&[("c", "CONDOR_HOST = $(CONDOR_HOST2)\nCOLLECTOR_HOST = $(CONDOR_HOST3)\n")]);
+    let ended = place.lint(&["c"]);
+    assert!(ended.out.contains("define CONDOR_HOST2, or write"), "{}", ended.out);
+    assert_eq!(ended.out.matches("did you mean $(CONDOR_HOST)?").count(), 1, "{}", ended.out);
+}
+
+/// Compares the values that HTCondor reads from the texts `fixed` and `meant` of each directory.
+const COMPARE_VALUES: &str = r#"
+import os, re
+def values(path):
+    os.environ["CONDOR_CONFIG"] = os.path.abspath(path)
+    import htcondor2
+    htcondor2.reload_config()
+    names = re.findall(r"^ *([A-Za-z_0-9]+) *[=@]", open(path).read(), re.M)
+    return {name.upper(): htcondor2.param.get(name) for name in names}
+directories = [name for name in os.listdir(".") if name.isdigit()]
+same = [name for name in directories if values(name + "/fixed") == values(name + "/meant")]
+print(len(same), "equal")
+"#;
+
 #[test]
 fn a_diff_is_one_that_patch_applies() {
     let filler = "# a comment\n".repeat(20);
@@ -306,6 +388,37 @@ fn corrections_reach_included_files_and_leave_the_rest() {
     assert_eq!((ended.status, place.text("part").as_str()), (1, "START = true\n"), "{}", ended.err);
     assert!(ended.out.contains("[bad-value]") && !ended.out.contains("[unknown-parameter]"), "{}", ended.out);
     assert_eq!(place.run(CONFIG_DUMP, &["lint", "--fix", "-"], "STRT = 1\n").status, 2);
+}
+
+/// A process that reads the configuration sees the old file or the new one, and a link stays a link.
+#[test]
+fn corrected_files_are_replaced_and_keep_links_and_modes() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    let place = Place::new(&[("real", "STRT = true\n")]);
+    let real = place.path().join("real");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).expect("a mode");
+    symlink("real", place.path().join("c")).expect("a link");
+    let inode = fs::metadata(&real).expect("a file").ino();
+    let ended = place.lint(&["c", "--fix"]);
+    assert_eq!(ended.err.lines().next(), Some("1 correction in 1 file"), "{}", ended.err);
+    assert_eq!(place.text("real"), "START = true\n");
+    assert!(fs::symlink_metadata(place.path().join("c")).expect("a link").is_symlink());
+    let after = fs::metadata(&real).expect("a file");
+    assert_eq!(after.mode() & 0o7777, 0o640);
+    assert_ne!(after.ino(), inode, "the file is replaced");
+    assert_eq!(fs::read_dir(place.path()).expect("a directory").count(), 2, "no other file is left");
+}
+
+#[test]
+fn files_with_nul_bytes_are_not_corrected() {
+    let before = "STRT = true\n# \0\n";
+    let place = Place::new(&[("c", before)]);
+    for option in ["--fix", "--diff"] {
+        let ended = place.lint(&["c", option]);
+        assert_eq!(ended.status, 3, "{}", ended.err);
+        assert!(ended.err.contains("'c' is not a text file"), "{}", ended.err);
+    }
+    assert_eq!(place.text("c"), before);
 }
 
 #[test]

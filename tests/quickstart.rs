@@ -40,6 +40,31 @@ fn the_quickstart_fetches_four_jobs_and_tells_what_became_of_them() {
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "the copy is left behind");
 }
 
+/// A job that can never be started here does not keep the runner busy forever.
+#[test]
+fn a_job_that_is_always_evicted_fails_after_ten_evictions() {
+    let place = tempfile::tempdir().unwrap();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+    let queue = place.path().join("queue");
+    for directory in ["new", "claimed", "failed"] {
+        std::fs::create_dir_all(queue.join(directory)).unwrap();
+    }
+    let copied = Command::new("cp").arg("-R").arg(example.join("hooks")).arg(place.path()).status().unwrap();
+    assert!(copied.success());
+    std::fs::write(queue.join("new/a.ad"), "Cmd = \"/bin/true\"\n").unwrap();
+    for evictions in 1..=10 {
+        std::fs::rename(queue.join("new/a.ad"), queue.join("claimed/a.ad")).unwrap();
+        let ad = std::fs::File::open(queue.join("claimed/a.ad")).unwrap();
+        let named =
+            format!("(cat; echo 'QueueName = \"a\"') | '{}/hooks/job_exit' evict", place.path().display());
+        let ended = Command::new("sh").args(["-c", &named]).stdin(ad).status().unwrap();
+        assert!(ended.success());
+        assert_eq!(queue.join("failed/a.ad").exists(), evictions == 10, "{evictions} evictions");
+    }
+    let table = Command::new(example.join("run")).arg("--results").arg(place.path()).output().unwrap();
+    assert!(String::from_utf8_lossy(&table.stdout).contains("a             failed    evicted 10 times"));
+}
+
 /// Returns the output of `examples/programs` and what it makes cargo build, using a fake `cargo` that only
 /// prints its arguments.
 fn programs(words: &[&str], target: Option<&str>) -> (String, String) {
@@ -141,7 +166,7 @@ fn an_image_is_picked_by_a_string_alone() {
     let hook = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/containers/pick-image");
     for (value, image, complaint) in [
         ("\"debian\"", "WantDocker = true\nDockerImage = \"debian\"\n", ""),
-        ("5", "", "pick-image: WantSoftware = 5: that is no string, and no image is picked\n"),
+        ("5", "", "pick-image: WantSoftware = 5: that is not a string, and no image is picked\n"),
     ] {
         let line = format!("WantSoftware = {value}");
         let output =

@@ -82,6 +82,31 @@ fn cell(text: &str) -> String {
     parts.collect::<Vec<String>>().join("`").replace('|', "\\|")
 }
 
+/// Rows of the schemas: name, meaning, and a command that writes rows of the schema. `tests/it` runs these commands.
+fn schema_table() -> String {
+    let calls = fs::read_to_string(root().join("tests/data/json_calls.tsv")).unwrap();
+    let mut paths = Vec::new();
+    files(&root().join("docs/schemas"), "json", &mut paths);
+    paths.sort();
+    let mut text = "| schema | one element is | command |\n|---|---|---|\n".to_owned();
+    for path in paths {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let schema: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let command = calls.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'));
+        let command = match (name, command) {
+            ("slot-status", _) => "htc-slot-run status",
+            ("event", _) => "htc-slot-run --events FILE",
+            (_, command) => command.unwrap_or_else(|| panic!("{name} is printed by no command")),
+        };
+        let meaning = cell(schema["description"].as_str().unwrap());
+        text += &format!(
+            "| [{name}](../schemas/{name}.json) | {meaning} | `{}` |\n",
+            command.replace('|', "\\|")
+        );
+    }
+    text
+}
+
 /// The rows for `marker`.
 fn table(marker: &str) -> String {
     let mut text = String::new();
@@ -127,6 +152,7 @@ fn table(marker: &str) -> String {
                 text += &format!("| `{rule}` | {} | {} |\n", about.severity.word(), cell(about.explanation));
             }
         }
+        "schemas" => text += &schema_table(),
         "statuses" => {
             text += "| status | meaning |\n|---|---|\n";
             let source = source_of(&["    pub const MANUAL_TABLE: &[(&str, &str)] = &["]);
@@ -178,6 +204,17 @@ fn reference_pages_have_the_tables_of_the_code() {
     assert!(write || old.is_empty(), "old: {old:?}; HTC_BOOK=write cargo test --test reference");
 }
 
+const RED: &str = "#f0857a";
+const GREEN: &str = "#8fce8f";
+
+/// Colours the verdict in the first line of a report of `htc-hook-test`, as the program does.
+fn with_coloured_verdict(line: &str) -> String {
+    let parts = line.split_once(" (exited ").and_then(|(head, tail)| Some((head.rsplit_once(": ")?, tail)));
+    let Some(((head, verdict), tail)) = parts else { return line.to_owned() };
+    let colour = if matches!(verdict, "go-on" | "accepted" | "routed" | "done") { GREEN } else { RED };
+    format!("{head}: <tspan fill=\"{colour}\">{verdict}</tspan> (exited {tail}")
+}
+
 /// A picture of a terminal with the lines of a `console` block.
 fn shot(lines: &[&str]) -> String {
     let columns = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0).max(60);
@@ -191,14 +228,23 @@ fn shot(lines: &[&str]) -> String {
         svg += &format!("<circle cx=\"{}\" cy=\"20\" r=\"6\" fill=\"{colour}\"/>\n", 22 + at * 20);
     }
     for (at, line) in lines.iter().enumerate() {
-        let escaped =
-            line.replace("[..]", "4").replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        // Numbers of a real run, in place of those that differ from run to run.
+        let line = line.replace("the [..] bytes", "the 313 bytes").replace("[..]", "4");
+        let escaped = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let escaped = with_coloured_verdict(&escaped);
         let colour = match line.trim_start() {
             text if text.starts_with("$ ") => "#f4f6fb",
             text if text.starts_with("why: ") || text.contains(" false") || text.contains(" undefined") => {
                 "#f0a07a"
             }
-            text if text.contains("warning") || text.starts_with("fix: ") => "#e6c878",
+            text if text.contains("warning") || text.starts_with("fix: ") || text.starts_with("~ ") => {
+                "#e6c878"
+            }
+            text if text.contains(": error: ") || text.starts_with("- ") || text.starts_with("because: ") => {
+                RED
+            }
+            text if text.starts_with("+ ") => GREEN,
+            text if text.starts_with("note ") || text.starts_with("hint: ") => "#8490a6",
             _ => "#b9c4d8",
         };
         let y = 58 + at * 19;

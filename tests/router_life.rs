@@ -290,7 +290,7 @@ fn a_schedds_notes_about_states_and_holds_are_kept() {
     for reason in ["UserRequest = 1", "TransferOutputError = 1"] {
         assert!(ad().contains(reason), "{}", ad());
     }
-    // The job is returned although its copy is gone, and is idle again.
+    // The job is returned although its routed job no longer exists, and is idle again.
     fs::remove_file(queue.join("2.0.ad")).unwrap();
     poll(&queue, &config);
     assert!(ad().contains("LastJobStatus = 5\n"), "{}", ad());
@@ -312,7 +312,7 @@ fn a_threshold_that_is_no_number_is_told_and_does_not_shut_the_route() {
         );
         assert_eq!(table.routes[0].failure_rate_threshold, expected);
         assert!(
-            told.iter().any(|line| line.contains("FailureRateThreshold '1_000' is no number")),
+            told.iter().any(|line| line.contains("FailureRateThreshold '1_000' is not a number")),
             "{told:?}"
         );
     }

@@ -15,12 +15,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::transcript::attempts::Attempts;
 use harness::transcript::exceptions::Exceptions;
 use harness::transcript::not_done::List;
 use harness::transcript::outcome::{Outcome, total};
 use harness::transcript::subject::Subject;
-use harness::transcript::{Options, listed_in_vain, processes, replay, report};
+use harness::transcript::{Options, forks, listed_in_vain, processes, replay, report};
 
 /// Recordings whose result does not depend on the clock: layouts of slots and their ads, policies in virtual
 /// time, the starter run directly, lives of routed jobs, and jobs sent by a schedd.
@@ -31,7 +30,7 @@ const TIMELESS: [&str; 32] = [
 ];
 
 /// The other recordings depend on whole seconds and need an otherwise idle machine.
-const QUIET: &str = "cargo run --example corpus -- transcript ../shared/transcripts/[cs]*";
+const QUIET: &str = "cargo run --example corpus -- transcript --attempts 4 ../shared/transcripts/[cs]*";
 
 /// Maximum percentage of recorded attributes that may be excluded from the comparison.
 const EXCUSED_PERCENT: f64 = 2.0;
@@ -46,7 +45,14 @@ fn recordings_that_no_clock_decides_are_reproduced() {
         return;
     };
     let directories = spread(directories);
-    let outcomes = play(&directories);
+    let mut outcomes = play(&directories);
+    for (outcome, directory) in outcomes.iter_mut().zip(&directories) {
+        if is_session(directory) && outcome.not_here.is_none() && !outcome.standing().is_good() {
+            // Real daemons have timers, which a busy machine delays: again, with nothing beside it.
+            println!("again, alone: {}", directory.display());
+            *outcome = replay(std::slice::from_ref(directory), &options(3)).remove(0);
+        }
+    }
     assert!(report(&outcomes), "differences from the recordings, or some could not be played, see above");
     let excused = total(&outcomes).values.excused_percent();
     assert!(excused < EXCUSED_PERCENT, "{excused:.2} % of the attributes are excused");
@@ -56,11 +62,16 @@ fn recordings_that_no_clock_decides_are_reproduced() {
     assert!(idle.is_empty(), "exceptions that nothing needs any more: {idle:#?}");
 }
 
+/// Returns true for a session of slots, which is played in real time.
+fn is_session(recording: &Path) -> bool {
+    recording.file_name().is_some_and(|name| name.as_bytes().starts_with(b"s"))
+}
+
 /// Sessions of slots mostly sleep. They are distributed among the recordings that use the processor, so that
 /// they take no extra time.
 fn spread(directories: Vec<PathBuf>) -> Vec<PathBuf> {
-    let sleeps = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"s"));
-    let (sleeping, busy): (Vec<PathBuf>, Vec<PathBuf>) = directories.into_iter().partition(sleeps);
+    let (sleeping, busy): (Vec<PathBuf>, Vec<PathBuf>) =
+        directories.into_iter().partition(|path| is_session(path));
     let mut sleeping = sleeping.into_iter();
     let mut all: Vec<PathBuf> =
         busy.into_iter().flat_map(|busy| [Some(busy), sleeping.next()]).flatten().collect();
@@ -72,7 +83,7 @@ fn spread(directories: Vec<PathBuf>) -> Vec<PathBuf> {
 fn copy(name: &str, to: &Path) -> Option<PathBuf> {
     let from = recordings(&[name])?.into_iter().next()?;
     let done = |program: &str, words: &[&OsStr]| {
-        let status = Command::new(program).args(words).status();
+        let status = forks::status(Command::new(program).args(words));
         assert!(status.is_ok_and(|status| status.success()), "{program} {}", from.display());
     };
     done("cp", &["-r".as_ref(), from.as_os_str(), to.as_os_str()]);
@@ -82,11 +93,13 @@ fn copy(name: &str, to: &Path) -> Option<PathBuf> {
 }
 
 fn play(directories: &[PathBuf]) -> Vec<Outcome> {
+    replay(directories, &options(1))
+}
+
+fn options(attempts: usize) -> Options {
     let programs =
         Path::new(env!("CARGO_BIN_EXE_htc-slot-run")).parent().map_or_else(PathBuf::new, Path::to_owned);
-    let options =
-        Options { programs, parallel: 12, keep: false, counts_attempts: false, only: None, case: None };
-    replay(directories, &options)
+    Options { programs, parallel: 12, keep: false, attempts, only: None, case: None }
 }
 
 /// r13 has its own exceptions, and all cases of c24 are listed as not done.
@@ -154,9 +167,8 @@ fn what_the_lists_name_is_there() {
         directories.iter().map(|directory| Subject::of(directory).title().to_owned()).collect();
     let not_done = List::load().expect("the list");
     let exceptions = Exceptions::load().expect("the list");
-    let attempts = Attempts::load().expect("the list");
     let listed = not_done.entries().map(|entry| entry.recording.as_str());
-    let listed = listed.chain(exceptions.titles()).chain(attempts.titles());
+    let listed = listed.chain(exceptions.titles());
     let unknown: Vec<&str> = listed.filter(|title| !titles.iter().any(|known| known == title)).collect();
     assert!(unknown.is_empty(), "no recordings of these titles: {unknown:#?}");
     let in_vain = directories.iter().map(|directory| listed_in_vain(directory).expect("a recording"));

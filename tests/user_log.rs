@@ -150,7 +150,7 @@ fn an_event_begins_where_the_end_of_the_one_before_it_was_lost() {
         events.map(|event| event.map(|event| event.number).map_err(|error| error.to_string())).collect()
     };
     let early =
-        |line: usize| Err(format!("line {line}: an event begins before the one above it is ended by '...'"));
+        |line: usize| Err(format!("line {line}: an event begins before the previous one ends with '...'"));
     assert_eq!(read(&format!("{submit}{hold}")), [Ok(0), early(2), Ok(13)]);
     assert_eq!(read(&format!("{submit}\0\n{submit}{submit}")).len(), 5);
     let told = read(&format!("rubbish\n{hold}{hold}"));

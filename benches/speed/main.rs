@@ -12,6 +12,7 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
 
 mod ads;
+mod logs;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -74,6 +75,9 @@ fn main() {
     table.prepare(count);
     println!("{:<66} {:>10} {:>10} {:>9} {:>6}", "work", "ours", "theirs", "measured", "goal");
     table.streams();
+    table.logs();
+    table.tool_forms();
+    table.bounded();
     table.starts();
 }
 
@@ -117,6 +121,7 @@ impl Table<'_> {
             let bytes = ads::write(&self.place.join(name), kind, count).unwrap();
             println!("{name}: {count} ads, {} MB", bytes / 1_000_000);
         }
+        logs::write(self.place, count).unwrap();
         fs::write(self.place.join("rules"), RULES).unwrap();
         fs::write(self.place.join("condor_config"), "RELEASE_DIR = /usr\nLOCAL_DIR = .\nLOG = .\n").unwrap();
         for (name, target) in [("condor_q", PROGRAMS[0].1), ("condor_transform_ads", PROGRAMS[4].1)] {
@@ -162,6 +167,57 @@ impl Table<'_> {
         }
     }
 
+    /// Histories, queue logs and event logs.
+    fn logs(&self) {
+        let [eval, status, starter] = [0, 3, 6].map(|at: usize| Path::new(PROGRAMS[at].1));
+        for (name, goal, program, file, words) in [
+            ("history", 3.0, status, "history", &["history", "--limit", "100", "--af=ClusterId"][..]),
+            ("history, all of it", 3.0, eval, "history", &["--count"]),
+            ("queue log", 15.0, status, "job_queue.log", &["queue", "--af=ClusterId"]),
+            ("event log", 15.0, starter, "events.log", &["--events-of"]),
+        ] {
+            let file_words: &[&str] = if program == eval { &["--ads", file] } else { &[file] };
+            let words = [words, file_words].concat();
+            let grep = ["-c", "^Owner = \"a", file];
+            self.row(name, goal, &alone(program, &words), &alone(Path::new("grep"), &grep));
+            self.memory_below(name, 50.0, program, &words);
+        }
+    }
+
+    /// Forms of `condor_q`.
+    fn tool_forms(&self) {
+        let queue = self.place.join("condor_q");
+        let grep = ["-c", "^Owner = \"a", "alike"];
+        for form in [
+            &["-long"][..],
+            &["-json"],
+            &["-xml"],
+            &["-af", "ClusterId", "Owner", "JobStatus", "RequestCpus"],
+        ] {
+            let words = [&["-jobads", "alike"], form].concat();
+            let name = format!("condor_q {}", form[0]);
+            self.row(&name, f64::NAN, &alone(&queue, &words), &alone(Path::new("grep"), &grep));
+            self.memory_below(&name, 50.0, &queue, &words);
+            if let Some(theirs) = on_path("condor_q") {
+                let name = format!("{name}, by the reference's");
+                self.row(&name, 0.1, &alone(&queue, &words), &alone(&theirs, &words));
+            }
+        }
+    }
+
+    /// Inputs that are no ads, or one ad without end: their size must not decide about the memory.
+    fn bounded(&self) {
+        let [eval, status] = [0, 3].map(|at: usize| Path::new(PROGRAMS[at].1));
+        for (name, program, words) in [
+            ("bad lines", eval, &["--ads", "bad-lines", "--count"][..]),
+            ("history without banners", status, &["history", "bare-history"]),
+            ("a gigabyte of NULs", eval, &["--ads", "nuls", "--count"]),
+            ("/dev/zero", eval, &["--ads", "/dev/zero", "--count"]),
+        ] {
+            self.memory_below(name, 200.0, program, words);
+        }
+    }
+
     fn starts(&self) {
         let none = Job { program: Path::new("/bin/true"), words: &[], one_core: true };
         let dump = Path::new(PROGRAMS[1].1);
@@ -198,7 +254,12 @@ impl Table<'_> {
 
     /// Prints a row: the maximum memory of a command with two threads, in MB.
     fn memory(&self, name: &str, program: &Path, words: &[&str]) {
-        let name = format!("{name}, memory of two threads in MB");
+        self.memory_below(&format!("{name}, two threads"), 40.0, program, words);
+    }
+
+    /// Prints a row: the maximum memory of a command in MB.
+    fn memory_below(&self, name: &str, goal: f64, program: &Path, words: &[&str]) {
+        let name = format!("{name}, memory in MB");
         if !name.contains(&self.only) {
             return;
         }
@@ -206,7 +267,7 @@ impl Table<'_> {
         command.arg(program).args(words).env("HTC_BENCH_PEAK", "1");
         let output = self.at_its_place(&mut command).stdout(Stdio::piped()).output().unwrap();
         let kilobytes: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        tell(&name, "", "", kilobytes / 1024.0, 40.0);
+        tell(&name, "", "", kilobytes / 1024.0, goal);
     }
 
     /// Prints a row: the speed on two cores, relative to twice the speed on one core.

@@ -21,13 +21,16 @@ pub(crate) fn build() -> anyhow::Result<PathBuf> {
         .stderr(Stdio::inherit())
         .output()?;
     ensure!(output.status.success(), "the build has failed");
-    // The directory depends on the configuration of cargo.
-    let built = |line: &str| {
-        let told: serde_json::Value = serde_json::from_str(line).ok()?;
-        Some(Path::new(told["executable"].as_str()?).parent()?.to_owned())
+    directory_of_programs(&output.stdout)
+}
+
+/// Returns the directory of the programs from the messages of a build; it depends on the configuration of cargo.
+pub(crate) fn directory_of_programs(messages: &[u8]) -> anyhow::Result<PathBuf> {
+    let built = |line: &[u8]| {
+        let message: serde_json::Value = serde_json::from_slice(line).ok()?;
+        Some(Path::new(message["executable"].as_str()?).parent()?.to_owned())
     };
-    let place = String::from_utf8(output.stdout)?.lines().find_map(built);
-    place.context("cargo does not say where the programs are")
+    messages.split(|&byte| byte == b'\n').find_map(built).context("cargo does not say where the programs are")
 }
 
 /// Creates a directory that everybody can read, regardless of the umask; existing directories are unchanged.
@@ -40,14 +43,8 @@ fn directories(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Installs everything below a prefix; `stripped` removes the symbols of the programs. Returns the paths of
-/// all files and links that were made.
-pub(crate) fn install(
-    programs: &Path,
-    root: &Path,
-    links: bool,
-    stripped: bool,
-) -> anyhow::Result<Vec<PathBuf>> {
+/// Installs everything below a prefix. Returns the paths of all files and links that were made.
+pub(crate) fn install(programs: &Path, root: &Path, links: bool) -> anyhow::Result<Vec<PathBuf>> {
     let mut made = Vec::new();
     let mut put = |from: &Path, to: PathBuf, mode: u32| -> anyhow::Result<PathBuf> {
         let directory = to.parent().unwrap_or(root);
@@ -62,12 +59,7 @@ pub(crate) fn install(
     };
     for program in PROGRAMS {
         let name = program.name;
-        let binary = put(&programs.join(name), root.join("bin").join(name), 0o755)?;
-        if stripped {
-            let status =
-                Command::new("strip").arg("--strip-unneeded").arg(&binary).status().context("strip")?;
-            ensure!(status.success(), "strip has failed for '{name}'");
-        }
+        put(&programs.join(name), root.join("bin").join(name), 0o755)?;
     }
     for (from, to) in shared()? {
         put(&from, root.join(to), 0o644)?;

@@ -38,7 +38,7 @@ fn main() -> anyhow::Result<()> {
         Some(destdir) => destdir.join(prefix),
         None => options.prefix.clone(),
     };
-    let files = layout::install(&programs, &root, options.links, false)
+    let files = layout::install(&programs, &root, options.links)
         .with_context(|| format!("installing into '{}'", root.display()))?;
     eprintln!("install: {} files in '{}'", files.len(), root.display());
     let on_path = std::env::var_os("PATH")

@@ -1,61 +1,178 @@
-//! Makes a Debian package or a tarball of the programs in the current directory: `cargo run --release
-//! --example package -- deb|tar`.
+//! Makes packages of the programs in the current directory:
+//! `cargo run --example package -- deb|rpm|tar|musl|image|all`.
 //!
-//! The programs are linked with the C library of this machine, since static programs could not use the
-//! services from which a site gets its accounts. The package declares the minimum version of the library.
+//! The programs of all kinds but `musl` use the system's C library, since static programs cannot ask the services from
+//! which a site gets its accounts. They are linked by zig with the symbols of an old version of it, so that packages from
+//! any builder install on Enterprise Linux 8 and everything newer.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own")]
 
+mod deb;
+mod elf;
+mod image;
 #[path = "../install/layout.rs"]
 mod layout;
 mod notices;
+mod rpm_package;
+mod target;
+mod tree;
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use clap::{Parser, ValueEnum};
 
-/// Make a package of the programs, in the current directory
+use elf::Needs;
+use target::{Arch, Libc, OLDEST_GLIBC, Target};
+use tree::Places;
+
+/// Make packages of the programs, in the current directory
 #[derive(Parser)]
 struct Options {
-    /// What to make
-    kind: Kind,
-    /// Take built programs from here, instead of building them
+    /// Kinds of packages
+    #[arg(required = true)]
+    kinds: Vec<Kind>,
+    /// Processor architecture [default: that of this machine]
     #[arg(long)]
+    arch: Option<Arch>,
+    /// Take built programs from this directory, instead of building them
+    #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
-    /// Compress little: a larger package, sooner
+    /// Build with this machine's compiler: the programs need a C library as new as this machine's
+    #[arg(long, conflicts_with = "programs")]
+    native: bool,
+    /// Root directory with a shell for the image [default: made by debootstrap]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Compress little: larger packages, sooner
     #[arg(long)]
     fast: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Kind {
     /// A Debian package
     Deb,
+    /// A package for Enterprise Linux, Fedora and SUSE
+    Rpm,
     /// An archive to unpack below /usr/local or elsewhere
     Tar,
+    /// The same with static programs, for systems with another C library
+    Musl,
+    /// A container image, for `podman load`
+    Image,
+    /// All of these
+    All,
+}
+
+/// Contents of a package, and its destination.
+#[derive(Clone, Copy)]
+struct Package<'a> {
+    target: Target,
+    programs: &'a Path,
+    needs: &'a Needs,
+    output: &'a Path,
+    fast: bool,
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+const HOMEPAGE: &str = env!("CARGO_PKG_HOMEPAGE");
+const MAINTAINER: &str = env!("CARGO_PKG_AUTHORS");
+const SUMMARY: &str = "Run and test HTCondor hooks without a pool";
+const DESCRIPTION: [&str; 5] = [
+    "Seven small programs read the same configuration files, the same ads and",
+    "the same hook scripts as an HTCondor pool, and do with them what its",
+    "daemons do: slots that fetch work, a starter, job routes, ClassAds, the",
+    "configuration. They explain their decisions, and need no daemon, no network",
+    "and no root account.",
+];
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    let programs = match options.programs {
-        Some(programs) => programs,
-        None => layout::build()?,
+    let kinds: Vec<Kind> = if options.kinds.contains(&Kind::All) {
+        Kind::value_variants().iter().copied().filter(|&kind| kind != Kind::All).collect()
+    } else {
+        options.kinds.clone()
     };
-    let place = tempfile::tempdir()?;
-    let glibc = glibc(&programs)?;
-    let (major, minor) = glibc;
-    let file = match options.kind {
-        Kind::Deb => deb(&programs, place.path(), &format!("{major}.{minor}"), options.fast)?,
-        Kind::Tar => tar(&programs, place.path(), options.fast)?,
-    };
-    println!("{file}");
-    eprintln!("package: the programs need glibc {major}.{minor} or newer");
+    let output = std::env::current_dir()?;
+    for libc in [Libc::Glibc, Libc::Musl] {
+        let kinds = kinds.iter().filter(|&&kind| (kind == Kind::Musl) == (libc == Libc::Musl));
+        let kinds: Vec<Kind> = kinds.copied().collect();
+        if !kinds.is_empty() {
+            make_kinds(&options, libc, &kinds, &output)?;
+        }
+    }
     Ok(())
+}
+
+/// Builds the programs for one C library, and makes packages of them.
+fn make_kinds(options: &Options, libc: Libc, kinds: &[Kind], output: &Path) -> anyhow::Result<()> {
+    let this_machine = Arch::of_this_machine();
+    let arch = options.arch.or(this_machine).context("--arch x86_64 or aarch64 is needed on this machine")?;
+    let target = Target { arch, libc };
+    let programs = match &options.programs {
+        Some(programs) => programs.clone(),
+        None if options.native && (libc == Libc::Musl || this_machine != Some(arch)) => {
+            bail!("--native: this machine's compiler does not build for {}", target.triple())
+        }
+        None if options.native => layout::build()?,
+        None => target.build()?,
+    };
+    let needs = check(&programs, target)?;
+    // Programs built here must not need a newer library; other programs declare their requirements.
+    if options.programs.is_none() && !options.native {
+        let newest = needs.glibc();
+        ensure!(
+            newest <= Some(OLDEST_GLIBC),
+            "the programs need a C library newer than {OLDEST_GLIBC}: {newest:?}"
+        );
+    }
+    let package = Package { target, programs: &programs, needs: &needs, output, fast: options.fast };
+    for kind in kinds {
+        let place = tempfile::tempdir()?;
+        let name = match kind {
+            Kind::Deb => deb::make(&package, place.path())?,
+            Kind::Rpm => rpm_package::make(&package, place.path())?,
+            Kind::Tar | Kind::Musl => make_archive(&package, place.path())?,
+            Kind::Image => image::make(&package, place.path(), options.root.as_deref())?,
+            Kind::All => continue,
+        };
+        println!("{name}");
+    }
+    match needs.glibc() {
+        Some(glibc) => eprintln!("package: the programs need glibc {glibc} or newer"),
+        None => eprintln!("package: the programs need no library"),
+    }
+    Ok(())
+}
+
+/// Checks that all programs are there and made for the target, and returns what they need.
+fn check(programs: &Path, target: Target) -> anyhow::Result<Needs> {
+    let mut needs = Needs::default();
+    for program in htc_hooks::cli::PROGRAMS {
+        let path = programs.join(program.name);
+        let found = elf::architecture(&path)?;
+        ensure!(found == Some(target.arch), "{}: not a program for {}", path.display(), target.arch.name());
+        needs.extend(Needs::of_program(&path)?);
+    }
+    if target.libc == Libc::Musl {
+        let libraries = &needs.libraries;
+        ensure!(libraries.is_empty(), "the programs are not static: {libraries:?}");
+    }
+    Ok(needs)
+}
+
+/// Makes `htc-hooks-VERSION-TARGET.tar.gz`: bin and share below one directory.
+fn make_archive(package: &Package<'_>, place: &Path) -> anyhow::Result<String> {
+    let name = format!("htc-hooks-{VERSION}-{}", package.target.triple());
+    let root = place.join(&name);
+    tree::lay_out(package.programs, &root, package.target, &Places::PREFIX)?;
+    tree::set_plain_modes(&root)?;
+    let archive = package.output.join(format!("{name}.tar"));
+    tree::archive(place, &[&name], &archive)?;
+    run("gzip", &[if package.fast { "-1nf" } else { "-9nf" }, &archive.to_string_lossy()], place)?;
+    Ok(format!("{name}.tar.gz"))
 }
 
 /// Runs a command that must succeed, and returns its output.
@@ -67,180 +184,19 @@ fn run(program: &str, words: &[&str], at: &Path) -> anyhow::Result<String> {
         .stderr(std::process::Stdio::inherit())
         .output()
         .with_context(|| format!("'{program}' is needed"))?;
-    ensure!(output.status.success(), "'{program}' has failed: {}", output.status);
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    ensure!(output.status.success(), "'{program}' failed: {}", output.status);
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The time of the commit (seconds since 1970), used for all files in the package so that two builds are
+/// The time of the commit (seconds since 1970), used for all files in the packages so that two builds are
 /// identical.
 fn date() -> anyhow::Result<u64> {
     if let Ok(given) = std::env::var("SOURCE_DATE_EPOCH") {
         return given.parse().context("SOURCE_DATE_EPOCH");
     }
-    let told = Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(layout::source()).output();
-    Ok(told.ok().and_then(|output| String::from_utf8(output.stdout).ok()?.trim().parse().ok()).unwrap_or(0))
+    let log = Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(layout::source()).output();
+    Ok(log.ok().and_then(|output| String::from_utf8(output.stdout).ok()?.trim().parse().ok()).unwrap_or(0))
 }
 
-/// The newest version of the C library whose symbols the programs use.
-fn glibc(programs: &Path) -> anyhow::Result<(u32, u32)> {
-    let mut newest = (2, 17);
-    for program in htc_hooks::cli::PROGRAMS {
-        let path = programs.join(program.name);
-        let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
-        for at in memchr::memmem::find_iter(&bytes, b"\0GLIBC_2.") {
-            let digits: Vec<u8> = bytes[at + 9..].iter().copied().take_while(u8::is_ascii_digit).collect();
-            if let Ok(minor) = String::from_utf8_lossy(&digits).parse() {
-                newest = newest.max((2, minor));
-            }
-        }
-    }
-    Ok(newest)
-}
-
-/// `htc-hooks_VERSION_ARCHITECTURE.deb`.
-fn deb(programs: &Path, place: &Path, glibc: &str, fast: bool) -> anyhow::Result<String> {
-    let (root, at) = (place.join("root"), std::env::current_dir()?);
-    let usr = root.join("usr");
-    layout::install(programs, &usr, false, true)?;
-    // Debian has separate directories for completions of packages.
-    std::fs::rename(usr.join("share/zsh/site-functions"), usr.join("share/zsh/vendor-completions"))?;
-    let documents = usr.join("share/doc/htc-hooks");
-    std::fs::create_dir_all(&documents)?;
-    std::fs::copy(layout::source().join("README.md"), documents.join("README.md"))?;
-    books(&documents)?;
-    std::fs::write(documents.join("notices"), notices::notices(layout::source())?)?;
-    std::fs::write(documents.join("copyright"), COPYRIGHT)?;
-    let day = run("date", &["-u", "-R", "-d", &format!("@{}", date()?)], place)?;
-    let entry = format!(
-        "htc-hooks ({VERSION}) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- {MAINTAINER}  {day}\n"
-    );
-    std::fs::write(documents.join("changelog"), entry)?;
-    for file in files(&usr)? {
-        let path = file.to_string_lossy();
-        if path.contains("/share/man/") || path.ends_with("/changelog") || path.ends_with("/notices") {
-            run("gzip", &["-9n", &path], place)?;
-        }
-    }
-    let size: u64 =
-        files(&usr)?.iter().filter_map(|file| Some(std::fs::metadata(file).ok()?.len().div_ceil(1024))).sum();
-    let gcc = if uses(programs, b"libgcc_s.so.1")? { ", libgcc-s1" } else { "" };
-    let architecture = run("dpkg", &["--print-architecture"], place)?;
-    let control = format!(
-        "Package: htc-hooks\nVersion: {VERSION}\nArchitecture: {architecture}\nMaintainer: {MAINTAINER}\n\
-         Installed-Size: {size}\nDepends: libc6 (>= {glibc}){gcc}\nSection: utils\nPriority: optional\n\
-         Description: run and test HTCondor hooks without a pool\n{DESCRIPTION}"
-    );
-    let mut sums = String::new();
-    for file in files(&usr)? {
-        let name = file.strip_prefix(&root)?.to_string_lossy().into_owned();
-        sums.push_str(&run("md5sum", &[&name], &root)?);
-        sums.push('\n');
-    }
-    std::fs::create_dir(root.join("DEBIAN"))?;
-    std::fs::write(root.join("DEBIAN/control"), control)?;
-    std::fs::write(root.join("DEBIAN/md5sums"), sums)?;
-    plain_modes(&root)?;
-    let name = format!("htc-hooks_{VERSION}_{architecture}.deb");
-    let compression = if fast { "-Zgzip" } else { "-Zxz" };
-    let level = if fast { "-z1" } else { "-z6" };
-    run(
-        "dpkg-deb",
-        &["--root-owner-group", compression, level, "--build", &root.to_string_lossy(), &name],
-        &at,
-    )?;
-    Ok(name)
-}
-
-/// `htc-hooks-VERSION-ARCHITECTURE-linux.tar.gz`: bin and share below one directory.
-fn tar(programs: &Path, place: &Path, fast: bool) -> anyhow::Result<String> {
-    let name = format!("htc-hooks-{VERSION}-{}-linux", std::env::consts::ARCH);
-    let root = place.join(&name);
-    layout::install(programs, &root, false, true)?;
-    for file in ["README.md", "LICENSE", "CHANGELOG.md"] {
-        std::fs::copy(layout::source().join(file), root.join(file))?;
-    }
-    books(&root)?;
-    std::fs::write(root.join("NOTICES"), notices::notices(layout::source())?)?;
-    plain_modes(&root)?;
-    let archive = std::env::current_dir()?.join(format!("{name}.tar"));
-    let archive = archive.to_string_lossy();
-    let time = format!("--mtime=@{}", date()?);
-    let same = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu", &time];
-    run("tar", &[&["-cf", &archive][..], &same[..], &[name.as_str()][..]].concat(), place)?;
-    run("gzip", &[if fast { "-1nf" } else { "-9nf" }, &archive], place)?;
-    Ok(format!("{name}.tar.gz"))
-}
-
-/// Returns true if a program uses a library.
-fn uses(programs: &Path, library: &[u8]) -> anyhow::Result<bool> {
-    for program in htc_hooks::cli::PROGRAMS {
-        if memchr::memmem::find(&std::fs::read(programs.join(program.name))?, library).is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Copies the documents that README refers to: the book and the examples, which use the installed programs.
-fn books(to: &Path) -> anyhow::Result<()> {
-    for directory in ["docs", "examples"] {
-        let source = layout::source();
-        for file in files(&source.join(directory))? {
-            let name = file.strip_prefix(source)?;
-            if file.extension().is_some_and(|kind| kind == "rs")
-                || name.to_string_lossy().contains("__pycache__")
-            {
-                continue;
-            }
-            let copy = to.join(name);
-            std::fs::create_dir_all(copy.parent().unwrap_or(to))?;
-            std::fs::copy(&file, copy)?;
-        }
-    }
-    Ok(())
-}
-
-/// The files below a directory, in the order of their names.
-fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(files(&path)?);
-        } else {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-/// Sets modes that do not depend on the builder's umask: everybody can read all files and execute programs.
-fn plain_modes(directory: &Path) -> anyhow::Result<()> {
-    std::fs::set_permissions(directory, PermissionsExt::from_mode(0o755))?;
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.is_symlink() {
-            continue;
-        }
-        if path.is_dir() {
-            plain_modes(&path)?;
-            continue;
-        }
-        let mode = std::fs::metadata(&path)?.permissions().mode();
-        let plain = if mode & 0o100 == 0 { 0o644 } else { 0o755 };
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(plain))?;
-    }
-    Ok(())
-}
-
-const MAINTAINER: &str = "The htc-hooks developers <htc-hooks@users.noreply.example.org>";
-
-const DESCRIPTION: &str = " Seven small programs read the same configuration files, the same ads and the\n \
-    same hook scripts as an HTCondor pool, and do with them what its daemons do:\n \
-    slots that fetch work, a starter, job routes, ClassAds, the configuration.\n \
-    No daemon, no network and no root are needed.\n";
-
-const COPYRIGHT: &str = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\
-    Upstream-Name: htc-hooks\n\nFiles: *\nCopyright: 2026 The htc-hooks developers\nLicense: Apache-2.0\n \
-    On Debian systems, the full text of the licence is in\n /usr/share/common-licenses/Apache-2.0.\n";
+#[cfg(test)]
+mod tests;

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 /// Returns the notices of all crates that the programs are linked from; a text that several crates share is
 /// included once.
-pub(crate) fn notices(source: &Path) -> anyhow::Result<String> {
-    let metadata = metadata(source)?;
+pub(crate) fn notices(source: &Path, target: &str) -> anyhow::Result<String> {
+    let metadata = metadata(source, target)?;
     let linked = linked(&metadata);
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in
@@ -48,15 +48,11 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns cargo's metadata of this package and its dependencies for this platform.
-fn metadata(source: &Path) -> anyhow::Result<Value> {
-    let compiler = Command::new("rustc").arg("-vV").current_dir(source).output().context("rustc")?;
-    let compiler = String::from_utf8(compiler.stdout)?;
-    let host =
-        compiler.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
+/// Returns cargo's metadata of this package and its dependencies for a target.
+fn metadata(source: &Path, target: &str) -> anyhow::Result<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", host])
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", target])
         .current_dir(source)
         .output()
         .context("cargo")?;

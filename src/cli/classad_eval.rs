@@ -5,23 +5,22 @@ mod classad_eval_script;
 mod explanation;
 mod expr_reader;
 mod manual;
+mod match_explanation;
 mod match_pairs;
 mod name_coverage;
 mod operands;
 mod options;
 mod output;
 mod results;
-mod sort_keys;
 mod split;
 mod stream;
 mod stream_diagnostics;
 mod stream_plan;
-mod value_counts;
 
 use clap::{ArgMatches, FromArgMatches};
 
 use self::options::ClassadEvalCli;
-use super::common::{CompatTool, Problem, Program, ProgramContext, Status, program_command};
+use super::common::{CompatTool, OptionGroup, Problem, Program, ProgramContext, Status, program_command};
 
 const NAME: &str = "htc-classad-eval";
 
@@ -29,10 +28,12 @@ const NAME: &str = "htc-classad-eval";
 pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {
-        let rare = ["color", "now", "seed", "strict_input", "attributes"];
-        let command = program_command::<ClassadEvalCli>(NAME, &manual::MANUAL);
-        let command = command.mut_arg("ads", |arg| arg.help_heading("Stream"));
-        rare.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.hide_short_help(true)))
+        let command = program_command::<ClassadEvalCli>(NAME, &manual::MANUAL)
+            .mut_arg("ads", |arg| arg.help_heading(OptionGroup::Ads))
+            .mut_arg("json", |arg| arg.hide_short_help(false));
+        ["attributes", "limit"]
+            .iter()
+            .fold(command, |command, id| command.mut_arg(id, |arg| arg.hide_short_help(true)))
     },
     manual: &manual::MANUAL,
     run,
@@ -45,6 +46,7 @@ pub const PROGRAM: Program = Program {
 fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
     let cli = ClassadEvalCli::from_arg_matches(matches)?;
     cli.limit.start(session);
+    let session = &session.with_input(cli.input.from, cli.quirks.quirks);
     if cli.stream.r#match.is_some() {
         return match_pairs::run(&cli, matches, session);
     }
@@ -59,7 +61,7 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
     }
     if let Some(option) = cli.rows.given_option() {
         return Err(Problem::usage(format!("{option} is for rows of a stream"))
-            .hint("give --ads FILE and columns: -af Owner JobStatus")
+            .hint("use --ads FILE and columns: -af Owner JobStatus")
             .into());
     }
     operands::run(&cli, matches, session)

@@ -22,12 +22,13 @@ mod single_call;
 mod suite_report;
 mod suites;
 mod timing;
+mod verb_manuals;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
 
 use self::options::{HookCallArgs, SharedOptions};
-use super::common::{Problem, Program, ProgramContext, Status, program_command};
+use super::common::{OptionGroup, Problem, Program, ProgramContext, Status, program_command};
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
 use crate::hook_testing::known_argument_words;
@@ -37,12 +38,10 @@ const NAME: &str = "htc-hook-test";
 /// Definition of the program.
 pub const PROGRAM: Program = Program {
     name: NAME,
-    // Types and verbs fill the screen of `--help`; the options that they share are in `--help-all`.
     command: || {
-        program_command::<HookTestCli>(NAME, &manual::MANUAL).mut_args(|arg| match arg.get_id().as_str() {
-            "help" => arg,
-            _ => arg.hide_short_help(true),
-        })
+        program_command::<HookTestCli>(NAME, &manual::MANUAL)
+            .mut_arg("timeout", |arg| arg.help_heading(OptionGroup::Own).hide_short_help(false))
+            .mut_arg("config_file", |arg| arg.help_heading(OptionGroup::Input))
     },
     manual: &manual::MANUAL,
     run,
@@ -61,57 +60,57 @@ struct HookTestCli {
 /// Type of a hook to call once, or a verb about many calls.
 #[derive(Subcommand, Debug)]
 enum HookTestVerb {
-    /// FETCH_WORK: asks for a job
+    /// FETCH_WORK: prints a job for a slot
     #[command(aliases = ["fetch-work", "FETCH_WORK", "fetch_work"])]
     Fetch(HookCallArgs),
-    /// REPLY_FETCH: is told 'accept' or 'reject'
+    /// REPLY_FETCH: called with 'accept' or 'reject' for a fetched job
     #[command(aliases = ["reply-fetch", "REPLY_FETCH", "reply_fetch"])]
     Reply(HookCallArgs),
-    /// EVICT_CLAIM: is told that a claim was given up
+    /// EVICT_CLAIM: called when a claim is released
     #[command(aliases = ["evict-claim", "EVICT_CLAIM", "evict_claim"])]
     Evict(HookCallArgs),
-    /// PREPARE_JOB_BEFORE_TRANSFER: before the input transfer
+    /// PREPARE_JOB_BEFORE_TRANSFER: called before the input transfer
     #[command(aliases = ["PREPARE_JOB_BEFORE_TRANSFER", "prepare-job-before-transfer"])]
     PrepareBeforeTransfer(HookCallArgs),
-    /// PREPARE_JOB: before the job is started
+    /// PREPARE_JOB: called before the job starts
     #[command(aliases = ["prepare-job", "PREPARE_JOB", "prepare_job"])]
     Prepare(HookCallArgs),
-    /// UPDATE_JOB_INFO of the starter
+    /// UPDATE_JOB_INFO of the starter: called while the job runs
     #[command(aliases = ["update-job-info", "UPDATE_JOB_INFO", "update_job_info"])]
     Update(HookCallArgs),
-    /// JOB_EXIT: is told 'exit', 'evict', 'hold' or 'remove'
+    /// JOB_EXIT: called with 'exit', 'evict', 'hold' or 'remove'
     #[command(aliases = ["job-exit", "JOB_EXIT", "job_exit"])]
     Exit(HookCallArgs),
-    /// SHADOW_PREPARE_JOB: before the claim is activated
+    /// SHADOW_PREPARE_JOB: called before the claim is activated
     #[command(aliases = ["shadow-prepare-job", "SHADOW_PREPARE_JOB"])]
     ShadowPrepare(HookCallArgs),
-    /// TRANSLATE_JOB of the job router
+    /// TRANSLATE_JOB of the job router: translates a job for a route
     #[command(aliases = ["translate-job", "TRANSLATE_JOB", "translate_job"])]
     Translate(HookCallArgs),
-    /// UPDATE_JOB_INFO of the job router
+    /// UPDATE_JOB_INFO of the job router: updates a routed job
     #[command(aliases = ["router-update-job-info"])]
     RouterUpdate(HookCallArgs),
-    /// JOB_FINALIZE of the job router
+    /// JOB_FINALIZE of the job router: called when the routed job ends
     #[command(aliases = ["job-finalize", "JOB_FINALIZE", "job_finalize"])]
     Finalize(HookCallArgs),
-    /// JOB_CLEANUP of the job router
+    /// JOB_CLEANUP of the job router: called when the routed job is removed
     #[command(aliases = ["job-cleanup", "JOB_CLEANUP", "job_cleanup"])]
     Cleanup(HookCallArgs),
-    /// A cron job of the startd, or its whole list
+    /// Run a cron job of the startd, or all of them
     StartdCron(cron::CronArgs),
-    /// A cron job of the schedd, or its whole list
+    /// Run a cron job of the schedd, or all of them
     ScheddCron(cron::CronArgs),
-    /// A benchmark of the startd, or its whole list
+    /// Run a benchmark of the startd, or all of them
     Benchmark(cron::CronArgs),
-    /// Run suites of cases, cron jobs among them
+    /// Run suites: files with test cases for hooks and cron jobs
     Run(suites::RunSuitesArgs),
     /// Print a first suite for a hook or cron job
     Init(init::InitArgs),
-    /// Stand in for a hook in a live pool and keep its calls
+    /// Run a hook in a live pool and record its calls
     Record(recorder::RecordArgs),
-    /// Judge recorded calls again, or make them again with another hook
+    /// Judge recorded calls, or repeat them with another hook
     Replay(replayer::ReplayArgs),
-    /// Prove that a queue loses no job and hands none out twice
+    /// Check that a queue of jobs loses none and runs none twice
     Queue(queue::QueueArgs),
 }
 
@@ -131,8 +130,8 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
             HookTestVerb::RouterUpdate(_) | HookTestVerb::Finalize(_) | HookTestVerb::Cleanup(_)
         );
     if shared.events.is_given() && !calls_one {
-        let hint = "leave it away, or call one hook, such as 'htc-hook-test prepare HOOK --events FILE'";
-        return Err(Problem::usage("--events tells of the calls of one hook").hint(hint).into());
+        let hint = "omit it, or call one hook, such as 'htc-hook-test prepare HOOK --events FILE'";
+        return Err(Problem::usage("--events writes the calls of one hook").hint(hint).into());
     }
     let of_verb = matches.subcommand().map(|(_, of_verb)| of_verb).filter(|_| calls_one);
     let names_ads =

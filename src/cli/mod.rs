@@ -9,6 +9,7 @@ pub mod common;
 pub mod compat;
 mod complete;
 pub mod config_dump;
+mod explain;
 pub mod generate;
 pub mod hook_test;
 mod lint;

@@ -1,10 +1,12 @@
 //! `htc-router-status`: routed jobs in the queue and in history.
 
 mod cell_text;
+mod group_counts;
 mod job_counts;
 mod job_reader;
 mod options;
 mod output_form;
+mod shown_attributes;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -14,24 +16,34 @@ use clap::FromArgMatches;
 use serde_json::json;
 
 use self::cell_text::{age_text, status_letter};
+use self::group_counts::GroupCounts;
 pub(super) use self::job_reader::read_configured_queue;
-use self::job_reader::{PastAds, read_queue_log_file};
+use self::job_reader::{NeededJobs, PastAds, read_queue_log_file};
 use self::options::{RoutedJobOptions, RouterStatusCli, RouterStatusVerb};
 use self::output_form::{Renderable, StatusOutputForm};
+use self::shown_attributes::{
+    HISTORY_ATTRIBUTES, HISTORY_COLUMNS, PAIR_ATTRIBUTES, QUEUE_ATTRIBUTES, past_job_cells,
+};
 use super::common::{
-    CompatTool, Example, Manual, Painter, Problem, Program, ProgramContext, Status, exit_when_reader_is_gone,
-    program_command, render_objects, render_table, write_to_stdout,
+    CompatTool, Example, Manual, Painter, Problem, Program, ProgramContext, RowOrderOptions, SortKeys,
+    Status, TableBuilder, VerbManual, exit_when_reader_is_gone, parse_expressions, program_command,
+    render_table, write_metrics, write_to_stdout,
 };
 use super::compat::{condor_router_history, condor_router_q};
 use crate::classad::format::json::{self, JsonLayout};
+use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::config::{Config, LookupContext};
 use crate::job::JobStatus;
 use crate::queue::list_history_files;
-use crate::router::job_pairs::{self, JobPair, PairProblem, flattened_jobs};
+use crate::quirks::QuirkMode;
+use crate::router::job_pairs::{self, JobPair, PairProblem};
 use crate::router::{Route, RouteLoadContext, RouteTable, RouterParameters};
-use crate::text::calendar::CivilTime;
+use crate::text::plural::counted;
 use crate::world::World;
+
+/// Number of bytes of a stream that are written at once.
+const OUTPUT_BLOCK_BYTES: usize = 1 << 16;
 
 /// Definition of the program.
 pub const PROGRAM: Program = Program {
@@ -47,56 +59,85 @@ pub const PROGRAM: Program = Program {
 
 /// Returns the clap definition; rarely used options appear only in `--help-all`.
 fn make_command() -> clap::Command {
-    const RARE_OPTIONS: [&str; 12] = [
-        "ads",
-        "strict_input",
-        "param",
-        "no_env",
-        "long",
-        "jsonl",
-        "quiet",
-        "color",
-        "now",
-        "seed",
-        "limit",
-        "patience",
-    ];
     program_command::<RouterStatusCli>("htc-router-status", &MANUAL).mut_args(|arg| {
-        if RARE_OPTIONS.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg }
+        match arg.get_id().as_str() {
+            "ads" | "openmetrics" => arg.hide_short_help(true),
+            // The verbs have the options of the program.
+            "csv" | "tsv" | "null" => arg.global(true),
+            _ => arg,
+        }
     })
 }
 
 const MANUAL: Manual = Manual {
-    about: "show routed jobs in the queue and in history, and what is wrong with them",
+    about: "show routed jobs in the queue and in the history, and find problems",
     description: &[
-        "Reads a schedd's job_queue.log (also while it is written), ads in any form such as those of 'condor_q -long', or \
-         history files, packed ones too (.gz, .bz2, .xz, .zst), and shows each routed job with its route, its source and where it stands. Without a file the queue \
-         log that the configuration names is read.",
-        "'doctor' finds what is wrong: a routed job without its source, a source whose copy is gone, a job that is claimed and \
-         never submitted, held or not finalized copies, routes over their limits; it ends with 1 if there is anything.",
-        "Called as condor_router_q or condor_router_history it has that tool's options, output and exit statuses. The \
-         environment variable HTC_NOW (seconds since the epoch) ends the period of condor_router_history.",
+        "Reads the job_queue.log of a schedd (also while the schedd writes it), job ads in any format, such as the output of 'condor_q -long', or \
+         history files, which may be compressed (.gz, .bz2, .xz, .zst). Prints each routed job with its route, its source job and its state. Without \
+         a file, the queue log of the configuration is read.",
+        "doctor finds routed jobs without a source job, source jobs whose routed job is gone, jobs that are claimed and \
+         never submitted, held or not finalized routed jobs, and routes above their limits. It exits with 1 if there are any.",
+        "Called as condor_router_q or condor_router_history, this program has the options, output and exit statuses of that tool. The \
+         environment variable HTC_NOW (seconds since 1970) sets the end of the period of condor_router_history.",
     ],
+    statuses: "0 done, 1 doctor found problems, 2 wrong options, 3 the queue cannot be read",
     examples: &[
-        Example { what: "all routed jobs of a queue", line: "htc-router-status job_queue.log", status: 0 },
-        Example {
-            what: "jobs by route and state",
-            line: "htc-router-status --by route job_queue.log",
-            status: 0,
-        },
-        Example { what: "is anything wrong?", line: "htc-router-status doctor job_queue.log", status: 1 },
+        Example::new("Count jobs by route and state", "htc-router-status --by route job_queue.log"),
+        Example::new("Find routed jobs that need attention", "htc-router-status doctor job_queue.log")
+            .ends_with(1),
+        Example::new("List all routed jobs of a queue", "htc-router-status job_queue.log"),
     ],
-    environment: &[("HTC_NOW", "for condor_router_history: the present, in seconds since the epoch")],
-    files: &[("$(SPOOL)/job_queue.log", "the queue"), ("$(SPOOL)/history", "jobs that have left it")],
+    verbs: &[
+        VerbManual {
+            verb: "queue",
+            statuses: "0 done, 2 wrong options, 3 the queue cannot be read",
+            examples: &[
+                Example::new("List all routed jobs", "htc-router-status queue job_queue.log"),
+                Example::new(
+                    "Print the id and the site of held jobs",
+                    "htc-router-status queue job_queue.log --held --af ClusterId GridResource",
+                ),
+            ],
+        },
+        VerbManual {
+            verb: "doctor",
+            statuses: "0 no problem, 1 problems, 2 wrong options, 3 the queue cannot be read",
+            examples: &[
+                Example::new(
+                    "Find routed jobs that need attention",
+                    "htc-router-status doctor job_queue.log",
+                )
+                .ends_with(1),
+                Example::new(
+                    "Report claimed jobs only after an hour",
+                    "htc-router-status doctor --patience 3600 job_queue.log",
+                )
+                .ends_with(1),
+            ],
+        },
+        VerbManual {
+            verb: "history",
+            statuses: "0 done, 2 wrong options, 3 the history cannot be read",
+            examples: &[
+                Example::new("List the newest ten records", "htc-router-status history --limit 10 jobs.ads"),
+                Example::new("Count the jobs of each route", "htc-router-status history --by route jobs.ads"),
+            ],
+        },
+    ],
+    environment: &[("HTC_NOW", "Current time for condor_router_history, in seconds since 1970")],
+    files: &[
+        ("$(SPOOL)/job_queue.log", "Queue log of the schedd"),
+        ("$(SPOOL)/history", "Jobs that have left the queue"),
+    ],
     differences: &[
-        "condor_router_history of 25.14 ends in a traceback when two sites have equal hours, when a site has no completed \
-         job, and when a record lacks an attribute; here the table is printed and the record is left out with a message.",
-        "condor_router_q asks no schedd: it reads the queue log of the configuration. Behind its own options it knows those of \
-         condor_q that choose jobs and forms (-af, -format, -long, -json, -xml, -attributes, -constraint, -limit, -nobatch, \
+        "condor_router_history of 25.14 fails with a traceback if two sites have equal hours, if a site has no completed \
+         job, or if a record lacks an attribute. Here the table is printed and the record is skipped with a message.",
+        "condor_router_q asks no schedd: it reads the queue log of the configuration. In addition to its own options it supports the options of \
+         condor_q that select jobs and formats (-af, -format, -long, -json, -xml, -attributes, -constraint, -limit, -nobatch, \
          -totals, -run, -hold, -hold-codes, -idle, -grid, -grid:ec2, -cputime, -currentrun, -cumulative-time, jobs, owners). \
-         Lines of one job are not cut to a terminal's width. Refused are what is no business of routed jobs (-dag, -io, \
-         -factory, -jobset, -userlog), what a schedd or a collector answers (-autocluster, -group-by, -unmatchable, \
-         -better-analyze and its like), and formats from files (-print-format, -aaf).",
+         Lines of one job are not cut to the width of the terminal. It refuses options that do not concern routed jobs (-dag, -io, \
+         -factory, -jobset, -userlog), options that a schedd or a collector must answer (-autocluster, -group-by, -unmatchable, \
+         -better-analyze and similar ones), and formats from files (-print-format, -aaf).",
         "condor_router_q cuts a GridResource at its first comma and counts held jobs as idle (-I), as the script does; \
          htc-router-status does neither.",
         crate::cli::common::CLASSAD_PARAMETERS_NOTE,
@@ -106,15 +147,14 @@ const MANUAL: Manual = Manual {
 fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let common = &arguments.common;
     common.time_limit.start(session);
-    let constraint = common
-        .constraint
-        .iter()
-        .map(|text| Expr::parse(text.as_bytes()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| Problem::usage(format!("--constraint: {error}")))?;
-    let findings = matches!(arguments.verb, Some(RouterStatusVerb::Doctor(_))) && common.by.is_none();
-    let view =
-        StatusView { common, constraint, form: StatusOutputForm::from_options(common, findings)?, session };
+    let session = &session.with_input(common.input.from, QuirkMode::Manual);
+    let constraint = parse_expressions("--constraint", &common.constraint)?;
+    let sort_keys = SortKeys::new(parse_expressions("--sort", &common.sort)?, common.reverse);
+    let is_doctor = matches!(arguments.verb, Some(RouterStatusVerb::Doctor(_)));
+    let findings = is_doctor && common.by.is_none();
+    let counts = GroupCounts::from_options(common, is_doctor)?;
+    let form = StatusOutputForm::from_options(common, findings)?;
+    let view = StatusView { common, constraint, sort_keys, counts, form, session };
     let verb_files = match &arguments.verb {
         Some(
             RouterStatusVerb::History(files)
@@ -125,6 +165,9 @@ fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<
     };
     let files = [common.input.ads.as_slice(), &common.files, verb_files].concat();
     match &arguments.verb {
+        Some(RouterStatusVerb::History(_) | RouterStatusVerb::Doctor(_)) if common.openmetrics.is_some() => {
+            Err(Problem::usage("--openmetrics is for the queue: leave 'history' or 'doctor' out").into())
+        }
         Some(RouterStatusVerb::History(_)) => view.show_history(&files),
         Some(RouterStatusVerb::Doctor(_)) => view.doctor(&files),
         Some(RouterStatusVerb::Queue(_)) | None => view.show_or_watch(&files),
@@ -134,6 +177,8 @@ fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<
 struct StatusView<'a> {
     common: &'a RoutedJobOptions,
     constraint: Vec<Expr>,
+    sort_keys: SortKeys,
+    counts: Option<GroupCounts>,
     form: StatusOutputForm,
     session: &'a ProgramContext,
 }
@@ -150,11 +195,37 @@ impl StatusView<'_> {
             .map_err(|error| Problem::from_config_error(error).hint(wanted))?)
     }
 
+    /// Warns about columns that are names of files, which were probably to be read.
+    fn warn_of_files_among_columns(&self) {
+        for word in self.common.af.iter().filter(|word| std::path::Path::new(word).is_file()) {
+            self.session.warn(&format!(
+                "'{word}' is a column of -af, and a file has this name\n    hint: files are written before -af"
+            ));
+        }
+    }
+
+    /// Returns the attributes that the output needs besides these, or `None` if it may need any.
+    fn projection(&self, names: &[&str]) -> Option<Projection> {
+        let counted = self.counts.iter().flat_map(GroupCounts::exprs);
+        let exprs =
+            self.constraint.iter().chain(self.sort_keys.exprs()).chain(self.form.columns()).chain(counted);
+        let mut projection = Projection::for_exprs(exprs)?;
+        names.iter().for_each(|name| projection.add((*name).into()));
+        Some(projection)
+    }
+
     /// Reads all rows of the files, or of the configuration's queue log.
     fn read_rows(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<JobPair>> {
+        let projection = match self.form {
+            StatusOutputForm::Ads => None,
+            _ => self.projection(&QUEUE_ATTRIBUTES),
+        };
+        let needed =
+            NeededJobs { attributes: projection.as_ref().map(Projection::names), any_of: &PAIR_ATTRIBUTES };
         let mut jobs = Vec::new();
         let mut sources = None;
         if files.is_empty() {
+            self.warn_of_files_among_columns();
             let config = self.load_config(world)?;
             let session = &self.session.with_dialect(Dialect::of_world(world).strict(config.is_strict()));
             let log = |copies: bool| job_pairs::queue_log_path(&config.view(world), copies);
@@ -162,15 +233,15 @@ impl StatusView<'_> {
                 Problem::unreadable("no queue log is configured")
                     .hint("name a job_queue.log or a file of ads")
             })?;
-            jobs = flattened_jobs(&read_queue_log_file(&copies, session)?);
+            jobs = read_queue_log_file(&copies, needed, session)?;
             // The copies may have a queue of their own.
             if let Some(other) = log(false).filter(|other| *other != copies) {
-                sources = Some(flattened_jobs(&read_queue_log_file(&other, session)?));
+                sources = Some(read_queue_log_file(&other, needed, session)?);
             }
         }
         for file in files {
             let strict = self.common.input.strict_input;
-            jobs.extend(job_reader::read_jobs_of_file(file, strict, self.session, world)?);
+            jobs.extend(job_reader::read_jobs_of_file(file, strict, needed, self.session, world)?);
         }
         let patience = self.common.patience.as_secs() as i64;
         Ok(job_pairs::find_pairs(jobs, sources, patience, world))
@@ -186,6 +257,12 @@ impl StatusView<'_> {
         (!any || state)
             && common.route.as_ref().is_none_or(|route| row.route == route.as_bytes())
             && self.constraint.iter().all(|expr| Context::new(world).my(&row.ad).holds(expr))
+    }
+
+    /// Returns the order of rows that are not ads.
+    fn row_order(&self) -> RowOrderOptions {
+        let RoutedJobOptions { sort, reverse, limit, .. } = self.common;
+        RowOrderOptions { sort: sort.clone(), reverse: *reverse, limit: *limit }
     }
 
     fn show_or_watch(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
@@ -206,6 +283,18 @@ impl StatusView<'_> {
             };
             seen = true;
             rows.retain(|row| self.selects(row, &world));
+            if let Some(file) = &self.common.openmetrics {
+                write_metrics(file.as_deref(), job_counts::render_metrics(&rows))?;
+                match self.common.watch {
+                    Some(period) => std::thread::sleep(period),
+                    None => return Ok(Status::Done),
+                }
+                continue;
+            }
+            if self.counts.is_none() && self.common.by.is_none() {
+                self.sort_keys.sort(&mut rows, |row| &row.ad, &world, ("ad", self.session));
+                rows.truncate(self.common.limit.unwrap_or(usize::MAX));
+            }
             let mut out = if self.common.watch.is_some() { b"\x1b[H\x1b[2J".to_vec() } else { Vec::new() };
             out.extend(self.render_rows(&rows, &world)?);
             write_to_stdout(out)?;
@@ -218,10 +307,21 @@ impl StatusView<'_> {
 
     /// Formats jobs in the requested form.
     fn render_rows(&self, rows: &[JobPair], world: &dyn World) -> anyhow::Result<Vec<u8>> {
+        if let Some(counts) = &self.counts {
+            return counts.render(rows.iter().map(|row| &row.ad), self.common, world);
+        }
         match &self.common.by {
-            Some(by) => job_counts::render_counts(rows, by, &self.form, world),
+            Some(by) => self.render_counts(rows, by, world),
             None => self.form.render(rows, world, |painter| render_jobs(rows, painter)),
         }
+    }
+
+    /// Formats the numbers of jobs by route, user or site.
+    fn render_counts(&self, rows: &[JobPair], by: &str, world: &dyn World) -> anyhow::Result<Vec<u8>> {
+        let counts = job_counts::count_by(rows, by);
+        let counts =
+            self.row_order().apply(counts, |row| serde_json::to_string(&row.to_object()), self.session)?;
+        job_counts::render_counts(&counts, by, &self.form, world)
     }
 
     fn doctor(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
@@ -234,14 +334,19 @@ impl StatusView<'_> {
         for row in rows.iter().filter(|row| self.selects(row, &world)) {
             let Some(trouble) = row.problem else { continue };
             let id = row.copy.or(row.source).map(|id| id.to_string()).unwrap_or_default();
-            let mut text = format!("{} for {}", trouble.description(), age_text(row.age));
+            let mut text = trouble.description().to_owned();
+            if row.age.is_some() {
+                text += &format!(" (for {})", age_text(row.age));
+            }
             if trouble == PairProblem::Held && !row.hold_reason.is_empty() {
                 text = format!("{text}: {}", row.hold_reason);
             }
             found.push((id, row.route.clone(), text));
         }
         found.extend(self.routes_over_limits(&rows, &world));
+        let is_healthy = found.is_empty();
         let object = |(job, route, text): &(String, BString, String)| json!({ "job": job, "route": route.to_str_lossy(), "trouble": text });
+        let found = self.row_order().apply(found, |row| serde_json::to_string(&object(row)), self.session)?;
         let text = || {
             if found.is_empty() {
                 return String::new();
@@ -254,15 +359,15 @@ impl StatusView<'_> {
             render_table(&columns, lines, Painter::stdout(self.common.output.color))
         };
         let rows_found: Vec<serde_json::Value> = found.iter().map(object).collect();
-        let output = match self.common.rows.form() {
-            Some(form) => render_objects(form, &rows_found),
+        let output = match self.common.rows.render(&rows_found)? {
+            Some(rows) => rows,
             None => self.common.output.render_json(&rows_found)?.unwrap_or_else(text).into_bytes(),
         };
         write_to_stdout(output)?;
-        if found.is_empty() && !self.common.output.quiet {
-            self.session.write_stderr(&format!("{} routed jobs, nothing is wrong\n", rows.len()));
+        if is_healthy && !self.common.output.quiet {
+            self.session.write_stderr(&format!("{}, no problem found\n", counted(rows.len(), "routed job")));
         }
-        Ok(if found.is_empty() { Status::Done } else { Status::No })
+        Ok(if is_healthy { Status::Done } else { Status::No })
     }
 
     /// Counts the jobs with problems by route, user or site; problems of a route itself are reported
@@ -273,7 +378,7 @@ impl StatusView<'_> {
         for (_, route, text) in &over {
             self.session.write_stderr(&format!("{route}: {text}\n"));
         }
-        write_to_stdout(job_counts::render_counts(&rows, by, &self.form, world)?)?;
+        write_to_stdout(self.render_counts(&rows, by, world)?)?;
         Ok(if rows.is_empty() && over.is_empty() { Status::Done } else { Status::No })
     }
 
@@ -284,23 +389,23 @@ impl StatusView<'_> {
         let view = config.view(world);
         let knobs = RouterParameters::load(&view, &mut |_| {});
         let routes = RouteTable::load(
-            RouteLoadContext {
-                view: &view,
-                parameters: &knobs,
-                world,
-                quirks: crate::quirks::QuirkMode::Manual,
-            },
+            RouteLoadContext { view: &view, parameters: &knobs, world, quirks: QuirkMode::Manual },
             &mut |_| {},
         );
         let told = |(route, jobs): (&Route, i64)| {
-            let text = format!("{jobs} jobs, {} are allowed (MaxJobs)", route.max_jobs);
+            let text = format!("{}, but at most {} (MaxJobs)", counted(jobs, "job"), route.max_jobs);
             (String::new(), route.name.clone(), text)
         };
         job_pairs::routes_over_limit(rows, &routes).into_iter().map(told).collect()
     }
 
-    /// Returns the ads of routed jobs that have left the queue, the newest first.
-    fn read_past_ads(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<ClassAd>> {
+    /// Calls `keep` with the ads of routed jobs that have left the queue, the newest first.
+    fn read_past_ads(
+        &self,
+        files: &[PathBuf],
+        world: &dyn World,
+        keep: &mut dyn FnMut(&ClassAd) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         let mut paths = files.to_vec();
         if paths.is_empty() {
             let config = self.load_config(world)?;
@@ -315,29 +420,87 @@ impl StatusView<'_> {
             let is_routed = ad.contains("RouteName") || ad.contains("RoutedFromRoute");
             is_routed && self.constraint.iter().all(|expr| Context::new(world).my(ad).holds(expr))
         };
-        let limit = self.common.limit.unwrap_or(usize::MAX);
+        // All records are sorted, or counted, before the first ones are kept.
+        let keeps_all = !self.sort_keys.is_empty() || self.common.by.is_some() || self.counts.is_some();
+        let limit = self.common.limit.filter(|_| !keeps_all).unwrap_or(usize::MAX);
         let strict = self.common.input.strict_input;
-        let mut past = PastAds { ads: Vec::new(), broken: 0, limit, strict, selects: &selects };
+        let projection = match self.form {
+            StatusOutputForm::Ads | StatusOutputForm::Objects(_) => None,
+            StatusOutputForm::Rows(_, ref columns) if columns.is_empty() => None,
+            _ => self.projection(&HISTORY_ATTRIBUTES),
+        };
+        let mut past = PastAds { keep, kept: 0, projection, broken: 0, limit, strict, selects: &selects };
         for path in &paths {
             job_reader::read_history(path, world, self.session, &mut past)?;
         }
         if past.broken > 0 {
-            self.session.warn(&format!("{} records have lines that are not attributes", past.broken));
+            self.session
+                .warn(&format!("lines that are not attributes in {}", counted(past.broken, "record")));
         }
-        Ok(past.ads)
+        Ok(())
     }
 
     fn show_history(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
         let world = self.common.clock.world();
-        let ads = self.read_past_ads(files, &world)?;
-        let shown = match &self.common.by {
-            Some(by) => {
+        let is_counted = self.counts.is_some() || self.common.by.is_some();
+        if !is_counted && self.sort_keys.is_empty() {
+            return self.stream_history(files, &world);
+        }
+        let mut ads = Vec::new();
+        self.read_past_ads(files, &world, &mut |ad| {
+            ads.push(ad.clone());
+            Ok(())
+        })?;
+        if !is_counted {
+            self.sort_keys.sort(&mut ads, |ad| ad, &world, ("ad", self.session));
+            ads.truncate(self.common.limit.unwrap_or(usize::MAX));
+        }
+        let shown = match (&self.counts, &self.common.by) {
+            (Some(counts), _) => counts.render(&ads, self.common, &world)?,
+            (None, Some(by)) => {
                 let rows: Vec<JobPair> = ads.iter().map(|ad| job_pairs::from_history(ad, &world)).collect();
-                job_counts::render_counts(&rows, by, &self.form, &world)?
+                self.render_counts(&rows, by, &world)?
             }
-            None => self.form.render(&ads, &world, |painter| render_past_jobs(&ads, painter, &world))?,
+            (None, None) => self.form.render(&ads, &world, |painter| {
+                let mut table = TableBuilder::new(&HISTORY_COLUMNS);
+                ads.iter().for_each(|ad| table.push_row(past_job_cells(ad, &world)));
+                table.render(painter)
+            })?,
         };
         write_to_stdout(shown)?;
+        Ok(Status::Done)
+    }
+
+    /// Shows a history in the order of its records, of which no more than the output is kept.
+    fn stream_history(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Status> {
+        let mut text = Vec::new();
+        if self.form.is_stream() {
+            exit_when_reader_is_gone();
+            self.form.push_header(&mut text);
+            self.read_past_ads(files, world, &mut |ad| {
+                self.form.push_item(ad, world, &mut text);
+                if text.len() < OUTPUT_BLOCK_BYTES {
+                    Ok(())
+                } else {
+                    write_to_stdout(std::mem::take(&mut text))
+                }
+            })?;
+        } else if let StatusOutputForm::Table(painter) = &self.form {
+            let mut table = TableBuilder::new(&HISTORY_COLUMNS);
+            self.read_past_ads(files, world, &mut |ad| {
+                table.push_row(past_job_cells(ad, world));
+                Ok(())
+            })?;
+            text = table.render(*painter).into_bytes();
+        } else {
+            let mut ads = Vec::new();
+            self.read_past_ads(files, world, &mut |ad| {
+                ads.push(ad.clone());
+                Ok(())
+            })?;
+            text = self.form.render(&ads, world, |_| String::new())?;
+        }
+        write_to_stdout(text)?;
         Ok(Status::Done)
     }
 }
@@ -389,39 +552,6 @@ fn render_jobs(rows: &[JobPair], painter: Painter) -> String {
             row.state.to_owned(),
             age_text(row.age),
             or_dash(&row.grid_resource),
-        ]
-    });
-    render_table(&columns, rows, painter)
-}
-
-fn render_past_jobs(ads: &[ClassAd], painter: Painter, world: &dyn World) -> String {
-    let columns = ["<JOB", "<SOURCE", "<ROUTE", "<OWNER", "<ST", "<COMPLETED", ">RUNTIME"];
-    let rows = ads.iter().map(|ad| {
-        let context = Context::new(world).my(ad);
-        let int = |name: &str| context.int(name);
-        let string = |name: &str| context.string(name).map_or_else(|| "-".into(), |text| text.to_string());
-        let id = match (int("ClusterId"), int("ProcId")) {
-            (Some(cluster), Some(proc)) => format!("{cluster}.{proc}"),
-            _ => "?".into(),
-        };
-        let completed = int("CompletionDate").filter(|&at| at > 0).map_or_else(
-            || "-".into(),
-            |at| {
-                let CivilTime { year, month, day, hour, minute, .. } =
-                    CivilTime::from_seconds(at, i64::from(world.zone(at).offset));
-                format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
-            },
-        );
-        let wall = context.real("RemoteWallClockTime").unwrap_or(0.0).max(0.0) as i64;
-        let route = context.string("RouteName").or_else(|| context.string("RoutedFromRoute"));
-        [
-            id,
-            string("RoutedFromJobId"),
-            route.map_or_else(|| "-".into(), |route| route.to_string()),
-            string("Owner"),
-            int("JobStatus").map_or_else(|| "?".into(), status_letter),
-            completed,
-            format!("{}:{:02}:{:02}", wall / 3600, wall / 60 % 60, wall % 60),
         ]
     });
     render_table(&columns, rows, painter)

@@ -1,15 +1,10 @@
 //! `htc-slot-run`: an execution point without a pool. Its slots fetch jobs through hook scripts and run them.
 
-mod candidate_set;
 mod control_client;
 mod decision_text;
 mod doctor;
 mod explain_cron;
-mod explain_html;
 mod explain_jobs;
-mod explain_reverse;
-mod explain_screen;
-mod explain_summary;
 mod job_stream;
 mod manual;
 mod options;
@@ -25,6 +20,8 @@ mod simulate_why;
 mod slot_ads;
 mod slot_config;
 mod status;
+mod status_metrics;
+mod verb_manuals;
 
 use clap::{ArgMatches, FromArgMatches};
 
@@ -41,25 +38,37 @@ pub(super) const SCENARIO_PAGE: &str = include_str!("slot_run/htc-scenario.5");
 pub const PROGRAM: Program =
     Program { name: NAME, command: make_command, manual: &manual::MANUAL, run, compat: &[] };
 
-/// Returns the clap definition; rarely used options appear only in `--help-all`.
+/// Returns the clap definition. The options of `run` are in its own help.
 fn make_command() -> clap::Command {
-    const RARE_OPTIONS: [&str; 9] =
-        ["idle_exit", "long", "json", "jsonl", "color", "timeout", "no_env", "quirks", "control"];
-    program_command::<SlotRunCli>(NAME, &manual::MANUAL).mut_args(|arg| {
-        if RARE_OPTIONS.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg }
+    program_command::<SlotRunCli>(NAME, &manual::MANUAL).mut_args(|arg| match arg.get_id().as_str() {
+        "config_file" => arg,
+        _ => arg.hide_short_help(true),
     })
 }
 
 fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
     let mut cli = SlotRunCli::from_arg_matches(matches)?;
     cli.end = cli.events.timeout.map(|after| clock::monotonic_now().plus(after));
+    if let Some(SlotRunVerb::Run(later)) = &cli.verb {
+        cli.run = cli.run.merged_with(later);
+    }
+    cli.now = match &cli.verb {
+        Some(SlotRunVerb::Ads { now, .. }) => *now,
+        Some(SlotRunVerb::Explain(arguments)) => arguments.now,
+        _ => None,
+    };
     match &cli.verb {
-        None | Some(SlotRunVerb::Run) if cli.run.dry_run => slot_ads::print_planned_slots(&cli, session),
-        None | Some(SlotRunVerb::Run) => run::run(&cli, session),
-        Some(SlotRunVerb::Ads { slots }) => slot_ads::print_ads(&cli, session, slots),
-        Some(SlotRunVerb::Doctor) => doctor::doctor(&cli),
+        None | Some(SlotRunVerb::Run(_)) if cli.run.dry_run => slot_ads::print_planned_slots(&cli, session),
+        None | Some(SlotRunVerb::Run(_)) => run::run(&cli, session),
+        Some(SlotRunVerb::Ads { slots, selection, .. }) => {
+            slot_ads::print_ads(&cli, session, slots, selection)
+        }
+        Some(SlotRunVerb::Doctor(options)) => doctor::doctor(&cli, options, session),
         Some(SlotRunVerb::Simulate(arguments)) => simulate::simulate(&cli, session, arguments),
-        Some(SlotRunVerb::Explain(arguments)) => explain_jobs::explain_jobs(&cli, session, arguments),
+        Some(SlotRunVerb::Explain(arguments)) => {
+            let session = session.with_input(arguments.input.from, cli.quirks.quirks);
+            explain_jobs::explain_jobs(&cli, &session, arguments)
+        }
         Some(verb) => control_client::run_control_verb(&cli, verb, session),
     }
 }

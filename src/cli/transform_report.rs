@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::classad::ClassAd;
 use crate::classad::format::json;
-use crate::cli::common::{Problem as CliProblem, ProgramContext as Program, Status};
+use crate::cli::common::{Problem as CliProblem, ProgramContext, Status};
+use crate::config::condition::{ConditionError, IfError};
 use crate::job::Universe;
 use crate::text::Span;
 use crate::text::caret::{Caret, LineCaret};
@@ -19,12 +20,15 @@ use crate::transform::{
 /// Returns the problem for a failed transform, with its place.
 pub(super) fn failure_problem(failure: &TransformFailure, status: Status) -> anyhow::Error {
     let problem = CliProblem::new(status, failure.to_string());
-    let span = failure.line.span(failure.at.0, failure.at.1);
+    let span = failure.line.locate(failure.at);
     let source = &failure.line.source;
     let problem = problem.at(&Caret { source: &source.name, text: &source.text, span });
     let hint = match &failure.reason {
-        FailureReason::Command(CommandSyntaxError::UnknownKeyword(word)) => crate::transform::command_hint(word),
-        FailureReason::Condition(text) if text.contains("complex") || text.contains("not a valid if condition") => Some(
+        FailureReason::Command(CommandSyntaxError::UnknownKeyword(word)) => {
+            Some(crate::transform::command_hint(word))
+        }
+        FailureReason::Condition(IfError::Condition { keyword, reason, .. })
+            if *keyword == "if" || *reason == ConditionError::Complex => Some(
             "25.14 evaluates such a condition only where it is true; use EVALMACRO v (...) =?= true and 'if $(v)'".into(),
         ),
         FailureReason::Include(IncludeError::Refused { .. }) => Some("rules run commands only with --exec".into()),
@@ -54,8 +58,8 @@ pub(super) fn statement_problem(
 ) -> anyhow::Error {
     let told = CliProblem::new(status, problem.kind.to_string());
     let source = &line.source;
-    if let Some((start, end)) = problem.in_line {
-        let span = line.span(start, end);
+    if let Some(place) = problem.in_line {
+        let span = line.locate(place);
         return told.at(&Caret { source: &source.name, text: &source.text, span }).into();
     }
     let points = !matches!(problem.kind, ProblemKind::Function(_));
@@ -69,12 +73,12 @@ pub(super) fn statement_problem(
 
 /// Observer that only reports problems on standard error.
 pub(super) struct StderrObserver<'a> {
-    program: &'a Program,
+    program: &'a ProgramContext,
 }
 
 impl<'a> StderrObserver<'a> {
     /// Creates an observer for this program.
-    pub(super) fn new(program: &'a Program) -> Self {
+    pub(super) fn new(program: &'a ProgramContext) -> Self {
         StderrObserver { program }
     }
 }
@@ -105,7 +109,7 @@ pub(super) struct VerboseObserver<'a> {
 
 impl<'a> VerboseObserver<'a> {
     /// Creates an observer; if `verbose` is false, it only reports problems.
-    pub(super) fn new(program: &'a Program, verbose: bool) -> Self {
+    pub(super) fn new(program: &'a ProgramContext, verbose: bool) -> Self {
         VerboseObserver { stderr: StderrObserver::new(program), verbose, lines: Vec::new() }
     }
 
@@ -207,7 +211,7 @@ impl Observer for StoryObserver {
                 )
             }
             TransformEvent::Skipped => format!("skipped: {}", line.text),
-            TransformEvent::EmptyInclude(name) => format!("  nothing stands in {}", name.as_bstr()),
+            TransformEvent::EmptyInclude(name) => format!("  {} is empty", name.as_bstr()),
             TransformEvent::Warning(text) => format!("warning: {}", text.as_bstr()),
             TransformEvent::Problem(problem) => format!("  problem: {}", problem.kind),
         };
@@ -347,7 +351,7 @@ pub(super) fn finding_problem(
     finding: &crate::lint::transforms::TransformFinding,
     status: Status,
 ) -> anyhow::Error {
-    let span = finding.line.span(finding.at.0, finding.at.1);
+    let span = finding.line.locate(finding.at);
     let source = &finding.line.source;
     let problem = CliProblem::new(status, finding.message.clone());
     problem.at(&Caret { source: &source.name, text: &source.text, span }).hint(finding.fix.clone()).into()

@@ -9,4 +9,5 @@ mod allocations;
 mod packages;
 #[cfg(feature = "cli")]
 mod pool;
+mod queue_faults;
 mod queues;

@@ -226,7 +226,16 @@ impl Case {
         let count = 1 + random.below(9);
         statements(random, count, &mut rules, 0);
         if random.one_in(12) {
-            let tail = ["2", "2 V in (x y, z)", "V,W from (\na 1\nb 2 c\n)", "in (p q)", "3 W in x y"];
+            // The last ones come to a single run.
+            let tail = [
+                "2",
+                "2 V in (x y, z)",
+                "V,W from (\na 1\nb 2 c\n)",
+                "in (p q)",
+                "3 W in x y",
+                "$(V)",
+                "$(NOPE:1)",
+            ];
             rules.push(format!("TRANSFORM {}", random.pick(&tail)));
         }
         let ads = (0..ADS).map(|_| ad(random)).collect();
@@ -304,7 +313,10 @@ fn value(random: &mut Random) -> String {
         0..=3 => expression(random, 2),
         4 => format!("\"{}\"", text(random).replace('"', "")),
         5 => format!("$({}) + 1", random.pick(MACROS)),
-        6 => format!("$(MY.{}:5)", random.pick(NAMES)),
+        6 => match random.one_in(4) {
+            true => "{ 1, [ a = 1; b = { [ c = 2 ] } ], { [] } }".to_owned(),
+            false => format!("$(MY.{}:5)", random.pick(NAMES)),
+        },
         _ => text(random),
     }
 }

@@ -49,6 +49,7 @@ fn a_suite_is_run_and_updated_without_a_process_of_ours() {
         quirks: QuirkMode::Manual,
         timeout: Some(LONG),
         parallel: 2,
+        strict: false,
     };
     let run = || {
         let advanced = std::cell::Cell::new(0);

@@ -10,7 +10,7 @@ macro_rules! quirks {
     ($($variant:ident, $id:literal, $line:literal, $source:literal;)*) => {
         /// Known deviation of the reference from its manual. The documentation of each variant is its description in the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[allow(rustdoc::invalid_html_tags, reason = "the lines are for terminals: SLOT<N> is no tag")]
+        #[allow(rustdoc::invalid_html_tags, reason = "the lines are for terminals: SLOT<N> is not an HTML tag")]
         pub enum Quirk {
             $(#[doc = $line] $variant,)*
         }
@@ -49,7 +49,7 @@ quirks! {
     FetchedPreemptionLost, "fetched-preemption-lost",
         "REPLY_FETCH is called with `accept` for a fetched job of higher rank, but the running job continues and the accepted job is lost", "s07; Resource.cpp";
     FirstFetchLate, "first-fetch-late",
-        "a slot first calls FETCH_WORK UPDATE_INTERVAL (300 s) after the start", "s35; Resource.cpp";
+        "a slot first calls FETCH_WORK when UPDATE_INTERVAL (300 s) has passed after the start", "s35; Resource.cpp";
     FetchStopsAfterSpawnFailure, "fetch-stops-after-spawn-failure",
         "a slot never fetches again after its FETCH_WORK hook could not be executed", "s21; StartdHookMgr.cpp";
     FetchDelayStaleActivity, "fetch-delay-stale-activity",
@@ -60,11 +60,11 @@ quirks! {
     SuspendCommandSticks, "suspend-command-sticks",
         "after condor_suspend, CONTINUE has no effect in that slot, also for later jobs, until condor_continue", "Resource.cpp suspend_claim";
     FetchWhenUnable, "fetch-when-unable",
-        "slots continue to fetch while they are preempting, drained or shutting down, when every job is refused or lost", "s08, s18";
+        "slots continue to fetch while they are preempting, drained or shutting down, although every fetched job is then refused or lost", "s08, s18";
     AcceptBeforeDslot, "accept-before-dslot",
         "REPLY_FETCH is called with `accept` and the id of the old claim before the dynamic slot and the claim exist", "s02; StartdHookMgr.cpp";
     DslotSplitsAgain, "dslot-splits-again",
-        "the next job of a dynamic slot runs in a new dynamic slot that is split off it, beside a job that may still run there", "Resource.h can_create_dslot";
+        "the next job of a dynamic slot runs in a new dynamic slot that is split off the first, in which a job may still be running", "Resource.h can_create_dslot";
     ClaimIdLineUnescaped, "claimid-line-unescaped",
         "double quotes in the ClaimId line of REPLY_FETCH are not escaped, so the line is not valid", "s01, s30a";
     BadAnswerKeepsClaim, "bad-answer-keeps-claim",
@@ -108,7 +108,7 @@ quirks! {
     QuickDrainSparesUnmatched, "quick-drain-spares-unmatched",
         "a quick drain gives jobs that no longer match START their full retirement time", "ResState.cpp";
     ShareNotANumber, "share-not-a-number",
-        "a share in SLOT_TYPE_<n> that is not a number counts as 0 and is raised to the minimum without a message", "s31l";
+        "a share in SLOT_TYPE_<n> that is not a number counts as 0, which is raised to the minimum, without a message", "s31l";
     SlotTypeUnmade, "slot-type-unmade",
         "a slot type with invalid shares makes no slot, which only the log reports", "s31k, s31l";
     ExecuteEmptied, "execute-emptied",
@@ -129,6 +129,14 @@ quirks! {
     BenchmarkOnce, "benchmark-once",
         "Benchmarking ends at the next poll while the programs still run; RunBenchmarks is evaluated again only after another change of activity",
         "p01, p84";
+    BenchmarksNotAtStart, "benchmarks-not-at-start",
+        "benchmarks run only when RunBenchmarks is true, not also once after the start if it is anything else than False",
+        "MachAttributes.cpp; Resource.cpp";
+    BenchmarksNotAveraged, "benchmarks-not-averaged",
+        "the published results of benchmarks are those of the last run, not a weighted average", "startd_bench_job.cpp";
+    StartFalseKeepsClaim, "start-false-keeps-claim",
+        "a START that becomes false neither ends an idle claim nor takes a matched slot to Owner; only IS_OWNER does, and a matched slot keeps its match",
+        "ResState.cpp eval_policy";
     BackfillDead, "backfill-dead",
         "the distributed startd refuses BACKFILL_SYSTEM = BOINC, and as root the client never starts", "p10c";
     ResourceConflictStays, "resource-conflict-stays",
@@ -165,7 +173,7 @@ quirks! {
     ForceGracefulDead, "force-graceful-dead",
         "a peaceful shutdown cannot be changed to a graceful one", "p73e; ResState.cpp";
     DrainedSeenLate, "drained-seen-late",
-        "the action after a drain is carried out only when a drained slot is polled next", "ResMgr.cpp";
+        "the action after a drain is carried out only at the next poll of a drained slot", "ResMgr.cpp";
     SuspendWithoutJob, "suspend-without-job",
         "a claim without a job can be suspended, and becomes Busy without a job when it is continued, until the claim ends", "Resource.cpp suspend_claim";
     UndrainedKeepsActivity, "undrained-keeps-activity",
@@ -178,14 +186,14 @@ quirks! {
     ClosedStdio, "closed-stdio",
         "hooks whose output is not read have descriptors 1 and 2 closed; hooks without input also have 0 closed", "s01; HookClientMgr.cpp spawn";
     HookTmpdirAfterJob, "hook-tmpdir-after-job",
-        "hooks that run after the start of a job get its TMPDIR=/tmp without its mount", "s01; starter.cpp PublishToEnv";
+        "hooks that run after the start of a job get the job's TMPDIR=/tmp, but not the job's mount on /tmp", "s01; starter.cpp PublishToEnv";
     HookKeywordFallbackBlocked, "hook-keyword-fallback-blocked",
         "a HookKeyword without any hook selects no hooks, not those of the default keyword", "s13, s23b; HookClientMgr.cpp";
     // The starter.
     StarterOwnCommandLine, "starter-own-command-line",
         "-job-input-ad reads only the long form, no ad is printed with -job-output-ad, and the exit statuses are the daemon's", "starter_class.cpp, starter_main.cpp";
     StarterExceptions, "starter-exceptions",
-        "settings and job attributes that cannot be used end the starter with an exception where they are first read", "c41; EXCEPT in the starter";
+        "invalid settings and job attributes end the starter with an exception when they are first read", "c41; EXCEPT in the starter";
     ExecuteUnchecked, "execute-unchecked",
         "the starter does not use another directory if EXECUTE does not exist", "c41 011, 020";
     LeftUnnoted, "left-unnoted",
@@ -195,11 +203,11 @@ quirks! {
     SuspendSignalsIgnored, "suspend-signals-ignored",
         "SIGTSTP and SIGCONT to the starter do not suspend and continue the job", "c12 007, 008";
     HooksKilledLast, "hooks-killed-last",
-        "hooks that still run when the starter ends are killed after the clean-up, when their directory no longer exists", "starter.cpp, HookClientMgr.cpp";
+        "hooks that still run when the starter ends are killed after the cleanup, when their directory no longer exists", "starter.cpp, HookClientMgr.cpp";
     ExitHookUnspawnableHangs, "exit-hook-unspawnable-hangs",
         "the starter waits forever for a JOB_EXIT hook that cannot be executed", "s21b";
     PluginNoAdsLoops, "plugin-no-ads-loops",
-        "a job is not held if a transfer plugin writes no new-style ads, whatever its status, nor if an output plugin dies: the job is started again forever", "c32 p05, p06, p07, p09, p23";
+        "a job is started again forever instead of being held if a transfer plugin writes no new-style ads, whatever its status, or if an output plugin dies", "c32 p05, p06, p07, p09, p23";
     PrepareFailureHangsShadow, "prepare-failure-hangs-shadow",
         "with a shadow, a failed prepare hook leaves the starter hanging until it is killed, without JOB_EXIT", "s23a, s23b";
     ExitReasonAlwaysEvict, "exit-reason-always-evict",
@@ -222,6 +230,8 @@ quirks! {
         "a missed DeferralTime without a shadow is reported as a death by signal 114", "s32b case 32";
     OutputAdAsCondor, "output-ad-as-condor",
         "as root the file of the final ad is written as the condor account", "s32 cases 08, 08b";
+    JsonEscapes, "json-escapes",
+        "`\\u00eb` in a JSON string is read as two bytes that are not UTF-8", "jsonSource.cpp, lexer.cpp";
     JobKeywordNoUser, "job-keyword-no-user",
         "-job-keyword reads neither User nor OsUser", "s32 case 14";
     TmpdirUnmounted, "tmpdir-unmounted",
@@ -237,7 +247,7 @@ quirks! {
     CheckpointExitLoops, "checkpoint-exit-loops",
         "without a shadow a checkpoint exit runs the job again at once, forever", "c06 027, c08 046";
     DeferredVacateCrashes, "deferred-vacate-crashes",
-        "a job that is vacated while it waits for its DeferralTime: with JOB_EXIT the starter dies of SIGSEGV and its directory stays", "starter.cpp removeDeferredJobs, allJobsDone";
+        "if a job is vacated while it waits for its DeferralTime and JOB_EXIT is configured, the starter dies of SIGSEGV and its directory stays", "starter.cpp removeDeferredJobs, allJobsDone";
     LocalCompletionsUncounted, "local-completions-uncounted",
         "NumJobCompletions of a local universe job is not counted, so with max_retries the job runs again forever", "jic_local_schedd.cpp; remoteresource.cpp";
     ExitReasonForSignals, "exit-reason-for-signals",
@@ -255,7 +265,7 @@ quirks! {
     UserlogFormatWordsIgnored, "userlog-format-words-ignored",
         "XML and JSON in DEFAULT_USERLOG_FORMAT_OPTIONS have no effect on user logs", "c33b, c33c, c34";
     ThreadVariablesStop, "thread-variables-stop",
-        "after a thread variable that the job has set, the following ones stay unset", "c36 m03";
+        "if the job sets one of the thread variables, the variables after it are not set", "c36 m03";
     AssignedEnvEdit, "assigned-env-edit",
         "ENVIRONMENT_FOR_Assigned<Res> puts the replacement in front of the whole id", "c36 m04; starter.cpp";
     NoExecuteCrashes, "no-execute-crashes",
@@ -277,7 +287,7 @@ quirks! {
     HooklessKeywordSilent, "hookless-keyword-silent",
         "jobs with a keyword that has no hooks run without hooks and without a message", "HookClientMgr.cpp";
     DockerEndUnforced, "docker-end-unforced",
-        "the starter waits for a container that docker does not end, however often it is told to end it", "docker_proc.cpp";
+        "the starter waits forever for a container that docker fails to stop", "docker_proc.cpp";
     JobAdUnwrittenRuns, "job-ad-unwritten-runs",
         "the job runs without .job.ad and .machine.ad if there is no space for them", "c41 022";
     UnremovableScratchSilent, "unremovable-scratch-silent",
@@ -318,7 +328,7 @@ quirks! {
     CronRerunDoubles, "cron-rerun-doubles",
         "RECONFIG_RERUN starts a second process beside a running one, which is then no longer tracked", "cron_job.cpp HandleReconfig";
     CronPeriodStale, "cron-period-stale",
-        "after a new PERIOD of a Periodic cron job the job runs once at once and then at the old times", "p80";
+        "after a change of its PERIOD, a Periodic cron job runs once at once and then at the old times", "p80";
     CronStaleAttributes, "cron-stale-attributes",
         "attributes that a cron job no longer prints stay in the slot ad that policies and REPLY_FETCH see", "ResMgr.h adlist_updated; Resource.cpp";
     // The job router.
@@ -331,7 +341,7 @@ quirks! {
     FinalizeRerouteLost, "finalize-reroute-lost",
         "after a failing JOB_FINALIZE the job leaves the queue as completed instead of being routed again", "r05, r11";
     UpdateFailureFreezes, "update-failure-freezes",
-        "a failing UPDATE_JOB_INFO prevents the status of the routed job from being read: it never ends", "r04";
+        "if UPDATE_JOB_INFO fails, the status of the routed job is not read, so its end is never noticed", "r04";
     UpdateBadlineRestarts, "update-badline-restarts",
         "a bad line of UPDATE_JOB_INFO removes the routed job and routes it again, forever", "r04, r11";
     UpdateIdRedirects, "update-id-redirects",

@@ -102,7 +102,7 @@ pub trait World: EvalWorld {
 pub struct InterfaceAddress {
     /// Name of the interface, such as `eth0`.
     pub name: String,
-    /// Its address.
+    /// IP address.
     pub address: core::net::IpAddr,
     /// True if the interface is up.
     pub is_up: bool,
@@ -121,7 +121,7 @@ impl NetworkAdapter {
 /// Network adapter of the machine, with values as published in ads (`LinuxNetworkAdapter`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkAdapter {
-    /// Its hardware address.
+    /// Hardware address of the network adapter.
     pub hardware_address: String,
     /// Subnet mask.
     pub subnet_mask: String,
@@ -166,11 +166,11 @@ pub enum FileKind {
 pub struct ExternalCommand {
     /// The program and its arguments. A program without a slash is looked up in PATH.
     pub argv: Vec<BString>,
-    /// Its standard input.
+    /// Standard input of the external command.
     pub stdin: Vec<u8>,
-    /// True to merge its standard error into its output.
+    /// True to merge standard error into standard output.
     pub merge_stderr: bool,
-    /// Time after which it is killed.
+    /// Time after which the command is killed.
     pub timeout: Duration,
     /// Maximum output in bytes; more is an error of kind `FileTooLarge`.
     pub output_limit: usize,
@@ -186,9 +186,9 @@ impl ExternalCommand {
 /// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// Its exit status.
+    /// Exit status of the command.
     pub exit: Exit,
-    /// Its standard output.
+    /// Standard output of the command.
     pub stdout: Vec<u8>,
 }
 
@@ -218,7 +218,7 @@ pub struct MachineFacts {
     pub uname: [String; 3],
     /// Number of logical processors that the process may use.
     pub cpus: u32,
-    /// Number of physical cores among them.
+    /// Number of physical cores.
     pub cores: u32,
     /// Physical memory in bytes.
     pub memory: u64,
@@ -323,7 +323,7 @@ macro_rules! of_its_world {
 pub struct FrozenClockWorld<'a> {
     /// The wrapped world.
     pub world: &'a dyn World,
-    /// The time it returns.
+    /// Time that the clock returns.
     pub now: ClockReading,
 }
 

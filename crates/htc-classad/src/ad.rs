@@ -1,4 +1,12 @@
 //! ClassAds: attributes looked up by name, with an optional chained parent.
+//!
+//! ```
+//! use htc_classad::ClassAd;
+//! let mut job = ClassAd::new();
+//! job.set("Owner", "ana");
+//! job.insert("Requirements", "TARGET.Cpus > 1".parse().unwrap());
+//! assert_eq!(job["requirements"].to_string(), "TARGET.Cpus > 1");
+//! ```
 
 use std::sync::Arc;
 

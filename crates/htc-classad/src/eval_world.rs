@@ -10,6 +10,22 @@ use bstr::{BString, ByteSlice};
 use crate::user_map::UserMaps;
 
 /// Source of the clock, time zone, random numbers and accounts that an evaluation uses. Several threads may use one.
+///
+/// ```
+/// use bstr::BString;
+/// use htc_classad::{ClassAd, Context, EvalWorld, Expr, Value, Zone};
+///
+/// /// A world in which it is always the same second.
+/// struct StoppedClock;
+/// impl EvalWorld for StoppedClock {
+///     fn epoch(&self) -> i64 { 1_700_000_000 }
+///     fn local_zone(&self, _epoch: i64) -> Zone { Zone::utc() }
+///     fn random_bits(&self) -> u64 { 4 }
+///     fn home(&self, _user: &[u8]) -> Option<BString> { None }
+/// }
+/// let value = Context::new(&StoppedClock).eval(&Expr::parse("time() - 1699999000").unwrap());
+/// assert_eq!(value, Value::Int(1000));
+/// ```
 pub trait EvalWorld: Sync {
     /// Returns the current time in whole seconds since the epoch: `time()`, `CurrentTime`.
     fn epoch(&self) -> i64;
@@ -37,6 +53,13 @@ pub trait EvalWorld: Sync {
 /// Settings that the configuration and the machine make for parsing and evaluating expressions. In the reference they
 /// are global to the process (`ClassAdReconfig`, compat_classad.cpp); here they belong to the world that is passed
 /// along.
+///
+/// ```
+/// use htc_classad::{Dialect, Expr, LanguageMode};
+/// let mode = LanguageMode { utc_times: true, ..LanguageMode::default() };
+/// let expr = Expr::parse_with("absTime(\"1970-01-02T00:00:00\")", Dialect::new_syntax().mode(mode)).unwrap();
+/// assert!(!mode.strict && expr.to_string().contains("1970-01-02"));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LanguageMode {
     /// True for strict mode (`STRICT_CLASSAD_EVALUATION = true`); false for the mode that all HTCondor tools and
@@ -48,6 +71,12 @@ pub struct LanguageMode {
 }
 
 /// Offset of local time at one point in time.
+///
+/// ```
+/// use htc_classad::Zone;
+/// let summer = Zone { offset: 7200, abbreviation: "CEST".into(), daylight_saving: true };
+/// assert_ne!(summer, Zone::utc());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
     /// Seconds east of UTC.
@@ -60,11 +89,21 @@ pub struct Zone {
 
 impl Zone {
     /// Returns UTC.
+    ///
+    /// ```
+    /// use htc_classad::Zone;
+    /// assert_eq!((Zone::utc().offset, Zone::utc().abbreviation.as_str()), (0, "UTC"));
+    /// ```
     pub fn utc() -> Self {
         Zone { offset: 0, abbreviation: "UTC".into(), daylight_saving: false }
     }
 
     /// Returns the local zone (from TZ or the machine's setting) at a time in seconds since the epoch.
+    ///
+    /// ```
+    /// use htc_classad::{EvalWorld, System, Zone};
+    /// assert_eq!(Zone::local(0), System.local_zone(0));
+    /// ```
     pub fn local(epoch: i64) -> Self {
         let Ok(timestamp) = jiff::Timestamp::from_second(epoch) else { return Zone::utc() };
         let zone = jiff::tz::TimeZone::system();
@@ -78,6 +117,13 @@ impl Zone {
 }
 
 /// The local machine, with HTCondor's default language mode.
+///
+/// ```
+/// use htc_classad::{Context, EvalWorld, Expr, System};
+/// let before = System.epoch();
+/// let time = Context::new(&System).eval(&Expr::parse("time()").unwrap());
+/// assert!(time.as_int().is_some_and(|time| time >= before));
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 

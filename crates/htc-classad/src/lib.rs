@@ -27,7 +27,9 @@ mod user_map;
 pub use ad::{ClassAd, ExprKind, LineError, List, ListElement, Value, ValueTypeError, unparse};
 pub use ad_io::{format, stream};
 pub use eval::{AdRole, EqualityGuards, LoadedValues, Prefilter, Truth};
-pub use eval::{Context, ExprPart, MatchAd, NameLocation, Observer, explain, flatten, references};
+pub use eval::{
+    AttributeResult, Context, ExprPart, MatchAd, NameLocation, Observer, explain, flatten, references,
+};
 #[cfg(feature = "serde")]
 pub use eval::{FieldError, from_ad, to_ad};
 pub use eval_world::{EvalWorld, LanguageMode, System, Zone};

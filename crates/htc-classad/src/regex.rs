@@ -33,6 +33,14 @@ pub use pcre2::Regex;
 pub use unavailable::Regex;
 
 /// Options for compiling a pattern.
+///
+/// ```
+/// # #[cfg(feature = "regex")] {
+/// use htc_classad::regex::{Regex, RegexOptions};
+/// let regex = Regex::compile("^SLOT", RegexOptions::CASELESS).unwrap();
+/// assert_eq!(regex.is_match("slot1@node"), Ok(true));
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RegexOptions {
     bits: u32,
@@ -73,6 +81,12 @@ impl RegexOptions {
     }
 
     /// Returns the options named by the letters `i m s x`, ignoring other letters (fnCall.cpp, regexp_helper).
+    ///
+    /// ```
+    /// use htc_classad::regex::RegexOptions;
+    /// assert_eq!(RegexOptions::from_letters("iq"), RegexOptions::CASELESS);
+    /// assert_eq!(RegexOptions::from_letters(""), RegexOptions::NONE);
+    /// ```
     pub fn from_letters(letters: impl AsRef<[u8]>) -> RegexOptions {
         letters.as_ref().iter().fold(RegexOptions::NONE, |options, letter| match letter {
             b'i' => options.union(RegexOptions::CASELESS),
@@ -85,6 +99,14 @@ impl RegexOptions {
 }
 
 /// Error from compiling a pattern.
+///
+/// ```
+/// # #[cfg(feature = "regex")] {
+/// use htc_classad::regex::{Regex, RegexOptions};
+/// let error = Regex::compile("slot(", RegexOptions::NONE).unwrap_err();
+/// assert_eq!(error.to_string(), "missing closing parenthesis at byte 5 of the pattern");
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at byte {offset} of the pattern")]
 #[non_exhaustive]
@@ -98,8 +120,18 @@ pub struct PatternError {
 }
 
 /// Error from a match that was abandoned because it reached the limit of steps or memory.
+///
+/// ```
+/// # #[cfg(feature = "regex")] {
+/// use htc_classad::regex::{Regex, RegexOptions};
+/// let regex = Regex::compile("(a+)+$", RegexOptions::NONE).unwrap();
+/// // Each further letter doubles the number of steps.
+/// let error = regex.is_match("a".repeat(40) + "b").unwrap_err();
+/// assert!(error.to_string().contains("takes too many steps"));
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the match was given up (PCRE2 {code}): the pattern takes too many steps on this text")]
+#[error("the match was stopped (PCRE2 {code}): the pattern takes too many steps on this text")]
 #[non_exhaustive]
 pub struct MatchError {
     /// PCRE2's error number.
@@ -107,6 +139,16 @@ pub struct MatchError {
 }
 
 /// Restrictions of one search.
+///
+/// ```
+/// # #[cfg(feature = "regex")] {
+/// use htc_classad::regex::{Regex, RegexOptions, SearchOptions};
+/// let regex = Regex::compile("[0-9]+", RegexOptions::NONE).unwrap();
+/// let behind = SearchOptions { start: 5, ..SearchOptions::default() };
+/// let found = regex.captures("slot1_2", behind).unwrap().unwrap();
+/// assert_eq!(found.whole_match(), 6..7);
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchOptions {
     /// Byte offset in the subject at which the search begins.
@@ -119,6 +161,17 @@ pub struct SearchOptions {
 }
 
 /// Capture groups of a match; group 0 is the whole match.
+///
+/// ```
+/// # #[cfg(feature = "regex")] {
+/// use htc_classad::regex::{Regex, RegexOptions, SearchOptions};
+/// let regex = Regex::compile("(a)|(b)|(c)", RegexOptions::NONE).unwrap();
+/// let found = regex.captures("xb", SearchOptions::default()).unwrap().unwrap();
+/// assert_eq!((found.whole_match(), found.group(1), found.group(2)), (1..2, None, Some(1..2)));
+/// // The third group is behind the last that took part.
+/// assert_eq!((found.len(), found.group(3), found.is_empty()), (3, None, false));
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captures {
     groups: Vec<Option<Range<usize>>>,

@@ -22,9 +22,27 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::regex::{Regex, RegexOptions, SearchOptions};
 
 /// Reader for `@include` lines: given a path, returns the names and texts of the files that it refers to.
+///
+/// ```
+/// use htc_classad::{IncludeReader, UserMap};
+/// let mut map = UserMap::default();
+/// let include: IncludeReader<'_> = &mut |path| {
+///     Ok(vec![(String::from_utf8_lossy(path).into_owned(), b"* bob projB\n".to_vec())])
+/// };
+/// map.read("users", b"* ana projA\n@include more\n", false, Some(include));
+/// assert_eq!(map.groups("*", "bob").unwrap(), "projB");
+/// ```
 pub type IncludeReader<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Vec<(String, Vec<u8>)>, String>;
 
 /// One user map.
+///
+/// ```
+/// use htc_classad::UserMap;
+/// let map = UserMap::parse("* ana projA,projB\nfoo\n");
+/// assert_eq!(map.groups("*", "ana").unwrap(), "projA,projB");
+/// assert_eq!(map.groups("*", "bob"), None);
+/// assert_eq!(map.problems().len(), 1);
+/// ```
 #[derive(Debug, Default)]
 pub struct UserMap {
     /// Entries of each method, in the order in which methods and entries were read.
@@ -49,6 +67,12 @@ const MAX_PROBLEMS: usize = 20;
 
 impl UserMap {
     /// Parses a map without includes.
+    ///
+    /// ```
+    /// use htc_classad::UserMap;
+    /// let map = UserMap::parse("* ana projA\n");
+    /// assert_eq!(map.groups("*", "ana").unwrap(), "projA");
+    /// ```
     pub fn parse(text: impl AsRef<[u8]>) -> UserMap {
         let mut map = UserMap::default();
         map.read("map", text.as_ref(), false, Some(&mut |_| Err("not allowed here".to_owned())));
@@ -57,6 +81,13 @@ impl UserMap {
 
     /// Parses a text called `name` into the map. If `beginnings` is true, the users are prefixes of user names
     /// (`CLASSAD_USER_MAP_PREFIX_x`). Included files cannot include others.
+    ///
+    /// ```
+    /// use htc_classad::UserMap;
+    /// let mut map = UserMap::default();
+    /// map.read("prefixes", b"* /DC=org/ grid\n", true, None);
+    /// assert_eq!(map.groups("*", "/DC=org/CN=ana").unwrap(), "grid");
+    /// ```
     pub fn read(
         &mut self,
         name: &str,
@@ -109,7 +140,7 @@ impl UserMap {
             },
             FieldKind::Text => None,
         };
-        self.add_entry(method, user, groups, (pattern, beginnings));
+        self.add_entry(method, user, groups, pattern, beginnings);
     }
 
     fn read_include(&mut self, mut line: MapLine<'_>, place: &str, include: Option<IncludeReader<'_>>) {
@@ -120,7 +151,7 @@ impl UserMap {
             return self.add_problem(place, "it ends with a backslash");
         };
         if path.is_empty() {
-            return self.add_problem(place, "@include names no file");
+            return self.add_problem(place, "@include needs a file name");
         }
         match include(&path) {
             Ok(files) => files.iter().for_each(|(name, text)| self.read(name, text, false, None)),
@@ -133,7 +164,8 @@ impl UserMap {
         method: BString,
         user: BString,
         groups: BString,
-        (pattern, beginnings): (Option<Regex>, bool),
+        pattern: Option<Regex>,
+        beginnings: bool,
     ) {
         let known = self.methods.iter().position(|(name, _)| name.eq_ignore_ascii_case(&method));
         let at = known.unwrap_or_else(|| {
@@ -144,7 +176,8 @@ impl UserMap {
         match (pattern, entries.last_mut()) {
             (Some(regex), _) => entries.push(MapEntries::Pattern(regex, groups)),
             (None, Some(MapEntries::Beginnings(list))) if beginnings => {
-                // Sorted like the reference's tree: in descending order, and the first one read before its equals.
+                // The list is sorted as in the reference: in descending order, with equal entries in the order in
+                // which they were read.
                 let at = list.partition_point(|(other, _)| *other >= user);
                 list.insert(at, (user, groups));
             }
@@ -294,6 +327,15 @@ impl MapLine<'_> {
 }
 
 /// All maps of a configuration.
+///
+/// ```
+/// use htc_classad::{UserMap, UserMaps};
+/// let mut maps = UserMaps::for_parameter("SCHEDD_CLASSAD_USER_MAP_NAMES");
+/// maps.insert("Groups", Ok(UserMap::parse("* ana projA\n")));
+/// maps.insert("Sites", Err("no such file".into()));
+/// assert_eq!(maps.look_up("groups", "ana").unwrap(), "projA");
+/// assert_eq!(maps.problems(), ["user map 'Sites' was not loaded: no such file"]);
+/// ```
 #[derive(Debug, Default)]
 pub struct UserMaps {
     /// Configuration parameter that names the maps; empty if no configuration was read.
@@ -303,6 +345,15 @@ pub struct UserMaps {
 }
 
 /// Reason why a user has no groups.
+///
+/// ```
+/// use htc_classad::{UserMap, UserMapError, UserMaps};
+/// let mut maps = UserMaps::for_parameter("SCHEDD_CLASSAD_USER_MAP_NAMES");
+/// maps.insert("Groups", Ok(UserMap::parse("* ana projA\n")));
+/// let error = maps.look_up("Groups", "bob").unwrap_err();
+/// assert_eq!(error, UserMapError::NoUser("Groups".into(), "bob".into()));
+/// assert_eq!(error.to_string(), "the user map 'Groups' has no entry for 'bob'");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UserMapError {
@@ -331,6 +382,13 @@ impl fmt::Display for UserMapError {
 
 impl UserMaps {
     /// Creates an empty set for a configuration whose parameter `setting` names the maps.
+    ///
+    /// ```
+    /// use htc_classad::UserMaps;
+    /// let maps = UserMaps::for_parameter("SCHEDD_CLASSAD_USER_MAP_NAMES");
+    /// let error = maps.look_up("Groups", "ana").unwrap_err();
+    /// assert_eq!(error.to_string(), "there is no user map 'Groups': SCHEDD_CLASSAD_USER_MAP_NAMES does not name it");
+    /// ```
     pub fn for_parameter(setting: impl Into<String>) -> UserMaps {
         UserMaps { parameter: setting.into(), maps: Vec::new() }
     }

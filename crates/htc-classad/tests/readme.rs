@@ -341,7 +341,7 @@ const CALLS: &[ReadmeCall] = calls! {
         assert_eq!(Expr::parse(text).unwrap().as_literal(), Some(Value::from("a\"b")));
     }
     "Err" => {
-        let Err(error) = Expr::parse(b"A + ") else { panic!("it is no expression") };
+        let Err(error) = Expr::parse(b"A + ") else { panic!("it is not a valid expression") };
         assert_eq!(error.span.start, 4);
     }
     "match" => {

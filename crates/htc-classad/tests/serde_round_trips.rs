@@ -279,7 +279,10 @@ fn what_no_ad_can_hold_is_refused_by_name() {
         "attribute 'a': 18446744073709551615 is more than the largest integer of ads"
     );
     assert!(refused(BTreeMap::from([("a", i128::MIN)])).contains("is less than the smallest integer"));
-    assert_eq!(refused(BTreeMap::from([("a", "x\0y")])), "attribute 'a': no string of an ad has a NUL byte");
+    assert_eq!(
+        refused(BTreeMap::from([("a", "x\0y")])),
+        "attribute 'a': a string of an ad cannot contain a NUL byte"
+    );
     assert_eq!(
         refused(BTreeMap::from([("A", 1), ("a", 2)])),
         "attribute 'a': another name differs from it only in case"

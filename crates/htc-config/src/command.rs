@@ -2,13 +2,14 @@
 //! (`config.cpp`, `fixup_pipe_source`, `Open_macro_source`, `Copy_macro_source_into`).
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use bstr::{BStr, BString};
 
 use htc_base::process::Exit;
 use htc_base::text::arguments;
-use htc_base::world::{ExternalCommand, World};
+use htc_base::world::{ExternalCommand, FileKind, World};
 
 /// Treatment of commands that a configuration names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,6 +134,13 @@ pub fn run_command(
 /// Returns true if the reference runs the text as a command: only if it ends in a bar.
 pub(crate) fn ends_in_pipe(text: &BStr) -> bool {
     text.last() == Some(&b'|')
+}
+
+/// True if the output of a command can be stored in a file of that name: its directory exists, and it is not a directory itself.
+pub fn has_place_for(world: &dyn World, file: &Path) -> bool {
+    let is_directory = |path: &Path| world.stat(path).is_ok_and(|status| status.kind == FileKind::Directory);
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    is_directory(parent) && !is_directory(file)
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub struct ComparedValue {
 pub struct ParameterDifference {
     /// The parameter.
     pub name: String,
-    /// Daemons for which it differs in this way.
+    /// Daemons for which the parameter differs in this way.
     pub daemons: Vec<&'static str>,
     /// Value in the first configuration.
     pub before: ComparedValue,
@@ -63,6 +63,9 @@ pub struct ParameterDifference {
 pub struct ConfigDifferences {
     /// The differing parameters, by name.
     pub changed: Vec<ParameterDifference>,
+    /// Names of parameters that differ only because the two files are in different directories: CONFIG_ROOT, and
+    /// values that are made from it in the same way.
+    pub relocated: BTreeSet<String>,
     /// Number of parameters that only one configuration sets and that have the same value in both.
     pub unchanged_count: usize,
 }
@@ -80,6 +83,7 @@ impl ConfigComparison<'_> {
         let mut found: BTreeMap<(String, ComparedValue, ComparedValue), Vec<&'static str>> = BTreeMap::new();
         let mut same: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut differing: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let mut relocated: BTreeSet<String> = BTreeSet::new();
         for daemon in self.daemons_to_compare() {
             let [one, other] = self.files;
             let both = [self.load_config(one, daemon, world)?, self.load_config(other, daemon, world)?];
@@ -87,20 +91,26 @@ impl ConfigComparison<'_> {
                 let [before, after] =
                     [&both[0], &both[1]].map(|config| evaluate_parameter(config, &name, world));
                 if before.value == after.value {
-                    // If no source sets the name, it was only detected.
+                    // A name that no source sets was detected.
                     is_set.then(|| same.insert(lower));
                     continue;
                 }
+                if is_relocated(&both, &name, [&before, &after], world) {
+                    relocated.insert(name.to_string());
+                    continue;
+                }
                 differing.insert(lower);
-                // Only the result is masked, since two secrets may differ.
+                // Only the result is masked, because two different secrets must still count as a difference.
                 let told = |seen: ComparedValue| if self.redact { seen.mask_secret(&name) } else { seen };
                 let [before, after] = [before, after].map(told);
                 found.entry((name.to_string(), before, after)).or_default().push(daemon);
             }
         }
         let told = |((name, before, after), daemons)| ParameterDifference { name, daemons, before, after };
-        let all = found.into_iter().map(told).collect();
-        Ok(ConfigDifferences { changed: all, unchanged_count: same.difference(&differing).count() })
+        let changed: Vec<ParameterDifference> = found.into_iter().map(told).collect();
+        relocated.retain(|name| !differing.contains(&name.to_ascii_lowercase().into_bytes()));
+        let unchanged_count = same.difference(&differing).count();
+        Ok(ConfigDifferences { changed, relocated, unchanged_count })
     }
 
     /// The daemons to compare for. A subsystem that is not a daemon is reported as TOOL.
@@ -136,6 +146,28 @@ fn parameter_names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, bool)> {
         known.1 |= is_set;
     }
     names
+}
+
+/// Parameter that contains the directory of the root file.
+const CONFIG_ROOT: &str = "CONFIG_ROOT";
+
+/// True if two values differ only in the directory of the root file: CONFIG_ROOT itself, and values with the same
+/// text before expansion.
+fn is_relocated(both: &[Config; 2], name: &BString, values: [&ComparedValue; 2], world: &dyn World) -> bool {
+    let name = name.to_str_lossy();
+    if name.eq_ignore_ascii_case(CONFIG_ROOT) {
+        return true;
+    }
+    let views = [both[0].view(world), both[1].view(world)];
+    let [Some(before), Some(after)] = [0, 1].map(|at| views[at].raw(&name).map(|setting| setting.value))
+    else {
+        return false;
+    };
+    let [Some(old_root), Some(new_root)] = [0, 1].map(|at| views[at].text(CONFIG_ROOT)) else { return false };
+    let [Some(old), Some(new)] = values.map(|seen| seen.value.as_ref()) else { return false };
+    before == after
+        && !old_root.is_empty()
+        && old.as_bytes().replace(old_root.as_bytes(), new_root.as_bytes()) == new.as_bytes()
 }
 
 impl ComparedValue {
@@ -192,7 +224,7 @@ mod tests {
             local_name: "".into(),
             redact: true,
         };
-        let ConfigDifferences { changed: all, unchanged_count: same } =
+        let ConfigDifferences { changed: all, unchanged_count: same, .. } =
             comparison.compare(&RealWorld::new()).unwrap();
         let [mine, token] = &all[..] else { panic!("{all:?}") };
         assert_eq!(
@@ -209,6 +241,24 @@ mod tests {
             ("MY_TOKEN", Some("********"), 8)
         );
         assert_eq!(same, 1);
+        // The same file in another directory, and one that differs there.
+        let text = "LOG = $(CONFIG_ROOT)/log\nMY_LOG = $(LOG)/mine\nA = 1\n";
+        let [one, two] = ["one", "two"].map(|directory| {
+            std::fs::create_dir(home.path().join(directory)).unwrap();
+            file(&format!("{directory}/condor_config"), text)
+        });
+        let moved = ConfigComparison { files: [&one, &two], ..comparison.clone() };
+        let found = moved.compare(&RealWorld::new()).unwrap();
+        assert!(found.changed.is_empty(), "{:?}", found.changed);
+        let relocated: Vec<&str> = found.relocated.iter().map(String::as_str).collect();
+        assert!(
+            ["CONFIG_ROOT", "LOG", "MY_LOG"].iter().all(|name| relocated.contains(name)),
+            "{relocated:?}"
+        );
+        let literal = format!("{text}LOG = {}/log\n", two.parent().unwrap().display());
+        std::fs::write(&two, literal).unwrap();
+        let found = moved.compare(&RealWorld::new()).unwrap();
+        assert!(found.changed.iter().any(|it| it.name == "LOG"), "a text that differs is a difference");
         let missing = ConfigComparison { files: [&before, Path::new("/nowhere")], ..comparison };
         let Err(UnreadableConfig(file, _)) = missing.compare(&RealWorld::new()) else { panic!("it is read") };
         assert_eq!(file, Path::new("/nowhere"));

@@ -32,7 +32,7 @@ pub enum ConditionError {
     /// A word that is neither true nor false.
     #[error("expression is not a conditional")]
     NotBoolean,
-    /// In an ad: the expression is false, or neither true nor false.
+    /// In an ad, the expression is false, undefined or an error.
     #[error("")]
     FalseInAd,
     /// References that could not be expanded.
@@ -126,23 +126,26 @@ impl IfStack {
         self.levels.push(OpenIf { taken: true, any_taken: true, in_else: false });
     }
 
-    /// Processes a line that has one of the four keywords; returns `None` for other lines.
+    /// Processes a line that has one of the four keywords; returns false for other lines.
+    ///
+    /// # Errors
+    /// The line is not allowed here, or its condition cannot be evaluated.
     pub fn process_line(
         &mut self,
         line: &[u8],
         source: &dyn MacroSource,
         world: &dyn World,
         report: &mut dyn FnMut(FunctionFailure),
-    ) -> Option<Result<(), IfError>> {
-        let (keyword, text) = split_if_keyword(line)?;
+    ) -> Result<bool, IfError> {
+        let Some((keyword, text)) = split_if_keyword(line) else { return Ok(false) };
         let mut holds = || {
             test_condition(text, source, world, report)
                 .map_err(|reason| condition_error(keyword, text, reason))
         };
-        Some(self.apply_keyword(keyword, &mut holds))
+        self.apply_keyword(keyword, &mut holds).map(|()| true)
     }
 
-    /// Deals with a line of the `if` family that was looked at before.
+    /// Deals with a line of the `if` family that was read before.
     ///
     /// # Errors
     /// As with [`IfStack::process_line`].
@@ -478,13 +481,13 @@ impl ConditionError {
                     !rest.iter().any(u8::is_ascii_digit) && rest.iter().all(|b| b" \t<>=!".contains(b))
                 }) =>
             {
-                Some("a version must stand behind the operator, such as 25.14".into())
+                Some("a version such as 25.14 must follow the operator".into())
             }
             ConditionError::NotBoolean if !word.contains(&b' ') && !word.contains(&b'$') => {
                 Some(format!("write 'if defined {word}' or 'if $({word})'"))
             }
             ConditionError::Complex if caseless::starts_with(condition, b"version") => {
-                Some("a blank must stand between 'version' and the operator".into())
+                Some("write a space between 'version' and the operator".into())
             }
             ConditionError::Complex => Some(
                 "only truth values, numbers, 'defined NAME' and 'version OP N.N' are conditions; compute a truth value \

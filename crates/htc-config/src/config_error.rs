@@ -4,7 +4,7 @@ use std::fmt;
 
 use bstr::{BString, ByteSlice};
 
-use crate::macro_set::SourceId;
+use crate::macro_definition::SourceId;
 use htc_base::text::Span;
 use htc_base::text::caret::LineCaret;
 
@@ -13,7 +13,7 @@ use htc_base::text::caret::LineCaret;
 pub struct ErrorLocation {
     /// The source.
     pub source: SourceId,
-    /// Its name.
+    /// Name of the source.
     pub name: BString,
     /// The physical line, from 1.
     pub line: u32,
@@ -34,7 +34,7 @@ pub struct ConfigError {
     pub warnings: usize,
     /// Place of the error, if it is in a source.
     pub place: Option<Box<ErrorLocation>>,
-    /// Hint on how to correct it.
+    /// Hint how to correct the error.
     pub hint: Option<String>,
     /// The reference's exit status, usually 1.
     pub status: u8,

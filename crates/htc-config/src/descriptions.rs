@@ -57,13 +57,13 @@ mod tests {
 
     #[test]
     fn a_name_finds_its_own_text_or_that_of_the_narrowest_pattern() {
-        assert!(starts("farm_hook_fetch_work").unwrap().contains("asks for work"));
+        assert!(starts("farm_hook_fetch_work").unwrap().contains("fetch work"));
         assert!(starts("FARM_HOOK_PREPARE_JOB_BEFORE_TRANSFER").unwrap().contains("input files"));
         assert_eq!(starts("SLOT_TYPE_1_START"), starts("slot_type_22_start"));
         assert!(starts("SLOT_TYPE_1").unwrap().contains("resource"));
         assert!(starts("STARTD_CRON_GPU_MODE").unwrap().contains("OneShot"));
         assert!(starts("SLOT1_JOB_HOOK_KEYWORD").unwrap().contains("that slot"));
-        assert!(starts("STARTD.START").unwrap().contains("slot takes a job"));
+        assert!(starts("STARTD.START").unwrap().contains("slot accepts a job"));
         assert_eq!(starts("_HOOK_FETCH_WORK"), None);
         assert_eq!(starts("SLOT_TYPE_"), None);
         // A setting of a type that has no text of its own, and a name that is mistyped.

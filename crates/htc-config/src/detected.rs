@@ -102,7 +102,7 @@ pub(crate) struct HostSettings {
     pub(crate) network_hostname: BString,
     /// DEFAULT_DOMAIN_NAME, which is appended to a name without a dot.
     pub(crate) default_domain: BString,
-    /// With NO_DNS, the settings that determine the address from which the name is made.
+    /// Settings for NO_DNS that determine the address from which the name is made.
     pub(crate) no_dns_address: Option<AddressSettings>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct DetectedValues {
     pub(crate) has_process_values: bool,
     /// Settings that determine the names of the host.
     host: HostSettings,
-    /// COUNT_HYPERTHREAD_CPUS.
+    /// Value of COUNT_HYPERTHREAD_CPUS.
     only_physical: bool,
     /// The settings by which the addresses were chosen, in order.
     addresses: Vec<AddressSettings>,

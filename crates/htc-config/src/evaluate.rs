@@ -41,7 +41,7 @@ pub(crate) fn boolean_prefix(text: &[u8]) -> Option<bool> {
 pub enum NumberResult<T> {
     /// The number.
     Value(T),
-    /// Neither a number nor an expression.
+    /// The text is neither a number nor an expression.
     Unparsable,
     /// An expression whose value is not a number.
     NotNumber,

@@ -17,7 +17,7 @@ use std::fmt;
 use bstr::BString;
 
 use self::regions::ExpandedRegions;
-use crate::macro_functions;
+use crate::macro_functions::{self, TextReferenceError};
 use crate::macro_reference::{MacroFunction, MacroReference, is_dollar_reference, next_reference};
 use htc_base::text::caseless;
 use htc_base::world::World;
@@ -132,7 +132,7 @@ const MAX_SCANNED_BYTES: u64 = 4 << 30;
 pub struct ExpansionStep {
     /// The reference as it appeared in the text.
     pub reference: BString,
-    /// Text that replaced it.
+    /// Text that replaced the reference.
     pub value: BString,
     /// Number of names that led to the reference.
     pub depth: usize,
@@ -452,17 +452,19 @@ impl<'a> Expander<'a> {
             regions.keep_enclosing(start, tail);
             let outer = self.chain.len();
             let name = self.enter_reference(&found, &text, &regions)?;
-            let value = macro_functions::evaluate_in_text_mode(self, &text, &found)?;
-            self.chain.truncate(outer);
+            let value = macro_functions::evaluate_in_text_mode(self, &text, &found);
             let value = match value {
                 Ok(value) => value.into_owned(),
-                Err(message) => {
+                Err(TextReferenceError::Expansion(error)) => return Err(error),
+                Err(TextReferenceError::Function(message)) => {
+                    self.chain.truncate(outer);
                     // The reference reports every failure in a text with the same line number (`config.cpp`,
                     // `expand_macro(std::string &)`).
                     self.report_failure(4816, message);
                     break;
                 }
             };
+            self.chain.truncate(outer);
             self.count_replacement(text.len() + value.len(), &regions)?;
             mask.record_replacement(&found, value.len());
             let refers = !self.took_default && memchr::memchr(b'$', &value).is_some();

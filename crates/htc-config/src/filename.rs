@@ -170,12 +170,12 @@ fn cut_path(
             }
         }
     }
-    requote(buffer, (start, end), parts.quote)
+    requote(buffer, start, end, parts.quote)
 }
 
 /// Returns a part of the buffer with the quotes restored.
-fn requote(mut buffer: Vec<u8>, (mut start, mut end): (usize, usize), quote: Option<u8>) -> Vec<u8> {
-    // Space for the quotes, as zero bytes that would end the result.
+fn requote(mut buffer: Vec<u8>, mut start: usize, mut end: usize, quote: Option<u8>) -> Vec<u8> {
+    // Zero bytes reserve space for the quotes; a zero byte that is left ends the result.
     buffer.resize(buffer.len().max(end) + 3, 0);
     if let Some(quote) = quote {
         if buffer[start] != quote && start > 0 {

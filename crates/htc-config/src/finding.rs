@@ -2,8 +2,9 @@
 
 use bstr::BString;
 
+use crate::advice::{Advice, IntoAdvice};
 use crate::lint_rule::LintRule;
-use crate::macro_set::Definition;
+use crate::macro_definition::Definition;
 use crate::source_location::SourceLocation;
 use htc_base::text::Span;
 
@@ -19,9 +20,9 @@ pub struct Replacement {
 /// A finding of a lint rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The rule that found it.
+    /// Rule that found the problem.
     pub rule: LintRule,
-    /// Its place, or `None` if it is not in a file.
+    /// Place of the finding, or `None` if it is not in a file.
     pub spot: Option<SourceLocation>,
     /// The parameter concerned.
     pub name: BString,
@@ -29,8 +30,8 @@ pub struct Finding {
     pub value: BString,
     /// The message, in lower case without a full stop.
     pub message: String,
-    /// How to fix it.
-    pub fix: Option<String>,
+    /// Correction.
+    pub fix: Option<Advice>,
     /// Correction that `lint --fix` applies, or `None` if several are possible.
     pub replacement: Option<Replacement>,
 }
@@ -39,9 +40,10 @@ impl Finding {
     /// Creates a finding about a definition; `spot` is the place of the fault.
     pub fn new(
         rule: LintRule,
-        (definition, spot): (&Definition, Option<SourceLocation>),
+        definition: &Definition,
+        spot: Option<SourceLocation>,
         message: String,
-        fix: Option<String>,
+        fix: impl IntoAdvice,
     ) -> Self {
         Finding {
             rule,
@@ -49,20 +51,20 @@ impl Finding {
             name: definition.name.clone(),
             value: definition.raw.clone(),
             message: shorten(message),
-            fix,
+            fix: fix.into_advice(),
             replacement: None,
         }
     }
 
     /// Creates a finding about a place, and not about a definition.
-    pub fn at(rule: LintRule, spot: Option<SourceLocation>, message: String, fix: Option<String>) -> Self {
+    pub fn at(rule: LintRule, spot: Option<SourceLocation>, message: String, fix: impl IntoAdvice) -> Self {
         Finding {
             rule,
             spot,
             name: BString::default(),
             value: BString::default(),
             message: shorten(message),
-            fix,
+            fix: fix.into_advice(),
             replacement: None,
         }
     }

@@ -5,6 +5,7 @@
 //! subsystem sees them. The language itself ([`lines`], [`statement`], [`condition`], [`expand`]) is shared
 //! with transforms and routes, which have their own [`MacroSource`].
 
+mod advice;
 pub mod command;
 pub mod compare;
 pub mod condition;
@@ -23,10 +24,12 @@ pub mod load;
 mod load_options;
 pub mod load_warning;
 mod loader;
+pub mod macro_definition;
 pub(crate) mod macro_functions;
 pub mod macro_reference;
 pub mod macro_set;
 pub mod parameter_rows;
+pub mod parameter_versions;
 pub mod parse;
 pub(crate) mod printf_format;
 pub mod redact;
@@ -50,6 +53,7 @@ pub mod value_error;
 pub mod version;
 pub mod write_config;
 
+pub use advice::{Advice, IntoAdvice};
 pub use command::CommandPolicy;
 pub use config_error::{ConfigError, ErrorLocation};
 pub use config_view::ConfigView;
@@ -58,9 +62,10 @@ pub use load::Config;
 pub use load_options::LoadOptions;
 pub use load_warning::{LoadWarning, LoadWarningSubject};
 pub use loader::{SkippedDefinition, UnreadSource, UnreadSourceKind};
-pub use macro_set::{
-    Definition, DefinitionPlace, FoundMacro, LookupContext, MacroEntry, MacroSet, SourceId, SourceKind,
+pub use macro_definition::{
+    Definition, DefinitionPlace, FoundMacro, LookupContext, MacroEntry, SourceId, SourceKind,
 };
+pub use macro_set::MacroSet;
 pub use setting::{Setting, SettingOrigin};
 pub use user_maps::UserMapError;
 pub use value_error::ValueError;

@@ -26,13 +26,14 @@ pub struct LogicalLine<'a> {
 impl LogicalLine<'_> {
     /// Place in the file of a range of the text. The range is cut at the end of its first piece.
     pub fn locate(&self, start: usize, end: usize) -> Span {
-        locate(&self.pieces, self.text.len(), (start, end))
+        locate(&self.pieces, self.text.len(), Span::new(start, end))
     }
 }
 
 /// Place in a source of a range of a text of the given length. `pieces` are pairs of offset in the text and
 /// offset in the source.
-pub fn locate(pieces: &[(u32, u32)], length: usize, (start, end): (usize, usize)) -> Span {
+pub fn locate(pieces: &[(u32, u32)], length: usize, place: Span) -> Span {
+    let (start, end) = (place.start as usize, place.end as usize);
     let piece = pieces.partition_point(|&(at, _)| at as usize <= start).saturating_sub(1);
     let (at, in_source) = pieces.get(piece).copied().unwrap_or_default();
     let piece_end = pieces.get(piece + 1).map_or(length, |&(next, _)| next as usize);

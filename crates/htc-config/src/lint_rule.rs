@@ -81,17 +81,25 @@ lint_rules! {
         "START = TARGET.JobStatus == \"1\""
         "START = TARGET.JobStatus == 1";
     BadExpression Error "bad-expression"
-        "HTCondor evaluates this parameter as a ClassAd expression, and its value is not a valid one."
+        "HTCondor evaluates this parameter as a ClassAd expression, but its value is not a valid expression."
         "START = Owner = \"ann\""
         "START = Owner == \"ann\"";
     BadValue Error "bad-value"
-        "The value is not a number, boolean or word that this parameter accepts, or it is out of its range."
+        "The value is not a number, boolean or word that this parameter accepts, or is out of range."
         "NUM_CPUS = four"
         "NUM_CPUS = 4";
     Block Error "block"
-        "A statement of the configuration language opens a block that a transform does not end."
+        "A transform opens a block of the configuration language and does not close it."
         "JOB_TRANSFORM_a @=end\n  SET A 1"
         "JOB_TRANSFORM_a @=end\n  SET A 1\n@end";
+    CatchAllRoute Warning "catch-all-route"
+        "A route takes every job that a later route would take, so the later route gets jobs only while the first is full or throttled."
+        "JOB_ROUTER_ROUTE_NAMES = a, b\nJOB_ROUTER_ROUTE_a @=end\n  REQUIREMENTS true\n  UNIVERSE VANILLA\n@end\nJOB_ROUTER_ROUTE_b @=end\n  REQUIREMENTS Owner == \"ann\"\n  UNIVERSE VANILLA\n@end"
+        "JOB_ROUTER_ROUTE_NAMES = b, a\nJOB_ROUTER_ROUTE_a @=end\n  REQUIREMENTS true\n  UNIVERSE VANILLA\n@end\nJOB_ROUTER_ROUTE_b @=end\n  REQUIREMENTS Owner == \"ann\"\n  UNIVERSE VANILLA\n@end";
+    ChangedDefault Note "changed-default"
+        "The value refers to a parameter whose default is different in the version given by --for."
+        "TRANSFER_JOB_ATTRS = $(TRANSFER_JOB_ATTRS), Project"
+        "TRANSFER_JOB_ATTRS = ClusterID, ProcID, NumShadowStarts, Project";
     ColonAssignment Warning "colon-assignment"
         "NAME : value is an obsolete form of an assignment. HTCondor prints a warning and assigns the value."
         "START : true"
@@ -105,7 +113,7 @@ lint_rules! {
         "EXECUTE = /scratch # fast disk"
         "EXECUTE = /scratch";
     ComplexIf Warning "complex-if"
-        "An if of the configuration language cannot evaluate this condition: it is not a ClassAd expression."
+        "The condition of an if in a configuration is not a ClassAd expression, so this one cannot be evaluated."
         "if $(A) > 5 && $(B)"
         "if $(A)";
     ConstantComparison Warning "constant-comparison"
@@ -141,7 +149,7 @@ lint_rules! {
         "A = $(B)\nB = $(A)"
         "A = 1\nB = $(A)";
     Expression Warning "expression"
-        "A value or condition in a route or transform is not a valid ClassAd expression."
+        "A value or condition in a route or transform is not a valid ClassAd expression, is always an error, or has a type that nothing reads."
         "SET Rank 5 +"
         "SET Rank 5";
     FunctionAd Warning "function-ad"
@@ -165,7 +173,7 @@ lint_rules! {
         "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /no/such/hook --fast"
         "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /bin/true";
     HookRefused Error "hook-refused"
-        "HTCondor refuses the path of this hook and does not call it: it is relative or missing, or the file cannot be executed or may be changed by everybody."
+        "HTCondor refuses the path of this hook and does not call it: the path is relative, or the file is missing, not executable or world-writable."
         "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /no/such/hook"
         "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /bin/true";
     If Error "if"
@@ -197,11 +205,11 @@ lint_rules! {
         "LOCAL_CONFIG_FILE = /no/such/file"
         "include ifexist : /no/such/file";
     MissingTarget Warning "missing-target"
-        "TARGET. is used in an expression that is evaluated in one ad only."
+        "TARGET. is used in an expression that is evaluated without a TARGET ad."
         "SYSTEM_PERIODIC_REMOVE = TARGET.JobStatus == 5"
         "SYSTEM_PERIODIC_REMOVE = JobStatus == 5";
     MisspelledReference Warning "misspelled-reference"
-        "$(NAME) refers to a name that is not set, and a similar name is."
+        "$(NAME) refers to a name that is not set, but a similar name is set."
         "WEIGHT = 3\nRANK = $(WEIGTH) * 2"
         "WEIGHT = 3\nRANK = $(WEIGHT) * 2";
     Name Warning "name"
@@ -209,7 +217,7 @@ lint_rules! {
         "SET 5A 1"
         "SET A5 1";
     NameMacro Warning "name-macro"
-        "A macro appears in place of the name of an attribute."
+        "A macro is used where the name of an attribute is needed."
         "SET $(UNSET) 1"
         "SET Rank 1";
     NamedNotDefined Warning "named-not-defined"
@@ -224,6 +232,10 @@ lint_rules! {
         "The text looks like $(...) or $FUNCTION(...) but stays as it is."
         "A = $(B"
         "A = $(B)";
+    NeverFalse Warning "never-false"
+        "No value of the attributes of a condition makes it false."
+        "SYSTEM_PERIODIC_REMOVE = JobStatus != 5 || JobStatus != 2"
+        "SYSTEM_PERIODIC_REMOVE = JobStatus != 5 && JobStatus != 2";
     NeverTrue Warning "never-true"
         "Two clauses of a condition exclude each other, so it is never true."
         "SYSTEM_PERIODIC_REMOVE = JobStatus == 5 && JobStatus == 2"
@@ -233,11 +245,11 @@ lint_rules! {
         "RENAME A 5B"
         "RENAME A B5";
     NoEffect Warning "no-effect"
-        "The parameter is set where it changes nothing."
+        "The parameter is set in a place where it has no effect."
         "PID = 3"
         "PIDFILE = 3";
     NoReplyHook Warning "no-reply-hook"
-        "A hook fetches jobs and no hook is called for those that are rejected, so they are lost."
+        "A hook fetches jobs, but no hook is called for rejected jobs, so they are lost."
         "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = /bin/true"
         "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = /bin/true\nFARM_HOOK_REPLY_FETCH = /bin/true";
     NotDone Warning "not-done"
@@ -261,7 +273,7 @@ lint_rules! {
         "JOB_ROUTER_ENTRIES = [ name = \"a\"; ]"
         "JOB_ROUTER_ROUTE_NAMES = a\nJOB_ROUTER_ROUTE_a = UNIVERSE VANILLA";
     PlusAttribute Warning "plus-attribute"
-        "+Name = value belongs in a submit file. A transform defines a macro with it."
+        "+Name = value and MY.Name = value belong in a submit file. A transform defines a macro with them."
         "+Project = 5"
         "SET Project 5";
     QuotedValue Error "quoted-value"
@@ -309,11 +321,11 @@ lint_rules! {
         "EXECUTE = $LOCAL_DIR/execute"
         "EXECUTE = $(LOCAL_DIR)/execute";
     SlotType Error "slot-type"
-        "The shares of a slot type are not what the startd accepts."
+        "The startd does not accept the shares of this slot type."
         "SLOT_TYPE_1 = cpu=many"
         "SLOT_TYPE_1 = cpus=2";
     Statement Warning "statement"
-        "A header statement of a transform is written so that it does nothing."
+        "A header statement of a transform is written in a form that has no effect."
         "SET A 1\nNAME : a"
         "NAME a\nSET A 1";
     StatementAssigned Warning "statement-assigned"
@@ -341,7 +353,7 @@ lint_rules! {
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  REQUIREMENTS Owner ==\n  SET A 1\n@end"
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  REQUIREMENTS Owner == \"ann\"\n  SET A 1\n@end";
     Trap Warning "trap"
-        "The expression is valid but does something else than it seems to."
+        "The expression is valid but does not do what it seems to do."
         "REQUIREMENTS Owner == 'ann'"
         "REQUIREMENTS Owner == \"ann\"";
     Unbalanced Error "unbalanced"
@@ -403,7 +415,7 @@ pub enum ExampleLanguage {
 fn versions(rule: LintRule) -> &'static str {
     match rule {
         LintRule::OldSyntax => "24.10 and later",
-        LintRule::NotInVersion => "24.0 and 25.0, with --for",
+        LintRule::NotInVersion | LintRule::ChangedDefault => "24.0 and 25.0, with --for",
         LintRule::Elsewhere | LintRule::NotDone | LintRule::JobAd => {
             "all (about the programs of this package)"
         }
@@ -423,7 +435,7 @@ impl LintRule {
             Include | Use => ExampleLanguage::JobTransform,
             JobAd => ExampleLanguage::JobAd,
             Elsewhere | NotDone => ExampleLanguage::Here,
-            NotInVersion => ExampleLanguage::Version24,
+            NotInVersion | ChangedDefault => ExampleLanguage::Version24,
             _ => ExampleLanguage::Config,
         }
     }

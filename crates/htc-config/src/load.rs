@@ -9,7 +9,8 @@ use crate::config_view::ConfigView;
 use crate::load_options::LoadOptions;
 use crate::load_warning::LoadWarning;
 use crate::loader::{Loader, SkippedDefinition, UnreadSource};
-use crate::macro_set::{LookupContext, MacroSet};
+use crate::macro_definition::LookupContext;
+use crate::macro_set::MacroSet;
 use htc_base::world::World;
 
 /// A configuration that was read.
@@ -39,7 +40,7 @@ pub struct LoadAttempt {
     pub warnings: Vec<LoadWarning>,
     /// Errors after which reading continued.
     pub skipped_errors: Vec<ConfigError>,
-    /// The error that stopped it.
+    /// Error that stopped the reading.
     pub error: Option<ConfigError>,
 }
 

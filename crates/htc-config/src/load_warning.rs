@@ -17,7 +17,7 @@ pub enum LoadWarningSubject {
     Other,
 }
 
-/// Something that was said while a configuration was read and did not stop it.
+/// Message that was printed while a configuration was read, without stopping the reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadWarning {
     /// The reference's words where it has any.

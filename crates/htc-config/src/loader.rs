@@ -9,7 +9,8 @@ use crate::config_error::{ConfigError, ErrorLocation};
 use crate::expand::{self, ExpandError, FunctionFailure, MacroSource};
 use crate::load_options::LoadOptions;
 use crate::load_warning::LoadWarningSubject;
-use crate::macro_set::{DefinitionPlace, FoundMacro, LookupContext, MacroSet, SourceId};
+use crate::macro_definition::{DefinitionPlace, FoundMacro, LookupContext, SourceId};
+use crate::macro_set::MacroSet;
 use crate::statement::{self, StatementOperator};
 use htc_base::text::caseless;
 use htc_base::world::{FixedModeWorld, World};
@@ -20,11 +21,11 @@ pub(crate) const MAX_NESTING: u32 = 20;
 /// A source that was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadSource {
-    /// Its kind.
+    /// Kind of the unread source.
     pub kind: UnreadSourceKind,
-    /// Its name, or the command line.
+    /// Name of the unread source, or the command line.
     pub name: BString,
-    /// The source that includes it, and the line of the include.
+    /// Source that includes this one, and the line of the include.
     pub from: Option<(SourceId, u32)>,
     /// The reason.
     pub reason: String,
@@ -48,7 +49,7 @@ pub struct SkippedDefinition {
     pub name: BString,
     /// The text after the operator.
     pub value: BString,
-    /// Its place in the source.
+    /// Place of the definition in the source.
     pub place: DefinitionPlace,
     /// The `if`, `elif` or `else` line that disables it, and its number.
     pub condition: (BString, u32),
@@ -92,9 +93,9 @@ pub(crate) struct LoadFailure {
     pub(crate) line: u32,
     /// Text after the trailer.
     pub(crate) reason: BString,
-    /// Its place in the source.
+    /// Place of the error in the source.
     pub(crate) place: Option<Box<ErrorLocation>>,
-    /// Hint on how to correct it.
+    /// Hint how to correct the error.
     pub(crate) hint: Option<String>,
     /// The reference's exit status.
     pub(crate) status: u8,

@@ -300,7 +300,7 @@ fn format_number_value<'t>(
 ) -> ExpansionResult<'t> {
     let (name, text) = split_off_format(body);
     let (call, conversion) = number_function(function);
-    let Some(format) = parse_optional_format(text, conversion) else {
+    let Ok(format) = parse_optional_format(text, conversion) else {
         return report_invalid_format(expander, text, 3585, call);
     };
     let value = value_or_text(expander, name, ExpansionMode::File)?;
@@ -349,9 +349,15 @@ fn format_evaluated_number(
     Some(shown)
 }
 
-/// Parses an optional format; the outer `None` means that the text is not a valid format of that kind.
-fn parse_optional_format(text: Option<&[u8]>, conversion: PrintfConversion) -> Option<Option<PrintfFormat>> {
-    text.map_or(Some(None), |text| PrintfFormat::parse(text, conversion).map(Some))
+/// A text that is not a valid format of the wanted kind.
+struct InvalidFormat;
+
+/// Parses an optional format.
+fn parse_optional_format(
+    text: Option<&[u8]>,
+    conversion: PrintfConversion,
+) -> Result<Option<PrintfFormat>, InvalidFormat> {
+    text.map(|text| PrintfFormat::parse(text, conversion).ok_or(InvalidFormat)).transpose()
 }
 
 /// Returns a text that is not a valid format unchanged, and reports it.
@@ -369,7 +375,7 @@ fn report_invalid_format<'t>(
 
 fn format_string_value<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> ExpansionResult<'t> {
     let (name, text) = split_off_format(body);
-    let Some(format) = parse_optional_format(text, PrintfConversion::String) else {
+    let Ok(format) = parse_optional_format(text, PrintfConversion::String) else {
         return report_invalid_format(expander, text, 3641, "$STRING");
     };
     let value = value_or_text(expander, name, ExpansionMode::File)?;
@@ -383,13 +389,28 @@ fn format_string_value<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expan
     })
 }
 
-/// Returns the text that replaces a reference in the text of `-macro`. The inner error is the message of a
-/// function that failed, which ends the expansion.
+/// Reason why a reference in the text of `-macro` cannot be replaced.
+pub(crate) enum TextReferenceError {
+    /// The expansion of the value exceeds a limit.
+    Expansion(ExpandError),
+    /// A function failed with this message, which ends the expansion.
+    Function(BString),
+}
+
+impl From<ExpandError> for TextReferenceError {
+    fn from(error: ExpandError) -> Self {
+        TextReferenceError::Expansion(error)
+    }
+}
+
+type TextFunctionResult<'t> = Result<Cow<'t, [u8]>, TextReferenceError>;
+
+/// Returns the text that replaces a reference in the text of `-macro`.
 pub(crate) fn evaluate_in_text_mode<'t>(
     expander: &mut Expander<'_>,
     text: &'t [u8],
     found: &MacroReference,
-) -> Result<Result<Cow<'t, [u8]>, BString>, ExpandError> {
+) -> TextFunctionResult<'t> {
     let whole = found.body(text);
     // The reference ends the name at the default that it found last, even if that belongs to an earlier
     // candidate.
@@ -400,7 +421,7 @@ pub(crate) fn evaluate_in_text_mode<'t>(
         Some(value) => Cow::Owned(value),
         None => Cow::Borrowed(default.unwrap_or_default()),
     };
-    Ok(match found.function {
+    match found.function {
         MacroFunction::Plain => {
             let value = expander.source.raw(body).map(Cow::into_owned);
             expander.took_default = value.as_ref().is_none_or(|value| value.is_empty());
@@ -411,12 +432,12 @@ pub(crate) fn evaluate_in_text_mode<'t>(
             let missing = || default.is_none().then(|| b"UNDEFINED".to_vec());
             Ok(or_default(value.or_else(missing)))
         }
-        MacroFunction::RandomChoice => text_random_choice(expander, body)?,
+        MacroFunction::RandomChoice => text_random_choice(expander, body),
         MacroFunction::RandomInteger => text_random_integer(expander, body),
-        MacroFunction::Choice => text_choice(expander, body)?,
-        MacroFunction::Substr => text_substr(expander, body)?,
-        MacroFunction::Int | MacroFunction::Real => text_number(expander, found.function, body)?,
-        MacroFunction::String => text_string(expander, body)?,
+        MacroFunction::Choice => text_choice(expander, body),
+        MacroFunction::Substr => text_substr(expander, body),
+        MacroFunction::Int | MacroFunction::Real => text_number(expander, found.function, body),
+        MacroFunction::String => text_string(expander, body),
         MacroFunction::Eval => {
             let value = match expander.expanded_value_of(body, ExpansionMode::File)? {
                 Some(value) => value,
@@ -432,7 +453,7 @@ pub(crate) fn evaluate_in_text_mode<'t>(
             // The reference uses the colon of an earlier candidate; if it is after the end of this reference,
             // that is an error.
             if value.is_none() && found.default.is_some_and(|at| at >= found.end) {
-                return Ok(Err(BString::default()));
+                return function_failure("");
             }
             let value = value.map(|value| match found.function {
                 MacroFunction::Basename => filename::basename(&value, None),
@@ -441,14 +462,11 @@ pub(crate) fn evaluate_in_text_mode<'t>(
             });
             Ok(or_default(value))
         }
-    })
+    }
 }
 
-type TextFunctionResult<'t> = Result<Result<Cow<'t, [u8]>, BString>, ExpandError>;
-
-/// Returns a message as the inner error.
 fn function_failure<'t>(message: impl Into<BString>) -> TextFunctionResult<'t> {
-    Ok(Err(message.into()))
+    Err(TextReferenceError::Function(message.into()))
 }
 
 fn text_random_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
@@ -462,16 +480,18 @@ fn text_random_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFu
     // The reference counts a leading comma twice, and may then choose an item that does not exist.
     let count = items.split(|&b| b == b',').count() + usize::from(items.first() == Some(&b','));
     let chosen = nth_item(&items, random_index(expander, count), true).unwrap_or_default();
-    Ok(Ok(Cow::Owned(chosen.to_vec())))
+    Ok(Cow::Owned(chosen.to_vec()))
 }
 
-fn text_random_integer<'t>(expander: &Expander<'_>, body: &'t [u8]) -> Result<Cow<'t, [u8]>, BString> {
+fn text_random_integer<'t>(expander: &Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
     let number = |n| nth_item(body, n, true).and_then(integer_prefix).map(|(value, _)| value);
-    let min = number(0).ok_or("$RANDOM_INTEGER() error: invalid min")?;
-    let max = number(1).ok_or("$RANDOM_INTEGER() error: invalid max")?;
-    let step = number(2).filter(|&step| step >= 1).ok_or("$RANDOM_INTEGER() error: invalid step")?;
+    let failure =
+        |what: &str| TextReferenceError::Function(format!("$RANDOM_INTEGER() error: invalid {what}").into());
+    let min = number(0).ok_or_else(|| failure("min"))?;
+    let max = number(1).ok_or_else(|| failure("max"))?;
+    let step = number(2).filter(|&step| step >= 1).ok_or_else(|| failure("step"))?;
     if min > max {
-        return Err("$RANDOM_INTEGER() error: min > max".into());
+        return function_failure("$RANDOM_INTEGER() error: min > max");
     }
     Ok(Cow::Owned(random_in_range(expander, min, max, step).to_string().into_bytes()))
 }
@@ -500,7 +520,7 @@ fn text_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionR
         Cow::Borrowed(items)
     };
     match nth_item(&items, index, true) {
-        Some(item) => Ok(Ok(Cow::Owned(item.to_vec()))),
+        Some(item) => Ok(Cow::Owned(item.to_vec())),
         None => function_failure(format!("$CHOICE() error: index {index} is out of range")),
     }
 }
@@ -508,7 +528,7 @@ fn text_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionR
 fn text_substr<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
     let value = look_up_argument(expander, body, 0)?.unwrap_or_default();
     if value.is_empty() {
-        return Ok(Ok(Cow::Borrowed(b"")));
+        return Ok(Cow::Borrowed(b""));
     }
     let third = look_up_argument(expander, body, 2)?;
     let has_start = third.is_some();
@@ -528,7 +548,7 @@ fn text_substr<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionR
             None => return function_failure(format!("$SUBSTR() error: {text} is invalid start")),
         }
     }
-    Ok(Ok(Cow::Owned(cut_substring(&value, start, count).to_vec())))
+    Ok(Cow::Owned(cut_substring(&value, start, count).to_vec()))
 }
 
 fn text_number<'t>(
@@ -538,12 +558,12 @@ fn text_number<'t>(
 ) -> TextFunctionResult<'t> {
     let text = split_off_format(body).1;
     let (call, conversion) = number_function(function);
-    let Some(format) = parse_optional_format(text, conversion) else {
+    let Ok(format) = parse_optional_format(text, conversion) else {
         return invalid_text_format(text, call);
     };
     let value = look_up_argument(expander, body, 0)?.unwrap_or_default();
     match format_evaluated_number(function, &value, format, usize::MAX, expander) {
-        Some(shown) => Ok(Ok(Cow::Owned(shown))),
+        Some(shown) => Ok(Cow::Owned(shown)),
         None => {
             let kind = if function == MacroFunction::Int { "an integer" } else { "a real" };
             function_failure(format!("{call} error: {value} does not evaluate to {kind}"))
@@ -558,13 +578,13 @@ fn invalid_text_format<'t>(text: Option<&[u8]>, call: &str) -> TextFunctionResul
 
 fn text_string<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
     let text = split_off_format(body).1;
-    let Some(format) = parse_optional_format(text, PrintfConversion::String) else {
+    let Ok(format) = parse_optional_format(text, PrintfConversion::String) else {
         return invalid_text_format(text, "$STRING()");
     };
     let value = look_up_argument(expander, body, 0)?.unwrap_or_default();
     let value = evaluate::to_string(&value, expander.world).unwrap_or(value);
-    Ok(Ok(Cow::Owned(match format {
+    Ok(Cow::Owned(match format {
         Some(format) => format.format_string(&value),
         None => value.into(),
-    })))
+    }))
 }

@@ -33,6 +33,27 @@ pub enum MacroFunction {
     Filename,
 }
 
+impl MacroFunction {
+    /// Returns true if the first argument is the name of a parameter, or text in its place.
+    pub fn takes_parameter_name(self) -> bool {
+        match self {
+            MacroFunction::Substr
+            | MacroFunction::Int
+            | MacroFunction::Real
+            | MacroFunction::String
+            | MacroFunction::Basename
+            | MacroFunction::Dirname
+            | MacroFunction::Filename => true,
+            MacroFunction::Plain
+            | MacroFunction::Env
+            | MacroFunction::RandomChoice
+            | MacroFunction::RandomInteger
+            | MacroFunction::Choice
+            | MacroFunction::Eval => false,
+        }
+    }
+}
+
 /// Functions by name; the names are upper case only.
 const FUNCTIONS: [(&[u8], MacroFunction); 11] = [
     (b"ENV", MacroFunction::Env),

@@ -1,7 +1,6 @@
 //! Macros that the sources have set: names, raw values, the place of each definition and the values that it
 //! replaced.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bstr::{BStr, BString};
@@ -9,200 +8,14 @@ use rustc_hash::FxHashMap;
 
 use crate::defaults::{self, Parameter, SubsystemDefaults};
 use crate::detected::DetectedValues;
+use crate::macro_definition::{
+    ConfigSource, Definition, DefinitionPlace, FoundMacro, LookupContext, MacroEntry, SourceId, SourceKind,
+};
 use crate::string_pool::StringPool;
 use crate::template::{self, Template};
-use crate::use_counts::{CountKey, EntryUses, LookupPurpose, LookupPurposeGuard, UseCounts};
+use crate::use_counts::{EntryUses, LookupPurpose, LookupPurposeGuard, UseCounts};
 use htc_base::text::caseless;
 use htc_base::world::World;
-
-/// The number of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceId(pub(crate) u32);
-
-impl SourceId {
-    /// Index in the order in which sources were opened.
-    pub fn number(self) -> u32 {
-        self.0
-    }
-
-    /// Values detected from machine and process.
-    pub const DETECTED: SourceId = SourceId(0);
-    /// Values compiled into HTCondor.
-    pub const DEFAULT: SourceId = SourceId(1);
-    /// `_CONDOR_...` variables.
-    pub const ENVIRONMENT: SourceId = SourceId(2);
-    /// Values from the command line (`--param`).
-    pub const OVERLAY: SourceId = SourceId(3);
-}
-
-/// Kind of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourceKind {
-    /// Not a file: detected, default, environment, overlay, or the name of an `AUTO_USE` parameter.
-    Special,
-    /// A file.
-    File,
-    /// The output of a command.
-    Command,
-}
-
-/// An opened source.
-#[derive(Clone, Debug)]
-pub struct ConfigSource {
-    /// The name under which it was opened; the name of a command ends in ` |`.
-    pub name: BString,
-    /// Its kind.
-    pub kind: SourceKind,
-    /// The source that includes it, and the line of the include.
-    pub included_from: Option<(SourceId, u32)>,
-    /// Its text, if texts are kept for messages.
-    pub text: Option<Arc<[u8]>>,
-}
-
-/// Place of a definition within a template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TemplateLine {
-    /// The template's index in the table.
-    pub index: u32,
-    /// The line within its body, from 0, without blank lines.
-    pub line: i32,
-}
-
-/// Place of a definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DefinitionPlace {
-    /// The source.
-    pub source: SourceId,
-    /// The line as the reference counts, or `None` in sources without lines.
-    pub line: Option<u32>,
-    /// The template that a `use` on that line inserted.
-    pub template: Option<TemplateLine>,
-    /// Offset of the logical line in the source's text.
-    pub offset: u32,
-}
-
-impl DefinitionPlace {
-    pub(crate) fn without_line(source: SourceId) -> Self {
-        DefinitionPlace { source, line: None, template: None, offset: 0 }
-    }
-}
-
-/// One definition of a name.
-#[derive(Clone, Debug)]
-pub struct Definition {
-    /// The name as spelled in this definition.
-    pub name: BString,
-    /// The value, with self references expanded.
-    pub raw: BString,
-    /// Its place in the source.
-    pub place: DefinitionPlace,
-    /// True if the raw value equals the default of the table.
-    pub matches_default: bool,
-}
-
-impl Definition {
-    /// Returns true if the site's own files contain the definition, directly or through a template.
-    pub fn is_from_site(&self) -> bool {
-        self.place.source.number() > SourceId::DEFAULT.number()
-    }
-
-    /// Returns true if a person wrote the definition in a file, a command's output or an overlay, rather than
-    /// a template.
-    pub fn is_user_written(&self) -> bool {
-        self.is_from_site() && self.place.template.is_none()
-    }
-}
-
-/// A name with all its definitions.
-#[derive(Clone, Debug)]
-pub struct MacroEntry {
-    /// The spelling in output, which is that of the first definition.
-    pub name: BString,
-    /// The definition in effect.
-    pub current: Definition,
-    /// The definitions it replaced, oldest first.
-    pub replaced: Vec<Definition>,
-    /// The general parameter for the name without its prefix.
-    pub parameter: Option<Parameter>,
-}
-
-impl MacroEntry {
-    /// The raw value.
-    pub fn raw(&self) -> &BStr {
-        self.current.raw.as_ref()
-    }
-}
-
-/// The subsystem and local name for which values are looked up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LookupContext {
-    /// A subsystem such as `STARTD`; empty for none.
-    pub subsystem: BString,
-    /// The name after `-local-name`; empty for none.
-    pub local_name: BString,
-}
-
-/// Result of a look-up.
-#[derive(Clone, Copy)]
-pub enum FoundMacro<'a> {
-    /// A definition of a source.
-    Set(&'a MacroEntry),
-    /// A property of the machine or the process.
-    Detected {
-        /// Its name.
-        name: &'a BStr,
-        /// Its value.
-        value: &'a BStr,
-    },
-    /// An entry of the table of defaults.
-    Default(Parameter),
-}
-
-impl<'a> FoundMacro<'a> {
-    /// The raw value; empty for a parameter of the table that has no default.
-    pub fn raw(&self) -> Cow<'a, [u8]> {
-        match self {
-            FoundMacro::Set(entry) => Cow::Borrowed(entry.raw()),
-            FoundMacro::Detected { value, .. } => Cow::Borrowed(value),
-            FoundMacro::Default(parameter) => parameter.default(),
-        }
-    }
-
-    /// The raw value as references and functions see it: `None` for a parameter that has no default in the
-    /// table, so that functions use the name itself (`config.cpp`, `lookup_macro`).
-    pub fn value(&self) -> Option<Cow<'a, [u8]>> {
-        match self {
-            FoundMacro::Default(parameter) if parameter.subsystem().is_none() => parameter.explicit_default(),
-            _ => Some(self.raw()),
-        }
-    }
-
-    /// Returns the counter for this result.
-    fn count_key(&self) -> Option<CountKey> {
-        match self {
-            FoundMacro::Set(entry) => Some(CountKey::for_name(&entry.name)),
-            FoundMacro::Detected { name, .. } => Some(CountKey::for_name(name)),
-            FoundMacro::Default(parameter) => CountKey::for_parameter(*parameter),
-        }
-    }
-
-    /// The name as output shows it.
-    pub fn display_name(&self) -> Cow<'a, [u8]> {
-        match self {
-            FoundMacro::Set(entry) => Cow::Borrowed(&entry.name),
-            FoundMacro::Detected { name, .. } => Cow::Borrowed(name),
-            FoundMacro::Default(parameter) => match parameter.subsystem() {
-                Some(subsystem) => {
-                    let mut name = subsystem.to_vec();
-                    name.push(b'.');
-                    name.extend_from_slice(parameter.name());
-                    Cow::Owned(name)
-                }
-                None => Cow::Borrowed(parameter.name()),
-            },
-        }
-    }
-}
 
 /// Maximum number of bytes of replaced values that are kept.
 const MAX_HISTORY_BYTES: usize = 32 * 1024 * 1024;
@@ -312,6 +125,11 @@ impl MacroSet {
     /// All sources in the order in which they were opened, the four special ones first.
     pub fn sources(&self) -> &[ConfigSource] {
         &self.sources
+    }
+
+    /// Ids of all sources in the order in which they were opened.
+    pub fn source_ids(&self) -> impl Iterator<Item = SourceId> + use<> {
+        (0..u32::try_from(self.sources.len()).unwrap_or(u32::MAX)).map(SourceId)
     }
 
     /// The replacements of values in the order in which they happened, if they were recorded.

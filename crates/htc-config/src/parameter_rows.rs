@@ -7,7 +7,8 @@ use bstr::BStr;
 
 use crate::SourceId;
 use crate::defaults::{self, Parameter};
-use crate::macro_set::{MacroEntry, MacroSet};
+use crate::macro_definition::MacroEntry;
+use crate::macro_set::MacroSet;
 use htc_base::text::caseless;
 use htc_base::world::World;
 
@@ -27,9 +28,9 @@ pub enum RowKind<'a> {
 pub struct ParameterRow<'a> {
     /// The name in the spelling of its source.
     pub name: Cow<'a, BStr>,
-    /// Its raw value.
+    /// Raw value of the parameter row.
     pub raw: Cow<'a, [u8]>,
-    /// Its kind.
+    /// Kind of the parameter row.
     pub kind: RowKind<'a>,
 }
 

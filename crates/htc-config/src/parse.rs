@@ -14,7 +14,7 @@ use crate::condition::{IfError, IfStack, split_if_keyword};
 use crate::lines::{CommentMode, LogicalLine, LogicalLines};
 use crate::load_warning::LoadWarningSubject;
 use crate::loader::{LoadFailure, Loader, MacroSetLookup, SkippedDefinition};
-use crate::macro_set::SourceId;
+use crate::macro_definition::SourceId;
 use crate::statement::{self, LineWithoutOperator, SplitLine, StatementKeyword, StatementOperator};
 use htc_base::text::space::is_space;
 use htc_base::text::{Span, caseless};
@@ -25,7 +25,7 @@ struct OpenBlock {
     tag: BString,
     text: Vec<u8>,
     offset: u32,
-    /// Place of the line that opened it.
+    /// Place of the line that opens the block.
     opened_at: Span,
     /// True if its definition is invalid; its lines are skipped all the same.
     is_void: bool,
@@ -105,7 +105,7 @@ impl Loader<'_> {
             self.push_error_line(format!(
                 "Config source Found end-of-file while scanning for '@{tag}' in {name}"
             ));
-            let hint = format!("the block of {of} ends with a line that is exactly '@{tag}'");
+            let hint = format!("end the block of {of} with a line that is exactly '@{tag}'");
             LoadFailure::new(last).with_location(self.span_location(frame, opened_at)).with_hint(hint)
         });
         if frame.ifs.is_empty() {
@@ -232,7 +232,7 @@ impl Loader<'_> {
         let source = MacroSetLookup { set: &self.set, context: &self.context, world: self.world };
         let result = frame.ifs.process_line(text, &source, self.world, &mut |message| messages.push(message));
         self.warn_messages(messages);
-        if let Some(Err(error)) = result {
+        if let Err(error) = result {
             let mut stop = LoadFailure::new(line.line).with_reason(error.to_string());
             let start = text.len() - rest.len() + cut;
             let (from, to) =
@@ -310,7 +310,7 @@ impl Loader<'_> {
         if is_error {
             self.push_error_line(text);
             let at = self.line_location(frame, line, split.operator_at, split.operator_at + 1);
-            return Err(LoadFailure::new(line.line).with_location(at).with_hint("write '=' in place of ':'"));
+            return Err(LoadFailure::new(line.line).with_location(at).with_hint("write '=' instead of ':'"));
         }
         let place = self.line_location(frame, line, split.operator_at, split.operator_at + 1);
         self.warn_about(LoadWarningSubject::Colon(Box::new(place)), text);
@@ -361,7 +361,7 @@ fn missing_operator_hint(text: &[u8]) -> String {
     let word = text.split(|&b| is_space(b)).next().unwrap_or_default();
     let is = |known: &str| caseless::eq(word, known.as_bytes());
     if ["use", "include", "error", "warning"].iter().any(|known| is(known)) {
-        return format!("a colon must follow: '{} ... : ...'", BStr::new(word));
+        return format!("write a colon: '{} ... : ...'", BStr::new(word));
     }
     if is("elseif") || is("elsif") {
         return "write 'elif CONDITION'".into();
@@ -370,7 +370,7 @@ fn missing_operator_hint(text: &[u8]) -> String {
         return "comments begin with '#'".into();
     }
     if caseless::starts_with(text, b"if(") || caseless::starts_with(text, b"elif(") {
-        return "a blank must follow 'if', and conditions know no parentheses".into();
+        return "write a space after 'if'; a condition has no parentheses".into();
     }
     "expected '=', '+=' or '@=' after the name".into()
 }
@@ -378,10 +378,10 @@ fn missing_operator_hint(text: &[u8]) -> String {
 /// Returns a hint about an invalid name.
 fn bad_name_hint(name: &[u8]) -> &'static str {
     match name {
-        [.., b'+'] => "a blank must stand before '+='",
-        [.., b'@'] => "a blank must stand before '@='",
-        [0xef, 0xbb, 0xbf, ..] => "the file begins with a byte order mark: save it without",
-        [] => "a name must stand before the operator",
+        [.., b'+'] => "write a space before '+='",
+        [.., b'@'] => "write a space before '@='",
+        [0xef, 0xbb, 0xbf, ..] => "the file begins with a byte order mark (BOM): save it without one",
+        [] => "there must be a name before the operator",
         _ => "names are made of letters, digits, '_', '.' and '/'",
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use bstr::{BString, ByteSlice};
 
 use crate::Config;
+use crate::advice::Advice;
 use crate::defaults::{self, ParameterType};
 use crate::finding::Finding;
 use crate::load::LoadAttempt;
@@ -218,7 +219,12 @@ impl KnownSecrets {
         }
         self.remove_secrets_from_string(&mut finding.message);
         if let Some(fix) = &mut finding.fix {
-            self.remove_secrets_from_string(fix);
+            match fix {
+                Advice::Text(text) => self.remove_secrets_from_string(text),
+                Advice::DidYouMean(text) | Advice::Write(text) => {
+                    *text = self.remove_secrets(text);
+                }
+            }
         }
         if let Some(spot) = &mut finding.spot {
             let (text, line) = match text {

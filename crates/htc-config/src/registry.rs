@@ -17,6 +17,7 @@ use htc_base::text::{caseless, unqualified_name, words};
 
 use crate::defaults;
 use crate::descriptions::{self, Description};
+use crate::parameter_versions::{self, ParameterVersions};
 use crate::supported::{self, SupportEntry};
 
 static TABLE_TEXT: &[u8] = include_bytes!("data/registry.tsv");
@@ -49,10 +50,22 @@ words! {
         Throttle => "throttle",
         /// Any text.
         String => "string",
+        /// One word, name or path. Quotes would be part of the value.
+        Name => "name",
         /// Path of a file or directory.
         Path => "path",
         /// Names or hosts, separated by commas or white space.
         List => "list",
+        /// Regular expression.
+        Regex => "regex",
+        /// Users and hosts of a permission (`IpVerify::fill_table`).
+        Permissions => "permissions",
+        /// Environment in the language V1 or V2.
+        Environment => "environment",
+        /// Digits to round off, or a percentage (`SetAttribute`, qmgmt.cpp).
+        Rounding => "rounding",
+        /// Hosts, each with an optional port.
+        Hosts => "hosts",
         /// One of a few words.
         Word => "word",
         /// Mode of a cron job.
@@ -75,6 +88,8 @@ words! {
         Number => "number",
         /// Expression that gives a string.
         Text => "text",
+        /// Expression that gives a string, or a string without quotes that is not an expression.
+        PlainOrText => "plain-or-text",
         /// Expression of any type.
         Expression => "expr",
         /// Rule of the job router.
@@ -89,7 +104,14 @@ words! {
 impl ValueType {
     /// Returns true if a value is a ClassAd expression that is evaluated in ads.
     pub fn is_expression(self) -> bool {
-        matches!(self, ValueType::Condition | ValueType::Number | ValueType::Text | ValueType::Expression)
+        matches!(
+            self,
+            ValueType::Condition
+                | ValueType::Number
+                | ValueType::Text
+                | ValueType::PlainOrText
+                | ValueType::Expression
+        )
     }
 }
 
@@ -169,7 +191,7 @@ pub struct RegisteredParameter {
     pub value_type: ValueType,
     /// Range of a number as the reference writes it, words of a choice, or the scope of an expression.
     details: &'static str,
-    /// Daemons that read it, separated by commas, or `all`.
+    /// Daemons that read the parameter, separated by commas, or `all`.
     pub daemons: &'static str,
 }
 
@@ -212,7 +234,7 @@ impl RegisteredParameter {
         }
     }
 
-    /// Returns true if `daemon` reads it.
+    /// Returns true if `daemon` reads the parameter.
     pub fn is_read_by(&self, daemon: &str) -> bool {
         self.daemons.split(',').any(|reader| reader == "all" || reader.eq_ignore_ascii_case(daemon))
     }
@@ -237,6 +259,11 @@ pub fn support(name: &[u8]) -> Option<SupportEntry> {
     supported::find_parameter(name)
 }
 
+/// Returns the versions of HTCondor that read a name, or `None` if all do, or none.
+pub fn versions(name: &[u8]) -> Option<ParameterVersions> {
+    parameter_versions::find(name)
+}
+
 /// Returns the description of a name.
 pub fn description(name: &[u8]) -> Option<Description> {
     descriptions::find_description(name)
@@ -255,14 +282,58 @@ fn find_row(name: &[u8], with_families: bool) -> Option<RegisteredParameter> {
         return None;
     }
     let exact = ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok();
-    let key = |index: &usize| table_row(TABLE_TEXT, &ROW_STARTS, *index).key();
     let family = || {
-        let families = FAMILIES.iter().map(|index| *index as usize);
-        families
+        let families = FAMILIES.iter().zip(&FAMILY_ENDS);
+        let matching = families.filter(|(_, ends)| ends.may_match(name)).map(|(index, _)| *index as usize);
+        let key = |index: &usize| table_row(TABLE_TEXT, &ROW_STARTS, *index).key();
+        matching
             .filter(|index| matches_family_pattern(key(index), name))
             .max_by_key(|index| (key(index).first() != Some(&b'*'), key(index).len()))
     };
-    exact.or_else(|| family().filter(|_| with_families)).map(parse_row)
+    exact.or_else(|| with_families.then(family).flatten()).map(parse_row)
+}
+
+/// Literal ends of a pattern, which exclude most names without a search.
+#[derive(Clone, Copy)]
+struct PatternEnds {
+    start: usize,
+    head: usize,
+    tail_start: usize,
+    end: usize,
+}
+
+/// The ends of the patterns of all families.
+static FAMILY_ENDS: [PatternEnds; FAMILIES.len()] = {
+    let mut ends = [PatternEnds { start: 0, head: 0, tail_start: 0, end: 0 }; FAMILIES.len()];
+    let mut at = 0;
+    while at < FAMILIES.len() {
+        let start = ROW_STARTS[FAMILIES[at] as usize] as usize;
+        let (mut head, mut end, mut tail_start) = (usize::MAX, start, start);
+        while TABLE_TEXT[end] != b'\t' {
+            if matches!(TABLE_TEXT[end], b'*' | b'#') {
+                if head == usize::MAX {
+                    head = end - start;
+                }
+                tail_start = end + 1;
+            }
+            end += 1;
+        }
+        ends[at] = PatternEnds { start, head, tail_start, end };
+        at += 1;
+    }
+    ends
+};
+
+impl PatternEnds {
+    /// True if a name has the literal ends of the pattern.
+    fn may_match(&self, name: &[u8]) -> bool {
+        let tail = &TABLE_TEXT[self.tail_start..self.end];
+        // The last byte of a name differs from most tails.
+        name.len() > self.head + tail.len()
+            && tail.last().is_none_or(|last| last.eq_ignore_ascii_case(&name[name.len() - 1]))
+            && name[name.len() - tail.len()..].eq_ignore_ascii_case(tail)
+            && name[..self.head].eq_ignore_ascii_case(&TABLE_TEXT[self.start..self.start + self.head])
+    }
 }
 
 fn parse_row(index: usize) -> RegisteredParameter {

@@ -55,7 +55,7 @@ pub enum DumpLine<'r, 'c> {
 /// A dump that reads back as the same configuration.
 #[derive(Clone, Debug)]
 pub struct RoundTripDump<'r, 'c> {
-    /// Its lines.
+    /// Lines of the dump.
     pub lines: Vec<DumpLine<'r, 'c>>,
     /// True if USER_CONFIG_FILE has to be set to empty at the end, since the user's file is already included.
     pub disables_user_file: bool,

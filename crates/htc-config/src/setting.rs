@@ -48,7 +48,7 @@ impl fmt::Display for SettingOrigin {
 pub struct Setting<T> {
     /// The value.
     pub value: T,
-    /// Its origin.
+    /// Origin of the setting.
     pub origin: SettingOrigin,
     /// The text before expansion.
     pub raw: BString,

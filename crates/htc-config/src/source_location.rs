@@ -4,7 +4,7 @@ use bstr::{BString, ByteSlice};
 
 use super::source_index::SourceIndex;
 use crate::lines::LogicalLines;
-use crate::macro_set::{ConfigSource, Definition, SourceId};
+use crate::macro_definition::{ConfigSource, Definition, SourceId};
 use crate::statement::{self, StatementOperator};
 use htc_base::text::Span;
 
@@ -13,11 +13,11 @@ use htc_base::text::Span;
 pub struct SourceLocation {
     /// The source.
     pub source: SourceId,
-    /// Its name.
+    /// Name of the source.
     pub name: BString,
     /// The physical line, from 1.
     pub line: u32,
-    /// Its text.
+    /// Text of the source.
     pub text: BString,
     /// The place within that line.
     pub span: Span,
@@ -101,7 +101,7 @@ fn find_span(text: &[u8], definition: &Definition, part: Option<(usize, usize)>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::macro_set::DefinitionPlace;
+    use crate::macro_definition::DefinitionPlace;
 
     fn found(text: &str, raw: &str, part: &str) -> String {
         let definition = Definition {

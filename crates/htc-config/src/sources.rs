@@ -10,7 +10,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::command::{self, CommandPolicy, SourceTarget, ends_in_pipe};
 use crate::expand::Expander;
 use crate::loader::{LoadFailure, Loader, UnreadSource, UnreadSourceKind};
-use crate::macro_set::{ConfigSource, DefinitionPlace, SourceId, SourceKind};
+use crate::macro_definition::{ConfigSource, DefinitionPlace, SourceId, SourceKind};
 use crate::use_counts::LookupPurpose;
 use htc_base::process::Exit;
 use htc_base::text::space::is_space;
@@ -293,7 +293,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Opens a file or runs a command; the error is the reference's reason.
+    /// Opens a file or runs a command. The error has the words of the reference.
     fn open_file_or_command(
         &mut self,
         name: &BStr,
@@ -389,7 +389,11 @@ impl Loader<'_> {
                     other => BString::from(other.to_string()),
                 })?;
                 if !exit.is_success() {
-                    return Err(format!("exited with error {}", exit.to_raw()).into());
+                    // The reference opens the file before it waits for the command.
+                    return Err(match command::has_place_for(self.world, bytes_to_path(into)) {
+                        true => format!("exited with error {}", exit.to_raw()).into(),
+                        false => format!("can't open '{into}' for write").into(),
+                    });
                 }
                 text
             }

@@ -17,7 +17,7 @@ pub fn push_statement(name: &[u8], raw: &[u8], out: &mut Vec<u8>) -> bool {
     if !statement::is_valid_name(name) || is_keyword {
         return false;
     }
-    // Nearly all values are one line without any of these.
+    // Nearly all values are a single line without any of these characters.
     let is_odd = memchr::memchr3(0, b'\n', b'\\', raw).is_some();
     let is_block = is_odd && raw.contains(&b'\n');
     let lines = || raw.split(|&b| b == b'\n');

@@ -1,7 +1,7 @@
 //! Level of support of the reference's parameters and job attributes: one row for each name or family.
 //!
 //! There is a row for every parameter of the reference's table, for every other name that its daemons read,
-//! and for every job attribute that startd, starter, shadow and router read. `tests/honoured.rs` compares the
+//! and for every job attribute that startd, starter, shadow and router read. `tests/supported.rs` compares the
 //! rows with what the code reads. A row is `NAME<tab>standing<tab>of<tab>pool<tab>idle`; the rows are sorted
 //! by name without case. In names `*` stands for any text and `#` for a number.
 
@@ -22,28 +22,37 @@ static ATTRIBUTE_STARTS: [u32; count_lines(include_bytes!("supported/attributes.
 static ATTRIBUTE_FAMILIES: [u32; count_families(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS)] =
     family_line_numbers(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS);
 
-/// A table: its text, the offsets of its lines, and the indexes of lines that are families.
-type SupportTable = (&'static [u8], &'static [u32], &'static [u32]);
-static PARAMETER_TABLE: SupportTable = (PARAMETER_TEXT, &PARAMETER_STARTS, &PARAMETER_FAMILIES);
-static ATTRIBUTE_TABLE: SupportTable = (ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, &ATTRIBUTE_FAMILIES);
+/// A table of names.
+#[derive(Clone, Copy)]
+struct SupportTable {
+    text: &'static [u8],
+    /// Offsets of the lines.
+    starts: &'static [u32],
+    /// Indexes of the lines that are families.
+    families: &'static [u32],
+}
+static PARAMETER_TABLE: SupportTable =
+    SupportTable { text: PARAMETER_TEXT, starts: &PARAMETER_STARTS, families: &PARAMETER_FAMILIES };
+static ATTRIBUTE_TABLE: SupportTable =
+    SupportTable { text: ATTRIBUTE_TEXT, starts: &ATTRIBUTE_STARTS, families: &ATTRIBUTE_FAMILIES };
 
 /// Level of support of a parameter or attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SupportLevel {
-    /// It has the same effect as in a pool.
+    /// The setting has the same effect as in a pool.
     Supported,
-    /// It has no effect here, since it is for another daemon, the network or logs.
+    /// The setting has no effect here, because it configures another daemon, the network or logs.
     OutOfScope,
-    /// It is unsupported; jobs run, and one warning is printed.
+    /// The setting is unsupported; jobs run, and one warning is printed.
     IgnoredWithWarning,
-    /// It is unsupported, and a job that it would affect does not start.
+    /// The setting is unsupported, and a job that it would affect does not start.
     RefusesJob,
 }
 
 impl SupportLevel {
     const fn table_word(self) -> &'static [u8] {
         match self {
-            SupportLevel::Supported => b"honoured",
+            SupportLevel::Supported => b"supported",
             SupportLevel::OutOfScope => b"elsewhere",
             SupportLevel::IgnoredWithWarning => b"warned",
             SupportLevel::RefusesJob => b"refused",
@@ -68,7 +77,7 @@ pub struct SupportEntry {
 }
 
 impl SupportEntry {
-    /// Returns true if one of `daemons` reads it.
+    /// Returns true if one of `daemons` reads the setting.
     pub fn is_read_by(&self, daemons: &[&str]) -> bool {
         self.readers.split(',').any(|of| daemons.contains(&of))
     }
@@ -82,7 +91,7 @@ impl SupportEntry {
             SupportLevel::IgnoredWithWarning | SupportLevel::Supported | SupportLevel::OutOfScope => "",
         };
         let are = if name.contains(", ") { "are" } else { "is" };
-        format!("{name} {are} not done here: the {of} of a pool would {}{then}", self.pool_behavior)
+        format!("{name} {are} unsupported here: the {of} of a pool would {}{then}", self.pool_behavior)
     }
 }
 
@@ -129,13 +138,20 @@ pub fn attributes_with_level(standing: SupportLevel) -> impl Iterator<Item = Sup
 /// Maximum length of a name; a longer one is not looked up.
 const MAX_NAME_LENGTH: usize = 1024;
 
-fn find_entry((text, starts, families): SupportTable, name: &[u8]) -> Option<SupportEntry> {
+fn find_entry(table: SupportTable, name: &[u8]) -> Option<SupportEntry> {
+    let SupportTable { text, starts, families } = table;
     if name.len() > MAX_NAME_LENGTH {
         return None;
     }
     let index = starts.binary_search_by(|&start| compare_key(text, start, name)).ok().or_else(|| {
         let key = |index: &usize| table_row(text, starts, *index).key();
         let families = families.iter().map(|index| *index as usize);
+        // Most patterns begin with another letter.
+        let may_match = |index: &usize| {
+            let first = text[starts[*index] as usize];
+            first == b'*' || name.first().is_some_and(|byte| byte.eq_ignore_ascii_case(&first))
+        };
+        let families = families.filter(may_match);
         families.filter(|index| matches_family_pattern(key(index), name)).max_by_key(|index| key(index).len())
     })?;
     Some(parse_entry(text, starts, index))
@@ -197,6 +213,6 @@ mod tests {
         let texts = [PARAMETER_TEXT, ATTRIBUTE_TEXT].map(|text| std::str::from_utf8(text).unwrap());
         let words: Vec<&str> =
             texts.iter().flat_map(|text| text.lines()).map(|line| line.split('\t').nth(1).unwrap()).collect();
-        assert!(words.iter().all(|word| ["honoured", "elsewhere", "warned", "refused"].contains(word)));
+        assert!(words.iter().all(|word| ["supported", "elsewhere", "warned", "refused"].contains(word)));
     }
 }

@@ -1,10 +1,11 @@
 //! Versions of HTCondor that `lint --for` checks, as differences from 25.14.
 //!
-//! The tables compare `param_info.in` at the tags v24.0.23, v25.0.13 and at 25.14.0. A name that an older version reads
-//! without a row in its table (`param("NAME")` in its source) is not listed as introduced later.
+//! Names come from [`parameter_versions`]; changed defaults compare `param_info.in` at the tags v24.0.23, v25.0.13 and at
+//! 25.14.0.
 
 use std::fmt;
 
+use crate::parameter_versions::{self, Release};
 use htc_base::text::{caseless, unqualified_name};
 
 /// Version of HTCondor for which a configuration is checked.
@@ -41,24 +42,41 @@ impl TargetVersion {
         }
     }
 
+    fn release(self) -> Release {
+        match self {
+            TargetVersion::V24_0 => Release { major: 24, minor: 0 },
+            TargetVersion::V25_0 => Release { major: 25, minor: 0 },
+            TargetVersion::V25_14 => Release { major: 25, minor: 14 },
+        }
+    }
+
     /// True if a later version than this one introduced a parameter.
     pub fn lacks(self, name: &[u8]) -> bool {
-        let is_in = |names: &[&str]| is_listed(names, name);
-        match self {
-            TargetVersion::V24_0 => is_in(INTRODUCED_AFTER_25_0) || is_in(INTRODUCED_AFTER_24_0),
-            TargetVersion::V25_0 => is_in(INTRODUCED_AFTER_25_0),
-            TargetVersion::V25_14 => false,
-        }
+        let versions = parameter_versions::find(name);
+        versions.is_some_and(|versions| versions.since.is_some_and(|since| since > self.release()))
     }
 
     /// True if this version reads a parameter that 25.14 no longer reads.
     pub fn still_reads(self, name: &[u8]) -> bool {
-        let is_in = |names: &[&str]| is_listed(names, name);
+        let versions = parameter_versions::find(name);
+        versions.is_some_and(|versions| versions.until.is_some_and(|until| until >= self.release()))
+    }
+
+    /// Returns the default of a parameter in this version if 25.14 has another one.
+    pub fn changed_default(self, name: &[u8]) -> Option<&'static str> {
+        let name = unqualified_name(name);
+        let row = CHANGED_DEFAULTS.iter().find(|row| caseless::eq(row.0.as_bytes(), name))?;
         match self {
-            TargetVersion::V24_0 => is_in(DROPPED_AFTER_25_0) || is_in(DROPPED_AFTER_24_0),
-            TargetVersion::V25_0 => is_in(DROPPED_AFTER_25_0),
-            TargetVersion::V25_14 => false,
+            TargetVersion::V24_0 => row.1,
+            TargetVersion::V25_0 => row.2,
+            TargetVersion::V25_14 => None,
         }
+    }
+
+    /// Returns the words of a parameter that this version does not accept although 25.14 does.
+    pub fn rejected_words(self, name: &[u8]) -> &'static [&'static str] {
+        let is_tristate = caseless::eq(unqualified_name(name), b"LVM_HIDE_MOUNT");
+        if self == TargetVersion::V24_0 && is_tristate { &["auto"] } else { &[] }
     }
 
     /// True if routes in `JOB_ROUTER_ENTRIES` still work, with JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES.
@@ -73,110 +91,43 @@ impl fmt::Display for TargetVersion {
     }
 }
 
-fn is_listed(names: &[&str], name: &[u8]) -> bool {
-    let name = unqualified_name(name);
-    names.iter().any(|listed| caseless::eq(listed.as_bytes(), name))
-}
+/// Defaults of 24.0 and of 25.0 that differ from 25.14's; `None` where they are the same.
+type ChangedDefault = (&'static str, Option<&'static str>, Option<&'static str>);
 
-/// Parameters of 25.14 that neither 24.0 nor 25.0 reads.
-const INTRODUCED_AFTER_25_0: &[&str] = &[
-    "ALLOW_COMMON_FILES_ON_LVS",
-    "AUTO_USE_FEATURE_PELICANRETRYPOLICY",
-    "CATALOG_SPACE",
-    "CCB_CLIENT_STREAMING",
-    "CCB_OUTBOUND_NEXT_HOP",
-    "CCB_OUTBOUND_PROXY",
-    "CCB_OUTBOUND_TARGET_ALLOWLIST",
-    "CCB_OUTBOUND_TARGET_DENYLIST",
-    "CCB_OUTBOUND_TTL",
-    "CCB_SERVER_MAX_STREAMING_HANDSHAKES",
-    "CCB_SERVER_MAX_STREAMING_SESSIONS",
-    "CCB_SERVER_STREAMING",
-    "CCB_SERVER_STREAMING_HANDSHAKE_TIMEOUT",
-    "CCB_TUNNEL_REGISTRATION_TIMEOUT",
-    "CHECK_REACTIVATE_AFTER_CHECKPOINT",
-    "CONTAINER_IMAGES_COMMON_BY_DEFAULT",
-    "CONTAINER_REGEX_COMMON_BY_DEFAULT",
-    "CREDMON_ALLOW_SPECIAL_CHAR_NAMES",
-    "DOCKER_LOG_DRIVER_NAME",
-    "FORCE_NEGOTIATOR_SLOT_WEIGHT",
-    "KEEP_DATA_CLAIM_IDLE",
-    "LIBRARIAN_DATABASE",
-    "LIBRARIAN_DATABASE_BUSY_TIMEOUT_MS",
-    "LIBRARIAN_DEBUG",
-    "LIBRARIAN_GC_BACKOFF_SECONDS",
-    "LIBRARIAN_HIGH_WATER_MARK",
-    "LIBRARIAN_LOG",
-    "LIBRARIAN_LOW_WATER_MARK",
-    "LIBRARIAN_MAX_DATABASE_SIZE",
-    "LIBRARIAN_MAX_JOBS_CACHED",
-    "LIBRARIAN_MAX_UPDATES_PER_CYCLE",
-    "LIBRARIAN_STATUS_RETENTION_SECONDS",
-    "LIBRARIAN_UPDATE_INTERVAL",
-    "LVM_THICK_LV_MARGIN",
-    "MAX_CONCURRENT_UPLOADS_PER_USER",
-    "MAX_LIBRARIAN_LOG",
-    "OUTBOUND_CCB_ADDRESS",
-    "PARENT_CHECK_FIRST_INTERVAL",
-    "PARENT_CHECK_INTERVAL",
-    "PLACEMENTD",
-    "PLACEMENTD_AUTHORIZATIONS_MAPFILE",
-    "PLACEMENTD_LOG",
-    "PLACEMENTD_MAPFILE",
-    "REMOVE_SIGNIFICANT_ATTRIBUTES_REGEX",
-    "SCHEDD_NOW_JOB_VACATE_TIMEOUT",
-    "SCHEDULER_UNIVERSE_COOL_DOWN_DURATION",
-    "SEC_ACCEPT_CAPABILITY_TOKENS",
-    "SEC_USE_LOW_DATA_MODE",
-    "SEC_USE_TOKENS_DATABASE",
-    "SINGULARITY_ADD_ROCM_FLAG",
-    "SINGULARITY_ALLOWED_JOB_ENV_VARS",
-    "STARTD_REBOOT_COMMAND",
-    "STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS",
-    "STARTER_FIRST_CHILDALIVE_DELAY",
-    "STASH_PLUGIN",
-    "SUM_OF_CATALOGS",
-    "TOKENS_DATABASE",
-    "USE_OUTBOUND_CCB",
-    "USING_LIBRARIAN",
+/// Parameters whose defaults changed.
+const CHANGED_DEFAULTS: &[ChangedDefault] = &[
+    ("FILETRANSFER_PLUGINS", Some(OLD_PLUGINS), Some(OLD_PLUGINS)),
+    ("GRIDMANAGER_LOCK", Some("$(LOCK)/GridmanagerLock.$(USERNAME)"), None),
+    ("GRIDMANAGER_LOG", Some("$(LOG)/GridmanagerLog.$(USERNAME)"), None),
+    ("HISTORY_HELPER_MAX_HISTORY", Some("50000"), None),
+    ("JOB_DEFAULT_REQUESTDISK", Some("DiskUsage"), Some("DiskUsage")),
+    ("JOB_DEFAULT_REQUESTMEMORY", Some(OLD_REQUEST_MEMORY), Some(OLD_REQUEST_MEMORY)),
+    ("LVM_HIDE_MOUNT", Some("false"), None),
+    (
+        "MODIFY_REQUEST_EXPR_REQUESTDISK",
+        Some("quantize(RequestDisk,{1024})"),
+        Some("quantize(RequestDisk,{Target.DiskQuantum?:1024})"),
+    ),
+    ("SEC_CLAIMTOBE_INCLUDE_DOMAIN", Some("false"), None),
+    ("STARTER_NESTED_SCRATCH", None, Some("false")),
+    ("SUBMIT_SEND_RESCHEDULE", Some("true"), Some("true")),
+    ("SYSTEM_IMMUTABLE_JOB_ATTRS", Some("Owner ClusterId JobUniverse ProcId MyType TargetType User"), None),
+    (
+        "SYSTEM_SECURE_JOB_ATTRS",
+        Some("without AuthTokenProject and OsUser"),
+        Some("without AuthTokenProject"),
+    ),
+    ("SYSTEM_STARTD_JOB_ATTRS", Some("without StdoutMtime and StderrMtime"), None),
+    ("SYSTEM_VALID_SPOOL_FILES", Some("without TokensDatabase"), Some("without TokensDatabase")),
+    (
+        "TRANSFER_JOB_ATTRS",
+        Some("ClusterID, ProcID, NumShadowStarts"),
+        Some("ClusterID, ProcID, NumShadowStarts"),
+    ),
 ];
 
-/// Parameters of 25.0 that 24.0 does not read.
-const INTRODUCED_AFTER_24_0: &[&str] = &[
-    "BROKEN_SLOT_CONTEXT_ATTRS",
-    "CGROUP_LOW_MEMORY_LIMIT_EXPR",
-    "CONTINUE_TO_ADVERTISE_BROKEN_DYNAMIC_SLOTS",
-    "DOCKER_PAT_PRODUCER",
-    "DOCKER_TRUST_LOCAL_IMAGES",
-    "LIBRARIAN",
-    "LOCAL_UNIVERSE_CGROUP_ENFORCEMENT",
-    "STARTD_LEFTOVER_PROCS_BREAK_SLOTS",
-    "STARTER_DIAGNOSTIC_SEND_EP_LOGS",
-    "STARTER_NESTED_SCRATCH",
-    "STARTER_SETS_HOME_ENV",
-    "SYSTEM_MAX_RELEASES",
-    "TRUSTED_VAULT_HOSTS",
-];
-
-/// Parameters of 24.0 and 25.0 that 25.14 does not read.
-const DROPPED_AFTER_25_0: &[&str] = &[
-    "DAGMAN_COPY_TO_SPOOL",
-    "NAMED_CHROOT",
-    "SEC_INVALIDATE_SESSIONS_VIA_TCP",
-    "STARTD_SENDS_ALIVES",
-    "STARTER_HANDLES_ALIVES",
-];
-
-/// Parameters of 24.0 that 25.0 does not read.
-const DROPPED_AFTER_24_0: &[&str] = &[
-    "CREDD_ARGS",
-    "CREDD_PORT",
-    "ENABLE_STDOUT_TESTING",
-    "GRIDMANAGER_PER_JOB",
-    "JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES",
-    "SEC_SCITOKENS_ALLOW_EXTRA_SLASH",
-    "JOB_ROUTER_ENTRIES_REFRESH",
-];
+const OLD_PLUGINS: &str = "without $(STASH_PLUGIN)";
+const OLD_REQUEST_MEMORY: &str = "ifthenelse(MemoryUsage =!= UNDEFINED,MemoryUsage,(ImageSize+1023)/1024)";
 
 #[cfg(test)]
 mod tests {
@@ -209,5 +160,12 @@ mod tests {
                 && !TargetVersion::V25_0.still_reads(b"CREDD_PORT")
         );
         assert!(TargetVersion::V25_0.still_reads(b"NAMED_CHROOT"));
+        let default = |version: TargetVersion, name: &str| version.changed_default(name.as_bytes());
+        assert_eq!(default(TargetVersion::V24_0, "history_helper_max_history"), Some("50000"));
+        assert_eq!(default(TargetVersion::V25_0, "HISTORY_HELPER_MAX_HISTORY"), None);
+        assert_eq!(default(TargetVersion::V25_0, "SCHEDD.SUBMIT_SEND_RESCHEDULE"), Some("true"));
+        assert_eq!(default(TargetVersion::V25_14, "SUBMIT_SEND_RESCHEDULE"), None);
+        assert_eq!(default(TargetVersion::V24_0, "START"), None);
+        assert!(CHANGED_DEFAULTS.iter().all(|row| crate::defaults::find(row.0.as_bytes()).is_some()));
     }
 }

@@ -15,7 +15,7 @@ use htc_base::text::{caseless, unqualified_name};
 pub struct UnsupportedSetting<'a> {
     /// The entry.
     pub entry: &'a MacroEntry,
-    /// Its row in the table.
+    /// Row of the unsupported setting in the table.
     pub row: SupportEntry,
 }
 
@@ -74,7 +74,7 @@ impl<'a> UnsupportedSettings<'a> {
         for setting in here {
             let name = setting.entry.name.as_bstr();
             lines.push(format!(
-                "{name} changes nothing here: what the {} does with it is not done",
+                "{name} has no effect here: what the {} does with it is unsupported",
                 setting.row.readers
             ));
         }
@@ -92,14 +92,14 @@ fn report_out_of_scope(settings: &[&UnsupportedSetting<'_>]) -> Option<String> {
     let names = names.collect::<Vec<_>>().join(", ");
     match settings {
         [] => None,
-        [one] => Some(format!("{names} is for {}, which is not here", one.row.readers)),
+        [one] => Some(format!("{names} has no effect here: it configures {}", one.row.readers)),
         all => {
             let more = match all.len().saturating_sub(MAX_NAMED_SETTINGS) {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
             Some(format!(
-                "{} settings are for what is not here, such as other daemons: {names}{more} ('htc-config-dump lint --here' lists them)",
+                "{} settings have no effect here, because they are for other daemons or unsupported features: {names}{more} ('htc-config-dump lint --here' lists them)",
                 all.len()
             ))
         }

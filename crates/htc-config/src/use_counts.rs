@@ -27,14 +27,14 @@ pub enum LookupPurpose {
 /// The counts of one entry. They have 16 bits as in the reference, and wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryUses {
-    /// Number of times it was read for a parameter.
+    /// Number of times the value was read for a parameter.
     pub parameter_reads: i16,
-    /// Number of times it was read.
+    /// Number of times the value was read.
     pub all_reads: i16,
 }
 
 impl EntryUses {
-    /// Returns true if it was read.
+    /// Returns true if the parameter was read.
     pub fn is_used(self) -> bool {
         i32::from(self.parameter_reads) + i32::from(self.all_reads) > 0
     }

@@ -40,10 +40,10 @@ impl Config {
 /// Reason why a map cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UserMapError {
-    /// Nothing says what is in it.
+    /// No parameter defines the map.
     #[error("neither CLASSAD_USER_MAPFILE_{0} nor CLASSAD_USER_MAPDATA_{0} is set")]
     Undefined(BString),
-    /// Its file cannot be read.
+    /// The file of the map cannot be read.
     #[error("{0}")]
     Unreadable(String),
 }

@@ -6,6 +6,7 @@ use bstr::ByteSlice;
 use htc_base::text::number::{integer_prefix, real_prefix};
 use htc_base::text::{caseless, similar_names};
 use htc_base::world::World;
+use htc_classad::regex::{Regex, RegexOptions};
 
 use crate::evaluate::{self, NumberResult};
 use crate::registry::{RegisteredParameter, ValueType};
@@ -13,27 +14,27 @@ use crate::registry::{RegisteredParameter, ValueType};
 /// Reason why a value is not what the readers of its parameter need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueFault {
-    /// Neither an integer nor an expression that gives one.
+    /// The value is not an integer or an integer expression.
     NotInteger,
     /// An integer that does not fit 32 bits.
     OutOfBounds,
-    /// Neither a number nor an expression that gives one.
+    /// The value is not a number or a numeric expression.
     NotNumber,
     /// A number below the smallest value.
     TooLow(f64),
     /// A number above the largest value.
     TooHigh(f64),
-    /// Neither a truth value nor an expression that gives one.
+    /// The value is not a boolean or a boolean expression.
     NotBoolean,
-    /// Not a size.
+    /// The value is not a size.
     NotSize,
-    /// Not the size of a log.
+    /// The value is not the size of a log.
     NotLogSize,
     /// A time in place of a size.
     TimeNotSize,
-    /// Not a period of a cron job.
+    /// The value is not a period of a cron job.
     NotPeriod,
-    /// Not a load, or a range of loads.
+    /// The value is not a load or a range of loads.
     NotThrottle,
     /// A word that is not one of the choices, and a similar one.
     UnknownWord(Option<&'static str>),
@@ -47,8 +48,18 @@ pub enum ValueFault {
     UnknownLevel,
     /// A misspelled level of security, and the one that its first letter selects.
     MisspelledLevel(&'static str),
-    /// Not two numeric ids.
+    /// The value is not a pair of numeric ids.
     NotIds,
+    /// A port of a host that is not a number from 0 to 65535.
+    NotPort,
+    /// Not a regular expression.
+    NotRegex,
+    /// An address or network that no host has.
+    NotNetwork,
+    /// Quotes that are not closed, or text after them.
+    UnbalancedQuotes,
+    /// Neither a number of digits nor a percentage.
+    NotRounding,
 }
 
 /// One fault and the part of the value that has it.
@@ -184,13 +195,42 @@ pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn Wo
         }
         ValueType::DebugLevels => check_debug_levels(value),
         ValueType::SecurityLevel => whole(check_security_level(text)),
-        ValueType::AuthenticationMethods => check_words(value, |word| {
-            check_listed(word, &AUTHENTICATION_METHODS).map(ValueFault::UnknownMethod)
-        }),
-        ValueType::CryptoMethods => {
-            check_words(value, |word| check_listed(word, &CRYPTO_METHODS).map(ValueFault::UnknownCrypto))
+        ValueType::AuthenticationMethods => {
+            check_words(value, |word| check_listed(word, &AUTHENTICATION_METHODS, ValueFault::UnknownMethod))
         }
+        ValueType::CryptoMethods => {
+            check_words(value, |word| check_listed(word, &CRYPTO_METHODS, ValueFault::UnknownCrypto))
+        }
+        ValueType::Hosts => check_words(value, |word| has_bad_port(word).then_some(ValueFault::NotPort)),
         ValueType::Ids => whole((!is_ids(text)).then_some(ValueFault::NotIds)),
+        ValueType::Regex => {
+            let compiles = |text: &[u8]| Regex::compile(text, RegexOptions::default()).is_ok();
+            // Without the feature `regex`, no pattern compiles.
+            let is_valid = compiles(text) || !compiles(b"a");
+            whole((!is_valid).then_some(ValueFault::NotRegex))
+        }
+        ValueType::Permissions => {
+            check_words(value, |word| has_bad_network(word).then_some(ValueFault::NotNetwork))
+        }
+        ValueType::Environment => whole((!is_environment(text)).then_some(ValueFault::UnbalancedQuotes)),
+        ValueType::Rounding => whole((!is_rounding(text, world)).then_some(ValueFault::NotRounding)),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the words that values of a parameter may be or contain, as an editor offers them; none if its values are not
+/// made of known words.
+pub fn known_words(parameter: &RegisteredParameter) -> Vec<&'static str> {
+    match parameter.value_type {
+        ValueType::Boolean | ValueType::LenientBoolean => {
+            ["True", "False"].into_iter().chain(parameter.words()).collect()
+        }
+        ValueType::Word => parameter.words().collect(),
+        ValueType::CronMode => CRON_MODES.to_vec(),
+        ValueType::DebugLevels => DEBUG_LEVELS.to_vec(),
+        ValueType::SecurityLevel => vec!["REQUIRED", "PREFERRED", "OPTIONAL", "NEVER"],
+        ValueType::AuthenticationMethods => AUTHENTICATION_METHODS.to_vec(),
+        ValueType::CryptoMethods => CRYPTO_METHODS.to_vec(),
         _ => Vec::new(),
     }
 }
@@ -285,6 +325,74 @@ fn is_ids(text: &[u8]) -> bool {
     is_number(&text[..point]) && is_number(&text[point + 1..])
 }
 
+/// True for `host:port` whose port is not one; addresses in brackets and sinful strings are not examined.
+fn has_bad_port(word: &[u8]) -> bool {
+    let Some((_, port)) = word.split_once_str(":") else { return false };
+    let port = port.split(|&byte| byte == b'?').next().unwrap_or_default();
+    // An address of version 6 has two colons, and one at an end is next to another.
+    let is_address = word.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b':')
+        && word.iter().filter(|byte| **byte == b':').count() > 1
+        && (!word.starts_with(b":") || word.starts_with(b"::"))
+        && (!word.ends_with(b":") || word.ends_with(b"::"));
+    if is_address || word.iter().any(|byte| b"<[\"'$/#".contains(byte)) {
+        return false;
+    }
+    std::str::from_utf8(port).ok().is_none_or(|port| port.parse::<u16>().is_err())
+}
+
+/// True for a network whose mask is too long (`condor_netaddr::from_net_string`), and for an address of more than four
+/// numbers or with one above 255.
+fn has_bad_network(word: &[u8]) -> bool {
+    let host = word.rsplit(|byte| *byte == b'@').next().unwrap_or_default();
+    let has_user = host.len() < word.len();
+    let (address, mask) = match host.split_once_str("/") {
+        // The part before the slash is a user.
+        Some((_, host)) if has_user || word.starts_with(b"*/") => (host, None),
+        Some((address, mask)) => (address, Some(mask)),
+        None => (host, None),
+    };
+    let is_part = |part: &[u8]| !part.is_empty() && part.iter().all(|b| b.is_ascii_digit() || *b == b'*');
+    let parts: Vec<&[u8]> = address.split(|byte| *byte == b'.').collect();
+    let is_numeric =
+        parts.len() > 1 && parts.iter().all(|part| is_part(part)) && parts[0].iter().all(u8::is_ascii_digit);
+    let is_above = |text: &[u8], most: u32| {
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<u32>().ok());
+        number.is_some_and(|number| number > most)
+    };
+    if is_numeric {
+        return parts.len() > 4
+            || parts.iter().any(|part| is_above(part, 255))
+            || mask.is_some_and(|mask| is_above(mask, 32));
+    }
+    let is_version_6 =
+        address.contains(&b':') && address.iter().all(|b| b.is_ascii_hexdigit() || b":[]".contains(b));
+    is_version_6 && mask.is_some_and(|mask| is_above(mask, 128))
+}
+
+/// True unless a value in the language V2, which begins with a double quote, has quotes that are not closed
+/// (`Env::IsV2QuotedString`, `split_args`).
+fn is_environment(text: &[u8]) -> bool {
+    let Some(inner) = text.strip_prefix(b"\"") else { return true };
+    let Some(inner) = inner.strip_suffix(b"\"") else { return false };
+    let mut rest = inner;
+    while let Some(at) = rest.find_byte(b'"') {
+        if rest.get(at + 1) != Some(&b'"') {
+            return false;
+        }
+        rest = &rest[at + 2..];
+    }
+    inner.iter().filter(|byte| **byte == b'\'').count() % 2 == 0
+}
+
+/// True for a percentage up to 1000, or a number from 0 to 9.
+fn is_rounding(text: &[u8], world: &dyn World) -> bool {
+    if text.contains(&b'%') {
+        let number = real_prefix(text).filter(|(_, end)| &text[*end..] == b"%");
+        return number.is_some_and(|(percent, _)| (0.0..=1000.0).contains(&percent));
+    }
+    matches!(evaluate::parse_integer(text, world), NumberResult::Value(0..=9))
+}
+
 fn check_security_level(text: &[u8]) -> Option<ValueFault> {
     if SECURITY_LEVELS.iter().any(|level| caseless::eq(level.as_bytes(), text)) {
         return None;
@@ -298,9 +406,14 @@ fn check_security_level(text: &[u8]) -> Option<ValueFault> {
     })
 }
 
-fn check_listed(word: &[u8], known: &[&'static str]) -> Option<Option<&'static str>> {
+/// Checks that a word is in a list; `fault` gets the most similar word of the list, if there is one.
+fn check_listed(
+    word: &[u8],
+    known: &[&'static str],
+    fault: fn(Option<&'static str>) -> ValueFault,
+) -> Option<ValueFault> {
     let is_known = known.iter().any(|known| caseless::eq(known.as_bytes(), word));
-    (!is_known).then(|| nearest(word, known.iter().copied()))
+    (!is_known).then(|| fault(nearest(word, known.iter().copied())))
 }
 
 /// Checks each word of a list.
@@ -314,8 +427,7 @@ fn check_debug_levels(value: &[u8]) -> Vec<FaultyPart> {
     let check = |span: Range<usize>| {
         let word = value[span.clone()].trim_start_with(|sign| matches!(sign, '-' | '+'));
         let word = &word[..word.find_byte(b':').unwrap_or(word.len())];
-        let near = check_listed(word, &DEBUG_LEVELS)?;
-        Some(FaultyPart { fault: ValueFault::UnknownDebugLevel(near), span })
+        Some(FaultyPart { fault: check_listed(word, &DEBUG_LEVELS, ValueFault::UnknownDebugLevel)?, span })
     };
     split_words(value, b"|, \t\r\n").filter_map(check).collect()
 }
@@ -398,6 +510,41 @@ mod tests {
     }
 
     #[test]
+    fn networks_regexes_and_quotes_are_checked() {
+        for good in [
+            "*",
+            "*.example.org",
+            "10.0.0.0/8",
+            "192.168.*",
+            "192.168.1.7/255.255.255.0",
+            "condor@example.org/*.example.org",
+            "*/10.0.0.1",
+            "[2001:db8::]/32",
+            "3.example.org",
+            "root@10.0.0.1",
+        ] {
+            assert_eq!(faults("ALLOW_WRITE", good), [], "{good}");
+        }
+        for bad in ["10.0.0.0/33", "192.168.1.*.*", "10.0.0.300", "2001:db8::/129"] {
+            assert_eq!(faults("ALLOW_READ", bad), [ValueFault::NotNetwork], "{bad}");
+        }
+        assert_eq!(faults("DEDICATED_EXECUTE_ACCOUNT_REGEXP", "slot[0-9"), [ValueFault::NotRegex]);
+        assert_eq!(faults("DEDICATED_EXECUTE_ACCOUNT_REGEXP", "slot[0-9]+"), []);
+        for good in ["\"A=1 B='x y'\"", "A=1;B=2", "\"A=\"\"x\"\"\"", "A='x"] {
+            assert_eq!(faults("STARTER_JOB_ENVIRONMENT", good), [], "{good}");
+        }
+        for bad in ["\"A=1 B='x\"", "\"A=1", "\"A=1\" B=2", "\"A=\"1\"\""] {
+            assert_eq!(faults("STARTER_JOB_ENVIRONMENT", bad), [ValueFault::UnbalancedQuotes], "{bad}");
+        }
+        for good in ["25%", "2", "0"] {
+            assert_eq!(faults("SCHEDD_ROUND_ATTR_Memory", good), [], "{good}");
+        }
+        for bad in ["10 percent", "12", "25 %", "2000%"] {
+            assert_eq!(faults("SCHEDD_ROUND_ATTR_Memory", bad), [ValueFault::NotRounding], "{bad}");
+        }
+    }
+
+    #[test]
     fn words_of_lists_and_choices_are_known() {
         let levels = |value| faults("STARTD_DEBUG", value);
         assert_eq!(levels("D_FULLDEBUG D_COMMAND:2, -D_PID|D_NETWORK"), []);
@@ -410,6 +557,20 @@ mod tests {
         assert_eq!(faults("SEC_CLIENT_ENCRYPTION", "maybe"), [ValueFault::UnknownLevel]);
         assert_eq!(faults("CONDOR_IDS", "condor.condor"), [ValueFault::NotIds]);
         assert_eq!(faults("CONDOR_IDS", "64.64"), []);
+        for good in [
+            "cm:9618",
+            "a.example.org, b.example.org:9618",
+            "<10.0.0.1:9618?sock=x>",
+            "cm:0",
+            "::1",
+            "[::1]:9618",
+            "cm:9618?sock=collector",
+        ] {
+            assert_eq!(faults("COLLECTOR_HOST", good), [], "{good}");
+        }
+        for bad in ["cm:port", "cm:9618:", "cm:96180", "cm:", ":96180", ":9618:"] {
+            assert_eq!(faults("COLLECTOR_HOST", bad), [ValueFault::NotPort], "{bad}");
+        }
         assert_eq!(faults("STARTD_CRON_A_MODE", "Peroidic"), [ValueFault::UnknownWord(Some("Periodic"))]);
         assert_eq!(faults("DEFRAG_DRAINING_SCHEDULE", "slow"), [ValueFault::UnknownWord(None)]);
     }

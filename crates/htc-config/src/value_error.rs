@@ -13,19 +13,19 @@ use crate::setting::{Setting, SettingOrigin};
 /// Reason why a value is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueProblem {
-    /// It cannot be expanded.
+    /// The value cannot be expanded.
     Expansion(ExpandError),
-    /// It is not a boolean.
+    /// The value is not a boolean.
     NotBoolean,
-    /// It does not parse as a number or expression; contains the kind of number.
+    /// The value is not a valid number or expression; contains the kind of number.
     NotExpression(&'static str),
-    /// It parses, but its value is not a number.
+    /// The expression is valid, but its value is not a number.
     NotNumber(&'static str),
-    /// It is less than the minimum.
+    /// The value is less than the minimum.
     TooLow(&'static str),
-    /// It is greater than the maximum.
+    /// The value is greater than the maximum.
     TooHigh(&'static str),
-    /// It exceeds 32 bits.
+    /// The value exceeds 32 bits.
     OutOfBounds,
 }
 
@@ -46,7 +46,7 @@ impl std::ops::Deref for ValueError {
 pub struct ValueErrorDetails {
     /// The parameter.
     pub name: BString,
-    /// Its expanded value.
+    /// Expanded value of the parameter.
     pub value: BString,
     /// The problem.
     pub problem: ValueProblem,

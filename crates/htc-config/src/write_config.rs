@@ -3,7 +3,8 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::macro_set::{MacroSet, SourceId};
+use crate::macro_definition::SourceId;
+use crate::macro_set::MacroSet;
 use crate::parameter_rows::{ParameterRow, RowKind, rows_with_defaults};
 use crate::statement_text::{format_assignment, indent_lines};
 use crate::template;
@@ -169,7 +170,7 @@ impl SelectedRow<'_> {
         [self.mark.as_bytes(), name, b" ", &value].concat().into()
     }
 
-    /// Returns the place where it was set.
+    /// Returns the place where the parameter was set.
     fn definition_place(&self, set: &MacroSet) -> BString {
         let mut place = set.source(self.source).name.clone();
         match (self.line, self.row.kind) {

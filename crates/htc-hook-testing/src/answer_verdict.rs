@@ -36,7 +36,7 @@ impl AnsweredCall<'_> {
         match case.hook {
             HookType::FetchWork => self.fetch_work_verdict(),
             HookType::ReplyFetch => {
-                Verdict::new(Decision::NoEffect, true, "not waited for; the startd goes on")
+                Verdict::new(Decision::NoEffect, true, "the startd continues without waiting for the hook")
                     .with_reason(case.word.to_string())
                     .with_result([case.job.clone()])
             }
@@ -44,19 +44,23 @@ impl AnsweredCall<'_> {
                 let never = evict_claim_decision(quirks);
                 let verdict = match never.as_reference {
                     true => Verdict::new(Decision::NeverCalled, true, "this startd never calls the hook"),
-                    false => Verdict::new(Decision::NoEffect, true, "not waited for; the claim is given up"),
+                    false => Verdict::new(
+                        Decision::NoEffect,
+                        true,
+                        "the startd releases the claim without waiting for the hook",
+                    ),
                 };
                 verdict.with_quirk(never.quirk).with_result([case.job.clone()])
             }
             HookType::UpdateJobInfo => {
-                Verdict::new(Decision::NoEffect, true, "not waited for; the starter goes on")
+                Verdict::new(Decision::NoEffect, true, "the starter continues without waiting for the hook")
                     .with_result([case.job.clone()])
             }
             HookType::JobExit => {
                 let told = case.reported_word(quirks);
                 let says = match told == case.word {
                     true => "the starter cleans up and exits 0".to_owned(),
-                    false => format!("it is told `{told}`; the starter cleans up and exits 0"),
+                    false => format!("it is called with `{told}`; the starter cleans up and exits 0"),
                 };
                 let verdict = Verdict::new(Decision::Done, true, says)
                     .with_reason(told.to_string())
@@ -78,15 +82,15 @@ impl AnsweredCall<'_> {
     fn fetch_work_verdict(&self) -> Verdict {
         let AnsweredCall { case, ended, world, quirks, .. } = *self;
         let answer = FetchOutput { stdout: &ended.stdout, is_truncated: ended.cut, limit: case.output_limit };
-        let judged = judge_fetch_output((&case.slot, &case.keyword), answer, world, quirks);
+        let judged = judge_fetch_output(&case.slot, &case.keyword, answer, world, quirks);
         let (good, says) = match judged.decision {
             FetchDecision::NoWork => (true, "no work: the slot stays as it is"),
-            FetchDecision::BadOutput => (false, "the answer is dropped as a whole; no reply hook is called"),
+            FetchDecision::BadOutput => (false, "the whole output is dropped; no reply hook is called"),
             FetchDecision::Accepted => {
                 (true, "accepted: REPLY_FETCH accept, the slot is claimed for the job")
             }
             FetchDecision::AcceptedLost => {
-                (false, "REPLY_FETCH accept is called, but the running job goes on and this one is lost")
+                (false, "REPLY_FETCH accept is called, but the running job continues and this one is lost")
             }
             FetchDecision::Rejected => (false, "rejected: REPLY_FETCH reject"),
         };
@@ -145,11 +149,11 @@ impl AnsweredCall<'_> {
     fn prepare_verdict(&self) -> Verdict {
         let AnsweredCall { case, ended, exit, path, world, quirks } = *self;
         let (refuses_cut, cut) = self.rejects_truncated();
-        // In the 7.1 protocol the output is ignored and only the exit status counts.
+        // The protocol of 7.1 ignores the output; only the exit status counts.
         let old = case.protocol == Protocol::Legacy;
         let read: &[u8] = if old { b"" } else { &ended.stdout };
         let answer = prepare_verdict::PrepareOutput { exit, stdout: read, cut: refuses_cut && !old };
-        let judged = prepare_verdict::judge_prepare_hook(case.hook.name(), path, &answer, world);
+        let judged = prepare_verdict::judge_prepare_hook(case.hook, path, &answer, world);
         let mut verdict = if !judged.lets_job_continue() {
             let code = judged.hold_code();
             let mut verdict =
@@ -165,11 +169,11 @@ impl AnsweredCall<'_> {
                 Verdict::new(
                     Decision::GoOnWithWarning,
                     true,
-                    "the job goes on; the message is told as a warning",
+                    "the job continues; the message is logged as a warning",
                 )
                 .with_reason(judged.text.to_string())
             } else {
-                Verdict::new(Decision::GoOn, true, "the job goes on")
+                Verdict::new(Decision::GoOn, true, "the job continues")
             };
             self.merge_into_job(verdict, &judged.update)
         };
@@ -192,7 +196,7 @@ impl AnsweredCall<'_> {
             status.status = 1;
             status.how = prepare_verdict::CUT_OUTPUT_TEXT.to_owned();
         }
-        let text = status.log_message(case.hook.name(), path).to_string();
+        let text = status.log_message(case.hook, path).to_string();
         let mut verdict = match status.status {
             0 => self.merge_into_job(Verdict::new(Decision::GoOn, true, "the claim is activated"), &read.ad),
             300.. => Verdict::new(Decision::Requeued, false, "the job is not started")
@@ -273,7 +277,7 @@ fn describe_router_decision(
     let after = consequence_of_failure(hook, decision, quirks).map(|(after, _)| after);
     match (hook, decision) {
         (_, HookDecision::Routed) => {
-            ("the answer is the new job; nothing is copied from the source", "transforms, then submission")
+            ("the output is the new job; nothing is copied from the source", "transforms, then submission")
         }
         (_, HookDecision::Edited) => {
             ("the source is edited in place", "transforms, then the differences are written")
@@ -285,33 +289,37 @@ fn describe_router_decision(
                 }
                 _ => "it is claimed and translated again after a pause that doubles each time",
             };
-            ("the job is given back", next)
+            ("the job is released", next)
         }
         (_, HookDecision::Dropped) => {
-            ("the routed job is removed and the source given back", "it is routed anew")
+            ("the routed job is removed and the source job released", "the job is routed again")
         }
         (_, HookDecision::Stuck) => {
             let next = match after {
-                Some(FailureConsequence::CalledForEver) => "the hook is called again at every poll",
-                _ => "the hook is called again at the next poll; a second silence gives the job back",
+                Some(FailureConsequence::CalledForEver) => "the hook is called again at each poll",
+                _ => {
+                    "the hook is called again at the next poll; if it prints nothing again, the job is released"
+                }
             };
             ("nothing happens: the job stays claimed", next)
         }
-        (_, HookDecision::RouterAbort) => ("the job router aborts", "restarted, it does so again"),
+        (_, HookDecision::RouterAbort) => ("the job router aborts", "after a restart it aborts again"),
         (_, HookDecision::Updated) => {
-            ("the answer is merged into the routed job", "then its status is looked at")
+            ("the output is merged into the routed job", "then its status is checked")
         }
-        (_, HookDecision::Unchanged) => ("the routed job stays as it is", "its status is looked at"),
-        (_, HookDecision::Finalized) => {
-            ("the answer is merged into the source job", "the source is done; clean-up follows")
-        }
+        (_, HookDecision::Unchanged) => ("the routed job stays as it is", "its status is checked"),
+        (_, HookDecision::Finalized) => (
+            "the output is merged into the source job",
+            "the source job is finished; JOB_CLEANUP is called next",
+        ),
         (_, HookDecision::Cleaned) => ("the source job is released", ""),
         (HookType::JobFinalize, HookDecision::Failed) => match after {
-            Some(FailureConsequence::Completed) => {
-                ("nothing of the answer counts; the source leaves as completed", "clean-up of the routed job")
-            }
+            Some(FailureConsequence::Completed) => (
+                "the whole output is ignored; the source job leaves the queue as completed",
+                "clean-up of the routed job",
+            ),
             _ => (
-                "nothing of the answer counts; the source is to be routed again",
+                "the whole output is ignored; the source job is to be routed again",
                 "clean-up of the routed job",
             ),
         },
@@ -321,19 +329,18 @@ fn describe_router_decision(
                     "the hook is called again at the next poll"
                 }
                 _ => {
-                    "the hook is called again after a pause; when it keeps failing the job is released all the same"
+                    "the hook is called again after a pause; if it keeps failing, the job is released anyway"
                 }
             };
             ("the source job is not released", next)
         }
         (_, HookDecision::Failed) => match after {
             Some(FailureConsequence::Frozen) => {
-                ("the answer is dropped; the job's status is not looked at", "called again at the next poll")
+                ("the output is dropped; the job's status is not checked", "called again at the next poll")
             }
-            _ => (
-                "the answer is dropped; the job's status is looked at all the same",
-                "called again at the next poll",
-            ),
+            _ => {
+                ("the output is dropped; the job's status is still checked", "called again at the next poll")
+            }
         },
     }
 }

@@ -98,10 +98,21 @@ impl HookExecution {
 /// Maximum number of bytes kept of the standard error.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 
-/// Runs the child until it ends or `patience` has passed; then the child and its descendants are killed. Pieces of
-/// its standard error are passed to `complaint` as they arrive if `spec` asks for pieces. Processes left behind are
-/// killed before this returns. A signal that the reactor reports also ends the child and is returned instead of an
-/// outcome.
+/// Time after which the caller is informed that the hook still runs.
+const WAIT_BEFORE_NOTICE: Duration = Duration::from_secs(5);
+
+/// Observation of a call while it runs.
+#[derive(Debug)]
+pub enum CallProgress<'a> {
+    /// A piece of the hook's standard error, if the child was started so that it arrives in pieces.
+    Stderr(&'a [u8]),
+    /// The hook has run for this time. Sent once.
+    StillRunning(Duration),
+}
+
+/// Runs the child until it ends or `patience` has passed; then the child and its descendants are killed. What
+/// happens meanwhile is passed to `observe`. Processes left behind are killed before this returns. A signal that the
+/// reactor reports also ends the child and is returned instead of an outcome.
 ///
 /// # Errors
 /// The event loop fails.
@@ -109,7 +120,7 @@ pub fn call_hook(
     reactor: &mut Reactor,
     mut spec: ChildSpec,
     patience: Option<Duration>,
-    complaint: &mut dyn FnMut(&[u8]),
+    observe: &mut dyn FnMut(CallProgress<'_>),
 ) -> io::Result<Interruptible<CallOutcome>> {
     let mut aside = GroupLeaderProcess::start(reactor, &mut spec);
     let began = clock::monotonic_now();
@@ -125,19 +136,24 @@ pub fn call_hook(
         }
     };
     let deadline = patience.map(|patience| began.plus(patience));
+    let mut notice_at =
+        Some(began.plus(WAIT_BEFORE_NOTICE)).filter(|at| deadline.is_none_or(|end| *at < end));
     let mut killed = false;
     let mut interrupted = None;
     let mut live = Vec::new();
     loop {
-        let event = reactor.next_event(if killed { None } else { deadline })?;
+        let event = reactor.next_event(if killed { None } else { notice_at.or(deadline) })?;
         if aside.as_mut().is_some_and(|aside| aside.record_exit(&event)) {
             continue;
         }
         match event {
             ReactorEvent::Piece { child: from, stream: OutputStream::Stderr, bytes } if from == child => {
-                complaint(&bytes);
+                observe(CallProgress::Stderr(&bytes));
                 let room = MAX_STDERR_BYTES.saturating_sub(live.len());
                 live.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+            ReactorEvent::Timeout if notice_at.take().is_some() => {
+                observe(CallProgress::StillRunning(WAIT_BEFORE_NOTICE));
             }
             ReactorEvent::Timeout => {
                 killed = true;

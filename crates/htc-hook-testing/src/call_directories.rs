@@ -1,14 +1,14 @@
 //! Directories and environment of a hook: working directory, and scratch directory with the job's files.
 
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, ByteSlice};
-use tempfile::TempDir;
 
 use super::caller_ads::{VerdictInputs, exit_in_ad};
 use super::case::Case;
+use super::scratch_directory::ScratchDirectory;
 use htc_base::process::ProcessIdentity;
 use htc_base::quirks::QuirkMode;
 use htc_base::world::Account;
@@ -27,7 +27,7 @@ const MACHINE_AD_FILE: &str = ".machine.ad";
 /// Directories of one call; they are removed when this is dropped.
 #[derive(Debug)]
 pub struct CallDirectories {
-    root: TempDir,
+    root: ScratchDirectory,
     /// Working directory of the hook.
     pub directory: PathBuf,
     /// Scratch directory of the job, for starter hooks.
@@ -47,9 +47,7 @@ impl CallDirectories {
         owner: Option<&ProcessIdentity>,
         around: &VerdictInputs<'_>,
     ) -> io::Result<Self> {
-        let root = tempfile::Builder::new().prefix("htc-hook-test.").tempdir()?;
-        // The account of the hook must be able to enter the directory.
-        std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755))?;
+        let root = ScratchDirectory::create("htc-hook-test.")?;
         if case.hook.caller() != HookCaller::Starter {
             let directory = root.path().join("log");
             files::make_directory(&directory, 0o755, owner)?;
@@ -222,6 +220,8 @@ fn empty_job_info(scratch: &Path) -> job_info::JobInfo {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use htc_os::RealWorld;
     use htc_starter::StarterSettings;

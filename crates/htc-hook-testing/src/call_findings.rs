@@ -9,6 +9,7 @@ use super::finding::{Finding, Rule};
 use super::output_findings::check_output;
 use super::verdict::Verdict;
 use htc_base::process::Exit;
+use htc_base::text::plural::counted;
 use htc_hook::hook_output;
 use htc_hook::{HookCaller, HookType};
 use htc_os::StdinDelivery;
@@ -42,7 +43,7 @@ pub fn find_problems(case: &Case, outcome: &CallOutcome, verdict: &Verdict) -> V
         found.push(Finding::new(
             Rule::NeverCalled,
             "HTCondor 25.14 and all versions since 7.0 never call EVICT_CLAIM",
-            "do not rely on it for jobs that must be put back; use JOB_EXIT, or a lease",
+            "do not rely on it to put jobs back into the queue; use JOB_EXIT, or a lease",
         ));
     }
     found
@@ -68,7 +69,7 @@ fn not_started_finding(case: &Case, reason: &str, interpreter: Option<&str>, err
         None if errno == Some(nix::libc::ETXTBSY) => Finding::new(
             Rule::BadPath,
             reason,
-            "somebody has the file open for writing; write a new file and rename it over the old one",
+            "a process has the file open for writing; write a new file and rename it over the old one",
         ),
         None if errno == Some(nix::libc::EACCES) => Finding::new(
             Rule::BadPath,
@@ -94,16 +95,14 @@ fn unread_input_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
         return None;
     }
     let message = if unread == offered {
-        format!("none of the {offered} bytes of standard input were read")
+        format!("none of {} of standard input were read", counted(offered, "byte"))
     } else {
-        format!("{unread} of {offered} bytes of standard input were not read")
+        format!("{unread} of {} of standard input were not read", counted(offered, "byte"))
     };
     let todo = match case.hook.caller() {
-        HookCaller::Starter => {
-            "harmless to the caller; the job is in the file that _CONDOR_JOB_AD names, too"
-        }
+        HookCaller::Starter => "harmless to the caller; the job ad is also in the file $_CONDOR_JOB_AD",
         HookCaller::Startd | HookCaller::Shadow | HookCaller::Router => {
-            "harmless to the caller; but the hook does not know its job then"
+            "harmless to the caller, but the hook does not know its job"
         }
     };
     Some(Finding::new(Rule::InputNotRead, message, todo))
@@ -116,8 +115,8 @@ fn leftover_process_findings(case: &Case, ended: &HookExecution) -> impl Iterato
             "it is killed as soon as the hook has ended"
         }
         HookCaller::Startd | HookCaller::Router => "it is killed before the answer is used",
-        HookCaller::Starter => "it lives on until the starter ends, and what it writes is lost",
-        HookCaller::Shadow => "it lives on, and what it writes is lost",
+        HookCaller::Starter => "it runs until the starter ends, and what it writes is lost",
+        HookCaller::Shadow => "it keeps running, and what it writes is lost",
     };
     ended.left_behind.iter().filter(|_| ended.exit.is_some()).map(move |left| {
         let name = left.command.as_bstr();
@@ -139,9 +138,9 @@ fn signals_caller_finding(case: &Case, ended: &HookExecution) -> Option<Finding>
     let number = ended.group_signal?;
     let who = case.hook.caller().name();
     let message = format!(
-        "it sends signal {number} to its process group (kill 0), in which the {who} is too: that ends the {who} and its job"
+        "it sends signal {number} to its process group (kill 0), which includes the {who}: this ends the {who} and its job"
     );
-    let todo = "kill by their numbers what the hook has started; with set -m each job of a shell has a group of its own";
+    let todo = "kill the processes that the hook has started by their pids; with set -m each job of a shell has its own group";
     Some(Finding::new(Rule::SignalsCaller, message, todo))
 }
 
@@ -149,7 +148,7 @@ fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
     let who = case.hook.caller().name();
     let message = match case.caller_waits {
         Some(limit) if outcome.took >= limit => {
-            format!("the {who} waits {} s for it and then goes on", limit.as_secs_f64())
+            format!("the {who} waits {} s for it and then continues", limit.as_secs_f64())
         }
         Some(limit) => {
             let seconds = outcome.took.as_secs_f64();
@@ -157,11 +156,11 @@ fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
             format!("it has not ended within {seconds:.1} s; the {who} waits {waits} s for it")
         }
         None if case.hook.is_waited_for() => {
-            format!("it has not ended, and the {who} has no time-out for it")
+            format!("it has not ended, and the {who} waits for it without a limit")
         }
-        None => "it has not ended; nobody waits for it, but such processes pile up".to_owned(),
+        None => "it has not ended; the caller does not wait for it, but such processes accumulate".to_owned(),
     };
-    Finding::new(Rule::RanTooLong, message, "give every command in the hook a time-out of its own")
+    Finding::new(Rule::RanTooLong, message, "limit every command in the hook, for example with timeout(1)")
 }
 
 /// Reports a hook that ended after its caller's time-out.
@@ -169,7 +168,7 @@ fn late_finding(case: &Case, outcome: &CallOutcome) -> Option<Finding> {
     let limit = case.caller_waits.filter(|limit| outcome.took > *limit)?;
     let (took, waits) = (outcome.took.as_secs_f64(), limit.as_secs_f64());
     let message = format!("it took {took:.1} s; its caller waits {waits} s");
-    Some(Finding::new(Rule::RanTooLong, message, "make it faster, or raise the time-out's knob"))
+    Some(Finding::new(Rule::RanTooLong, message, "make it faster, or raise the parameter of the time limit"))
 }
 
 /// Reports an exit status that is ignored or has an unexpected effect.
@@ -181,17 +180,17 @@ fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: 
     Some(match case.hook {
         HookType::FetchWork => {
             let is_used = printed && verdict.decision != Decision::Fetch(FetchDecision::BadOutput);
-            let but = if is_used { ": the answer is used all the same" } else { "" };
+            let but = if is_used { ": the output is used anyway" } else { "" };
             Finding::new(
                 Rule::StatusIgnored,
-                format!("it {exit}, which the startd does not look at{but}"),
+                format!("it {exit}, which the startd ignores{but}"),
                 "to report a failure print nothing",
             )
         }
         HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo | HookType::JobExit => {
             Finding::new(
                 Rule::StatusIgnored,
-                format!("it {exit}, which the {} does not look at", case.hook.caller().name()),
+                format!("it {exit}, which the {} ignores", case.hook.caller().name()),
                 "a failure here must be handled by the hook itself",
             )
         }
@@ -200,15 +199,15 @@ fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: 
         {
             Finding::new(
                 Rule::StatusCode,
-                format!("it {exit}, but its HookStatusCode = 0 overrules that: the job goes on"),
-                "print no HookStatusCode where the exit status is to count",
+                format!("it {exit}, but its HookStatusCode = 0 overrules that: the job continues"),
+                "do not print HookStatusCode if the exit status should count",
             )
         }
         _ if printed && !matches!(exit, Exit::Signal { .. }) && case.hook.caller() == HookCaller::Router => {
             Finding::new(
                 Rule::AnswerDiscarded,
-                format!("it {exit}: the router throws its answer away"),
-                "exit 0 when the answer is to count",
+                format!("it {exit}: the router drops its output"),
+                "exit with 0 if the output should count",
             )
         }
         _ => return None,
@@ -233,7 +232,7 @@ fn add_stderr_findings(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
             let advice = if name.contains('\r') {
                 "convert the file to Unix line ends, such as with sed -i 's/\\r$//'".to_owned()
             } else if name.contains(' ') {
-                "the whole rest of the first line is taken for a name; write #!/usr/bin/env -S".to_owned()
+                "the whole rest of the first line is treated as one name; write #!/usr/bin/env -S".to_owned()
             } else {
                 install_advice(case, &name)
             };
@@ -247,10 +246,9 @@ fn add_stderr_findings(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
                 Rule::MissingCommand,
                 format!("the command '{name}' is not found"),
                 match name.as_str() {
-                    "source" => {
-                        "`source` is of bash: begin the hook with #!/bin/bash, or write `.`".to_owned()
-                    }
-                    _ if name.contains('/') => "there is no such file here".to_owned(),
+                    "source" => "`source` works only in bash: begin the hook with #!/bin/bash, or write `.`"
+                        .to_owned(),
+                    _ if name.contains('/') => "the file does not exist on this machine".to_owned(),
                     _ => "name it by its full path, or set PATH in the hook".to_owned(),
                 },
             ));
@@ -267,8 +265,8 @@ fn add_exception_finding(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
         return;
     }
     let Some(name) = last.strip_prefix("KeyError: ").map(|name| name.trim_matches(['\'', '"'])) else {
-        let advice = "catch it, and say with the exit status what shall become of the job";
-        found.push(Finding::new(Rule::Exception, format!("it died of an exception: {last}"), advice));
+        let advice = "catch it, and report with the exit status what should happen to the job";
+        found.push(Finding::new(Rule::Exception, format!("it died with an exception: {last}"), advice));
         return;
     };
     let spelled = case
@@ -280,13 +278,13 @@ fn add_exception_finding(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
     found.push(match spelled {
         Some(spelled) if spelled != name => Finding::new(
             Rule::MissingAttribute,
-            format!("it looks for {name}, which the ad spells {spelled}"),
-            "names of attributes have no case: look them up without regard to it",
+            format!("it looks for {name}, but the ad has {spelled}"),
+            "attribute names are case-insensitive: ignore case when you look them up",
         ),
         _ => Finding::new(
             Rule::MissingAttribute,
-            format!("it takes {name} for granted, which the ad does not have"),
-            "no attribute is in every ad; say what happens without it",
+            format!("the hook needs {name}, which the job ad lacks"),
+            "an ad may lack any attribute; handle that case",
         ),
     });
 }
@@ -429,7 +427,11 @@ mod tests {
         {
             let found = findings(HookType::PrepareJob, text, 0);
             let bad = found.iter().find(|one| one.rule == Rule::BadLine).unwrap();
-            assert!(bad.message.starts_with("a string has no closing quote: it and all"), "{}", bad.message);
+            assert!(
+                bad.message.starts_with("a string has no closing quote: this line and all"),
+                "{}",
+                bad.message
+            );
             assert!(!found.iter().any(|one| one.rule == Rule::NewlineInString), "{found:?}");
         }
     }
@@ -466,8 +468,8 @@ mod tests {
             let found = findings(HookType::FetchWork, text.as_bytes(), 3);
             found.into_iter().find(|one| one.rule == Rule::StatusIgnored).unwrap().message
         };
-        assert!(message("Cmd = \"/bin/true\"\n").ends_with("the answer is used all the same"));
-        assert!(message("Cmd = \"/bin/true\"\nnonsense\n").ends_with("which the startd does not look at"));
+        assert!(message("Cmd = \"/bin/true\"\n").ends_with("the output is used anyway"));
+        assert!(message("Cmd = \"/bin/true\"\nnonsense\n").ends_with("which the startd ignores"));
         let code = findings(HookType::FetchWork, b"Cmd = \"/bin/true\"\nHookStatusCode = 7\n", 0);
         let code = code.into_iter().find(|one| one.rule == Rule::StatusCode).unwrap();
         assert_eq!(code.advice, "to report a failure print nothing");
@@ -487,8 +489,8 @@ mod tests {
                 super::super::judge_call(&case, &outcome, b"/hook", &RealWorld::new(), QuirkMode::Manual);
             find_problems(&case, &outcome, &verdict)[0].message.clone()
         };
-        assert!(message(0).ends_with("and the hook succeeds all the same"), "{}", message(0));
-        assert!(message(1).ends_with("all lines behind it are ignored"), "{}", message(1));
+        assert!(message(0).ends_with("and the hook still succeeds"), "{}", message(0));
+        assert!(message(1).ends_with("all lines after it are ignored"), "{}", message(1));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::call::{CallEnding, CallOutcome, call_hook};
+use super::call::{CallEnding, CallOutcome, CallProgress, call_hook};
 use super::call_directories::CallDirectories;
 use super::call_findings::find_problems;
 use super::call_setup::{CallError, CallSetup};
@@ -17,7 +17,9 @@ use super::unsupported::find_unsupported;
 use super::verdict::Verdict;
 use htc_base::process::ChildSpec;
 use htc_base::world::World;
+use htc_classad::ClassAd;
 use htc_os::Reactor;
+use htc_starter::job_info;
 
 /// Report of one call.
 pub struct CallReport {
@@ -27,6 +29,8 @@ pub struct CallReport {
     pub record: CallRecord,
     /// Directory of the call; new for each call.
     pub root: PathBuf,
+    /// Scratch directory of the job, for starter hooks.
+    pub scratch: Option<PathBuf>,
     /// Outcome of the call.
     pub outcome: CallOutcome,
     /// Verdict of the caller.
@@ -38,6 +42,16 @@ pub struct CallReport {
 }
 
 impl CallReport {
+    /// Returns the resulting ads as other programs can use them: without paths in the directories of the call, which are
+    /// removed.
+    pub fn ads_for_next_program(&self) -> Vec<ClassAd> {
+        let mut ads = self.verdict.result_ads.clone();
+        if let Some(scratch) = &self.scratch {
+            ads.iter_mut().for_each(|ad| job_info::remove_scratch_paths(ad, scratch));
+        }
+        ads
+    }
+
     /// Writes the record of the call below a directory, under the next free number.
     ///
     /// # Errors
@@ -92,8 +106,17 @@ impl CallSetup {
         let other = judged(self.quirks.opposite());
         let mut findings = find_problems(place.case(), &outcome, &mine);
         findings.extend(find_unsupported(place.case(), &mine, &*self.world));
-        let (case, root) = (place.case().clone(), place.root().to_owned());
-        CallReport { case, record, root, outcome, verdict: mine, other_quirks_verdict: other, findings }
+        let (case, root, scratch) = (place.case().clone(), place.root().to_owned(), place.scratch.clone());
+        CallReport {
+            case,
+            record,
+            root,
+            scratch,
+            outcome,
+            verdict: mine,
+            other_quirks_verdict: other,
+            findings,
+        }
     }
 
     /// Makes the call and judges it. Returns the signal that interrupted it instead, if there was one.
@@ -103,13 +126,13 @@ impl CallSetup {
     pub fn run_call(
         &self,
         reactor: &mut Reactor,
-        mut complaint: impl FnMut(&[u8]),
+        mut observe: impl FnMut(CallProgress<'_>),
     ) -> Result<Interruptible<CallReport>, CallError> {
         let (begun, spec) = self.begin_call()?;
         if let Some(outcome) = self.refused_outcome() {
             return Ok(Interruptible::Finished(self.end_call(begun, outcome)));
         }
-        let outcome = call_hook(reactor, spec, Some(self.patience), &mut complaint)?;
+        let outcome = call_hook(reactor, spec, Some(self.patience), &mut observe)?;
         Ok(outcome.map(|outcome| self.end_call(begun, outcome)))
     }
 }

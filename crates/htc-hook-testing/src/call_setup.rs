@@ -57,7 +57,7 @@ pub struct CallSetup {
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The directories of the call cannot be created.
-    #[error("making a place for the hook")]
+    #[error("creating the directories of the hook")]
     Directories(#[source] io::Error),
     /// The hook would run as root.
     #[error(transparent)]

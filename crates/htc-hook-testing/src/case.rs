@@ -54,9 +54,9 @@ pub struct CaseRoute {
     pub name: BString,
     /// GridResource; empty if there is none.
     pub grid_resource: BString,
-    /// TargetUniverse.
+    /// Value of the attribute `TargetUniverse`.
     pub universe: i64,
-    /// EditJobInPlace.
+    /// Value of the attribute `EditJobInPlace`.
     pub edit_in_place: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Case {
     pub protocol: Protocol,
     /// Time-out of the caller, or `None` if it waits forever.
     pub caller_waits: Option<Duration>,
-    /// PIPE_BUFFER_MAX.
+    /// Value of PIPE_BUFFER_MAX.
     pub output_limit: usize,
     /// True if UPDATE_JOB_INFO or JOB_EXIT is called for a job that has not been started.
     pub job_not_started: bool,

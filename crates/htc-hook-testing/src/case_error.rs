@@ -5,20 +5,25 @@ use std::io;
 use super::call_setup::CallError;
 use htc_base::text::Span;
 use htc_base::text::caret::Caret;
+use htc_base::text::similar_names;
 use htc_classad::ParseError;
 use htc_classad::regex::PatternError;
+use htc_hook::HookType;
 
 /// Reason why a case cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
+    /// The case has no type.
+    #[error("the case has no `type`: {known}", known = known_types())]
+    NoType,
     /// The hook type is unknown.
-    #[error("there is no type '{0}'")]
+    #[error("unknown hook type '{0}': {hint}", hint = similar_type(.0))]
     UnknownType(String),
     /// A `${NAME}` has no value.
-    #[error("{0} stands for nothing")]
+    #[error("{0} matches nothing")]
     UnresolvedName(String),
     /// The case names no hook.
-    #[error("no hook is named")]
+    #[error("the case has no `hook`")]
     NoHook,
     /// The time-out is not valid.
     #[error("timeout = {0}: expected a number of seconds above 0")]
@@ -51,7 +56,7 @@ pub enum CaseError {
     #[error("{0} is for startd-cron and schedd-cron")]
     OnlyForCron(&'static str),
     /// A cron case expects a standard output.
-    #[error("stdout of a cron job is read in blocks: say with 'result' what the ad must have")]
+    #[error("stdout of a cron job is read in blocks: use 'result' for what the ad must have")]
     CronOutput,
     /// A schedd has no slots.
     #[error("a schedd has no slots: sample_slot and slots are for startd-cron")]
@@ -71,6 +76,24 @@ pub enum CaseError {
     /// A file or directory of the case cannot be used.
     #[error(transparent)]
     File(#[from] io::Error),
+}
+
+/// Types of suite cases that are not hook types.
+const CRON_TYPES: [&str; 3] = ["startd-cron", "schedd-cron", "benchmark"];
+
+fn type_names() -> impl Iterator<Item = &'static str> {
+    HookType::ALL.into_iter().map(HookType::word).chain(CRON_TYPES)
+}
+
+fn known_types() -> String {
+    format!("its types are {}", type_names().collect::<Vec<_>>().join(", "))
+}
+
+fn similar_type(name: &str) -> String {
+    match similar_names::nearest(name, type_names()) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => known_types(),
+    }
 }
 
 impl CaseError {

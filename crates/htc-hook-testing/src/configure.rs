@@ -11,6 +11,7 @@ use super::ad_changes::AdChanges;
 use super::call_setup::CallSetup;
 use super::caller::{caller_environment, default_config, default_settings};
 use htc_base::text::arguments::ArgumentError;
+use htc_base::text::similar_names;
 use htc_config::{CommandPolicy, Config, ConfigError, ConfigView, LookupContext};
 use htc_hook::{HookType, path_check};
 use htc_os::RealWorld;
@@ -75,7 +76,7 @@ pub enum SetupError {
     #[error(transparent)]
     Policy(#[from] ConfigureError),
     /// The caller finds no hook keyword.
-    #[error("the {caller} has no keyword, so that it calls no hooks{tried}")]
+    #[error("the {caller} has no keyword, so it calls no hooks{tried}")]
     NoKeyword {
         /// Daemon that calls the hook.
         caller: &'static str,
@@ -83,10 +84,14 @@ pub enum SetupError {
         tried: String,
     },
     /// The hook is not configured.
-    #[error("{knob} is not set: no such hook is called")]
+    #[error("{knob} is not set, so no such hook is called{tried}")]
     NotSet {
         /// Parameter that would name the hook.
         knob: BString,
+        /// Hook keyword of the caller.
+        keyword: BString,
+        /// Steps that found the keyword, one per line.
+        tried: String,
         /// Hint about a set parameter that was probably intended, or `None`.
         misnamed: Option<String>,
     },
@@ -107,7 +112,7 @@ pub enum SetupError {
         known: Vec<String>,
     },
     /// There is no usable route with this name.
-    #[error("the configuration has no route '{name}' that can be used{why}")]
+    #[error("the configuration has no usable route '{name}'{why}")]
     NoRoute {
         /// Name of the route.
         name: String,
@@ -119,16 +124,31 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// Adds a hint about a keyword that has this hook and a similar name.
+    fn with_similar_keyword(mut self, view: &ConfigView<'_>, hook: HookType) -> Self {
+        if let SetupError::NotSet { keyword, misnamed: misnamed @ None, .. } = &mut self {
+            let ending = format!("_HOOK_{}", hook.name());
+            let keywords = view.names().filter_map(|name| {
+                let (keyword, end) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
+                end.eq_ignore_ascii_case(ending.as_bytes()).then(|| keyword.to_str().ok())?
+            });
+            let found = similar_names::nearest(keyword.as_slice(), keywords);
+            *misnamed =
+                found.map(|meant| format!("did you mean the keyword {meant}? {meant}{ending} is set"));
+        }
+        self
+    }
+
     /// Returns a hint on how to fix the error, or `None`.
     pub fn hint(&self) -> Option<String> {
         match self {
-            SetupError::NoKeyword { .. } => Some("--keyword WORD uses one all the same".to_owned()),
+            SetupError::NoKeyword { .. } => Some("--keyword WORD uses one anyway".to_owned()),
             SetupError::NotSet { misnamed, .. } => misnamed.clone(),
-            SetupError::NoSlot { known, .. } => Some(format!("its slots are: {}", known.join(", "))),
+            SetupError::NoSlot { known, .. } => Some(format!("the slots are: {}", known.join(", "))),
             SetupError::NoRoute { known, .. } if known.is_empty() => {
-                Some("it has none that can be used".to_owned())
+                Some("it has no usable route".to_owned())
             }
-            SetupError::NoRoute { known, .. } => Some(format!("its routes are: {}", known.join(", "))),
+            SetupError::NoRoute { known, .. } => Some(format!("the routes are: {}", known.join(", "))),
             _ => None,
         }
     }
@@ -191,7 +211,7 @@ impl CallSetup {
         if options.slot_ad != SlotAdSource::FromUser && !is_made {
             self.apply_slot_policy(&config, options)?;
         }
-        self.look_up_hook(&view, options)?;
+        self.look_up_hook(&view, options).map_err(|error| error.with_similar_keyword(&view, hook))?;
         if let (HookType::TranslateJob, Some(name)) = (hook, &options.route) {
             self.apply_route(&view, name, options)?;
         }
@@ -294,7 +314,7 @@ mod tests {
         assert_eq!(
             setup.ignored_settings,
             [
-                "ONE_HOOK_FETCH_WORK_TIMEOUT is set, but nobody reads it: this hook is waited for without limit"
+                "ONE_HOOK_FETCH_WORK_TIMEOUT is set, but nothing reads it: the caller waits for this hook without a limit"
             ]
         );
     }
@@ -304,8 +324,8 @@ mod tests {
         let (_, done) = configured(HookType::FetchWork, &[], &options());
         let error = done.unwrap_err();
         let text = error.to_string();
-        assert!(text.starts_with("the startd has no keyword, so that it calls no hooks\n  "), "{text}");
-        assert_eq!(error.hint().as_deref(), Some("--keyword WORD uses one all the same"));
+        assert!(text.starts_with("the startd has no keyword, so it calls no hooks\n  "), "{text}");
+        assert_eq!(error.hint().as_deref(), Some("--keyword WORD uses one anyway"));
     }
 
     #[test]
@@ -313,8 +333,8 @@ mod tests {
         let options = CallOptions { keyword: Some("K".to_owned()), ..options() };
         let (_, done) = configured(HookType::FetchWork, &[("K_HOOK_FETCH_JOB", "/bin/true")], &options);
         let error = done.unwrap_err();
-        assert_eq!(error.to_string(), "K_HOOK_FETCH_WORK is not set: no such hook is called");
-        assert!(error.hint().unwrap().starts_with("K_HOOK_FETCH_JOB is set, but nobody reads it"));
+        assert!(error.to_string().starts_with("K_HOOK_FETCH_WORK is not set, so no such hook is called"));
+        assert!(error.hint().unwrap().starts_with("K_HOOK_FETCH_JOB is set, but nothing reads it"));
     }
 
     #[test]
@@ -342,7 +362,7 @@ mod tests {
         };
         let (_, done) = configured(HookType::TranslateJob, &knobs, &named("near"));
         let error = done.unwrap_err();
-        assert!(error.to_string().starts_with("the configuration has no route 'near' that can be used"));
+        assert!(error.to_string().starts_with("the configuration has no usable route 'near'"));
         let own = CallOptions { target_universe: Some(5), ..named("far") };
         let (setup, done) = configured(HookType::TranslateJob, &knobs, &own);
         match done {

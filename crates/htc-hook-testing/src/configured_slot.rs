@@ -33,7 +33,7 @@ impl CallSetup {
     ) -> Result<bool, SetupError> {
         let machine = match self.build_execution_point(config, &options.configuration, warn) {
             Ok(machine) if machine.slots().next().is_none() => {
-                warn("the configuration makes no slots here, a built-in static slot stands for one");
+                warn("the configuration makes no slots here; a built-in static slot is used");
                 return Ok(false);
             }
             Ok(machine) => machine,
@@ -70,7 +70,7 @@ impl CallSetup {
                 Ok(passive_execution_point(configured.settings, Rc::clone(&self.world) as Rc<dyn World>))
             }
             Err(error) => Err(format!(
-                "the slots of the configuration cannot be made here, a built-in static slot stands for them: {error}"
+                "cannot make the slots of the configuration; a built-in static slot is used: {error}"
             )),
         }
     }
@@ -104,7 +104,7 @@ impl CallSetup {
         }
         let ad = machine.sent_ad(key);
         if ad.is_some() {
-            self.lookup_log.push(format!("{id} is as the configuration makes it on this machine"));
+            self.lookup_log.push(format!("{id} is the slot that the configuration defines on this machine"));
         }
         Ok(ad)
     }

@@ -82,7 +82,7 @@ impl CronObservations {
         let rules: Vec<String> = merged
             .iter()
             .map(|one| {
-                let word = if one.is_merged { "merged" } else { "not for it" };
+                let word = if one.is_merged { "merged" } else { "not for this slot" };
                 format!("{}: {word} ({})", one.name, one.rule)
             })
             .collect();
@@ -103,15 +103,17 @@ impl CronObservations {
                 Verdict::new(Decision::NothingPublished, false, "nothing is published").with_reason(reason)
             }
             None if !merged.iter().any(|one| one.is_merged) => {
-                Verdict::new(Decision::NotForSlot, false, "the slot gets nothing of it").with_reason(rules)
+                Verdict::new(Decision::NotForSlot, false, "the slot gets none of the attributes")
+                    .with_reason(rules)
             }
             None => {
                 let good = self.bad_lines.is_empty() && !self.empty_block && !self.too_large;
                 let reason = match self.bad_lines.first() {
-                    Some(line) => format!("{rules}; '{line}' is no attribute"),
+                    Some(line) => format!("{rules}; '{line}' is not a valid attribute"),
                     None => rules,
                 };
-                Verdict::new(Decision::Published, good, "what it printed is in the ad").with_reason(reason)
+                Verdict::new(Decision::Published, good, "the printed attributes are in the ad")
+                    .with_reason(reason)
             }
         };
         verdict.with_result([result])
@@ -122,11 +124,11 @@ impl CronObservations {
         let mut found = Vec::new();
         for line in &self.bad_lines {
             let advice = "print nothing but 'Name = value' lines; send everything else to standard error";
-            found.push(Finding::new(Rule::BadLine, format!("'{line}' is no attribute"), advice));
+            found.push(Finding::new(Rule::BadLine, format!("'{line}' is not a valid attribute"), advice));
         }
         if let Some(line) = &self.unterminated_line {
-            let message = format!("'{line}' has no newline: it is glued to the next run");
-            found.push(Finding::new(Rule::LastLine, message, "end the last line"));
+            let message = format!("'{line}' has no newline: it is joined to the first line of the next run");
+            found.push(Finding::new(Rule::LastLine, message, "end the last line with a newline"));
         }
         if self.too_large {
             let message = "a block of more than 4 MiB: the rest of it is dropped";
@@ -134,16 +136,16 @@ impl CronObservations {
         }
         if self.is_running {
             let message = "it did not end within the time limit";
-            found.push(Finding::new(Rule::RanTooLong, message, "end in time"));
+            found.push(Finding::new(Rule::RanTooLong, message, "make the job end within its time limit"));
         }
         for left in &self.left_behind {
             let name = left.command.as_bstr();
             let message = format!("process {} ({name}) is not killed by the daemon", left.pid);
-            found.push(Finding::new(Rule::LeftBehind, message, "wait for what you start"));
+            found.push(Finding::new(Rule::LeftBehind, message, "wait for the processes that the job starts"));
         }
         if self.exit.is_some_and(|exit| !exit.is_success()) {
-            let message = "nobody looks at the status, what was printed counts";
-            found.push(Finding::new(Rule::StatusIgnored, message, "print nothing that must not count"));
+            let message = "the exit status is ignored, and the output is used";
+            found.push(Finding::new(Rule::StatusIgnored, message, "print only what should be published"));
         }
         found
     }

@@ -30,7 +30,8 @@ pub struct CronOutcome {
 /// The log directory cannot be created, or waiting for the programs fails.
 pub fn run_cron_once(
     machine: &ExecutionPoint,
-    (choice, quirks): (&ConfigSelection, QuirkMode),
+    choice: &ConfigSelection,
+    quirks: QuirkMode,
     patience: Duration,
     warn: &mut dyn FnMut(&str),
 ) -> io::Result<Option<CronOutcome>> {
@@ -63,11 +64,11 @@ pub fn run_cron_once(
         skipped: false,
     };
     let mut reactor = Reactor::new(&[])?;
-    let mut play = CronSession::new(plan, surroundings, (&[], &world), &mut reactor);
+    let mut play = CronSession::new(plan, surroundings, &[], &world, &mut reactor);
     let mut tell = |_: &CronSession<'_>, event: &CronSessionEvent| match event {
-        CronSessionEvent::Killed(name) => warn(&format!("{name} has not ended in time and is killed")),
+        CronSessionEvent::Killed(name) => warn(&format!("{name} did not end in time and was killed")),
         CronSessionEvent::OnDemand(name) => {
-            warn(&format!("{name} is run on demand alone, and nobody demands it"));
+            warn(&format!("{name} runs only on demand (OnDemand), and nothing starts it"));
         }
         CronSessionEvent::Notice(CronNotice::NotStarted { name, reason }) => {
             warn(&format!("{name} could not be started: {reason}"));
@@ -123,7 +124,7 @@ mod tests {
         let mut machine = passive_execution_point(made.settings, Rc::new(world));
         let choice = ConfigSelection::default();
         assert!(
-            run_cron_once(&machine, (&choice, QuirkMode::Manual), Duration::from_secs(1), &mut |_| {})
+            run_cron_once(&machine, &choice, QuirkMode::Manual, Duration::from_secs(1), &mut |_| {})
                 .unwrap()
                 .is_none()
         );

@@ -153,7 +153,8 @@ impl<'a> CronSession<'a> {
     pub fn new(
         plan: CronPlan,
         surroundings: CronContext,
-        (slots, world): (&'a [ClassAd], &'a RealWorld),
+        slots: &'a [ClassAd],
+        world: &'a RealWorld,
         reactor: &'a mut Reactor,
     ) -> Self {
         let mut moments: Vec<_> = plan.reconfig.iter().map(|at| (*at, TimedAction::Reconfig)).collect();
@@ -250,7 +251,7 @@ impl<'a> CronSession<'a> {
             let moment = self.timed_actions.first().map(|moment| self.clock_start.plus(moment.0).monotonic());
             let wake = self.runner.next_wake().into_iter().chain(moment).min();
             if self.runner.running_count() == 0 {
-                // No program is running, so the clock is advanced to the next event.
+                // No program is running, so the clock moves to the next event.
                 let Some(wake) = wake else { return Ok(SessionPause::Ended(None)) };
                 self.skipped += wake.since(self.now().monotonic());
                 self.send_event(CronEvent::Tick);
@@ -282,7 +283,7 @@ impl<'a> CronSession<'a> {
         }
     }
 
-    /// Kills all programs because the time is over.
+    /// Kills all programs because the time limit ended.
     fn give_up(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> SessionPause {
         self.timed_out = true;
         for name in self.runner.running_jobs() {

@@ -1,6 +1,7 @@
 //! Findings: their rule, message, advice and position.
 
 use htc_base::text::{Span, words};
+use htc_lint::config::PrintedMistake;
 
 words! {
     /// Rule that a finding reports. The words are stable, so scripts can match them.
@@ -58,6 +59,16 @@ words! {
         Exception => "exception",
         /// An expression is replaced by its value.
         FrozenExpression => "frozen-expression",
+        /// A word or path that was meant as a string has no double quotes.
+        UnquotedString => "unquoted-string",
+        /// A value in the syntax of another language, such as Python's None.
+        ForeignLiteral => "foreign-literal",
+        /// A value has another type than the readers of the attribute expect.
+        WrongType => "wrong-type",
+        /// A value is always an error.
+        AlwaysError => "always-error",
+        /// A value refers to an attribute that the ad does not have.
+        UnknownAttribute => "unknown-attribute",
         /// A fetched job lacks attributes that it needs.
         IncompleteJob => "incomplete-job",
         /// HTCondor 25.14 never calls this hook.
@@ -97,10 +108,22 @@ pub struct Finding {
     pub rule: Rule,
     /// Description of the problem.
     pub message: String,
-    /// Advice on how to fix it.
+    /// Advice how to fix the problem.
     pub advice: String,
     /// Position in the output, or `None`.
     pub place: Option<Span>,
+}
+
+impl From<PrintedMistake> for Rule {
+    fn from(mistake: PrintedMistake) -> Self {
+        match mistake {
+            PrintedMistake::UnquotedString => Rule::UnquotedString,
+            PrintedMistake::ForeignLiteral => Rule::ForeignLiteral,
+            PrintedMistake::WrongType => Rule::WrongType,
+            PrintedMistake::AlwaysError => Rule::AlwaysError,
+            PrintedMistake::UnknownAttribute => Rule::UnknownAttribute,
+        }
+    }
 }
 
 impl Finding {

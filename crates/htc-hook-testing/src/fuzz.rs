@@ -59,7 +59,7 @@ impl Mutation {
             9 => ("shell characters", text(b"$(echo x); y | z > /dev/null & * ? {a,b} #")),
             10 => ("an equals sign", text(b"a = b = c")),
             11 => ("twenty kilobytes", text(&[b'x'; 20_000])),
-            12 => ("bytes that are no UTF-8", text(b"caf\xe9 \xff\xfe")),
+            12 => ("bytes that are not UTF-8", text(b"caf\xe9 \xff\xfe")),
             13 => ("an expression", Expr::parse(b"ifThenElse(1 > 2, \"a\", strcat(\"b\", \"c\"))").ok()),
             14 => ("two lines", text(b"one\ntwo = 2")),
             15 => ("a list", Expr::parse(b"{ 1, \"two\", undefined }").ok()),

@@ -59,7 +59,7 @@ pub struct FuzzSearch<'a> {
     baseline_rules: Vec<&'static str>,
     /// Failure that the unchanged ad shows as well, so that the mutations did not cause it.
     pub baseline_failure: Option<String>,
-    /// Failures found, by their signature.
+    /// Failures that were found, by their signature.
     pub failures: BTreeMap<String, FuzzFailure>,
 }
 
@@ -94,7 +94,8 @@ impl<'a> FuzzSearch<'a> {
     pub fn make_calls(
         &mut self,
         reactor: &mut Reactor,
-        (times, random): (u32, &mut RandomGenerator),
+        times: u32,
+        random: &mut RandomGenerator,
         advance: &dyn Fn(),
     ) -> io::Result<Option<i32>> {
         let parallel = std::thread::available_parallelism().map_or(4, |count| count.get());

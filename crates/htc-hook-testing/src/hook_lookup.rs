@@ -8,6 +8,7 @@ use super::call_setup::CallSetup;
 use super::case::Protocol;
 use super::configure::{CallOptions, SetupError};
 use htc_base::text::arguments;
+use htc_base::text::plural::counted;
 use htc_hook::{HookCaller, HookType, ParameterSource, caller_timeout, keyword, path_check};
 use htc_slot as slot;
 use htc_starter::{JobRefusal, hooks, refusal_without_exit_hook};
@@ -28,8 +29,7 @@ impl CallSetup {
             if options.hook.is_some() {
                 return Ok(());
             }
-            let tried = self.lookup_log.iter().map(|line| format!("\n  {line}")).collect();
-            return Err(SetupError::NoKeyword { caller: hook.caller().name(), tried });
+            return Err(SetupError::NoKeyword { caller: hook.caller().name(), tried: self.lookup_steps() });
         };
         self.case.keyword = keyword.clone();
         if options.hook.is_none() {
@@ -43,6 +43,11 @@ impl CallSetup {
         }
         self.read_timeout(knobs, &keyword);
         Ok(())
+    }
+
+    /// Returns the steps of the lookup, each on a new line.
+    fn lookup_steps(&self) -> String {
+        self.lookup_log.iter().map(|line| format!("\n  {line}")).collect()
     }
 
     /// Returns the keyword that the caller finds for this slot and job, or `None`.
@@ -80,7 +85,7 @@ impl CallSetup {
         let Some(text) = knobs.get(&knob) else { return Ok(()) };
         match arguments::parse_v2_raw(&text) {
             Ok(words) => {
-                self.lookup_log.push(format!("{knob} gives {} arguments", words.len()));
+                self.lookup_log.push(format!("{knob} gives {}", counted(words.len(), "argument")));
                 self.case.arguments = words;
                 Ok(())
             }
@@ -96,14 +101,14 @@ impl CallSetup {
         let time_out = BString::from(format!("{}_TIMEOUT", hook.path_parameter(keyword)));
         if hook.timeout_parameter(keyword).is_none() && knobs.get(&time_out).is_some() {
             self.ignored_settings.push(format!(
-                "{time_out} is set, but nobody reads it: this hook is waited for without limit"
+                "{time_out} is set, but nothing reads it: the caller waits for this hook without a limit"
             ));
         }
         if self.case.protocol == Protocol::Current {
             let (waits, bad) = caller_timeout(hook, keyword, knobs, &*self.world);
             if let (Some(waits), Some(bad), Some(limit)) = (waits, bad, hook.timeout_parameter(keyword)) {
                 self.ignored_settings.push(format!(
-                    "{} is '{bad}', which is no number of seconds: it counts as {}",
+                    "{} is '{bad}', which is not a number of seconds: it counts as {}",
                     limit.parameter,
                     waits.as_secs()
                 ));
@@ -136,6 +141,8 @@ impl CallSetup {
             (None, None) => {
                 return Err(SetupError::NotSet {
                     knob: hook.path_parameter(keyword),
+                    keyword: keyword.into(),
+                    tried: self.lookup_steps(),
                     misnamed: misnamed_parameter(knobs, keyword, hook),
                 });
             }
@@ -155,7 +162,7 @@ impl CallSetup {
         }
         if hook == HookType::JobExit && !refusal_without_exit_hook(self.quirks).as_reference {
             self.ignored_settings
-                .push(format!("{refusal}: the starter refuses the job, which JOB_EXIT is told by evict"));
+                .push(format!("{refusal}: the starter refuses the job; JOB_EXIT is called with 'evict'"));
             self.case.word = "evict".into();
             self.case.job_not_started = true;
         } else {
@@ -170,14 +177,14 @@ fn misnamed_parameter(knobs: &dyn ParameterSource, keyword: &[u8], hook: HookTyp
     let keyword = keyword.as_bstr();
     let name = hook.name();
     let mut wrong = vec![
-        (format!("HOOK_{name}"), "the manual of 7.1 leaves the keyword out"),
-        (format!("{keyword}_JOB_HOOK_{name}"), "there is no JOB_ in it"),
-        (format!("{keyword}_{name}"), "HOOK_ is missing in it"),
-        (format!("{keyword}_HOOK_{name}_HOOK"), "it ends in _HOOK"),
+        (format!("HOOK_{name}"), "the name has no keyword, as in the manual of 7.1"),
+        (format!("{keyword}_JOB_HOOK_{name}"), "JOB_ is not part of the name"),
+        (format!("{keyword}_{name}"), "HOOK_ is missing in the name"),
+        (format!("{keyword}_HOOK_{name}_HOOK"), "the name ends in _HOOK"),
     ];
     match hook {
         HookType::ReplyFetch => {
-            wrong.push((format!("{keyword}_HOOK_REPLY_CLAIM"), "manuals name it, no version reads it"));
+            wrong.push((format!("{keyword}_HOOK_REPLY_CLAIM"), "manuals name it, but no version reads it"));
         }
         HookType::FetchWork => {
             wrong.push((format!("{keyword}_HOOK_FETCH_JOB"), "the hook's name is FETCH_WORK"))
@@ -189,6 +196,6 @@ fn misnamed_parameter(knobs: &dyn ParameterSource, keyword: &[u8], hook: HookTyp
         _ => {}
     }
     wrong.into_iter().find(|(name, _)| knobs.get(name.as_bytes()).is_some()).map(|(name, why)| {
-        format!("{name} is set, but nobody reads it: {why}; call it {}", hook.path_parameter(keyword))
+        format!("{name} is set, but nothing reads it: {why}; call it {}", hook.path_parameter(keyword))
     })
 }

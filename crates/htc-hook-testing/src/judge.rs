@@ -42,28 +42,28 @@ pub fn judge_call(
 fn refused_path_verdict(case: &Case, reason: &str, quirks: QuirkMode) -> Verdict {
     let verdict = match case.hook.caller() {
         HookCaller::Startd => {
-            Verdict::new(Decision::NotConfigured, false, "the startd takes the hook for not configured")
+            Verdict::new(Decision::NotConfigured, false, "the startd treats the hook as not configured")
                 .with_next(match case.hook {
                     HookType::FetchWork => "the slot never fetches, until a reconfig finds a better path",
-                    _ => "nobody is told; everything else goes on",
+                    _ => "no message is logged; everything else continues",
                 })
         }
         HookCaller::Starter => Verdict::new(
             Decision::NotStarted,
             false,
-            "the starter takes no job on while this path is configured",
+            "the starter starts no job while this path is configured",
         )
-        .with_next("every job ends with starter status 1; no hook at all is called")
+        .with_next("every job ends with starter status 1, and no hook is called")
         .with_quirk(refusal_without_exit_hook(quirks).quirk),
-        HookCaller::Shadow => Verdict::new(Decision::GoOn, false, "the shadow does without the hook")
-            .with_next("the job starts as if nothing were configured"),
+        HookCaller::Shadow => Verdict::new(Decision::GoOn, false, "the shadow continues without the hook")
+            .with_next("the job starts as if no hook were configured"),
         HookCaller::Router => {
             let skips = decide_skipping_refused_hook(quirks);
             let verdict = if skips.as_reference {
                 Verdict::new(
                     Decision::NotConfigured,
                     false,
-                    "the router goes on as if no hook were configured",
+                    "the router continues as if no hook were configured",
                 )
             } else {
                 Verdict::new(
@@ -85,7 +85,7 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
             let stops = failed_fetch_decision(quirks);
             let no_work = Decision::Fetch(FetchDecision::NoWork);
             let verdict = match stops.as_reference {
-                true => Verdict::new(Decision::Stuck, false, "the slot believes that a fetch is under way")
+                true => Verdict::new(Decision::Stuck, false, "the slot treats the fetch as still running")
                     .with_next("it never fetches again until the startd is restarted"),
                 false => Verdict::new(no_work, false, "it counts as a fetch without data")
                     .with_next("the slot tries again after FetchWorkDelay"),
@@ -93,7 +93,7 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
             verdict.with_quirk(stops.quirk)
         }
         HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo => {
-            Verdict::new(Decision::NoEffect, false, "the caller logs it and goes on")
+            Verdict::new(Decision::NoEffect, false, "the caller logs it and continues")
         }
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             let text = format!("failed to execute {} ({})", case.hook.name(), path.as_bstr());
@@ -106,14 +106,14 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
         HookType::JobExit => {
             let hangs = unspawnable_exit_hook_hangs(quirks);
             let verdict = match hangs.as_reference {
-                true => Verdict::new(Decision::Stuck, false, "the clean-up of the job stops here")
-                    .with_next("the starter stays for ever and the slot Busy, until it is vacated"),
-                false => Verdict::new(Decision::Done, false, "it is logged, the clean-up goes on"),
+                true => Verdict::new(Decision::Stuck, false, "the cleanup of the job stops")
+                    .with_next("the starter stays forever and the slot Busy, until it is vacated"),
+                false => Verdict::new(Decision::Done, false, "it is logged, and the cleanup continues"),
             };
             verdict.with_quirk(hangs.quirk)
         }
         HookType::ShadowPrepareJob => {
-            Verdict::new(Decision::Requeued, false, "the shadow gives up: job not started")
+            Verdict::new(Decision::Requeued, false, "the shadow does not start the job")
                 .with_next("the job goes back to idle and is tried again")
         }
         HookType::TranslateJob
@@ -121,7 +121,7 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
         | HookType::JobFinalize
         | HookType::JobCleanup => {
             Verdict::new(Decision::Router(HookDecision::Stuck), false, "the job stays in its state")
-                .with_next("the hook is tried again at the next poll, for ever")
+                .with_next("the hook is tried again at the next poll, forever")
         }
     };
     verdict.with_reason(reason)
@@ -133,19 +133,19 @@ fn still_running_verdict(case: &Case, took: Duration) -> Verdict {
     let verdict = match case.hook {
         HookType::JobExit | HookType::ShadowPrepareJob => return timeout_verdict(case, took),
         HookType::FetchWork => still("the slot waits and does not fetch again").with_next(
-            "an idle claim just waits; at shutdown the hook is killed with the job it may have taken",
+            "an idle claim waits; at shutdown the hook is killed, and a job that it has taken from the queue may be lost",
         ),
         HookType::ReplyFetch | HookType::EvictClaim => {
-            Verdict::new(Decision::NoEffect, true, "nobody waits for it")
+            Verdict::new(Decision::NoEffect, true, "the caller does not wait for it")
         }
-        HookType::UpdateJobInfo => Verdict::new(Decision::NoEffect, true, "nobody waits for it")
-            .with_next("one more is started at each interval, until the starter's end kills them all"),
+        HookType::UpdateJobInfo => Verdict::new(Decision::NoEffect, true, "the caller does not wait for it")
+            .with_next("another call is started at each interval; all are killed when the starter ends"),
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             still("the job is not started and the slot is blocked")
-                .with_next("it stays so until the job is vacated: JOB_EXIT evict, hook killed")
+                .with_next("the slot stays blocked until the job is vacated: JOB_EXIT evict, hook killed")
         }
-        HookType::TranslateJob => still("the job stays claimed, each poll asks again and is refused")
-            .with_next("removal of the source job is not noticed meanwhile"),
+        HookType::TranslateJob => still("the job stays claimed; each poll tries to call the hook again, and fails")
+            .with_next("meanwhile the removal of the source job is not noticed"),
         HookType::RouterUpdateJobInfo | HookType::JobFinalize | HookType::JobCleanup => {
             still("the job stays in its state")
         }
@@ -154,21 +154,21 @@ fn still_running_verdict(case: &Case, took: Duration) -> Verdict {
 }
 
 fn no_answer_reason(took: Duration) -> String {
-    format!("no answer within {:.1} s, and this caller has no time-out", took.as_secs_f64())
+    format!("no answer within {:.1} s, and this caller waits without a limit", took.as_secs_f64())
 }
 
 /// Returns the same for a caller that may have a time-out.
 fn timeout_verdict(case: &Case, took: Duration) -> Verdict {
     let exits = case.hook == HookType::JobExit;
     let gives_up = |decision| {
-        Verdict::new(decision, false, "the shadow gives up: job not started")
+        Verdict::new(decision, false, "the shadow does not start the job")
             .with_next("the job goes back to idle and is tried again")
     };
     match case.caller_waits {
         Some(limit) if took < limit => {
             let (says, then) = match exits {
-                true => ("the clean-up waits for it", "the starter goes on without it"),
-                false => ("the shadow waits for it", "it gives up: job not started"),
+                true => ("the cleanup waits for it", "the starter continues without it"),
+                false => ("the shadow waits for it", "it does not start the job"),
             };
             Verdict::new(Decision::StillRunning, false, says)
                 .with_reason(format!("no answer within {:.1} s", took.as_secs_f64()))
@@ -176,14 +176,14 @@ fn timeout_verdict(case: &Case, took: Duration) -> Verdict {
         }
         Some(limit) if exits => {
             let why = format!("timed out waiting for hook to exit, after {} s", limit.as_secs_f64());
-            Verdict::new(Decision::TimedOut, false, format!("{why}: the clean-up goes on without it"))
+            Verdict::new(Decision::TimedOut, false, format!("{why}: the cleanup continues without it"))
                 .with_reason(case.word.to_string())
                 .with_next("the starter exits and kills the hook")
         }
         Some(limit) => gives_up(Decision::TimedOut)
             .with_reason(format!("Timed out waiting for hook to exit, after {} s", limit.as_secs_f64())),
         None if exits => {
-            Verdict::new(Decision::StillRunning, false, "the clean-up waits for it, and the slot is blocked")
+            Verdict::new(Decision::StillRunning, false, "the cleanup waits for it, and the slot is blocked")
                 .with_reason(no_answer_reason(took))
         }
         None => gives_up(Decision::StillRunning).with_reason(no_answer_reason(took)),

@@ -8,10 +8,12 @@ use super::call::HookExecution;
 use super::case::{Case, Protocol};
 use super::finding::{Finding, Rule};
 use super::verdict::Verdict;
+use htc_base::text::plural::counted;
 use htc_base::text::{Span, caseless};
 use htc_classad::{ClassAd, Dialect, Expr, LineError, Value, is_private};
 use htc_hook::hook_output::{self, BadOutputLine};
 use htc_hook::{HookCaller, HookType};
+use htc_lint::config::check_printed_value;
 
 /// True if the output is parsed line by line to its end and one bad line invalidates it; false if it is read up to
 /// the first bad line.
@@ -33,23 +35,25 @@ pub(super) fn check_output(case: &Case, ended: &HookExecution, verdict: &Verdict
     let text = hook_output::visible_output(&ended.stdout);
     if text.len() < ended.stdout.len() {
         let lost = ended.stdout.len() - text.len();
-        let message = format!("a NUL byte ends the output; {lost} bytes behind it are lost");
+        let message = format!("a NUL byte ends the output; lost: {}", counted(lost, "byte"));
         let end = Span::new(text.len(), text.len());
         found.push(Finding::new(Rule::NulByte, message, "print text only").with_place(end));
     }
     if ended.cut {
-        let message =
-            format!("the output reaches PIPE_BUFFER_MAX, {} bytes: the rest is lost", case.output_limit);
+        let message = format!(
+            "the output is longer than PIPE_BUFFER_MAX, {} bytes: the rest is lost",
+            case.output_limit
+        );
         let advice = match is_answer_used(case) {
             true => "print only what changes, or raise PIPE_BUFFER_MAX where the hook is called",
-            false => "print less: whoever goes on writing gets an error, and may die of it",
+            false => "print less: further writes fail and may end the hook",
         };
         found.push(Finding::new(Rule::OutputCut, message, advice));
     }
     if !is_answer_used(case) {
         if let Some((_, span)) = hook_output::output_lines(text).next() {
             let who = case.hook.caller().name();
-            let message = format!("the {who} throws away what {} prints", case.hook.name());
+            let message = format!("the {who} ignores the output of {}", case.hook.name());
             let advice = "nothing printed here has an effect; write to a file or to standard error";
             found.push(Finding::new(Rule::IgnoredOutput, message, advice).with_place(span));
         }
@@ -83,7 +87,7 @@ pub(super) fn check_output(case: &Case, ended: &HookExecution, verdict: &Verdict
 fn check_fetched_job(job: &ClassAd, found: &mut Vec<Finding>) {
     for (name, why) in [
         ("Cmd", "there is nothing to run"),
-        ("JobUniverse", "the starter takes 5 (vanilla) for granted"),
+        ("JobUniverse", "the starter assumes 5 (vanilla)"),
         ("Owner", "the job's account cannot be found where the startd runs as root"),
     ] {
         let user = name == "Owner" && (job.contains("User") || job.contains("OsUser"));
@@ -109,7 +113,7 @@ fn check_old_syntax(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
                 Finding::new(
                     Rule::IgnoredOutput,
                     format!("{old} has no effect: the job has {new}, which is its {what}"),
-                    format!("print {new} in its place; it is written another way than {old}"),
+                    format!("print {new} instead; its syntax differs from that of {old}"),
                 )
                 .with_place(place),
             );
@@ -157,31 +161,31 @@ fn check_container_choice(text: &[u8], verdict: &Verdict, found: &mut Vec<Findin
 /// Creates the finding about a bad line. `ends` is true if nothing follows the line.
 fn bad_line_finding(case: &Case, bad: &BadOutputLine, verdict: &Verdict, ends: bool) -> Finding {
     let consequence = if reads_whole_answer(case.hook) {
-        "it spoils the whole answer"
+        "it makes the whole output invalid"
     } else if verdict.good {
-        "it and all lines behind it are ignored, and the hook succeeds all the same"
+        "this line and all lines after it are ignored, and the hook still succeeds"
     } else {
-        "it and all lines behind it are ignored"
+        "this line and all lines after it are ignored"
     };
     let open_string = matches!(&bad.error, Some(LineError::Value(_)))
         && bad.line.split_once_str("=").is_some_and(|(_, value)| is_unclosed_string(value));
     let what = match &bad.error {
         _ if open_string && ends => "a string has no closing quote".to_owned(),
-        _ if open_string => "a string goes on in the next line".to_owned(),
-        None => "a name cannot stand in quotes".to_owned(),
+        _ if open_string => "a string continues on the next line".to_owned(),
+        None => "the name of an attribute cannot be quoted".to_owned(),
         Some(LineError::Value(error)) => error.to_string(),
         Some(other) => other.to_string(),
     };
     let (rule, advice) = if open_string && ends {
-        (Rule::BadLine, "end the string with a quote; print an answer as a whole, or nothing of it")
+        (Rule::BadLine, "end the string with a quote; print the complete output, or nothing")
     } else if open_string {
         (Rule::NewlineInString, "keep a message on one line; write a newline as a blank or as '; '")
     } else if bad.line.starts_with(b"#") {
-        (Rule::BadLine, "comments are not understood here; print nothing but 'Name = value' lines")
+        (Rule::BadLine, "comments are not supported here; print only 'Name = value' lines")
     } else if bad.line.starts_with(b"{") || bad.line.starts_with(b"[") {
-        (Rule::BadLine, "neither JSON nor ads in brackets are understood here; print 'Name = value' lines")
+        (Rule::BadLine, "JSON and ads in brackets are not supported here; print 'Name = value' lines")
     } else if bad.line.iter().all(|&byte| byte == b'-') {
-        (Rule::BadLine, "separators are not understood here; print one ad and nothing else")
+        (Rule::BadLine, "separators are not supported here; print one ad and nothing else")
     } else {
         (Rule::BadLine, "print nothing but 'Name = value' lines; send everything else to standard error")
     };
@@ -222,16 +226,16 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
         if !behind.trim().is_empty() {
             let message = format!("the value of {} ends before this text, which is ignored", name.as_bstr());
             let finding =
-                Finding::new(Rule::TextAfterValue, message, "print one expression a line; quote strings");
+                Finding::new(Rule::TextAfterValue, message, "print one expression per line; quote strings");
             found.push(finding.with_place(Span::new(start + value.len() - behind.len(), span.end as usize)));
         }
         if !is_attribute_name(name) {
             let consequence = match case.hook.caller() {
-                HookCaller::Router => "the queue refuses it, and the whole answer with it",
+                HookCaller::Router => "the queue refuses the attribute, and with it the whole output",
                 _ => "no expression can refer to it",
             };
             let (what, advice) = explain_bad_name(name);
-            let message = format!("'{}' is no attribute name{what}: {consequence}", name.as_bstr());
+            let message = format!("'{}' is not a valid attribute name{what}: {consequence}", name.as_bstr());
             found.push(Finding::new(Rule::BadName, message, advice).with_place(name_span));
         }
         let key = name.to_ascii_lowercase();
@@ -257,7 +261,7 @@ fn explain_bad_name(name: &[u8]) -> (&'static str, &'static str) {
         return (what, "save or write the text as UTF-8 without BOM");
     }
     match name.starts_with(b"[") {
-        true => ("", "print one attribute a line, without brackets and semicolons"),
+        true => ("", "print one attribute per line, without brackets and semicolons"),
         false => ("", "names are letters, digits and underscores"),
     }
 }
@@ -313,6 +317,7 @@ impl PrintedAttribute<'_> {
     /// Returns all findings about the attribute.
     fn findings(&self, verdict: &Verdict) -> impl Iterator<Item = Finding> {
         let all = [
+            self.mistaken_value(verdict),
             self.set_too_late(),
             self.frozen_expression(),
             self.ignored_attribute(verdict),
@@ -320,6 +325,19 @@ impl PrintedAttribute<'_> {
             self.private_attribute(),
         ];
         all.into_iter().chain([self.ineffective_status_code()]).flatten()
+    }
+
+    /// Reports a value that lint would find in a file.
+    fn mistaken_value(&self, verdict: &Verdict) -> Option<Finding> {
+        // HookStatusCode has a finding of its own.
+        if caseless::eq(self.name, b"HookStatusCode") {
+            return None;
+        }
+        let ads = || verdict.result_ads.iter().chain([self.case.subject(), &self.case.job, &self.case.slot]);
+        let is_defined =
+            |name: &[u8]| ads().any(|ad| ad.contains(name)) || caseless::eq(name, b"CurrentTime");
+        let found = check_printed_value(self.name, self.value.as_ref()?, &is_defined)?;
+        Some(self.new_finding(found.mistake.into(), found.message, &found.advice))
     }
 
     /// Reports an attribute that the caller read before the hook ran.
@@ -336,11 +354,12 @@ impl PrintedAttribute<'_> {
         let (what, advice) = match transferred {
             true => (
                 "input is transferred earlier",
-                "set it in PREPARE_JOB_BEFORE_TRANSFER, or where the job is made",
+                "set it in PREPARE_JOB_BEFORE_TRANSFER, or where the job ad is created",
             ),
-            false => {
-                ("the ad changes, the run does not", "set it where the job is made (fetch hook, submit file)")
-            }
+            false => (
+                "the job ad changes, but the job runs as before",
+                "set it where the job ad is created (fetch hook, submit file)",
+            ),
         };
         Some(self.new_finding(Rule::TooLate, format!("{name} was read before the hook ran: {what}"), advice))
     }
@@ -352,8 +371,12 @@ impl PrintedAttribute<'_> {
         let is_expression = before.is_some_and(|before| before.as_literal().is_none());
         let is_value = self.value.as_ref().is_some_and(|after| after.as_literal().is_some());
         (is_expression && is_value).then(|| {
-            let message = format!("{} was an expression, and is a mere value from now on", self.name);
-            self.new_finding(Rule::FrozenExpression, message, "print only what the hook is to change")
+            let message = format!("{} was an expression and is replaced by a plain value", self.name);
+            self.new_finding(
+                Rule::FrozenExpression,
+                message,
+                "print only the attributes that the hook should change",
+            )
         })
     }
 
@@ -363,8 +386,8 @@ impl PrintedAttribute<'_> {
         let is_ignored = verdict.ignored_attributes.iter().any(|ignored| caseless::eq(ignored, name));
         (is_ignored && !self.is_prepare_hook()).then(|| {
             let caller = case.hook.caller().name();
-            let message = format!("{name} is set by the {caller} itself: what is printed has no effect");
-            self.new_finding(Rule::IgnoredOutput, message, "leave it out")
+            let message = format!("{name} is set by the {caller} itself: the printed value has no effect");
+            self.new_finding(Rule::IgnoredOutput, message, "do not print it")
         })
     }
 
@@ -374,8 +397,12 @@ impl PrintedAttribute<'_> {
         let is_refused =
             verdict.refused_attribute.as_ref().is_some_and(|refused| caseless::eq(refused, name));
         (is_refused && is_attribute_name(name)).then(|| {
-            let message = format!("the queue does not write {name}, and with it nothing of the answer");
-            self.new_finding(Rule::RefusedAttribute, message, "print only what the hook is to change")
+            let message = format!("the queue refuses to change {name}, and with it the whole output");
+            self.new_finding(
+                Rule::RefusedAttribute,
+                message,
+                "print only the attributes that the hook should change",
+            )
         })
     }
 
@@ -386,8 +413,8 @@ impl PrintedAttribute<'_> {
     fn private_attribute(&self) -> Option<Finding> {
         let name = self.name;
         (is_private(name) && self.is_status_code_used()).then(|| {
-            let message = format!("{name} is private: neither the job nor any other hook gets to see it");
-            self.new_finding(Rule::IgnoredOutput, message, "hand it on under another name")
+            let message = format!("{name} is private: neither the job nor any other hook can see it");
+            self.new_finding(Rule::IgnoredOutput, message, "use another name")
         })
     }
 
@@ -398,22 +425,20 @@ impl PrintedAttribute<'_> {
         }
         let message = match self.value.as_ref().and_then(Expr::as_literal) {
             _ if !self.is_status_code_used() => {
-                format!("nobody reads HookStatusCode from {}", self.case.hook.name())
+                format!("nothing reads HookStatusCode from {}", self.case.hook.name())
             }
             Some(Value::Int(code)) if code < 0 && self.is_prepare_hook() => {
-                "a negative HookStatusCode does not count: the exit status does".to_owned()
+                "a negative HookStatusCode is ignored: the exit status counts".to_owned()
             }
-            Some(Value::Str(_)) => {
-                "a HookStatusCode in quotes does not count: the exit status does".to_owned()
-            }
+            Some(Value::Str(_)) => "a HookStatusCode in quotes is ignored: the exit status counts".to_owned(),
             _ => return None,
         };
         let advice = match self.case.hook {
             _ if self.is_status_code_used() => {
-                "0 is success, 1 to 299 hold the job, 300 and more send it back to idle"
+                "0 is success, 1 to 299 hold the job, 300 and more put it back to idle"
             }
             HookType::FetchWork => "to report a failure print nothing",
-            _ => "the exit status says it: any but 0 is a failure",
+            _ => "use the exit status: any value but 0 is a failure",
         };
         Some(self.new_finding(Rule::StatusCode, message, advice))
     }

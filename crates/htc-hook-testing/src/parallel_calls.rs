@@ -39,7 +39,8 @@ impl CallSource for CancelOnFailure<'_> {
 /// A call cannot be made, or `next` or `done` returns an error.
 pub fn call_hooks_in_parallel<E: From<CallError>>(
     reactor: &mut Reactor,
-    (parallel, coming): (usize, &dyn CallSource),
+    parallel: usize,
+    coming: &dyn CallSource,
     next: &mut dyn FnMut() -> Result<Option<CallSetup>, E>,
     done: &mut dyn FnMut(usize, &CallSetup, CallReport) -> Result<(), E>,
 ) -> Result<Option<i32>, E> {

@@ -29,7 +29,7 @@ pub fn describe_process(spec: &ChildSpec) -> Map<String, Value> {
     };
     let ignored = if spec.ignore_sigpipe { "1000" } else { "0" };
     let all = json!({
-        "fds": spec.stdio.iter().enumerate().filter_map(describe_descriptor).collect::<Vec<_>>(),
+        "fds": spec.stdio.iter().enumerate().filter_map(|(number, stdio)| describe_descriptor(number, stdio)).collect::<Vec<_>>(),
         "pgid": group,
         "sid": session,
         "uid": [uid, uid, uid],
@@ -48,7 +48,7 @@ pub fn describe_process(spec: &ChildSpec) -> Map<String, Value> {
 }
 
 /// Describes an open descriptor; returns `None` for a closed one.
-fn describe_descriptor((number, stdio): (usize, &Stdio)) -> Option<Value> {
+fn describe_descriptor(number: usize, stdio: &Stdio) -> Option<Value> {
     let target = match stdio {
         Stdio::Closed => return None,
         Stdio::Null => "/dev/null".to_owned(),

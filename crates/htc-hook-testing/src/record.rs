@@ -223,7 +223,7 @@ impl RecordReader {
             Some(exit) => exit.as_str().map(str::to_owned),
             None => optional("exit").map(|text| text.to_str_lossy().into_owned()),
         };
-        let Some(hook) = hook_type_of(&meta, name, &argv) else { return Ok(None) };
+        let RecordedProgram::Hook(hook) = recorded_program(&meta, name, &argv) else { return Ok(None) };
         let number = |key: &str| meta.get(key).and_then(Value::as_f64);
         let text = |key: &str| meta.get(key).and_then(Value::as_str);
         let seconds = match (number("start_s"), number("end_s")) {
@@ -231,7 +231,7 @@ impl RecordReader {
             _ => number("seconds").or_else(|| parse_duration(exit_text.as_deref()?)).unwrap_or(0.0),
         };
         if Duration::try_from_secs_f64(seconds.max(0.0)).is_err() {
-            let message = format!("{}: {seconds:e} seconds are no length of time", path.display());
+            let message = format!("{}: {seconds:e} seconds is not a valid duration", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let stdout = optional("stdout").unwrap_or_default();
@@ -251,7 +251,7 @@ impl RecordReader {
             keyword: text("keyword").map(BString::from),
             with_shadow: meta.get("with_shadow").and_then(Value::as_bool),
             route: meta.get("route").and_then(parse_route),
-            never_began: meta.get("never_began").and_then(parse_never_began),
+            never_began: meta.get("never_began").and_then(parse_start_failure),
             began: None,
             facts: serde_json::Map::new(),
         }))
@@ -332,7 +332,7 @@ fn redact_secret(entry: &BString) -> BString {
 }
 
 /// Parses the reason why a call never began, as written by [`CallRecord::write_below`].
-fn parse_never_began(stored: &Value) -> Option<CallEnding> {
+fn parse_start_failure(stored: &Value) -> Option<CallEnding> {
     let text = |key: &str| stored.get(key).and_then(Value::as_str).map(str::to_owned);
     let not_started = text("not_started");
     not_started
@@ -393,28 +393,37 @@ const ROUTER_HOOK_WORDS: [(&str, HookType); 5] = [
     ("CLEANUP", HookType::JobCleanup),
 ];
 
-/// Returns the hook type of a record: `Some(None)` for a hook of unknown type, `None` for a job.
-fn hook_type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Option<HookType>> {
+/// Program of a record.
+enum RecordedProgram {
+    /// A hook, or `None` if its type is unknown.
+    Hook(Option<HookType>),
+    /// A job.
+    Job,
+}
+
+/// Determines whether a record is about a hook.
+fn recorded_program(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> RecordedProgram {
     if let Some(stored) = meta.get("type") {
         let stored = stored.as_str().map(|word| HookType::from_name(word.as_bytes()));
         let file = argv.first().and_then(|path| path.rsplit_str("/").next()).unwrap_or_default();
-        return Some(stored.unwrap_or_else(|| HookType::guess_from_file_name(file)));
+        return RecordedProgram::Hook(stored.unwrap_or_else(|| HookType::guess_from_file_name(file)));
     }
     let hook = meta.get("hook").and_then(Value::as_str).unwrap_or(name);
     if argv.first().is_some_and(|path| path.contains_str("/job.d/")) && !hook.contains("_HOOK_") {
-        return None;
+        return RecordedProgram::Job;
     }
     if let Some((_, kind)) = hook.rsplit_once("_HOOK_") {
-        return Some(HookType::from_name(kind.as_bytes()));
+        return RecordedProgram::Hook(HookType::from_name(kind.as_bytes()));
     }
     let file = argv.first().and_then(|path| path.rsplit_str("/").next()?.to_str().ok()).unwrap_or_default();
     let router =
         |text: &str| ROUTER_HOOK_WORDS.iter().find(|(word, _)| text.contains(word)).map(|(_, hook)| *hook);
-    Some(router(file).or_else(|| router(hook)).or_else(|| match argv.get(1).map(|word| word.as_slice()) {
+    let by_word = || match argv.get(1).map(|word| word.as_slice()) {
         Some(b"accept" | b"reject") => Some(HookType::ReplyFetch),
         Some(b"exit" | b"evict" | b"remove" | b"hold") => Some(HookType::JobExit),
         _ => None,
-    }))
+    };
+    RecordedProgram::Hook(router(file).or_else(|| router(hook)).or_else(by_word))
 }
 
 #[cfg(test)]

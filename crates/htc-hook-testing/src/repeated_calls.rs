@@ -45,7 +45,7 @@ fn first_difference(before: &[u8], after: &[u8]) -> String {
             return format!("line {}: {} then {}", at + 1, show(left), show(right));
         }
     }
-    "its exit status".to_owned()
+    "the exit status".to_owned()
 }
 
 /// Call with one thing in its surroundings changed.
@@ -71,14 +71,14 @@ const SURROUNDINGS_PROBES: [SurroundingsProbe; 4] = [
         change: |_, _| {},
         in_other_directory: true,
         rule: Rule::DependsOnDirectory,
-        description: "in another working directory it",
+        description: "in another working directory the hook",
         help: "name files by full paths; the working directory is the daemon's LOG or the job's scratch directory",
     },
     SurroundingsProbe {
         change: |environment, _| environment.variables.set("HOME", "/nonexistent"),
         in_other_directory: false,
         rule: Rule::DependsOnHome,
-        description: "with another HOME it",
+        description: "with another HOME the hook",
         help: "the HOME of a daemon is root's, or that of the job's account in starter hooks",
     },
     SurroundingsProbe {
@@ -91,7 +91,7 @@ const SURROUNDINGS_PROBES: [SurroundingsProbe; 4] = [
         },
         in_other_directory: false,
         rule: Rule::DependsOnEnvironment,
-        description: "with the variables of your shell it",
+        description: "with the variables of your shell the hook",
         help: "a daemon does not have them; set what is needed in the hook",
     },
 ];

@@ -25,11 +25,11 @@ pub struct StandaloneCronJob {
     pub name: Option<String>,
     /// Arguments of the program.
     pub words: Vec<String>,
-    /// PREFIX.
+    /// Value of PREFIX.
     pub prefix: String,
-    /// SLOTS.
+    /// Value of SLOTS.
     pub slots: Vec<i64>,
-    /// METRICS.
+    /// Value of METRICS.
     pub metrics: String,
     /// MODE, or `None` for WaitForExit.
     pub mode: Option<CronMode>,

@@ -23,6 +23,7 @@ use htc_classad::ClassAd;
 use htc_classad::format::long;
 use htc_classad::stream::AdReader;
 use htc_os::read_at_most;
+use htc_runner::deserialize_fault::{DeserializeFault, read_toml};
 
 /// Suite file, as parsed from TOML.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -153,9 +154,10 @@ pub enum SuiteError {
     /// A file cannot be written.
     #[error("cannot write '{0}'")]
     Unwritable(PathBuf, #[source] std::io::Error),
-    /// The file with this text is not a valid suite; the cause has the position.
+    /// The file with this text is not a valid suite: the fault of a value, or `None` if the text is not TOML. The cause has
+    /// the position.
     #[error("'{0}' is not a valid suite")]
-    Malformed(PathBuf, String, #[source] Box<toml::de::Error>),
+    Malformed(PathBuf, String, Option<DeserializeFault>, #[source] Box<toml::de::Error>),
 }
 
 /// Maximum size of a suite file in bytes, because a device file has no end.
@@ -181,6 +183,11 @@ fn is_suite_name(file: &Path) -> bool {
     plain.extension().is_some_and(|extension| extension == "toml")
 }
 
+/// Parses a suite; returns the fault of a value, if there is one, and the error with its place.
+pub(super) fn parse_suite(text: &str) -> Result<SuiteFile, (Option<DeserializeFault>, Box<toml::de::Error>)> {
+    read_toml(text)
+}
+
 /// Reads a suite file (`-` is standard input), or all `*.toml` files of a directory in order of their names, compressed or not.
 ///
 /// # Errors
@@ -199,8 +206,8 @@ pub fn read_suites(path: &Path, open: OpenFile<'_>) -> Result<Vec<SuiteCase>, Su
         return Ok(cases);
     }
     let text = read_suite_text(path, open).map_err(unreadable)?;
-    let suite: SuiteFile = toml::from_str(&text)
-        .map_err(|error| SuiteError::Malformed(path.to_owned(), text, Box::new(error)))?;
+    let suite = parse_suite(&text)
+        .map_err(|(fault, error)| SuiteError::Malformed(path.to_owned(), text, fault, error))?;
     let plain = if is_compressed_name(path) { path.with_extension("") } else { path.to_owned() };
     let stem = plain.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

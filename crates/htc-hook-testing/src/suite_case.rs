@@ -5,11 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tempfile::TempDir;
-
 use super::case_error::CaseError;
 use super::decision::Decision;
 use super::expectation::Expectation;
+use super::scratch_directory::ScratchDirectory;
 use super::suite::{self, CaseText, Expect, SuiteCase};
 use htc_base::quirks::QuirkMode;
 use htc_classad::format::long;
@@ -28,6 +27,8 @@ pub struct SuiteSettings {
     pub timeout: Option<Duration>,
     /// Number of cases that run in parallel.
     pub parallel: usize,
+    /// True if a finding that is not a note makes a case fail that does not list its findings.
+    pub strict: bool,
 }
 
 /// Parsed expectations of a case.
@@ -41,7 +42,7 @@ pub(super) struct ParsedExpectations {
 pub(super) struct PreparedCase {
     pub text: CaseText,
     pub path: PathBuf,
-    pub files: Option<TempDir>,
+    pub files: Option<ScratchDirectory>,
     pub timeout: Option<Duration>,
     pub quirks: QuirkMode,
     pub wanted: ParsedExpectations,
@@ -77,8 +78,7 @@ pub(super) fn prepare_case(how: &SuiteSettings, case: &SuiteCase) -> Result<Case
     let mut files = None;
     let mut values = BTreeMap::new();
     if needs_directory(&case.text) {
-        let directory = tempfile::Builder::new().prefix("htc-hook-case.").tempdir()?;
-        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755))?;
+        let directory = ScratchDirectory::create("htc-hook-case.")?;
         values.insert("DIR".to_owned(), directory.path().display().to_string());
         files = Some(directory);
     }
@@ -94,7 +94,7 @@ pub(super) fn prepare_case(how: &SuiteSettings, case: &SuiteCase) -> Result<Case
     for need in text.needs.iter().flatten() {
         match find_requirement(need) {
             Some(path) => drop(values.insert(need.clone(), path.display().to_string())),
-            None => return Ok(CaseRequirements::Missing(format!("'{need}' is not there"))),
+            None => return Ok(CaseRequirements::Missing(format!("'{need}' is missing"))),
         }
     }
     let text = suite::substitute(text, &values);
@@ -107,7 +107,7 @@ pub(super) fn prepare_case(how: &SuiteSettings, case: &SuiteCase) -> Result<Case
     let name = text.hook.as_deref().ok_or(CaseError::NoHook)?;
     let path = base.join(name);
     if text.hook_directory.is_some() && !path.exists() {
-        return Ok(CaseRequirements::Missing(format!("'{}' is not there", path.display())));
+        return Ok(CaseRequirements::Missing(format!("'{}' is missing", path.display())));
     }
     let quirks = match text.reference {
         Some(true) => QuirkMode::Reference,
@@ -119,7 +119,10 @@ pub(super) fn prepare_case(how: &SuiteSettings, case: &SuiteCase) -> Result<Case
         limit.ok_or(CaseError::TimeOut(seconds))
     };
     let timeout = text.timeout.map(limit).transpose()?.or(how.timeout);
-    let wanted = parse_expectations(&text)?;
+    let mut wanted = parse_expectations(&text)?;
+    if how.strict {
+        wanted.expect.findings.get_or_insert_default();
+    }
     Ok(CaseRequirements::Met(Box::new(PreparedCase { text, path, files, timeout, quirks, wanted })))
 }
 

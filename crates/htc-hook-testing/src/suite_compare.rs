@@ -211,7 +211,7 @@ fn compare_findings(expect: &Expect, findings: &[Finding], wrong: &mut Expectati
     }
     for note in expect.notes.iter().flatten() {
         if !findings.iter().any(|one| one.rule.is_note() && one.rule.word() == note) {
-            wrong.add("notes", note, &"none of that name");
+            wrong.add("notes", note, &"no attribute of that name");
         }
     }
 }

@@ -4,15 +4,16 @@
 use std::path::{Path, PathBuf};
 
 use bstr::BString;
-use tempfile::TempDir;
 
 use super::call_setup::set_variables;
 use super::caller;
 use super::case_error::CaseError;
 use super::cron_observations::CronObservations;
 use super::cron_session::{CronPlan, CronSession, CronSessionEvent, SessionPause};
+use super::cron_values::published_value_findings;
 use super::interruptible::Interruptible;
 use super::samples;
+use super::scratch_directory::ScratchDirectory;
 use super::standalone_cron::{StandaloneCronJob, cron_surroundings, merge_published, sample_slot};
 use super::suite::{CaseText, SuiteCase};
 use super::suite_case::{ParsedExpectations, PreparedCase, SuiteSettings, apply_changes, read_given_ad};
@@ -34,7 +35,7 @@ pub(super) struct CallableCronCase {
     quirks: QuirkMode,
     ad: ClassAd,
     wanted: ParsedExpectations,
-    _files: Option<TempDir>,
+    _files: Option<ScratchDirectory>,
 }
 
 /// Returns the daemon whose cron jobs a case type names, or `None` for other types.
@@ -131,7 +132,8 @@ pub(super) fn run_cron_case(
     how: &SuiteSettings,
     case: &SuiteCase,
     ready: CallableCronCase,
-    (world, reactor): (&RealWorld, &mut Reactor),
+    world: &RealWorld,
+    reactor: &mut Reactor,
 ) -> Result<Interruptible<CaseResult>, CaseError> {
     let CallableCronCase { manager, job, program, plan, extra, prepend, quirks, ad, wanted, _files } = ready;
     let list = job.to_cron_list(&program).map_err(CaseError::Metrics)?;
@@ -141,7 +143,7 @@ pub(super) fn run_cron_case(
     set_variables(&mut environment, &extra, &prepend);
     let (surroundings, _log) = cron_surroundings(manager, environment, None, quirks)?;
     let began = clock::monotonic_now();
-    let mut play = CronSession::new(plan, surroundings, (&slots, world), reactor);
+    let mut play = CronSession::new(plan, surroundings, &slots, world, reactor);
     let mut heard = CronObservations::default();
     let mut hear = |_: &CronSession<'_>, event: &CronSessionEvent| {
         if let CronSessionEvent::Notice(told) = event {
@@ -164,9 +166,11 @@ pub(super) fn run_cron_case(
             world,
         );
     }
+    let mut findings = heard.findings();
+    findings.extend(published_value_findings(play.published_ads(), before));
     let judged = heard.verdict(after, &merged);
     let outcome = heard.outcome(took);
-    let came = CallResult { subject: before, outcome, judged, findings: &heard.findings() };
+    let came = CallResult { subject: before, outcome, judged, findings: &findings };
     let result = suite_compare::compare_with_expectations(case, &wanted, came, world);
     Ok(Interruptible::Finished(result))
 }

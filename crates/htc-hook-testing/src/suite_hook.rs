@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use tempfile::TempDir;
-
 use super::call_directories::CallDirectories;
 use super::call_setup::{CallError, CallSetup};
 use super::caller;
 use super::case::{Case, known_argument_words};
 use super::case_error::CaseError;
 use super::samples;
+use super::scratch_directory::ScratchDirectory;
 use super::suite::{CaseText, SuiteCase};
 use super::suite_case::{ParsedExpectations, PreparedCase, SuiteSettings, apply_changes, read_given_ad};
 use htc_hook::HookType;
@@ -21,7 +20,7 @@ pub(super) struct CallableHookCase {
     pub setup: CallSetup,
     pub directories: CallDirectories,
     /// Files of the case; kept until it has ended.
-    pub _files: Option<TempDir>,
+    pub _files: Option<ScratchDirectory>,
     pub wanted: ParsedExpectations,
 }
 
@@ -30,7 +29,8 @@ pub(super) fn prepare_hook_case(
     how: &SuiteSettings,
     laid: PreparedCase,
     hook: HookType,
-    (case, world): (&SuiteCase, &Rc<RealWorld>),
+    case: &SuiteCase,
+    world: &Rc<RealWorld>,
     spare: Option<CallDirectories>,
 ) -> Result<CallableHookCase, CaseError> {
     let base = case.base.as_path();

@@ -74,7 +74,7 @@ pub fn run_cases(
     for (number, case, ready) in crons {
         // Cron cases run one by one, each with its own reactor, because only one reactor can track leftover
         // processes.
-        match suite_cron::run_cron_case(how, &case, ready, (&world, &mut reactor()?)) {
+        match suite_cron::run_cron_case(how, &case, ready, &world, &mut reactor()?) {
             Ok(Interruptible::Finished(result)) => done.insert(number, result),
             Ok(Interruptible::Interrupted(signal)) => return Ok(Interruptible::Interrupted(signal)),
             Err(error) => done.insert(number, suite_compare::failed_result(&case, error.to_message())),
@@ -147,13 +147,13 @@ fn make_callable(
         CaseRequirements::Met(laid) => *laid,
         CaseRequirements::Missing(reason) => return Ok(CasePreparation::Skipped(reason)),
     };
-    let kind = laid.text.kind.as_deref().unwrap_or_default();
+    let kind = laid.text.kind.as_deref().ok_or(CaseError::NoType)?;
     if let Some(manager) = suite_cron::parse_cron_manager(kind) {
         return suite_cron::prepare_cron_case(manager, laid, &case.base).map(CasePreparation::Cron);
     }
     let hook = HookType::from_name(kind.as_bytes()).ok_or_else(|| CaseError::UnknownType(kind.to_owned()))?;
     suite_cron::refuse_cron_keys(&laid.text)?;
-    suite_hook::prepare_hook_case(how, laid, hook, (case, world), spare).map(CasePreparation::Hook)
+    suite_hook::prepare_hook_case(how, laid, hook, case, world, spare).map(CasePreparation::Hook)
 }
 
 fn pooled_call(number: usize, ready: &CallableHookCase) -> Result<PooledCall<usize>, CaseError> {

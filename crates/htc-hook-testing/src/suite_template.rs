@@ -1,6 +1,6 @@
 //! Template of a suite for a hook, with the most important cases including failures.
 
-use super::suite_cron::parse_cron_manager as cron_manager;
+use super::suite_cron::parse_cron_manager;
 use htc_hook::HookType;
 use htc_hook::cron_job::CronManager;
 
@@ -28,7 +28,7 @@ pub fn guess_hook_type(name: &str) -> Option<&'static str> {
 /// Returns the text of a suite for a hook type, or `None` if the type is unknown. `shown` is the name of the hook in
 /// the comments, `path` its path relative to the directory of the suite.
 pub fn suite_template(kind: &str, shown: &str, path: &str) -> Option<String> {
-    let manager = cron_manager(kind);
+    let manager = parse_cron_manager(kind);
     let hook = HookType::from_name(kind.as_bytes());
     let word = match (manager, hook) {
         (Some(_), _) => kind,
@@ -62,32 +62,32 @@ type CaseWriter<'a> = dyn FnMut(&str, &str) + 'a;
 fn write_cron_cases(manager: CronManager, case: &mut CaseWriter<'_>) {
     match manager {
         CronManager::Startd => {
-            case("an ordinary slot", "sample_slot = \"static\"\n");
+            case("a normal slot", "sample_slot = \"static\"\n");
             case("a partitionable slot", "sample_slot = \"partitionable\"\n");
             case("a slot with gpus", "sample_slot = \"gpu\"\n");
             case(
-                "another slot gets nothing of it",
+                "another slot gets no attributes",
                 "slots = [2]\nset = { SlotID = \"1\" }\nexpect = { verdict = \"not-for-slot\" }\n",
             );
         }
-        CronManager::Schedd => case("an ordinary schedd", ""),
+        CronManager::Schedd => case("a normal schedd", ""),
         CronManager::Benchmarks => {
-            case("an ordinary slot", "sample_slot = \"static\"\n");
-            case("it ends well", "expect = { exit = 0, stderr = \"\", findings = [] }\n");
+            case("a normal slot", "sample_slot = \"static\"\n");
+            case("it succeeds", "expect = { exit = 0, stderr = \"\", findings = [] }\n");
             return;
         }
     }
-    case("it ends well and prints nothing bad", "expect = { exit = 0, stderr = \"\", findings = [] }\n");
+    case("it succeeds and prints only attributes", "expect = { exit = 0, stderr = \"\", findings = [] }\n");
     case("a prefix", "prefix = \"Site_\"\n");
-    case("twice, one run behind the other", "mode = \"WaitForExit\"\nruns = 2\n");
-    case("twice, a period apart", "mode = \"Periodic\"\nruns = 2\n");
-    case("its commands are not there", "env = { PATH = \"/nonexistent\" }\n");
-    case("no home and no account", "env = { HOME = \"\", USER = \"\", LOGNAME = \"\" }\n");
+    case("two runs, one after the other", "mode = \"WaitForExit\"\nruns = 2\n");
+    case("two runs, one period apart", "mode = \"Periodic\"\nruns = 2\n");
+    case("without its commands", "env = { PATH = \"/nonexistent\" }\n");
+    case("without HOME and user name", "env = { HOME = \"\", USER = \"\", LOGNAME = \"\" }\n");
 }
 
 /// Writes the cases of a hook: the ads that it reads, its arguments, and missing attributes.
 fn write_hook_cases(hook: HookType, case: &mut CaseWriter<'_>) {
-    case("an ordinary job", "sample_job = \"vanilla\"\nexpect = { exit = 0, findings = [] }\n");
+    case("a normal job", "sample_job = \"vanilla\"\nexpect = { exit = 0, findings = [] }\n");
     match hook {
         HookType::FetchWork => {
             case("a partitionable slot", "sample_slot = \"partitionable\"\n");
@@ -104,7 +104,7 @@ fn write_hook_cases(hook: HookType, case: &mut CaseWriter<'_>) {
         }
         HookType::JobExit => {
             for word in ["exit", "evict", "remove", "hold"] {
-                case(&format!("told {word}"), &format!("words = [\"{word}\"]\n"));
+                case(&format!("called with {word}"), &format!("words = [\"{word}\"]\n"));
             }
         }
         _ => {

@@ -46,7 +46,7 @@ pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Resul
         let text =
             std::fs::read_to_string(path).map_err(|error| SuiteError::Unreadable(path.to_owned(), error))?;
         let places: ExpectPlaces = toml::from_str(&text)
-            .map_err(|error| SuiteError::Malformed(path.to_owned(), text.clone(), Box::new(error)))?;
+            .map_err(|error| SuiteError::Malformed(path.to_owned(), text.clone(), None, Box::new(error)))?;
         // Later edits are applied first so that the positions of earlier ones stay valid.
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for one in cases {
@@ -55,7 +55,7 @@ pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Resul
             let stands_for_many =
                 several && places.case.get(one.source.1).is_some_and(|case| case.each.is_none());
             let made = match stands_for_many {
-                true => Err("it stands for several ads"),
+                true => Err("it refers to several ads"),
                 false => case_edit(one, &places, &text),
             };
             match made {
@@ -67,7 +67,7 @@ pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Resul
                         .collect();
                     if !left.is_empty() {
                         let left = left.join(", ");
-                        tell(format!("left to you: {}: its expected {left}", one.name));
+                        tell(format!("not updated, edit by hand: {}: the expected {left}", one.name));
                     }
                 }
                 Err(why) => tell(format!("not updated: {}: {why}", one.name)),
@@ -98,7 +98,7 @@ fn case_edit(
     }
     let Some(expect) = &place.expect else {
         if places.defaults.expect.is_some() {
-            return Err("its expectations stand in [defaults]");
+            return Err("its expectations are in [defaults]");
         }
         let none = Value::Table(toml::Table::new());
         let new = to_inline_table(&current_expectations(&none, verdict, outcome, &one.findings));

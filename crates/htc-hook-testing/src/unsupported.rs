@@ -21,8 +21,6 @@ pub fn find_unsupported(case: &Case, verdict: &Verdict, world: &dyn World) -> Ve
     let refused = unsupported::refused_request(result, world)
         .filter(|_| unsupported::refused_request(&case.job, world).is_none());
     told.chain(refused)
-        .map(|line| {
-            Finding::new(Rule::UnsupportedHere, line, "in a pool it is done; try the job itself there")
-        })
+        .map(|line| Finding::new(Rule::UnsupportedHere, line, "a pool supports it; try this job in a pool"))
         .collect()
 }

@@ -24,7 +24,7 @@ pub struct Verdict {
     pub hold: Option<(i64, i64)>,
     /// Description of the next step.
     pub next_step: String,
-    /// True if the hook did what it is for.
+    /// True if the hook fulfilled its purpose.
     pub good: bool,
     /// Changes of the ad that the output is about.
     pub changes: Vec<AttributeChange>,
@@ -89,7 +89,7 @@ pub(super) fn prepare_failure_verdict(case: &Case, held: bool, by_code: bool, qu
         (false, _) if by_code => Verdict::new(
             Decision::NotStarted,
             false,
-            "not started; a fetched job is told of it by JOB_EXIT evict alone",
+            "not started; for a fetched job only JOB_EXIT is called, with 'evict'",
         ),
         (false, _) => Verdict::new(Decision::NotStarted, false, "the job is not started"),
     };

@@ -73,16 +73,17 @@ pub struct CommonFeature {
 }
 
 impl VerdictTally {
-    /// Adds the verdict on an ad with its number and name. `judged` says if the verdict is good, and gives an
-    /// expectation that was not met. Ads may be added in any order.
+    /// Adds the verdict on an ad with its number and name. `failure` is the first expectation that was not
+    /// met. Ads may be added in any order.
     pub fn add(
         &mut self,
         ad: &ClassAd,
-        (number, name): (usize, &str),
+        number: usize,
+        name: &str,
         verdict: &Verdict,
-        judged: (bool, Option<&str>),
+        good: bool,
+        failure: Option<&str>,
     ) {
-        let (good, failure) = judged;
         let reason = failure.unwrap_or(&verdict.reason).lines().next().unwrap_or_default();
         let mut kind =
             VerdictKey { word: verdict.decision.word(), hold: verdict.hold, shape: without_numbers(reason) };
@@ -255,7 +256,7 @@ mod tests {
             );
             let decision = if odd { Decision::Held } else { Decision::GoOn };
             let verdict = Verdict::new(decision, !odd, "").with_reason(format!("job {number} failed"));
-            tally.add(&ad(&text), (number, &format!("{number}.0")), &verdict, (!odd, None));
+            tally.add(&ad(&text), number, &format!("{number}.0"), &verdict, !odd, None);
         }
         tally
     }
@@ -282,7 +283,7 @@ mod tests {
     #[test]
     fn one_verdict_alone_has_nothing_to_differ_from() {
         let mut tally = VerdictTally::default();
-        tally.add(&ad("A = 1\n"), (1, "1.0"), &Verdict::new(Decision::GoOn, true, ""), (true, None));
+        tally.add(&ad("A = 1\n"), 1, "1.0", &Verdict::new(Decision::GoOn, true, ""), true, None);
         assert_eq!(tally.common_features(tally.groups()[0]), []);
         assert_eq!(tally.total, 1);
     }

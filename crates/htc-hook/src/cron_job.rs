@@ -57,12 +57,12 @@ impl CronManager {
 /// Policy for sending new values to the collector at once (`STARTD_CRON_AUTOPUBLISH`); policy expressions see them at once in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AutoPublish {
-    /// Only when the job itself requests it.
+    /// The ad is sent only when the cron job requests it.
     #[default]
     Never,
-    /// With each block of output.
+    /// Publishes with each block of output.
     Always,
-    /// When anything but `<PREFIX>LastUpdate` differs.
+    /// Publishes if anything but `<PREFIX>LastUpdate` differs.
     IfChanged,
 }
 
@@ -129,7 +129,7 @@ words! {
         WaitForExit => "WaitForExit",
         /// Once.
         OneShot => "OneShot",
-        /// On request only: never, for cron jobs.
+        /// The job runs on request only, so cron jobs in this mode never run.
         OnDemand => "OnDemand",
     }
 }
@@ -150,13 +150,13 @@ pub struct CronJob {
     pub executable: BString,
     /// ARGS, split into arguments.
     pub arguments: Vec<BString>,
-    /// ENV.
+    /// Value of ENV.
     pub environment: Environment,
     /// CWD; empty for the directory of the daemon.
     pub directory: BString,
     /// PREFIX, added to the attribute names in the output.
     pub prefix: BString,
-    /// MODE.
+    /// Value of MODE.
     pub mode: CronMode,
     /// PERIOD in seconds.
     pub period: i64,
@@ -166,7 +166,7 @@ pub struct CronJob {
     pub reconfig: bool,
     /// RECONFIG_RERUN: run again at reconfig.
     pub rerun: bool,
-    /// JOB_LOAD.
+    /// Value of JOB_LOAD.
     pub load: f64,
     /// SLOTS: numbers of the slots that get the output; empty for all.
     pub slots: Vec<i64>,
@@ -210,7 +210,7 @@ impl CronJob {
                 None => {
                     let item = item.as_bstr();
                     self.warnings
-                        .push(format!("METRICS: '{item}' is ignored; use SUM:<name> or PEAK:<name>"));
+                        .push(format!("METRICS: '{item}' is ignored; write SUM:<name> or PEAK:<name>"));
                 }
             }
         }
@@ -242,7 +242,7 @@ impl CronJob {
             job.read_metrics(&own.get("METRICS").unwrap_or_default());
         }
         job.config_val = own.get("CONFIG_VAL_PROG").unwrap_or_default();
-        job.read_manager_config_val((manager, knobs), quirks);
+        job.read_manager_config_val(manager, knobs, quirks);
         if let Some(text) = own.get("CONDITION") {
             let condition =
                 Expr::parse(&text).map_err(|error| own.skip_error("CONDITION", &error.to_string()))?;
@@ -254,7 +254,8 @@ impl CronJob {
     /// Reads `STARTD_CRON_CONFIG_VAL` as the manual documents it.
     fn read_manager_config_val(
         &mut self,
-        (manager, knobs): (CronManager, &dyn ParameterSource),
+        manager: CronManager,
+        knobs: &dyn ParameterSource,
         quirks: QuirkMode,
     ) {
         let knob = format!("{}_CONFIG_VAL", manager.parameter_prefix());
@@ -275,7 +276,7 @@ impl CronJob {
         if let Some(mode) = own.get("MODE") {
             self.mode = CronMode::from_name(&mode).ok_or_else(|| {
                 let known = "use Periodic, WaitForExit, OneShot or OnDemand";
-                own.skip_error("MODE", &format!("'{mode}' is no mode; {known}"))
+                own.skip_error("MODE", &format!("'{mode}' is not a valid mode; {known}"))
             })?;
         }
         match (self.mode, own.get("PERIOD")) {
@@ -331,7 +332,7 @@ impl CronJob {
             if meant != first {
                 let quirk = by_letter.quirk.id();
                 let knob = own.parameter_name(item);
-                self.warnings.push(format!("{knob} = {text}: 25.14 takes it for {first} ({quirk})"));
+                self.warnings.push(format!("{knob} = {text}: 25.14 reads it as {first} ({quirk})"));
             }
             *place = if by_letter.as_reference { first } else { meant };
         }
@@ -345,7 +346,7 @@ impl CronJob {
                 Some((slot, _)) if item.first().is_some_and(u8::is_ascii_digit) => self.slots.push(slot),
                 _ => {
                     let (knob, item) = (own.parameter_name("SLOTS"), item.as_bstr());
-                    self.warnings.push(format!("{knob} holds '{item}', so that it is for all slots"));
+                    self.warnings.push(format!("{knob} contains '{item}', so it applies to all slots"));
                     self.slots.clear();
                     break;
                 }
@@ -379,12 +380,12 @@ impl CronJobParameters<'_> {
 /// Parses a number with an optional unit S, M or H in either case; text after it is ignored.
 fn parse_period(text: &[u8]) -> Result<i64, String> {
     let (value, used) =
-        number::integer_prefix(text).ok_or_else(|| format!("'{}' is no period", text.as_bstr()))?;
+        number::integer_prefix(text).ok_or_else(|| format!("'{}' is not a valid period", text.as_bstr()))?;
     match text.get(used).map(u8::to_ascii_uppercase) {
         None | Some(b'S') => Ok(value),
         Some(b'M') => Ok(value.saturating_mul(60)),
         Some(b'H') => Ok(value.saturating_mul(3600)),
-        Some(other) => Err(format!("'{}' is no unit of time; use S, M or H", char::from(other))),
+        Some(other) => Err(format!("'{}' is not a unit of time; use S, M or H", char::from(other))),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use bstr::{BString, ByteSlice};
 
+use crate::HookType;
 use htc_base::process::Exit;
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 use htc_base::text::Span;
@@ -162,10 +163,11 @@ pub struct PrepareStatus {
 impl PrepareStatus {
     /// Returns the line for the log and the job's events: `PREPARE_JOB (script) failed (exited with status
     /// 3): <no message>`.
-    pub fn log_message(&self, hook: &str, path: &[u8]) -> BString {
+    pub fn log_message(&self, hook: HookType, path: &[u8]) -> BString {
         let name = path.rsplitn_str(2, "/").next().unwrap_or(path);
         let outcome = if self.status == 0 { "succeeded" } else { "failed" };
-        let mut text = BString::from(format!("{hook} ({}) {outcome} ({}): ", name.as_bstr(), self.how));
+        let mut text =
+            BString::from(format!("{} ({}) {outcome} ({}): ", hook.name(), name.as_bstr(), self.how));
         let message: &[u8] = if self.message.is_empty() { b"<no message>" } else { &self.message };
         text.extend_from_slice(message);
         text

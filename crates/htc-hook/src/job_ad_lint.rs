@@ -7,6 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use htc_base::text::{Span, caseless, similar_names};
 use htc_classad::{ClassAd, Dialect, LineError, Value};
+use htc_config::Advice;
 use htc_config::SourceId;
 use htc_config::finding::Finding;
 use htc_config::source_location::SourceLocation;
@@ -91,12 +92,8 @@ fn missing_attributes(ad: &ClassAd) -> Vec<(&'static str, &'static str)> {
     let all = [
         (&["Cmd"][..], "Cmd", "the starter refuses the job"),
         (&["JobUniverse"], "JobUniverse", "the manual requires it; 5 is the vanilla universe"),
-        (
-            &["OsUser", "User", "Owner"],
-            "Owner",
-            "a starter that runs as root does not know whose account to take",
-        ),
-        (&["Iwd"], "Iwd", "relative names of files are taken from the scratch directory"),
+        (&["OsUser", "User", "Owner"], "Owner", "a starter that runs as root needs it to choose the account"),
+        (&["Iwd"], "Iwd", "relative file names refer to the scratch directory"),
     ];
     let is_missing = |names: &[&str]| !names.iter().any(|name| ad.contains(name));
     all.into_iter().filter(|(names, ..)| is_missing(names)).map(|(_, name, why)| (name, why)).collect()
@@ -157,7 +154,7 @@ impl JobAdReader {
                     LineError::Value(error) => error.span.start as usize..error.span.end as usize,
                     _ => lead..line.text.len(),
                 };
-                let message = format!("the reply ends here, what follows is not read: {error}");
+                let message = format!("the output ends here, the rest is not read: {error}");
                 self.findings.push(line.finding(part, b"", message));
                 return;
             }
@@ -187,7 +184,7 @@ impl JobAdReader {
                 literal.as_ref().is_some_and(|value| !matches!(value, Value::Str(_) | Value::Undefined));
             if is_name || is_other {
                 let text = BStr::new(&line.text[value.start..]);
-                let fix = Some(format!("a string needs quotes: \"{text}\""));
+                let fix = Some(format!("a string needs quotes: \"{text}\"").into());
                 let finding = line.finding(value, attribute, format!("{shown} must be a string"));
                 self.findings.push(Finding { fix, ..finding });
             }
@@ -200,8 +197,8 @@ impl JobAdReader {
             let known = STRING_ATTRIBUTES.iter().chain(&INTEGER_ATTRIBUTES).chain(&OTHER_ATTRIBUTES).copied();
             let known = known.filter(|known| known.len() >= 6);
             if let Some(near) = similar_names::nearest(attribute, known) {
-                let finding = line.finding(name, attribute, format!("no daemon looks at {shown}"));
-                self.findings.push(Finding { fix: Some(format!("did you mean {near}?")), ..finding });
+                let finding = line.finding(name, attribute, format!("no daemon reads {shown}"));
+                self.findings.push(Finding { fix: Some(Advice::DidYouMean(near.into())), ..finding });
             }
         }
     }

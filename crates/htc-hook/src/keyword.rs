@@ -56,7 +56,7 @@ impl std::fmt::Display for LookupStep {
             LookupResult::WithoutHooks(keyword) => {
                 write!(f, "{place} is '{keyword}', for which no hook is configured: ignored")?;
             }
-            LookupResult::NotAString => write!(f, "{place} is no string")?,
+            LookupResult::NotAString => write!(f, "{place} is not a string")?,
         }
         match &self.origin {
             Some(origin) => write!(f, " ({origin})"),

@@ -68,7 +68,7 @@ impl PathRefusal {
                 "it is a directory; name the program in it".to_owned()
             }
             PathRefusalReason::Stat(error) if self.path.iter().any(u8::is_ascii_whitespace) => format!(
-                "{}; the whole value is taken as the path, arguments cannot stand in it",
+                "{}; the whole value is the path; it cannot contain arguments",
                 system_error_text(error)
             ),
             PathRefusalReason::Stat(error) => system_error_text(error),

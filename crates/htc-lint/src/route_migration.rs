@@ -50,7 +50,7 @@ struct MigratedRoute {
     old_name: BString,
     /// Name used in the parameter `JOB_ROUTER_ROUTE_<name>`.
     name: String,
-    /// Its statement, preceded by its comments.
+    /// Statement of the migrated route, preceded by its comments.
     text: Vec<u8>,
     /// Index in [`RouteMigration::routes`].
     row: usize,
@@ -109,7 +109,9 @@ impl<'a> RouteMigration<'a> {
             Err(error) => return self.record_loss(&format!("{place}: {error}")),
         };
         for name in &converted.unnameable {
-            self.record_loss(&format!("{place}: '{name}' is left out: no statement can name it"));
+            self.record_loss(&format!(
+                "{place}: '{name}' is left out: it is not a valid name in a statement"
+            ));
         }
         let former = self.entries.iter().position(|entry| {
             !converted.name.trim().is_empty() && caseless::eq(&entry.old_name, &converted.name)
@@ -123,10 +125,10 @@ impl<'a> RouteMigration<'a> {
         };
         let knobs = RouterParameters::load(self.view, &mut |_| {});
         let mut complaints = Vec::new();
-        let mut say = |subject: NoteSubject, _: BString| {
-            if let NoteSubject::InvalidValue(text) = subject {
-                complaints.push(text);
-            }
+        let mut say = |subject: NoteSubject, _: BString| match subject {
+            NoteSubject::InvalidValue(text) => complaints.push(text),
+            NoteSubject::InvalidMacro(found) => complaints.push(found.text),
+            _ => {}
         };
         let (view, world) = (self.view, self.world);
         let with = RouteLoadContext { view, parameters: &knobs, world, quirks: QuirkMode::Manual };
@@ -138,8 +140,10 @@ impl<'a> RouteMigration<'a> {
                 _ => "",
             };
             let error = error.to_string();
-            let text =
-                format!("{place}: route {name} is left out, no router loads it: {}{hint}", error.trim_end());
+            let text = format!(
+                "{place}: route {name} is left out, because no router would load it: {}{hint}",
+                error.trim_end().trim_end_matches('.')
+            );
             return self.record_loss(&text);
         }
         if let Ok(transform) = converted.to_transform(Dialect::of_world(world)) {
@@ -150,7 +154,7 @@ impl<'a> RouteMigration<'a> {
         }
         if former.is_some() && route.overrides == Some(false) {
             return self.record_warning(&format!(
-                "{place}: route {name} is there already, and OverrideRoutingEntry is false: left out"
+                "{place}: route {name} is already defined, and OverrideRoutingEntry is false: it is left out"
             ));
         }
         let statement: Vec<BString> = route_lines(&converted.text).collect();
@@ -171,12 +175,19 @@ impl<'a> RouteMigration<'a> {
     fn unused_name(&mut self, place: &str, old: &[u8]) -> String {
         let number = self.entries.len() + 1;
         let name = parameter_name(old, number);
+        if old != name.as_bytes() {
+            let what = match old.trim().is_empty() {
+                true => "the route has no name".to_owned(),
+                false => format!("'{}' cannot be a part of a parameter's name", old.as_bstr()),
+            };
+            self.record_warning(&format!("{place}: {what}: the new name is {name}, also in RouteName"));
+        }
         if !self.entries.iter().any(|entry| entry.name.eq_ignore_ascii_case(&name)) {
             return name;
         }
         let free = format!("{name}_{number}");
         self.record_warning(&format!(
-            "{place}: another route is called {name} already: this one is called {free}"
+            "{place}: another route already has the name {name}: this one is now called {free}"
         ));
         free
     }
@@ -191,7 +202,7 @@ impl<'a> RouteMigration<'a> {
         let former = format!("{} [{}]", row.source, row.number);
         if is_unsaid {
             self.record_warning(&format!(
-                "{place}: route {name} takes the place of {former}; OverrideRoutingEntry = true says that this is meant"
+                "{place}: route {name} replaces {former}; set OverrideRoutingEntry = true if this is intended"
             ));
         }
     }

@@ -3,7 +3,9 @@
 
 mod commands;
 mod conditions;
+mod expression_meaning;
 mod finding;
+mod iteration;
 mod macros;
 mod old_statement;
 mod requirements;
@@ -16,8 +18,9 @@ use bstr::{BString, ByteSlice};
 use crate::transforms::conditions::ConstantConditions;
 use crate::transforms::finding::TransformLinter;
 pub use crate::transforms::finding::{TransformFinding, TransformRunner};
-use crate::transforms::macros::MacroUses;
+use crate::transforms::macros::{MacroUses, route_setting};
 use crate::transforms::old_statement::split_old_statement;
+use htc_base::text::Span;
 use htc_base::text::caseless;
 use htc_base::text::space::trim;
 use htc_base::world::World;
@@ -68,6 +71,7 @@ pub fn lint(
     };
     lint.lint_requirements(transform);
     lint.lint_statements(transform);
+    lint.lint_iteration(transform);
     let uses = MacroUses::collect(transform, Dialect::of_world(world));
     lint.findings.extend(uses.findings(knobs));
     lint.findings.sort_by_key(|finding| (finding.line.number, finding.at, finding.rule));
@@ -97,20 +101,22 @@ impl TransformLinter<'_> {
                 }
                 continue;
             }
-            let whole = (0, line.text.len());
+            let whole = Span::new(0, line.text.len());
             self.inside_if = conditions.depth() > 0;
             if let Some(stop) = &after_error
                 && conditions.depth() == 0
             {
-                let message = format!("never reached, 'error' on line {} ends the transform", stop.number);
-                self.report(LintRule::Dead, (line, whole), message, "remove it");
+                let message =
+                    format!("this line is never reached: 'error' on line {} ends the transform", stop.number);
+                self.report(LintRule::Dead, line, whole, message, "remove it");
                 continue;
             }
             if !matches!(statement, TransformStatement::Condition) && conditions.is_unreachable() {
                 self.report(
                     LintRule::Dead,
-                    (line, whole),
-                    "never executed, its condition is constant",
+                    line,
+                    whole,
+                    "this block is never executed: its condition is constant",
                     "remove it or correct the condition",
                 );
                 continue;
@@ -144,21 +150,22 @@ impl TransformLinter<'_> {
             let end = line.text.len();
             self.report(
                 LintRule::Block,
-                (&line, (0, end)),
-                "the value that begins here has no end, the transform fails",
+                &line,
+                Span::new(0, end),
+                "the value that begins here has no end, so the transform fails",
                 format!("end it with a line '@{tag}'"),
             );
         }
         if let Some(line) = conditions.outermost_if() {
             let end = line.text.len();
-            self.report(LintRule::If, (&line, (0, end)), "this if has no endif", "add a line 'endif'");
+            self.report(LintRule::If, &line, Span::new(0, end), "this if has no endif", "add a line 'endif'");
         }
     }
 
     fn lint_condition(&mut self, line: &RuleLine, conditions: &mut ConstantConditions) {
-        let whole = (0, line.text.len());
+        let whole = Span::new(0, line.text.len());
         if let Some(message) = conditions.follow_line(line) {
-            self.report(LintRule::If, (line, whole), message, "each if needs one endif, else comes last");
+            self.report(LintRule::If, line, whole, message, "each if needs one endif, and else comes last");
         }
         let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
         let word_end = text.iter().position(|&b| htc_base::text::space::is_space(b)).unwrap_or(text.len());
@@ -166,22 +173,23 @@ impl TransformLinter<'_> {
             if text[..word_end].eq_ignore_ascii_case(b"else")
                 && caseless::starts_with(trim(&text[word_end..]), b"if")
             {
-                let message = "'else if' is a plain else, the condition is ignored";
-                self.report(LintRule::ElseIf, (line, whole), message, "write 'elif'");
+                let message = "'else if' is a plain else: the condition is ignored";
+                self.report(LintRule::ElseIf, line, whole, message, "write 'elif'");
             }
             return;
         }
         let condition = trim(&text[word_end..]);
         if let Some((reason, hint)) = self.explain_invalid_condition(condition) {
-            let message = format!("{reason}, the transform fails");
-            self.report(LintRule::If, (line, whole), message, hint);
+            let message = format!("{reason}, so the transform fails");
+            self.report(LintRule::If, line, whole, message, hint);
             return;
         }
         if condition.iter().any(|b| b"=<>&|".contains(b)) && !caseless::starts_with(condition, b"version") {
-            let message = "when this is false 25.14 does not take the else branch, the transform fails";
+            let message = "if this is false, 25.14 does not take the else branch, and the transform fails";
             self.report(
                 LintRule::ComplexIf,
-                (line, whole),
+                line,
+                whole,
                 message,
                 format!("write 'EVALMACRO v ({}) =?= true' before and 'if $(v)' here", condition.as_bstr()),
             );
@@ -201,7 +209,7 @@ impl TransformLinter<'_> {
             return None;
         }
         let hint = error.correction_hint(condition).unwrap_or_else(|| {
-            "conditions are 'defined NAME', 'version >= 25.0', true, false, numbers, and macros for them"
+            "a condition is 'defined NAME', 'version >= 25.0', true, false, a number, or a macro with one of them"
                 .into()
         });
         Some((error.to_string(), hint))
@@ -213,17 +221,17 @@ impl TransformLinter<'_> {
         if let Some(word) = ["REQUIREMENTS", "UNIVERSE", "NAME", "TRANSFORM"].iter().find(|word| is(word))
             && !(self.runner == TransformRunner::Router && is("UNIVERSE"))
         {
-            let message = format!("this defines a macro called {word}, it is not the statement {word}");
+            let message = format!("this defines a macro called {word}; it is not the statement {word}");
             let fix = format!("remove the '=': {word} {}", assignment.value);
-            self.report(LintRule::StatementAssigned, (line, (0, name_end)), message, fix);
+            self.report(LintRule::StatementAssigned, line, Span::new(0, name_end), message, fix);
         } else if CommandKeyword::parse(&assignment.name).is_some() {
-            let message = format!("this defines a macro called {}, no attribute is touched", assignment.name);
+            let message = format!("this defines a macro called {}; no attribute changes", assignment.name);
             let fix = format!(
                 "write '{} ATTRIBUTE {}'",
                 assignment.name.to_uppercase().as_bstr(),
                 assignment.value
             );
-            self.report(LintRule::StatementAssigned, (line, (0, name_end)), message, fix);
+            self.report(LintRule::StatementAssigned, line, Span::new(0, name_end), message, fix);
         }
         if self.runner == TransformRunner::Router && ROUTE_EXPRESSIONS.iter().any(|steer| is(steer)) {
             self.lint_route_expression(line, assignment);
@@ -231,24 +239,39 @@ impl TransformLinter<'_> {
         if self.lint_old_statement(line, assignment) {
             return;
         }
+        if self.runner == TransformRunner::Router && is("GridResource") {
+            let place = Span::new(assignment.value_at, line.text.len());
+            let text = assignment.value.trim_with(|c| c == '"').to_owned();
+            self.lint_grid_resource(line, place, &text);
+        }
         let plain = !assignment.name.contains(&b'$');
+        let scope = ["MY.", "TARGET."]
+            .into_iter()
+            .find(|scope| caseless::starts_with(&assignment.name, scope.as_bytes()));
+        if let Some(scope) = scope {
+            let attribute = assignment.name[scope.len()..].as_bstr();
+            let message = format!("this defines a macro called {}; no attribute changes", assignment.name);
+            let fix = format!("write 'SET {attribute} {}'", assignment.value);
+            self.report(LintRule::PlusAttribute, line, Span::new(0, name_end), message, fix);
+            return;
+        }
         let signed = matches!(assignment.name.first(), Some(b'+' | b'-'));
         if signed {
             let message = format!(
-                "this sets no attribute, it hides {} from $(MY.{})",
+                "this sets no attribute; it hides {} from $(MY.{})",
                 &assignment.name[1..].as_bstr(),
                 &assignment.name[1..].as_bstr()
             );
             let fix = format!("write 'SET {} {}'", assignment.name[1..].as_bstr(), assignment.value);
-            self.report(LintRule::PlusAttribute, (line, (0, name_end)), message, fix);
+            self.report(LintRule::PlusAttribute, line, Span::new(0, name_end), message, fix);
         } else if plain && !statement::is_macro_name(&assignment.name) {
-            let message = format!("'{}' is not a valid macro name, the transform fails", assignment.name);
+            let message = format!("'{}' is not a valid macro name, so the transform fails", assignment.name);
             let fix = if assignment.name.ends_with(b"+") {
-                "put a blank before '+='"
+                "write a space before '+='"
             } else {
                 "use letters, digits, '_', '.' and '/'"
             };
-            self.report(LintRule::MacroName, (line, (0, name_end)), message, fix);
+            self.report(LintRule::MacroName, line, Span::new(0, name_end), message, fix);
         }
     }
 
@@ -262,9 +285,21 @@ impl TransformLinter<'_> {
         {
             return false;
         }
+        if let Some(setting) = route_setting(attribute)
+            && self.runner == TransformRunner::Router
+            && matches!(keyword, CommandKeyword::Set | CommandKeyword::EvalSet)
+        {
+            let correct = format!("{setting} = ");
+            let message =
+                format!("{name} = defines a macro that nothing reads; the setting of the route is {setting}");
+            let fix = format!("write '{correct}{}'", assignment.value);
+            self.report(LintRule::OldStatement, line, Span::new(0, assignment.value_at), message, fix);
+            self.correct_last(correct);
+            return true;
+        }
         let keyword_name = keyword.name();
         let value = assignment.value.trim_with(|c| c == '"').as_bstr();
-        // The value of a SET stays as it is; the others are written anew.
+        // The value of a SET is kept unchanged; those of other statements are rewritten.
         let (end, correct) = match keyword {
             CommandKeyword::Set | CommandKeyword::EvalSet => {
                 (assignment.value_at, format!("{keyword_name} {attribute} "))
@@ -272,14 +307,14 @@ impl TransformLinter<'_> {
             CommandKeyword::Copy => (line.text.len(), format!("{keyword_name} {attribute} {value}")),
             _ => (line.text.len(), format!("{keyword_name} {attribute}")),
         };
-        let message = format!("{name} = is a statement of the old route syntax: here it defines a macro");
+        let message = format!("{name} = is a statement of the old route syntax; here it defines a macro");
         let fix = match keyword {
             CommandKeyword::Set | CommandKeyword::EvalSet => {
                 format!("write '{keyword_name} {attribute} {}'", assignment.value)
             }
             _ => format!("write '{correct}'"),
         };
-        self.report(LintRule::OldStatement, (line, (0, end)), message, fix);
+        self.report(LintRule::OldStatement, line, Span::new(0, end), message, fix);
         self.correct_last(correct);
         true
     }
@@ -289,36 +324,42 @@ impl TransformLinter<'_> {
     fn lint_route_expression(&mut self, line: &RuleLine, assignment: &MacroAssignment) {
         let (name, text, at) = (&assignment.name, &assignment.value, assignment.value_at);
         if let Some(offset) = find_scope(text, "target") {
-            let message = format!("TARGET. is undefined in {name}, which sees the source job alone");
-            let place = (at + offset, at + offset + "target.".len());
+            let message =
+                format!("TARGET. is undefined in {name}, which is evaluated in the source job alone");
+            let place = Span::new(at + offset, at + offset + "target.".len());
             let fix = "write the attribute's name without 'TARGET.', or with 'MY.'";
-            self.report(LintRule::Scope, (line, place), message, fix);
+            self.report(LintRule::Scope, line, place, message, fix);
         }
-        if !text.contains(&b'$')
-            && !text.is_empty()
-            && let Err(error) = Expr::parse_with(text, Dialect::of_world(self.world).old())
-        {
-            let message = format!("{name} is no expression and counts as absent: {error}");
-            let place = (
-                at + error.span.start as usize,
-                at + (error.span.end as usize).max(error.span.start as usize + 1),
-            );
-            self.report(LintRule::Expression, (line, place), message, "correct the expression");
+        if text.contains(&b'$') || text.is_empty() {
+            return;
+        }
+        match Expr::parse_with(text, Dialect::of_world(self.world).old()) {
+            Ok(expr) => self.lint_job_expression(line, Span::new(at, at + text.len()), &expr),
+            Err(error) => {
+                let message = format!("{name} is not a valid expression and is ignored: {error}");
+                let place = Span::new(
+                    at + error.span.start as usize,
+                    at + (error.span.end as usize).max(error.span.start as usize + 1),
+                );
+                self.report(LintRule::Expression, line, place, message, "correct the expression");
+            }
         }
     }
 
     fn lint_directive(&mut self, line: &RuleLine, directive: &ConfigDirective) {
-        let whole = (0, line.text.len());
+        let whole = Span::new(0, line.text.len());
         match directive {
             ConfigDirective::Use { .. } => self.report(
                 LintRule::Use,
-                (line, whole),
+                line,
+                whole,
                 "'use' always fails in a transform",
-                "put the statements of the template here",
+                "write the statements of the template here",
             ),
             ConfigDirective::Include { .. } if self.runner != TransformRunner::Tool => self.report(
                 LintRule::Include,
-                (line, whole),
+                line,
+                whole,
                 "the file is read again for every job, relative to the daemon's directory",
                 "include it in the configuration, outside the transform",
             ),

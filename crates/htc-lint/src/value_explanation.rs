@@ -7,7 +7,7 @@ use htc_base::text::caseless;
 use htc_base::text::similar_names;
 use htc_base::world::World;
 use htc_config::expand::{self, ExpansionStep};
-use htc_config::macro_set::{DefinitionPlace, FoundMacro};
+use htc_config::macro_definition::{DefinitionPlace, FoundMacro};
 use htc_config::{Config, ConfigView, SourceId, defaults, descriptions};
 
 /// A definition of the parameter.
@@ -48,11 +48,11 @@ pub struct ParameterLookup {
 pub enum ValueOrigin {
     /// The configuration sets it.
     Set,
-    /// It is detected.
+    /// The value is detected.
     Detected(BString),
     /// The default of the table, with the subsystem if the default is specific to one.
     Default(Option<BString>),
-    /// It has no value.
+    /// The name has no value.
     Nowhere,
 }
 
@@ -74,10 +74,22 @@ pub struct ExpansionRecord {
     pub depth: usize,
     /// The reference.
     pub reference: BString,
-    /// The text that replaces it.
+    /// Text that replaces the reference.
     pub value: BString,
     /// File and line of the macro's definition; empty for functions.
     pub origin: String,
+}
+
+/// Value of a parameter after expansion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ExpandedValue {
+    /// Nothing sets the parameter.
+    #[default]
+    Unset,
+    /// The expansion failed for this reason.
+    Failed(String),
+    /// The value.
+    Value(BString),
 }
 
 /// Everything known about one parameter's value.
@@ -95,11 +107,11 @@ pub struct ValueExplanation {
     pub ineffective_definitions: Vec<DefinitionRecord>,
     /// Definitions inside a false `if`.
     pub disabled_definitions: Vec<DisabledDefinition>,
-    /// What reads the parameter.
+    /// Daemons and scripts that read the parameter.
     pub usage: name_usage::NameUsage,
     /// Purpose of the parameter.
     pub description: Option<&'static str>,
-    /// Its entry in the parameter table.
+    /// Entry of the parameter in the parameter table.
     pub table_entry: Option<TableEntry>,
     /// The value before expansion.
     pub raw: Option<BString>,
@@ -107,8 +119,8 @@ pub struct ValueExplanation {
     pub steps: Vec<ExpansionRecord>,
     /// Messages of functions that failed.
     pub messages: Vec<BString>,
-    /// The final value, or the reason why there is none; `None` if nothing sets the parameter.
-    pub value: Option<Result<BString, String>>,
+    /// The final value.
+    pub value: ExpandedValue,
     /// Similar names, if the name has no value.
     pub hints: Vec<String>,
 }
@@ -158,14 +170,14 @@ impl ValueExplanation {
             raw: None,
             steps: Vec::new(),
             messages: Vec::new(),
-            value: None,
+            value: ExpandedValue::Unset,
             hints: Vec::new(),
         };
         match &found {
             Some(found) => {
                 story.expand_value(found, view, world, config);
                 story.hints = settings_for_others(name, config)
-                    .map(|(set, _)| format!("{set}, which counts there"))
+                    .map(|(set, _)| format!("{set}, and counts there"))
                     .collect();
             }
             None => story.hints = suggest_names(name, config),
@@ -197,13 +209,14 @@ impl ValueExplanation {
             })
             .collect();
         self.messages = messages;
-        self.value = Some(value.map_err(|error| error.to_string()));
+        self.value =
+            value.map_or_else(|error| ExpandedValue::Failed(error.to_string()), ExpandedValue::Value);
         self.raw = Some(raw);
     }
 
     /// Returns true if the value is set and not empty.
     pub fn has_value(&self) -> bool {
-        matches!(&self.value, Some(Ok(value)) if !value.is_empty())
+        matches!(&self.value, ExpandedValue::Value(value) if !value.is_empty())
     }
 }
 
@@ -304,7 +317,7 @@ fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<
 pub fn suggest_names(name: &BStr, config: &Config) -> Vec<String> {
     if name.contains(&b'=') {
         let name = BStr::new(name.trim_ascii());
-        return vec![format!("names are looked up here; to set one, use --param {name}")];
+        return vec![format!("the arguments are names to look up; to set a parameter, use --param {name}")];
     }
     let mut hints = Vec::new();
     hints.extend(

@@ -2,14 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use htc_config::finding::Finding;
 use htc_config::{LoadOptions, LookupContext};
 use htc_lint::daemons::LintRequest;
 use htc_os::RealWorld;
 
-/// Names of the rules that find something in a configuration, those about unused names left out.
-fn rules(text: &str) -> Vec<String> {
+/// Findings in a configuration file of that name.
+fn findings(name: &str, text: &str) -> Vec<Finding> {
     let place = tempfile::tempdir().unwrap();
-    let files = [place.path().join("condor_config")];
+    let files = [place.path().join(name)];
     std::fs::write(&files[0], text).unwrap();
     let (who, options) = (LookupContext::default(), LoadOptions::default());
     let request = LintRequest {
@@ -21,9 +22,25 @@ fn rules(text: &str) -> Vec<String> {
         version: htc_config::target_version::TargetVersion::default(),
         redact: false,
     };
-    let result = request.lint_config(&RealWorld::new()).unwrap();
-    let names = result.findings.iter().map(|finding| finding.rule.name().to_owned());
+    request.lint_config(&RealWorld::new()).unwrap().findings
+}
+
+/// Names of the rules that find something in a configuration file of that name, those about unused names left out.
+fn rules_in_file(name: &str, text: &str) -> Vec<String> {
+    let names = findings(name, text).into_iter().map(|finding| finding.rule.name().to_owned());
     names.filter(|name| name != "unused-macro").collect()
+}
+
+/// As [`rules_in_file`], for a whole configuration.
+fn rules(text: &str) -> Vec<String> {
+    rules_in_file("condor_config", text)
+}
+
+/// Advice of the first finding.
+fn first_advice(text: &str) -> String {
+    let found = findings("condor_config", text);
+    let advice = found.first().and_then(|finding| finding.fix.as_ref());
+    advice.map(ToString::to_string).unwrap_or_default()
 }
 
 #[test]
@@ -127,4 +144,109 @@ fn no_default_has_a_wrong_type() {
     }
     let found: Vec<String> = rules(&text).into_iter().filter(|rule| about.contains(&rule.as_str())).collect();
     assert_eq!(found, Vec::<String>::new());
+}
+
+/// The startd reads all slot types together, so a mistake may be in their combination.
+#[test]
+fn slot_types_are_compared_with_each_other() {
+    let two = "NUM_SLOTS_TYPE_1 = 1\nNUM_SLOTS_TYPE_2 = 1\n";
+    for (text, rule) in [
+        (format!("{two}SLOT_TYPE_1 = 60%\nSLOT_TYPE_2 = cpus=60%, memory=10%"), Some("slot-type")),
+        (format!("{two}SLOT_TYPE_1 = 60%\nSLOT_TYPE_2 = 60%\nSLOT_TYPE_2_BACKFILL = True"), None),
+        (format!("{two}SLOT_TYPE_1 = 60%\nSLOT_TYPE_2 = 40%"), None),
+        (format!("{two}NUM_CPUS = 8\nSLOT_TYPE_1 = cpus=6\nSLOT_TYPE_2 = cpus=4"), Some("slot-type")),
+        (format!("{two}SLOT_TYPE_1 = cpus=6\nSLOT_TYPE_2 = cpus=4"), None),
+        ("SLOT_TYPE_0 = 100%".to_owned(), Some("unknown-parameter")),
+        ("NUM_SLOTS_TYPE_12 = 1\nSLOT_TYPE_12 = 50%".to_owned(), Some("unknown-parameter")),
+        ("MAX_SLOT_TYPES = 12\nNUM_SLOTS_TYPE_12 = 1\nSLOT_TYPE_12 = 50%".to_owned(), None),
+        ("NUM_SLOTS = 4\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 50%".to_owned(), Some("no-effect")),
+        ("NUM_SLOTS = 1\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 50%".to_owned(), None),
+        ("NUM_SLOTS = -1".to_owned(), Some("no-effect")),
+        ("HIBERNATE = \"S9\"\nHIBERNATE_CHECK_INTERVAL = 60".to_owned(), Some("bad-value")),
+        ("HIBERNATE = \"RAM\"\nHIBERNATE_CHECK_INTERVAL = 60".to_owned(), None),
+        ("HIBERNATE = \"RAM\"".to_owned(), Some("no-effect")),
+        ("HIBERNATE = \"NONE\"".to_owned(), None),
+        ("NUM_SLOTS = 4".to_owned(), None),
+    ] {
+        let found = rules(&format!("{text}\n"));
+        match rule {
+            Some(rule) => assert!(found.iter().any(|name| name == rule), "{text}: {found:?}"),
+            None => assert!(found.is_empty(), "{text}: {found:?}"),
+        }
+    }
+}
+
+/// A file of a LOCAL_CONFIG_DIR may need what other files define.
+#[test]
+fn what_other_files_may_define_is_no_mistake_of_a_partial_file() {
+    for text in [
+        "START = Scheduler =?= $(DedicatedScheduler)\n",
+        "HIBERNATE = ifThenElse($(ShouldHibernate), \"RAM\", \"NONE\")\nShouldHibernate = $(IsIdle) && $(IsNight)\n",
+        "NUM_CPUS = $(SITE_CPUS)\n",
+        "GROUP_QUOTA_group_physics = 20\n",
+        "COLLECTOR_HOST = $(SITE_POOL:$(SITE_HOST):$(SITE_PORT))\n",
+        "SLOT_TYPE_1 = cpus=1, actuator=6\n",
+    ] {
+        assert!(rules_in_file("10-site.conf", text).is_empty(), "{text}");
+        assert!(!rules(text).is_empty(), "{text}");
+    }
+    for text in ["START = Scheduler =?= \n", "NUM_CPUS = four\n", "SLOT_TYPE_1 = gpu=1\n"] {
+        assert!(!rules_in_file("10-site.conf", text).is_empty(), "{text}");
+    }
+}
+
+/// A word that is the whole value of a string attribute, or an operator with nothing after it.
+#[test]
+fn values_of_transforms_that_cannot_be_meant_are_found() {
+    let transform = |line: &str| format!("JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n{line}\n@end\n");
+    for (line, is_found) in [
+        ("SET AccountingGroup group_cms", true),
+        ("SET AccountingGroup Cms", true),
+        ("SET AccountingGroup \"group_cms\"", false),
+        ("SET AccountingGroup SiteGroup\nDEFAULT SiteGroup \"cms\"", false),
+        ("EVALSET X $(MY.Foo) +", true),
+        ("SET X $(MY.Foo) + 1", false),
+    ] {
+        assert_eq!(!rules(&transform(line)).is_empty(), is_found, "{line}");
+    }
+}
+
+#[test]
+fn advice_about_numbers_keeps_the_number() {
+    for (value, advice) in
+        [("10,000", "write 10000"), ("5m", "write a plain number without 'm'"), ("7;", "write 7")]
+    {
+        let found = first_advice(&format!("MAX_JOBS_RUNNING = {value}\n"));
+        assert!(found.ends_with(advice), "{value}: {found}");
+    }
+}
+
+/// The router matches an empty ad with each job, so that the job is TARGET.
+#[test]
+fn the_job_is_target_in_the_constraint_of_the_router() {
+    let lint = |text: &str| rules(&format!("JOB_ROUTER_SOURCE_JOB_CONSTRAINT = {text}\n"));
+    assert!(lint("target.JobUniverse =?= 5").is_empty());
+    assert!(lint("JobUniverse =?= 5").is_empty());
+    assert_eq!(lint("MY.JobUniverse =?= 5"), ["missing-target"]);
+}
+
+/// The router reads its limits only from macros of a route.
+#[test]
+fn settings_of_routes_are_macros() {
+    let route = |line: &str| {
+        format!(
+            "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=end\nUNIVERSE VANILLA\nREQUIREMENTS WantGrid\n{line}\n@end\n"
+        )
+    };
+    for (line, advice) in [
+        ("MaxIdleJob = 10", "did you mean MaxIdleJobs?"),
+        ("MaxIdleJob 10", "write 'MaxIdleJobs = 10'"),
+        ("SET MaxIdleJob 10", "write 'MaxIdleJobs = 10'"),
+        ("SET MaxJobs 10", "write 'MaxJobs = 10'"),
+        ("set_MaxIdleJobs = 10", "write 'MaxIdleJobs = 10'"),
+        ("set_MaxMemory = 10", "write 'SET MaxMemory 10'"),
+    ] {
+        assert_eq!(first_advice(&route(line)), advice, "{line}");
+    }
+    assert!(rules(&route("MaxIdleJobs = 10\nSET MaxHosts 2\nSET GridResource \"batch slurm\"")).is_empty());
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use htc_base::process::ProcessInstance;
+
 use super::process_table::{Process, sysconf, ticks_to_duration};
 
 /// Resource usage of a family at one time; CPU time includes members that have ended.
@@ -30,10 +32,10 @@ pub struct FamilyUsage {
 #[derive(Debug, Default)]
 pub(super) struct UsageTally {
     /// Last CPU ticks of each live member.
-    live_cpu_ticks: FxHashMap<(i32, u64), [u64; 2]>,
+    live_cpu_ticks: FxHashMap<ProcessInstance, [u64; 2]>,
     ended_cpu_ticks: [u64; 2],
     /// Last numbers of bytes read and written by each live member.
-    live_block_io_bytes: FxHashMap<(i32, u64), [u64; 2]>,
+    live_block_io_bytes: FxHashMap<ProcessInstance, [u64; 2]>,
     ended_block_io_bytes: [u64; 2],
     max_image_kib: u64,
 }
@@ -41,18 +43,15 @@ pub(super) struct UsageTally {
 impl UsageTally {
     /// Adds a sample of all live members.
     pub(super) fn add_sample(&mut self, members: &[Process]) -> FamilyUsage {
-        let now: FxHashMap<_, _> =
-            members.iter().map(|one| ((one.pid, one.start_ticks), one.cpu_ticks)).collect();
+        let now: FxHashMap<_, _> = members.iter().map(|one| (one.instance(), one.cpu_ticks)).collect();
         for (key, ticks) in self.live_cpu_ticks.drain() {
             if !now.contains_key(&key) {
                 self.ended_cpu_ticks =
                     [self.ended_cpu_ticks[0] + ticks[0], self.ended_cpu_ticks[1] + ticks[1]];
             }
         }
-        let blocks: FxHashMap<_, _> = members
-            .iter()
-            .filter_map(|one| Some(((one.pid, one.start_ticks), read_block_io_bytes(one.pid)?)))
-            .collect();
+        let blocks: FxHashMap<_, _> =
+            members.iter().filter_map(|one| Some((one.instance(), read_block_io_bytes(one.pid)?))).collect();
         for (key, bytes) in self.live_block_io_bytes.drain() {
             if !blocks.contains_key(&key) {
                 self.ended_block_io_bytes =

@@ -11,7 +11,6 @@
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -282,7 +281,7 @@ fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
     }
     // SAFETY: as above.
     unsafe {
-        // This comes after the change of identity, which would reset it.
+        // This follows the change of identity, because that change would reset the setting.
         if let Some(parent) = plan.parent_to_die_with {
             check_result(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), SpawnStage::Session, 0)?;
             // The parent may have exited before the call. A process in its own PID namespace does not see its
@@ -329,7 +328,7 @@ fn set_up_standard_files(plan: &ChildPlan) -> Result<Option<ChildFailure>, Child
     }
 }
 
-/// Restores our effective ids. The groups remain changed, because mounting does not need them.
+/// Restores the effective ids of this program. The groups stay changed, because mounting does not depend on them.
 fn restore_own_identity() -> Result<(), ChildFailure> {
     // SAFETY: plain system calls.
     unsafe {
@@ -402,7 +401,10 @@ fn set_up_descriptors(plan: &ChildPlan) -> Result<(), ChildFailure> {
         }
         close_other_descriptors();
         for &descriptor in &plan.kept_descriptors {
-            libc::fcntl(descriptor, libc::F_SETFD, 0);
+            // EBADF is the only error of this call.
+            if libc::fcntl(descriptor, libc::F_SETFD, 0) < 0 {
+                return Err(ChildFailure { stage: SpawnStage::Execute, errno: libc::EBADF, index: 0 });
+            }
         }
     }
     Ok(())
@@ -465,13 +467,19 @@ pub(super) struct ReapedChild {
 /// and ECHILD if it is not a child of ours.
 pub(super) fn reap_process(pid: i32, block: bool) -> io::Result<Option<ReapedChild>> {
     let mut status = 0;
-    // Held during the call, so that a new child with the same pid is not removed.
+    // The lock is held during the call, so that a new child with the same pid is not removed.
     let guard = (!block).then(lock_unreaped_children);
-    // SAFETY: zero is a valid rusage; the pointers are to live locals.
-    let (reaped, usage) = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        let options = if block { 0 } else { libc::WNOHANG };
-        (libc::wait4(pid, &mut status, options, &mut usage), usage)
+    let (reaped, usage) = loop {
+        // SAFETY: zero is a valid rusage; the pointers are to live locals.
+        let (reaped, usage) = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            let options = if block { 0 } else { libc::WNOHANG };
+            (libc::wait4(pid, &mut status, options, &mut usage), usage)
+        };
+        // A signal that interrupts the call says nothing of the process.
+        if reaped >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break (reaped, usage);
+        }
     };
     match reaped {
         0 => Ok(None),
@@ -515,16 +523,6 @@ pub(super) fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
     if unsafe { libc::kill(pid, signal) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns true if a signal has its default action: it has no handler, and it is not ignored, as SIGHUP is
-/// under `nohup`.
-pub(super) fn has_default_action(signal: i32) -> bool {
-    // SAFETY: zero is valid storage, which sigaction fills; nothing is changed.
-    unsafe {
-        let mut present: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, ptr::null(), &mut present) == 0 && present.sa_sigaction == libc::SIG_DFL
-    }
-}
-
 /// Opens a descriptor that becomes readable when the process ends.
 pub(super) fn open_pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
     use std::os::fd::FromRawFd;
@@ -536,64 +534,4 @@ pub(super) fn open_pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
         }
         Ok(std::os::fd::OwnedFd::from_raw_fd(descriptor as c_int))
     }
-}
-
-/// Returns the nice value of this process.
-pub(super) fn own_nice_value() -> i32 {
-    // SAFETY: a plain system call; an error of −1 cannot occur for the calling process.
-    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
-}
-
-/// Duplicates a descriptor of this process that is known only by its number; children do not inherit the
-/// duplicate.
-///
-/// # Errors
-/// No descriptor with that number is open.
-pub fn duplicate_descriptor(descriptor: c_int) -> io::Result<OwnedFd> {
-    if descriptor < 0 {
-        return Err(io::Error::from_raw_os_error(libc::EBADF));
-    }
-    // SAFETY: the number is used in one system call, which fails if it is not open.
-    unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()
-}
-
-/// Returns true if a descriptor with this number is open.
-///
-/// Used only for numbers that the user gave (`Stdio::Descriptor`).
-pub(super) fn is_descriptor_open(descriptor: i32) -> bool {
-    // SAFETY: a plain system call.
-    unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
-}
-
-/// Returns the number of bytes waiting in a pipe.
-pub(super) fn pending_bytes(pipe: std::os::fd::BorrowedFd<'_>) -> usize {
-    use std::os::fd::AsRawFd;
-    let mut count: c_int = 0;
-    // SAFETY: FIONREAD writes one int to the address given, which outlives the call.
-    let done = unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut count) };
-    if done == 0 { usize::try_from(count).unwrap_or(0) } else { 0 }
-}
-
-/// True if SIGPIPE was ignored when the program was started; the Rust runtime ignores it before `main` runs.
-static SIGPIPE_WAS_IGNORED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
-
-/// Function that runs before the Rust runtime is set up, as an initializer of the C library.
-// SAFETY: the section contains pointers to functions that are called once; their arguments can be ignored.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static RECORD_SIGPIPE_AT_START: extern "C" fn() = record_sigpipe_state;
-
-extern "C" fn record_sigpipe_state() {
-    // SAFETY: only reads the current action; all bits zero is a valid value of this plain structure.
-    let action = unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGPIPE, ptr::null(), &raw mut action);
-        action.sa_sigaction
-    };
-    SIGPIPE_WAS_IGNORED.store(action == libc::SIG_IGN, std::sync::atomic::Ordering::Relaxed);
-}
-
-/// Returns true if the program was started with SIGPIPE ignored.
-pub(super) fn sigpipe_was_ignored() -> bool {
-    SIGPIPE_WAS_IGNORED.load(std::sync::atomic::Ordering::Relaxed)
 }

@@ -39,7 +39,7 @@ pub fn replace_closed_stdout() {
     if stdout_was_closed()
         && let Ok(refuses) = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
     {
-        // If this fails, output is lost as before.
+        // If this fails, the output is lost, as without it.
         let _ = nix::unistd::dup2_stdout(&refuses.0);
     }
 }

@@ -23,7 +23,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 pub struct RemovalFailure {
     /// Path of the file or directory.
     pub path: PathBuf,
-    /// Reason why it could not be removed.
+    /// Reason why the entry could not be removed.
     pub error: io::Error,
 }
 
@@ -154,7 +154,7 @@ fn open_directory(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
         OpenHow::new().flags(DIRECTORY_OPEN_FLAGS).resolve(ResolveFlag::RESOLVE_NO_XDEV),
     ) {
         Err(Errno::EXDEV) => Err(Errno::EBUSY),
-        // The kernel does not know this call, or a container does not allow it.
+        // The kernel does not have this system call, or a container forbids it.
         Err(Errno::ENOSYS | Errno::EPERM) => openat(above, name, DIRECTORY_OPEN_FLAGS, Mode::empty()),
         opened => opened,
     }
@@ -284,7 +284,7 @@ impl TreeRemoval {
         let Some(above) = self.levels.last_mut() else { return };
         let name = level.name.as_c_str();
         let removed = match unlinkat(&above.directory, name, UnlinkatFlags::RemoveDir) {
-            // Something else has replaced the directory.
+            // The directory was replaced by a file of another type.
             Err(Errno::ENOTDIR) => unlinkat(&above.directory, name, UnlinkatFlags::NoRemoveDir),
             removed => removed,
         };

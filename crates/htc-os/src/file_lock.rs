@@ -66,6 +66,42 @@ impl FileLock {
     }
 }
 
+/// Exclusive lock of a whole file by `flock`, which is released on drop. An error then is ignored: the kernel releases
+/// the lock with the last descriptor.
+#[derive(Debug)]
+pub struct ExclusiveLock {
+    file: File,
+}
+
+impl ExclusiveLock {
+    /// Locks an open file, if no other process has locked it.
+    ///
+    /// # Errors
+    /// Returns the file with the cause: `WouldBlock` if it is locked.
+    pub fn try_acquire(file: File) -> Result<Self, (File, io::Error)> {
+        match file.try_lock() {
+            Ok(()) => Ok(ExclusiveLock { file }),
+            Err(fs::TryLockError::WouldBlock) => Err((file, io::ErrorKind::WouldBlock.into())),
+            Err(fs::TryLockError::Error(error)) => Err((file, error)),
+        }
+    }
+}
+
+impl std::ops::Deref for ExclusiveLock {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for ExclusiveLock {
+    /// Releases it even if a child that has not executed its program yet has the same descriptor.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// Opens or creates a file that is used only for locking.
 ///
 /// # Errors

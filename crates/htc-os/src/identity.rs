@@ -1,6 +1,7 @@
 //! Accounts of the machine, and the right to switch to them.
 
 use std::ffi::CString;
+use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
 use nix::sys::stat::Mode;
@@ -90,8 +91,8 @@ pub fn identity_of_ids(uid: u32, gid: u32) -> ProcessIdentity {
 /// rights, unlike with the functions of the C library, which change all threads.
 ///
 /// # Errors
-/// The identity cannot be assumed; the action was not performed then. A failure to restore our own identity
-/// would leave us without our rights, but the kernel always permits it, because the saved id is still ours.
+/// The identity cannot be assumed; the action was not performed then. If our own identity cannot be restored, which
+/// the kernel permits because the saved id is still ours, the program aborts: it must not continue as somebody else.
 pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) -> std::io::Result<T> {
     let Some(identity) = identity.filter(|identity| identity.uid != effective_uid()) else {
         return Ok(act());
@@ -110,12 +111,32 @@ pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) ->
         thread::set_groups(&own_groups)
     };
     if let Err(error) = take_on() {
-        lay_down()?;
+        restore_identity(lay_down);
         return Err(error);
     }
     let done = act();
-    lay_down()?;
+    restore_identity(lay_down);
     Ok(done)
+}
+
+/// Repeats the restoration of our own identity, because the kernel may be short of memory for a moment.
+fn restore_identity(restore: impl Fn() -> std::io::Result<()>) {
+    const ATTEMPTS: u32 = 100;
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        match restore() {
+            Ok(()) => return,
+            Err(error) => last = Some(error),
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let reason = last.map(|error| error.to_string()).unwrap_or_default();
+    let text = format!("cannot return to the account of this program: {reason}\n");
+    if let Ok(mut errors) = std::fs::File::options().append(true).open("/proc/self/fd/2") {
+        let _ = errors.write_all(text.as_bytes());
+    }
+    std::process::abort();
 }
 
 /// Returns the effective user id of this process.

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use super::child;
+use super::own_process;
 
 /// SIGINT, SIGTERM and SIGHUP of this thread, blocked and read from a descriptor. Signals that are ignored,
 /// blocked or handled already are not changed: a program that handles them waits until the command ends. On
@@ -21,7 +21,7 @@ impl InterruptSignals {
         let blocked = SigSet::thread_get_mask()?;
         let held: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
             .into_iter()
-            .filter(|&signal| !blocked.contains(signal) && child::has_default_action(signal as i32))
+            .filter(|&signal| !blocked.contains(signal) && own_process::has_default_action(signal as i32))
             .collect();
         let descriptor = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         held.thread_block()?;

@@ -27,6 +27,7 @@ pub mod namespace_init;
 pub mod network_adapter;
 mod new_file;
 mod overwrite;
+mod own_process;
 mod parallel_batches;
 mod pipes;
 pub mod process_family;
@@ -45,11 +46,11 @@ pub mod tracking_group;
 mod wake_on_lan;
 
 pub use bounded_read::{read_at_most, read_whole};
-pub use child::duplicate_descriptor;
 pub use closed_stdout::{replace_closed_stdout, stdout_was_closed};
 pub use line_output::LineOutput;
 pub use new_file::NewFile;
 pub use overwrite::find_overwritten_input;
+pub use own_process::duplicate_descriptor;
 pub use parallel_batches::{process_in_parallel, thread_count};
 pub use process_family::SignalScope;
 pub use reactor::{Interest, Reactor};
@@ -57,7 +58,7 @@ pub use reactor_event::{
     CapturedOutput, ChildId, LeftoverProcess, OutputStream, ReactorEvent, StdinDelivery, WatchToken,
 };
 pub use real_world::{RealWorld, SharedUserMaps, local_utc_offset};
-pub use signals::sigpipe_was_ignored;
+pub use signals::{ENDING_SIGNALS, block_file_size_signal, sigpipe_was_ignored};
 pub use spawn::interpreter_of;
 pub use spawn_error::{SpawnError, SpawnStage, strerror};
 pub use stop_flag::{StopFlag, StoppableReader};

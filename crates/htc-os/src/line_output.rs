@@ -106,7 +106,7 @@ impl LineOutput {
     /// The descriptor is not open, or not open for writing.
     pub fn from_descriptor_number(number: u32) -> io::Result<Self> {
         let number = i32::try_from(number).map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?;
-        LineOutput::from_descriptor(super::child::duplicate_descriptor(number)?.as_fd())
+        LineOutput::from_descriptor(super::own_process::duplicate_descriptor(number)?.as_fd())
     }
 
     fn new(file: File, way: WriteMode) -> Self {
@@ -289,7 +289,7 @@ mod tests {
         whole(more);
         let begun = clock::monotonic_now();
         outlet.finish(Duration::from_secs(60));
-        assert!(clock::monotonic_now().since(begun) < Duration::from_secs(30), "nobody waits for a disk");
+        assert!(clock::monotonic_now().since(begun) < Duration::from_secs(30), "nothing waits for a disk");
         drop(outlet);
         umount(place).unwrap();
     }
@@ -303,7 +303,7 @@ mod tests {
         }
         assert!(outlet.has_pending_lines() && outlet.buffered_bytes <= MAX_BUFFERED_BYTES);
         let (taken, lost) = (outlet.take_lost_line_count(), outlet.lost_lines);
-        assert!(taken == 0 && lost > 500, "it is told when there is room: {taken} {lost}");
+        assert!(taken == 0 && lost > 500, "it is notified when there is room: {taken} {lost}");
         let thread = std::thread::spawn(move || {
             let mut text = Vec::new();
             reader.read_to_end(&mut text).unwrap();

@@ -6,6 +6,7 @@
 use std::ffi::{CStr, CString, c_int};
 use std::ptr;
 
+use nix::errno::Errno;
 use nix::libc;
 
 use htc_base::process::ProcessIdentity;
@@ -66,13 +67,13 @@ pub(super) fn set_up_mounts(plan: &ChildPlan) -> Result<(), ChildFailure> {
     if !plan.private_shm && plan.mounts.is_empty() && !plan.namespaces.private_pids {
         return Ok(());
     }
-    let none = ptr::null();
     // SAFETY: plain system calls on strings that live in the plan.
     unsafe {
-        check_result(libc::unshare(libc::CLONE_NEWNS), SpawnStage::Mount, 0)?;
+        check_result(libc::unshare(libc::CLONE_NEWNS), SpawnStage::Namespace, 0)?;
         // Otherwise our mounts would appear in the parent's namespace on machines where / is a shared mount.
-        let flags = libc::MS_REC | libc::MS_SLAVE;
-        check_result(libc::mount(none, c"/".as_ptr(), none, flags, ptr::null()), SpawnStage::Mount, 0)?;
+        if make_slave(c"/") < 0 {
+            check_result(make_slave_outside_chroot(plan), SpawnStage::Namespace, 0)?;
+        }
         for (index, (source, target)) in plan.mounts.iter().enumerate() {
             check_result(bind_directory(source, target, plan.identity.as_ref()), SpawnStage::Mount, index)?;
         }
@@ -92,6 +93,43 @@ pub(super) fn set_up_mounts(plan: &ChildPlan) -> Result<(), ChildFailure> {
         }
     }
     Ok(())
+}
+
+/// Keeps mounts below this path from propagating to other namespaces. The path must be a mount point.
+fn make_slave(path: &CStr) -> c_int {
+    let none = ptr::null();
+    // SAFETY: a plain system call on strings that end in a null byte.
+    unsafe { libc::mount(none, path.as_ptr(), none, libc::MS_REC | libc::MS_SLAVE, ptr::null()) }
+}
+
+/// Does what `make_slave` does for `/` in a chroot whose `/` is an ordinary directory: the propagation of its
+/// mount can only be changed at the root of that mount, which is outside the chroot. The child therefore leaves
+/// the chroot for this one call and returns.
+fn make_slave_outside_chroot(plan: &ChildPlan) -> c_int {
+    // With a root directory that is not above the working directory, `..` leads out of the chroot.
+    let aside = plan.mounts.first().map_or(c"/proc", |(_, target)| target.as_c_str());
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: plain system calls on strings that live in the plan or are static.
+    unsafe {
+        let (root, cwd) = (libc::open(c"/".as_ptr(), flags), libc::open(c".".as_ptr(), flags));
+        if root < 0 || cwd < 0 || libc::fchdir(root) < 0 || libc::chroot(aside.as_ptr()) < 0 {
+            return -1;
+        }
+        // More often than a path has components; in the root of the namespace `..` is the same directory.
+        for _ in 0..libc::PATH_MAX / 2 {
+            libc::chdir(c"..".as_ptr());
+        }
+        let changed = make_slave(c".");
+        let errno = Errno::last_raw();
+        if libc::fchdir(root) < 0 || libc::chroot(c".".as_ptr()) < 0 || libc::fchdir(cwd) < 0 {
+            // Outside its chroot the child must not continue.
+            libc::_exit(127);
+        }
+        libc::close(root);
+        libc::close(cwd);
+        Errno::set_raw(errno);
+        changed
+    }
 }
 
 /// Binds one directory over another. The source is opened with the rights of the account that will use it,

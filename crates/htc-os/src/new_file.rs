@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 /// File that is being written. If it is dropped without [`NewFile::commit`], the old content remains.
 #[derive(Debug)]
 pub enum NewFile {
-    /// Written directly: there was no content to lose, or it is a pipe or device.
+    /// The target is written directly, because it has no content to lose or is a pipe or device.
     Direct(File),
     /// Temporary file that replaces the target when it is complete.
     Temporary(NamedTempFile, PathBuf),

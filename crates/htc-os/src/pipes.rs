@@ -39,17 +39,24 @@ pub(super) enum OutputSink {
     Pieces,
 }
 
+/// Maximum number of failed reads in a row, after which a stream counts as lost.
+const MAX_READ_FAILURES: u32 = 5;
+
 /// Reader of one output of a child.
 pub(super) struct OutputReader {
     end: Option<File>,
     sink: OutputSink,
+    /// Number of reads that have failed since the last success.
+    failures: u32,
+    /// Error that ended the reading, or `None`.
+    error: Option<ErrorKind>,
 }
 
 /// Result of one read.
 pub(super) enum PipeReadOutcome {
     /// Number of bytes read, and the bytes themselves if they are passed on as they arrive.
     Bytes(usize, Option<Vec<u8>>),
-    /// No data available now.
+    /// No data is available now.
     Blocked,
     /// The stream has ended, or was closed by us at the limit.
     Ended,
@@ -57,7 +64,7 @@ pub(super) enum PipeReadOutcome {
 
 impl OutputReader {
     pub(super) fn new(end: OwnedFd, sink: OutputSink) -> Self {
-        OutputReader { end: Some(File::from(end)), sink }
+        OutputReader { end: Some(File::from(end)), sink, failures: 0, error: None }
     }
 
     /// Returns the descriptor to wait for, or `None` once it is closed.
@@ -77,11 +84,24 @@ impl OutputReader {
         match end.read(&mut buffer[..room]) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => PipeReadOutcome::Blocked,
             Err(error) if error.kind() == ErrorKind::Interrupted => PipeReadOutcome::Bytes(0, None),
-            Ok(0) | Err(_) => {
+            // The error may be gone at the next read, and the output is all that is known of a job.
+            Err(error) if self.failures < MAX_READ_FAILURES => {
+                self.failures += 1;
+                self.error = Some(error.kind());
+                PipeReadOutcome::Bytes(0, None)
+            }
+            Err(_) => {
                 self.end = None;
                 PipeReadOutcome::Ended
             }
-            Ok(count) => self.accept_bytes(&buffer[..count]),
+            Ok(count) => {
+                (self.failures, self.error) = (0, None);
+                if count == 0 {
+                    self.end = None;
+                    return PipeReadOutcome::Ended;
+                }
+                self.accept_bytes(&buffer[..count])
+            }
         }
     }
 
@@ -106,11 +126,14 @@ impl OutputReader {
 
     /// Returns the collected bytes.
     pub(super) fn into_captured(self, held: bool) -> CapturedOutput {
+        let read_error = self.error;
         match self.sink {
             OutputSink::Capture { captured, cut, .. } => {
-                CapturedOutput { bytes: captured, is_truncated: cut, is_held_open: held }
+                CapturedOutput { bytes: captured, is_truncated: cut, is_held_open: held, read_error }
             }
-            OutputSink::Pieces => CapturedOutput { is_held_open: held, ..CapturedOutput::default() },
+            OutputSink::Pieces => {
+                CapturedOutput { is_held_open: held, read_error, ..CapturedOutput::default() }
+            }
         }
     }
 }
@@ -132,7 +155,7 @@ impl InputWriter {
 
     /// Returns the number of bytes that have not been read so far.
     pub(super) fn unread_bytes(&self) -> usize {
-        let waiting = self.probe.as_ref().map_or(0, |probe| super::child::pending_bytes(probe.as_fd()));
+        let waiting = self.probe.as_ref().map_or(0, |probe| super::own_process::pending_bytes(probe.as_fd()));
         self.bytes.len() - self.written + waiting
     }
 
@@ -162,5 +185,24 @@ impl InputWriter {
     /// Returns the number of bytes to write and the number that the pipe accepted.
     pub(super) fn write_progress(&self) -> (usize, usize) {
         (self.bytes.len(), self.written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reading the write end of a pipe fails each time.
+    #[test]
+    fn a_stream_that_cannot_be_read_ends_with_its_error_and_not_as_if_it_were_empty() {
+        let pipe = Pipe::new().unwrap();
+        let sink = OutputSink::Capture { limit: 100, captured: Vec::new(), cut: false, dropped: 0 };
+        let mut reader = OutputReader::new(pipe.write, sink);
+        let mut reads = 0;
+        while !matches!(reader.read(&mut [0; 10]), PipeReadOutcome::Ended) {
+            reads += 1;
+        }
+        assert_eq!(reads, MAX_READ_FAILURES);
+        assert!(reader.into_captured(false).read_failure().is_some());
     }
 }

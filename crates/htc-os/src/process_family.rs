@@ -12,6 +12,7 @@ use rustc_hash::FxHashSet;
 
 use super::child;
 use super::process_table::{self, Process};
+use htc_base::process::ProcessInstance;
 
 /// Set of a child's processes that a signal is sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub(super) struct ProcessFamily {
     /// Supplementary group that only the family's processes have.
     pub(super) tracking_group: Option<u32>,
     /// Processes found below the child so far, by pid and start time.
-    known_processes: FxHashSet<(i32, u64)>,
+    known_processes: FxHashSet<ProcessInstance>,
 }
 
 impl ProcessFamily {
@@ -53,7 +54,7 @@ impl ProcessFamily {
 
     /// Returns true if the orphan was created by this child or its descendants.
     pub(super) fn is_member(&self, orphan: &Process) -> bool {
-        self.known_processes.contains(&(orphan.pid, orphan.start_ticks))
+        self.known_processes.contains(&orphan.instance())
             || (self.is_leader && (orphan.session == self.pid || orphan.group == self.pid))
             || self
                 .marker
@@ -68,7 +69,7 @@ impl ProcessFamily {
     pub(super) fn find_descendants(&mut self) -> Vec<Process> {
         let mut found = process_table::descendants(self.pid);
         found.retain(|process| !process.is_zombie());
-        self.known_processes.extend(found.iter().map(|process| (process.pid, process.start_ticks)));
+        self.known_processes.extend(found.iter().map(|process| process.instance()));
         found
     }
 
@@ -77,7 +78,7 @@ impl ProcessFamily {
         let mut all = process_table::descendants(orphan.pid);
         all.push(orphan);
         all.retain(|process| !process.is_zombie());
-        self.known_processes.extend(all.iter().map(|process| (process.pid, process.start_ticks)));
+        self.known_processes.extend(all.iter().map(|process| process.instance()));
         found.extend(all);
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bstr::BString;
+use htc_base::process::ProcessInstance;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Flag of a process that has not executed a program since it was forked (`linux/sched.h`).
@@ -43,6 +44,11 @@ pub struct Process {
 }
 
 impl Process {
+    /// Returns the identity of the process.
+    pub fn instance(&self) -> ProcessInstance {
+        ProcessInstance { pid: self.pid, start_ticks: self.start_ticks }
+    }
+
     /// Returns true if the process has ended but is not reaped.
     pub fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')

@@ -28,7 +28,7 @@ use super::signals::SignalReceiver;
 use super::spawn::Spawner;
 use super::spawn_error::SpawnError;
 
-/// Condition that a watched descriptor is waited for.
+/// Condition for which a descriptor is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// Data to read, a connection to accept, or the end of the input.
@@ -42,6 +42,9 @@ struct WatchedDescriptor {
     descriptor: OwnedFd,
     interest: Interest,
 }
+
+/// Time without any event after which children are checked even without SIGCHLD.
+const LOST_SIGNAL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Interval between checks of processes that have been killed but are not gone yet.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(2);
@@ -93,7 +96,7 @@ impl Reactor {
             (spec.leftover_policy, spec.drain_timeout, spec.tracking_group);
         let spawned = self.spawner.spawn(spec)?;
         let child = ChildId(self.allocate_id());
-        let mut running = RunningChild::new(child, spawned, leader, (left_behind, drain));
+        let mut running = RunningChild::new(child, spawned, leader, left_behind, drain);
         running.family.tracking_group = tracking_group;
         running.makes_no_processes = bystander;
         self.running.insert(child, running);
@@ -177,9 +180,12 @@ impl Reactor {
     /// Polls once and handles the results.
     fn poll_once(&mut self, deadline: Option<MonotonicTime>) -> io::Result<()> {
         let ending = self.running.values().filter_map(RunningChild::next_check_time).min();
-        let deadline = [deadline, ending].into_iter().flatten().min();
+        // A handler that cannot write to its pipe loses the end of a child.
+        let unannounced = self.running.values().any(|running| !running.has_ended());
+        let unannounced = unannounced.then(|| clock::monotonic_now().plus(LOST_SIGNAL_INTERVAL));
+        let deadline = [deadline, ending, unannounced].into_iter().flatten().min();
         let ready = self.wait_for_descriptors(deadline)?;
-        let mut chld = false;
+        let mut chld = unannounced.is_some_and(|at| clock::monotonic_now() >= at);
         let (of_signals, others) = ready.split_at(1);
         let came = if of_signals == [true] { self.signals.take_signals() } else { Vec::new() };
         for signal in came {
@@ -225,7 +231,7 @@ impl Reactor {
         loop {
             let timeout = match deadline {
                 None => PollTimeout::NONE,
-                // Rounded up, so that the loop does not spin during the last millisecond.
+                // The time is rounded up, so that the loop does not spin during the last millisecond.
                 Some(deadline) => {
                     let left = deadline.since(clock::monotonic_now()).as_micros().div_ceil(1000);
                     PollTimeout::try_from(left.min(i32::MAX as u128) as i32).unwrap_or(PollTimeout::MAX)
@@ -285,7 +291,7 @@ impl Reactor {
             let Some(running) = self.running.get_mut(&child) else { continue };
             let alone = alone && !running.makes_no_processes;
             let again = clock::monotonic_now().plus(RECHECK_INTERVAL);
-            match running.try_finish((orphans, alone), again, &mut self.buffer, &mut self.ready_events) {
+            match running.try_finish(orphans, alone, again, &mut self.buffer, &mut self.ready_events) {
                 FinishProgress::Waiting => {}
                 FinishProgress::Finished(event, kept) => {
                     self.running.remove(&child);

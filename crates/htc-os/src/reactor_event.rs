@@ -72,6 +72,15 @@ pub struct CapturedOutput {
     pub is_truncated: bool,
     /// True if another process still had the pipe open when reading ended.
     pub is_held_open: bool,
+    /// Error that ended the reading, or `None`: output may have been lost.
+    pub read_error: Option<std::io::ErrorKind>,
+}
+
+impl CapturedOutput {
+    /// Returns a message if the output could not be read to its end, or `None`.
+    pub fn read_failure(&self) -> Option<String> {
+        self.read_error.map(|kind| format!("its output could not be read completely: {kind}"))
+    }
 }
 
 /// Delivery of the bytes for standard input.

@@ -271,7 +271,7 @@ impl World for RealWorld {
             self.command_deadline.is_some_and(|until| until.since(clock::monotonic_now()).as_millis() == 0);
         if late && output.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
             self.command_timed_out.store(true, Ordering::Relaxed);
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the time for all of it is over"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the total time limit ended"));
         }
         output
     }

@@ -103,7 +103,8 @@ impl RunningChild {
         child: ChildId,
         spawned: SpawnedChild,
         leader: bool,
-        (left_behind, drain): (LeftoverPolicy, Duration),
+        left_behind: LeftoverPolicy,
+        drain: Duration,
     ) -> Self {
         let mut running = RunningChild {
             child,
@@ -278,7 +279,8 @@ impl RunningChild {
     /// `alone`, all of them are.
     pub(super) fn try_finish(
         &mut self,
-        (orphans, alone): (Vec<Process>, bool),
+        orphans: Vec<Process>,
+        alone: bool,
         look_again: MonotonicTime,
         buffer: &mut [u8],
         events: &mut VecDeque<ReactorEvent>,

@@ -5,14 +5,36 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
+use nix::libc;
 use nix::sys::signal::{SigSet, Signal};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
 
+/// Signals that end a program by default without being a request to do so: timers, limits, power. A program that runs
+/// jobs receives them, and ends as if it had been asked to.
+pub const ENDING_SIGNALS: [i32; 7] = [
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGXCPU,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+];
+
+/// Blocks SIGXFSZ in this thread and those that it starts, so that a write beyond `ulimit -f` fails with EFBIG instead of
+/// ending the program. Children start with a signal mask of their own.
+pub fn block_file_size_signal() {
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGXFSZ);
+    // This cannot fail: the set is valid.
+    let _ = mask.thread_block();
+}
+
 /// Returns true if this program was started with SIGPIPE ignored, as HTCondor daemons start their children.
 /// The Rust runtime always ignores it.
 pub fn sigpipe_was_ignored() -> bool {
-    super::child::sigpipe_was_ignored()
+    super::own_process::sigpipe_was_ignored()
 }
 
 /// Receiver of signals. Each occurrence is reported, up to about five between two reads.

@@ -17,6 +17,7 @@ use htc_base::process::{AncestorStamp, ChildSpec, Namespaces, Stdio};
 use super::child::{self, ChildStack, ChildStart};
 use super::child_failure::ChildFailure;
 use super::child_plan::{AncestorMarker, ChildPlan, ChildStandardFile, RawResourceLimit};
+use super::own_process;
 use super::pipes::{InputWriter, MAX_DISCARDED_BYTES, OutputReader, OutputSink, Pipe, set_nonblocking};
 use super::spawn_error::{SpawnError, SpawnStage};
 
@@ -216,7 +217,7 @@ fn build_plan(
         namespaces: spec.namespaces,
         id_maps: build_id_maps(spec.namespaces),
         limits: limits.collect(),
-        nice: (spec.nice != 0).then(|| child::own_nice_value().saturating_add(spec.nice).min(19)),
+        nice: (spec.nice != 0).then(|| own_process::own_nice_value().saturating_add(spec.nice).min(19)),
         umask: spec.umask,
         identity: spec.identity,
         standard_files: standard,
@@ -241,7 +242,7 @@ fn build_id_maps(namespaces: Namespaces) -> Option<[CString; 2]> {
 
 /// Returns one of our descriptors for the child; closed if it is not open here.
 fn inherit_descriptor(descriptor: i32) -> ChildStandardFile {
-    if child::is_descriptor_open(descriptor) {
+    if own_process::is_descriptor_open(descriptor) {
         ChildStandardFile::DuplicateOf(descriptor)
     } else {
         ChildStandardFile::Closed

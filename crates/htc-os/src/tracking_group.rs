@@ -11,9 +11,9 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 
+use super::file_lock::ExclusiveLock;
 use super::process_table;
 
 /// Group reserved until this is dropped.
@@ -22,7 +22,7 @@ pub struct TrackingGroup {
     /// Id of the group.
     pub gid: u32,
     path: PathBuf,
-    _lock: Flock<File>,
+    _lock: ExclusiveLock,
 }
 
 impl TrackingGroup {
@@ -43,7 +43,7 @@ impl TrackingGroup {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
             let file = options.open(&path)?;
-            let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
+            let Ok(lock) = ExclusiveLock::try_acquire(file) else { continue };
             // The previous owner may have removed the file while we opened it, and another starter may have
             // created a new one.
             if is_same_file(&lock, &path) {

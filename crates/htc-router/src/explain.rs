@@ -5,6 +5,7 @@ use bstr::{BString, ByteSlice};
 
 use super::route_choice::{UmbrellaConstraint, UmbrellaOutcomes};
 use super::{FullReason, Route, RouteChooser, RouteState, RouteTable};
+use htc_base::text::plural::counted;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr, Truth, explain};
 
@@ -87,10 +88,10 @@ impl JobExplainer<'_> {
                 };
                 let trap = match (umbrella, wants) {
                     (Truth::True, Truth::Undefined | Truth::Error) => {
-                        Some("a route's own test has no TARGET: write the name without a scope")
+                        Some("REQUIREMENTS of a route are evaluated without TARGET: write the name without a scope")
                     }
                     (Truth::Undefined | Truth::Error, Truth::True) => {
-                        Some("the umbrella has no MY: write the name without a scope")
+                        Some("the combined constraint of all routes is evaluated without MY: write the name without a scope")
                     }
                     _ => None,
                 };
@@ -131,7 +132,7 @@ impl JobExplainer<'_> {
         };
         let owner = || {
             let owner = chooser.owner().filter(|_| story.owner != Some(Truth::True))?;
-            let because = format!("a router that is not root routes jobs of {owner} alone");
+            let because = format!("a router that is not root routes only the jobs of {owner}");
             Some(("owner", FailedClause { text: "Owner".into(), explanation: because }))
         };
         parts.into_iter().find_map(clause).or_else(owner)
@@ -180,8 +181,10 @@ impl JobExplanation {
     /// Returns why the job gets no route, without the job's own values, so that jobs that fail alike have the
     /// same text.
     pub fn reason(&self) -> String {
-        if let Some((name, clause)) = &self.excluded_by {
-            return format!("{name}: {}", clause.text);
+        match &self.excluded_by {
+            Some(("owner", clause)) => return format!("owner: {}", clause.text),
+            Some((name, clause)) => return format!("{name}: {} is not true", clause.text),
+            None => {}
         }
         let mut reasons = Vec::new();
         for seen in &self.routes {
@@ -202,11 +205,11 @@ impl JobExplanation {
         }
         let others = (self.routes.len() + self.more_routes).saturating_sub(reasons.len());
         if others > 0 && reasons.len() == MAX_NAMED_ROUTES {
-            reasons.push(format!("{others} more routes"));
+            reasons.push(counted(others, "more route"));
         }
         match reasons.is_empty() {
             true if self.routes.is_empty() => "there are no routes".into(),
-            true => "a scope keeps its route from it".into(),
+            true => "a scope (MY. or TARGET.) excludes the job from its route".into(),
             false => reasons.join("; "),
         }
     }
@@ -221,7 +224,7 @@ impl JobExplanation {
             Some(("no candidate", clause)) => lines.push(format!("  no candidate: {}", clause.explanation)),
             Some((name, clause)) => lines.push(format!("  no candidate ({name}): {}", clause.explanation)),
             None if self.umbrella == Truth::True => lines.push("  candidate: yes".into()),
-            None => lines.push("  no candidate: no route that takes jobs wants it".into()),
+            None => lines.push("  no candidate: no enabled route matches".into()),
         }
         for (number, seen) in self.routes.iter().enumerate() {
             let is_chosen = chosen.is_some_and(|chosen| chosen == seen.route.as_slice());
@@ -229,9 +232,9 @@ impl JobExplanation {
                 (Some(full), _, Some(clause)) => format!("{}; {full}", clause.explanation),
                 (Some(full), _, None) => full.to_string(),
                 (None, Truth::True, _) if is_chosen => "chosen".into(),
-                (None, Truth::True, _) => "would do".into(),
+                (None, Truth::True, _) => "would match".into(),
                 (None, _, Some(clause)) => clause.explanation.clone(),
-                (None, ..) => "does not want it".into(),
+                (None, ..) => "does not accept the job".into(),
             };
             let trap = seen.scope_hint.map(|trap| format!(" ({trap})")).unwrap_or_default();
             lines.push(format!("  {} {}: {state}{trap}", number + 1, seen.route));

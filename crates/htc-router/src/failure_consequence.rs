@@ -32,64 +32,65 @@ pub enum FailureConsequence {
     CleanupRetriedLater,
 }
 
-/// Consequences by hook and decision: that of 25.14, and the default.
-const CONSEQUENCES: [(HookType, HookDecision, Quirk, FailureConsequence, FailureConsequence); 5] = [
-    (
-        HookType::TranslateJob,
-        HookDecision::Dropped,
-        Quirk::TranslateFailureNoBackoff,
-        FailureConsequence::Retranslated,
-        FailureConsequence::RetranslatedLater,
-    ),
-    (
-        HookType::TranslateJob,
-        HookDecision::Stuck,
-        Quirk::TranslateSilenceLoops,
-        FailureConsequence::CalledForEver,
-        FailureConsequence::CalledAgain,
-    ),
-    (
-        HookType::RouterUpdateJobInfo,
-        HookDecision::Failed,
-        Quirk::UpdateFailureFreezes,
-        FailureConsequence::Frozen,
-        FailureConsequence::StatusChecked,
-    ),
-    (
-        HookType::JobFinalize,
-        HookDecision::Failed,
-        Quirk::FinalizeRerouteLost,
-        FailureConsequence::Completed,
-        FailureConsequence::Rerouted,
-    ),
-    (
-        HookType::JobCleanup,
-        HookDecision::Failed,
-        Quirk::CleanupFailureKeepsJob,
-        FailureConsequence::CleanupRetriedForEver,
-        FailureConsequence::CleanupRetriedLater,
-    ),
+/// Consequence of a decision on the output of a hook, which depends on a quirk.
+struct ConsequenceRule {
+    hook: HookType,
+    decision: HookDecision,
+    quirk: Quirk,
+    /// Consequence in 25.14.
+    reference: FailureConsequence,
+    default: FailureConsequence,
+}
+
+const CONSEQUENCES: [ConsequenceRule; 5] = [
+    ConsequenceRule {
+        hook: HookType::TranslateJob,
+        decision: HookDecision::Dropped,
+        quirk: Quirk::TranslateFailureNoBackoff,
+        reference: FailureConsequence::Retranslated,
+        default: FailureConsequence::RetranslatedLater,
+    },
+    ConsequenceRule {
+        hook: HookType::TranslateJob,
+        decision: HookDecision::Stuck,
+        quirk: Quirk::TranslateSilenceLoops,
+        reference: FailureConsequence::CalledForEver,
+        default: FailureConsequence::CalledAgain,
+    },
+    ConsequenceRule {
+        hook: HookType::RouterUpdateJobInfo,
+        decision: HookDecision::Failed,
+        quirk: Quirk::UpdateFailureFreezes,
+        reference: FailureConsequence::Frozen,
+        default: FailureConsequence::StatusChecked,
+    },
+    ConsequenceRule {
+        hook: HookType::JobFinalize,
+        decision: HookDecision::Failed,
+        quirk: Quirk::FinalizeRerouteLost,
+        reference: FailureConsequence::Completed,
+        default: FailureConsequence::Rerouted,
+    },
+    ConsequenceRule {
+        hook: HookType::JobCleanup,
+        decision: HookDecision::Failed,
+        quirk: Quirk::CleanupFailureKeepsJob,
+        reference: FailureConsequence::CleanupRetriedForEver,
+        default: FailureConsequence::CleanupRetriedLater,
+    },
 ];
 
-/// Returns the consequence that a row of the table selects.
-fn decide_row(
-    (_, _, quirk, reference, default): &(
-        HookType,
-        HookDecision,
-        Quirk,
-        FailureConsequence,
-        FailureConsequence,
-    ),
-    quirks: QuirkMode,
-) -> (FailureConsequence, QuirkDecision) {
-    let decided = quirks.decide(*quirk);
-    (if decided.as_reference { *reference } else { *default }, decided)
+impl ConsequenceRule {
+    fn decide(&self, quirks: QuirkMode) -> (FailureConsequence, QuirkDecision) {
+        let decided = quirks.decide(self.quirk);
+        (if decided.as_reference { self.reference } else { self.default }, decided)
+    }
 }
 
 impl FailureConsequence {
     /// Returns true if this consequence applies rather than its alternative.
     pub(super) fn applies(self, quirks: QuirkMode) -> bool {
-        CONSEQUENCES.iter().any(|row| decide_row(row, quirks).0 == self)
+        CONSEQUENCES.iter().any(|rule| rule.decide(quirks).0 == self)
     }
 }
 
@@ -100,8 +101,8 @@ pub fn consequence_of_failure(
     decision: HookDecision,
     quirks: QuirkMode,
 ) -> Option<(FailureConsequence, QuirkDecision)> {
-    let row = CONSEQUENCES.iter().find(|(of, after, ..)| (*of, *after) == (hook, decision));
-    row.map(|row| decide_row(row, quirks))
+    let rule = CONSEQUENCES.iter().find(|rule| (rule.hook, rule.decision) == (hook, decision));
+    rule.map(|rule| rule.decide(quirks))
 }
 
 /// Decides the handling of a hook whose path is refused: 25.14 treats it as not configured; otherwise it

@@ -12,13 +12,13 @@ words! {
         Edited => "edited",
         /// The source job is released and routed again later; with UPDATE_JOB_INFO the routed job is removed.
         Dropped => "dropped",
-        /// Nothing happens; the hook is called again at the next poll.
+        /// The job stays as it is; the hook is called again at the next poll.
         Stuck => "stuck",
         /// The daemon aborts.
         RouterAbort => "router-abort",
         /// The output is merged into the routed job.
         Updated => "updated",
-        /// There is nothing to merge.
+        /// The output has nothing to merge.
         Unchanged => "unchanged",
         /// The hook failed. UPDATE_JOB_INFO: the output is ignored; JOB_FINALIZE: the source job is to be
         /// routed again; JOB_CLEANUP: the hook is called again.

@@ -161,7 +161,7 @@ fn judge_success(call: &FinishedHookCall<'_>, quirks: QuirkMode, seen: &mut Used
         seen.0.push(counts.quirk);
         if !counts.as_reference {
             return judge_unusable_output(call, quirks, seen)
-                .with_reason("the answer was cut at PIPE_BUFFER_MAX");
+                .with_reason("the output was cut at PIPE_BUFFER_MAX");
         }
     }
     match hook_output::parse_token_lines(text, call.dialect) {
@@ -205,7 +205,7 @@ fn judge_translation(
     if call.edit_in_place {
         if answer.is_empty() && !seen.decide_and_record(quirks, Quirk::EditBlankEmptiesJob) {
             return HookVerdict::new(HookDecision::Dropped)
-                .with_reason("the answer is an empty ad, which would empty the job");
+                .with_reason("the output is an empty ad, which would remove all attributes of the job");
         }
         let mut verdict = match queue_refusal::refused_in_edit(&answer, call.source_ad) {
             Some(refused) => HookVerdict::new(HookDecision::Dropped)
@@ -229,7 +229,7 @@ fn judge_translation(
         let mut verdict = HookVerdict::new(HookDecision::Dropped)
             .with_reason(format!("failed to submit job: {refused}"))
             .with_refused_attribute(refused.name);
-        // The copy is made from the output nevertheless, and a cleanup hook reads it.
+        // The routed job is still created from the output, and a cleanup hook reads it.
         verdict.output_ad = answer;
         return verdict;
     }

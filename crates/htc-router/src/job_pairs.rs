@@ -12,7 +12,6 @@ use htc_base::job::{JobId, JobStatus};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_config::ConfigView;
-use htc_user_log::queue::JobQueue;
 
 /// Problem with a routed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +32,13 @@ impl PairProblem {
     /// Returns a description of the problem.
     pub fn description(self) -> &'static str {
         match self {
-            PairProblem::Orphan => "its source is gone",
-            PairProblem::NoCopy => "claimed, and no copy appears: translate hook silent or hanging",
-            PairProblem::CopyGone => "its copy is gone",
-            PairProblem::Held => "held at the destination",
-            PairProblem::NotFinalized => "finished, and not finalized",
+            PairProblem::Orphan => "its source job no longer exists",
+            PairProblem::NoCopy => {
+                "claimed, but there is no routed job: the translate hook prints nothing or hangs"
+            }
+            PairProblem::CopyGone => "its routed job no longer exists",
+            PairProblem::Held => "held as a routed job",
+            PairProblem::NotFinalized => "finished, but not finalized",
         }
     }
 }
@@ -168,12 +169,6 @@ pub fn find_pairs(
     }
     pairs.sort_by_key(|pair| (pair.copy.is_none(), pair.copy, pair.source));
     pairs
-}
-
-/// Returns the jobs of a queue, including the attributes of their clusters.
-pub fn flattened_jobs(queue: &JobQueue) -> Vec<(JobId, ClassAd)> {
-    let ids = queue.job_ids();
-    ids.into_iter().filter_map(|id| Some((id, queue.job(id)?.flattened_chain()))).collect()
 }
 
 /// Returns the routes that exceed MaxJobs, with their numbers of jobs.

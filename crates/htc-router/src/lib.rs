@@ -59,5 +59,5 @@ pub use route_choice::{ChoiceEvent, RouteChoice, RouteChooser, RoutingState};
 pub use route_table::RouteTable;
 pub use routed_job::RoutedJob;
 pub use routing_pass::{RoutingPass, forget_routing};
-pub use table_note::{NoteSubject, RouteError, TableNote};
+pub use table_note::{InvalidMacro, MacroProblem, NoteSubject, RouteError, TableNote};
 pub use translate::{SourceJob, TranslateError, Translator};

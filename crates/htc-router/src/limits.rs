@@ -5,6 +5,7 @@ use bstr::BString;
 
 use super::Route;
 use htc_base::quirks::{Quirk, QuirkMode};
+use htc_base::text::plural::counted;
 use htc_base::text::printf;
 
 /// Interval over which throttles count jobs and after which they are adjusted, in seconds
@@ -61,9 +62,11 @@ pub enum FullReason {
 impl std::fmt::Display for FullReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            FullReason::MaxJobs { jobs, limit } => write!(f, "full: {jobs} of {limit} jobs (MaxJobs)"),
+            FullReason::MaxJobs { jobs, limit } => {
+                write!(f, "full: {jobs} of {} (MaxJobs)", counted(limit, "job"))
+            }
             FullReason::MaxIdleJobs { idle, limit } => {
-                write!(f, "full: {idle} of {limit} idle jobs (MaxIdleJobs)")
+                write!(f, "full: {idle} of {} (MaxIdleJobs)", counted(limit, "idle job"))
             }
             FullReason::Throttle { routed, throttle } => {
                 write!(f, "throttled after failures: {routed} routed, {throttle} allowed in 600 seconds")

@@ -231,9 +231,11 @@ impl MirrorChanges<'_> {
 /// One of the two ads has no usable JobStatus.
 pub fn finish_source(
     source: &mut ClassAd,
-    (routed, id): (&ClassAd, Option<BString>),
+    routed: &ClassAd,
+    id: Option<BString>,
     extra: ExtraAttributes<'_>,
-    (now, world): (i64, &dyn World),
+    now: i64,
+    world: &dyn World,
 ) -> Result<(), MirrorError> {
     let queued = source.clone();
     if let Some(id) = id {
@@ -282,12 +284,8 @@ mod tests {
             let mut source =
                 long::parse(b"JobStatus = 2\nManaged = \"External\"\nManagedManager = \"r\"\n").0;
             let copy = long::parse(copy).0;
-            let made = finish_source(
-                &mut source,
-                (&copy, Some("7.0".into())),
-                ExtraAttributes::default(),
-                (9, &world),
-            );
+            let made =
+                finish_source(&mut source, &copy, Some("7.0".into()), ExtraAttributes::default(), 9, &world);
             let text = |name: &str| source.string(name).map(ToString::to_string);
             (made, text("Managed"), text("ManagedManager"), text("RoutedToJobId"))
         };

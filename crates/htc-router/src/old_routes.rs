@@ -53,7 +53,7 @@ pub fn load_old_routes(
     error.into_iter().for_each(&mut *note);
     let mut found = Vec::new();
     let mut add = |source: &'static str, text: &[u8], written: Option<&ValueSource>| {
-        found.extend(parse_routes((source, text, written), &under, world));
+        found.extend(parse_routes(source, text, written, &under, world));
     };
     if let Some(path) = view.text("JOB_ROUTER_ENTRIES_FILE") {
         match world.read_file(&path.to_path_lossy(), Some(MAX_SOURCE_BYTES as u64)) {
@@ -86,7 +86,9 @@ pub fn load_old_routes(
 
 /// Parses the routes in one text.
 fn parse_routes(
-    (source, text, written): (&'static str, &[u8], Option<&ValueSource>),
+    source: &'static str,
+    text: &[u8],
+    written: Option<&ValueSource>,
     under: &ClassAd,
     world: &dyn World,
 ) -> Vec<OldRoute> {
@@ -224,7 +226,7 @@ fn extract_comments(text: &[u8]) -> Vec<BString> {
 
 fn run_command(command: &[u8], world: &dyn World, allowed: bool) -> Result<Vec<u8>, String> {
     if !allowed {
-        return Err("not run: commands of the configuration are not wanted here".into());
+        return Err("not run, because commands of the configuration are not allowed here".into());
     }
     let argv: Vec<BString> =
         arguments::parse_v1_raw_or_v2_quoted(command).map_err(|error| error.to_string())?;

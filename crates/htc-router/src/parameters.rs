@@ -18,19 +18,19 @@ pub struct RouterParameters {
     pub constraint: Option<BString>,
     /// `JOB_ROUTER_MAX_JOBS`: the limit for all routes together; negative for no limit.
     pub max_jobs: i64,
-    /// `JOB_ROUTER_ROUND_ROBIN_SELECTION`.
+    /// Value of JOB_ROUTER_ROUND_ROBIN_SELECTION.
     pub round_robin: bool,
     /// `JOB_ROUTER_RELEASE_ON_HOLD`: true if a returned source job is released from a hold that was copied
     /// from its routed job.
     pub release_on_hold: bool,
-    /// `JOB_ROUTER_POLLING_PERIOD`.
+    /// Value of JOB_ROUTER_POLLING_PERIOD.
     pub polling_period: Duration,
     /// `PERIODIC_EXPR_INTERVAL`: interval between evaluations of the source jobs' periodic expressions; zero
     /// for never.
     pub periodic_interval: Duration,
     /// `MAX_JOB_MIRROR_UPDATE_LAG`: maximum delay of the queue log to allow for.
     pub mirror_lag: Duration,
-    /// `JOB_ROUTER_HOOK_KEYWORD`.
+    /// Value of JOB_ROUTER_HOOK_KEYWORD.
     pub hook_keyword: Option<BString>,
     /// `JOB_ROUTER_SEND_ROUTE_IDTOKENS`: names of tokens to send.
     pub send_tokens: BString,

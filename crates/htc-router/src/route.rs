@@ -4,8 +4,8 @@ use bstr::{BString, ByteSlice};
 
 use super::parameters::{self, RouterParameters};
 use super::table_note::{
-    NoteSubject, RouteError, condition_error_line, empty_include_line, function_message_text,
-    invalid_value_reporter,
+    InvalidMacro, MacroProblem, NoteSubject, RouteError, condition_error_line, empty_include_line,
+    function_message_text, invalid_value_reporter,
 };
 use htc_base::job::Universe;
 use htc_base::quirks::{Quirk, QuirkMode};
@@ -159,29 +159,39 @@ impl RouteMacroReader<'_, '_> {
             None => {
                 let text = "JobRouter: Missing or invalid GridResource in job route. Jobs will fail if it's not set in \
                             routed job ad.\n";
-                (self.report)(NoteSubject::Progress, text.into());
+                (self.report)(NoteSubject::MissingGridResource, text.into());
                 BString::default()
             }
         }
     }
 
-    fn read_expr(&mut self, name: &str) -> RouteExpr {
+    fn read_expr(&mut self, name: &'static str) -> RouteExpr {
         let text = self.read_text(name);
         let names_target = text.as_ref().is_some_and(|text| find_scope(text, "target").is_some());
         if names_target {
             let here = if self.has_target { "here it is the job" } else { "here, too" };
             let id = Quirk::RouteTargetUndefined.id();
             let words =
-                format!("{name} names TARGET., which is undefined there in HTCondor 25.14 ({id}); {here}");
-            (self.report)(NoteSubject::InvalidValue(words), BString::default());
+                format!("{name} uses TARGET., which is undefined there in HTCondor 25.14 ({id}); {here}");
+            self.report_macro(name, MacroProblem::NamesTarget, words);
         }
         RouteExpr::new(text, Dialect::of_world(self.context.world), names_target && self.has_target)
     }
 
-    /// Reads an integer, limited to 32 bits; `None` if the value is not an integer.
-    fn read_int(&mut self, name: &str) -> Option<i64> {
-        let value = evaluate::to_integer(&self.read_text(name)?, self.context.world)?;
-        Some(value.clamp(i64::from(i32::MIN), i64::from(i32::MAX)))
+    /// Reads an integer, limited to 32 bits. If there is none, returns the value of `fallback`, and reports a value that
+    /// is not an integer.
+    fn read_int(&mut self, name: &'static str, fallback: impl FnOnce(&mut Self) -> i64) -> i64 {
+        let text = self.read_text(name).filter(|text| !text.trim().is_empty());
+        let value = text.as_ref().and_then(|text| evaluate::to_integer(text, self.context.world));
+        if let Some(value) = value {
+            return value.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+        }
+        let taken = fallback(self);
+        if let Some(text) = text {
+            let words = format!("{name} '{text}' is not an integer; {taken} is used");
+            self.report_macro(name, MacroProblem::NotNumber, words);
+        }
+        taken
     }
 
     /// Reads the limit in failures per second. 25.14 uses the numeric prefix of an invalid value; without one
@@ -197,16 +207,21 @@ impl RouteMacroReader<'_, '_> {
             true => real_prefix(&text).map_or(0.0, |(value, _)| value),
             false => DEFAULT,
         };
-        let words = format!("FailureRateThreshold '{text}' is no number; {taken} is taken");
-        (self.report)(NoteSubject::InvalidValue(words), BString::default());
+        let words = format!("FailureRateThreshold '{text}' is not a number; {taken} is used");
+        self.report_macro("FailureRateThreshold", MacroProblem::NotNumber, words);
         taken
     }
 
+    fn report_macro(&mut self, name: &'static str, problem: MacroProblem, text: String) {
+        let subject = NoteSubject::InvalidMacro(InvalidMacro { name, problem, text });
+        (self.report)(subject, BString::default());
+    }
+
     /// Reads a limit of the route, or the router's default parameter if the route has none.
-    fn read_limit(&mut self, name: &str, knob: &str, default: i64) -> i64 {
-        let own = self.read_int(name);
-        own.unwrap_or_else(|| {
-            parameters::read_int(self.context.view, knob, default, &mut invalid_value_reporter(self.report))
+    fn read_limit(&mut self, name: &'static str, knob: &str, default: i64) -> i64 {
+        self.read_int(name, |reader| {
+            let report = &mut invalid_value_reporter(reader.report);
+            parameters::read_int(reader.context.view, knob, default, report)
         })
     }
 }
@@ -266,7 +281,7 @@ impl Route {
         let failure_rate_threshold = reader.read_failure_threshold();
         let universe = match transform.envelope.universe {
             Some(universe) if universe != 0 => universe,
-            _ => reader.read_int("TargetUniverse").unwrap_or(Universe::Grid.number()),
+            _ => reader.read_int("TargetUniverse", |_| Universe::Grid.number()),
         };
         let grid_resource = if universe == Universe::Grid.number() {
             reader.read_grid_resource()

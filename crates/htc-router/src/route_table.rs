@@ -166,7 +166,7 @@ impl TableLoader<'_> {
             self.context.world,
         );
         let warning = format!(
-            "JOB_ROUTER_ROUTE_{} holds a route of the old syntax, which 25.14 refuses; it is converted here\n",
+            "JOB_ROUTER_ROUTE_{} has the old syntax, which 25.14 refuses; it is converted here\n",
             name.as_bstr()
         );
         (self.report)(NoteSubject::Warning, warning.into());
@@ -298,7 +298,7 @@ impl RouteTable {
                 name = format!("route{}", self.routes.len() + 1).into();
             }
             let loaded = Route::load(&name, &converted.text, with, &mut |subject, text| {
-                if matches!(subject, NoteSubject::InvalidValue(_)) {
+                if matches!(subject, NoteSubject::InvalidValue(_) | NoteSubject::InvalidMacro(_)) {
                     say(subject, text);
                 }
             });
@@ -331,11 +331,11 @@ impl RouteTable {
             return None;
         };
         if overrides == Some(false) {
-            return Some("is there already, and OverrideRoutingEntry is false: left out");
+            return Some("is already defined, and OverrideRoutingEntry is false: it is left out");
         }
         self.routes[at] = route;
         overrides.is_none().then_some(
-            "takes the place of the former one of its name; OverrideRoutingEntry = true says that this is meant",
+            "replaces an earlier route of the same name; set OverrideRoutingEntry = true if this is intended",
         )
     }
 

@@ -43,7 +43,7 @@ pub enum RoutedJobState {
     },
     /// The routed job is in its queue.
     Submitted {
-        /// Output of the update hook while it is being written to the routed job.
+        /// Output of the update hook that is being written to the routed job.
         answer: ClassAd,
     },
     /// The routed job has ended.
@@ -62,11 +62,11 @@ pub enum RoutedJobState {
 /// Outcome of a routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoutedJobOutcome {
-    /// The job was finalized or edited; a success of its route.
+    /// The job was finalized or edited, which counts as a success of its route.
     Completed,
-    /// The job was finalized, but its JobFailureTest is true; a failure of its route.
+    /// The job was finalized, but its JobFailureTest is true, which counts as a failure of its route.
     Unsuccessful,
-    /// The routing failed; a failure of its route.
+    /// The routing failed, which counts as a failure of the route.
     Failed,
     /// The routing was ended from outside; neither success nor failure.
     Interrupted,
@@ -92,7 +92,7 @@ pub struct CleanupState {
     pub not_before: i64,
 }
 
-/// Copy in its queue.
+/// Routed job in its queue.
 #[derive(Clone, Copy, Debug)]
 pub struct RoutedCopy {
     /// Id of the routed job.
@@ -144,7 +144,7 @@ pub struct RoutedJob {
     pub routing: RoutingMode,
     /// The router's own copy of the source ad.
     pub source_ad: ClassAd,
-    /// Routed ad as made or last read; empty before.
+    /// Ad of the routed job as created or last read; empty before it is created.
     pub copy_ad: ClassAd,
     /// The routed job, once it is submitted.
     pub copy: Option<RoutedCopy>,

@@ -32,7 +32,8 @@ impl<'a> RoutingPass<'a> {
     /// # Errors
     /// The umbrella constraint is not a valid expression.
     pub fn new(
-        (table, knobs): (&'a RouteTable, &'a RouterParameters),
+        table: &'a RouteTable,
+        knobs: &'a RouterParameters,
         owner: Option<BString>,
         states: Vec<RouteState>,
         world: &'a dyn World,
@@ -164,7 +165,7 @@ mod tests {
             &mut |_| {},
         );
         let states = vec![RouteState::new(0); table.routes.len()];
-        let mut pass = RoutingPass::new((&table, &knobs), None, states, &world).unwrap();
+        let mut pass = RoutingPass::new(&table, &knobs, None, states, &world).unwrap();
         let mut job = ClassAd::new();
         for (name, value) in [("JobUniverse", 5), ("JobStatus", 1), ("ClusterId", 1), ("ProcId", 0)] {
             job.set(name, value);

@@ -29,8 +29,32 @@ pub enum NoteSubject {
     /// A parameter or macro has an invalid value, for which another value is used; the text describes it. The
     /// reference logs it as an error, regardless of the configured debug level.
     InvalidValue(String),
+    /// A macro of a route has an invalid value, for which another value is used. The reference logs nothing.
+    InvalidMacro(InvalidMacro),
+    /// A route of the grid universe has no GridResource. Its jobs fail unless a transform or the job itself sets it.
+    MissingGridResource,
     /// A line that the reference logs as an error; another note describes the problem.
     Error,
+}
+
+/// Macro of a route whose value is invalid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidMacro {
+    /// Name of the macro.
+    pub name: &'static str,
+    /// Kind of the problem.
+    pub problem: MacroProblem,
+    /// Description of the problem and of the value that is used.
+    pub text: String,
+}
+
+/// Problem of a macro's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MacroProblem {
+    /// The value is not a number.
+    NotNumber,
+    /// The value refers to TARGET, which the expression does not have.
+    NamesTarget,
 }
 
 /// Reason for refusing a route.
@@ -75,7 +99,7 @@ pub fn empty_include_line(name: &[u8]) -> BString {
 /// Returns the line that the reference's configuration reader logs as an error for an invalid line of the
 /// `if` family, or `None` for other failures.
 pub fn condition_error_line(failure: &TransformFailure) -> Option<BString> {
-    let FailureReason::Condition(text) = &failure.reason else { return None };
-    let line = failure.line.text.get(failure.at.0..).unwrap_or_default().trim();
-    Some(format!("Parse_config if error: '{text}' line: {}\n", line.as_bstr()).into())
+    let FailureReason::Condition(error) = &failure.reason else { return None };
+    let line = failure.line.text.get(failure.at.start as usize..).unwrap_or_default().trim();
+    Some(format!("Parse_config if error: '{error}' line: {}\n", line.as_bstr()).into())
 }

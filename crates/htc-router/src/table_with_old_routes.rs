@@ -7,7 +7,7 @@ use super::limits::RouteState;
 use super::old_routes;
 use super::route::RouteLoadContext;
 use super::route_table::RouteTable;
-use super::table_note::{NoteSubject, TableNote};
+use super::table_note::{InvalidMacro, NoteSubject, TableNote};
 use htc_base::job::JobStatus;
 use htc_base::quirks::Quirk;
 use htc_base::text::caseless;
@@ -70,10 +70,11 @@ fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
     for note in notes {
         let text = note.text.to_str_lossy().trim_end().to_owned();
         match note.subject {
-            NoteSubject::Progress | NoteSubject::Error => continue,
+            NoteSubject::Progress | NoteSubject::Error | NoteSubject::MissingGridResource => continue,
             // The note is repeated for each route that has no limit of its own.
             NoteSubject::InvalidValue(text) if complaints.contains(&text) => continue,
-            NoteSubject::InvalidValue(text) => {
+            NoteSubject::InvalidMacro(InvalidMacro { text, .. }) if complaints.contains(&text) => continue,
+            NoteSubject::InvalidValue(text) | NoteSubject::InvalidMacro(InvalidMacro { text, .. }) => {
                 said.push(text.clone());
                 complaints.push(text);
             }
@@ -130,7 +131,7 @@ fn convert_old_routes(
         }
         for name in left_out {
             said.push(format!(
-                "route {name} of JOB_ROUTER_ENTRIES is not taken: JOB_ROUTER_ROUTE_NAMES leaves it out"
+                "route {name} of JOB_ROUTER_ENTRIES is ignored: it is not in JOB_ROUTER_ROUTE_NAMES"
             ));
         }
         table.add_old_routes(&routes, with, &mut |note| notes.push(note));
@@ -191,7 +192,7 @@ mod tests {
         let (names, said) = loaded(&format!("{old}{new}"));
         assert_eq!(names, ["A"]);
         assert!(
-            said.iter().any(|line| line.starts_with("route old of JOB_ROUTER_ENTRIES is not taken")),
+            said.iter().any(|line| line.starts_with("route old of JOB_ROUTER_ENTRIES is ignored")),
             "{said:?}"
         );
     }

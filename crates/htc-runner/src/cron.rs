@@ -86,7 +86,7 @@ pub enum CronNotice {
         /// Quirk that causes this.
         leaks: Quirk,
     },
-    /// A block grew too large: further lines of it are dropped.
+    /// A block is too large: its further lines are dropped.
     TooLarge {
         /// The job.
         name: BString,
@@ -330,7 +330,7 @@ impl CronRunner {
     /// Processes output, or its end if `bytes` is `None`, and publishes the blocks that it completes.
     fn handle_output(&mut self, child: ChildId, bytes: Option<&[u8]>, at: &CronStepInputs<'_>) {
         let Some(running) = self.running.get(&child) else { return };
-        // Output of dropped jobs is discarded.
+        // The output of removed cron jobs is discarded.
         let Some(job) = self.schedule.job_of(running.run).cloned() else { return };
         let Some(output) = self.outputs.get_mut(&running.name) else { return };
         let mut blocks = output.push_output(bytes.unwrap_or_default());

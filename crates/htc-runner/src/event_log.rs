@@ -27,7 +27,7 @@ const HEADER_WIDTH: usize = 256;
 /// Parameters of the event log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLogParameters {
-    /// EVENT_LOG.
+    /// Value of EVENT_LOG.
     pub path: PathBuf,
     /// EVENT_LOG_ROTATION_LOCK [default: the log's name with `.lock`].
     pub rotation_lock: PathBuf,
@@ -37,18 +37,18 @@ pub struct EventLogParameters {
     pub max_size: u64,
     /// EVENT_LOG_MAX_ROTATIONS; 0 to never rotate.
     pub rotations: u32,
-    /// EVENT_LOG_FSYNC.
+    /// Value of EVENT_LOG_FSYNC.
     pub fsync: bool,
-    /// EVENT_LOG_LOCKING.
+    /// Value of EVENT_LOG_LOCKING.
     pub locking: bool,
     /// Directory of lock files on the local disk (CREATE_LOCKS_ON_LOCAL_DISK, LOCAL_DISK_LOCK_DIR), or `None` to lock
     /// the log itself.
     pub lock_directory: Option<PathBuf>,
-    /// EVENT_LOG_COUNT_EVENTS.
+    /// Value of EVENT_LOG_COUNT_EVENTS.
     pub count_events: bool,
-    /// EVENT_LOG_FORCE_CLOSE.
+    /// Value of EVENT_LOG_FORCE_CLOSE.
     pub force_close: bool,
-    /// EVENT_LOG_JOB_AD_INFORMATION_ATTRS.
+    /// Value of EVENT_LOG_JOB_AD_INFORMATION_ATTRS.
     pub information: BString,
 }
 

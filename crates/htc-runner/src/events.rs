@@ -10,9 +10,9 @@
 //! | `start` | schema reason | the runner has started |
 //! | `stop` | reason | the runner has ended |
 //! | `state` | slot state activity reason | the slot changed into this state and activity |
-//! | `hook-start` | slot hook pid job | a hook was started; a starter's hooks name the job |
+//! | `hook-start` | slot hook pid job | a hook was started; a hook of a starter has the job |
 //! | `hook-end` | slot hook pid job exit reason | a hook ended |
-//! | `hook-failed` | slot hook pid job reason | a hook could not be started, or ran too long |
+//! | `hook-failed` | slot hook pid job verdict reason | a hook could not be started, or ran too long; `unknown`: its result is lost |
 //! | `hook-stderr` | slot hook pid job reason | output of a hook to stderr, regardless of its exit status |
 //! | `verdict` | slot hook job verdict reason | classification of a hook's output |
 //! | `claim` | slot verdict reason | a claim `begins` or is `given up`; with its public id and the reason, never its secret |
@@ -25,7 +25,7 @@
 //! | `job` | slot job pid exit verdict reason | from the starter: the job was started (`started` and pid), has ended or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
 //! | `log` | reason | a line of the job router's log |
 //! | `note` | reason | an action was completed successfully |
-//! | `warning` | slot hook pid job verdict reason | something needs the user's attention; the verdict is the id of a quirk |
+//! | `warning` | slot hook pid job verdict reason | something needs the user's attention; the verdict is the id of a quirk, or `unknown` if a job may be lost |
 
 use std::io;
 use std::time::Duration;
@@ -34,6 +34,7 @@ use serde::Serialize;
 
 use htc_base::process::Exit;
 use htc_base::text::control_characters::escape_control_characters;
+use htc_base::text::plural::counted;
 use htc_base::text::words;
 use htc_base::time::{ClockReading, MonotonicTime};
 use htc_os::LineOutput;
@@ -79,7 +80,7 @@ words! {
         Log => "log",
         /// An action was completed successfully.
         Note => "note",
-        /// Something needs the user's attention.
+        /// The event needs the user's attention.
         Warning => "warning",
     }
 }
@@ -93,11 +94,20 @@ pub enum EventTone {
     Plain,
     /// A goal was reached.
     Success,
-    /// Something failed.
+    /// A failure.
     Failure,
-    /// Something needs attention.
+    /// The event needs attention.
     Warning,
 }
+
+/// Verdict on a hook or a job whose end is not known, so that a job may be lost.
+pub(crate) const UNKNOWN: &str = "unknown";
+
+/// Text of `exit` for a job whose starter was killed, so that its progress is unknown.
+pub(crate) const LOST_WITH_STARTER: &str = "lost with its starter";
+
+/// Text of `verdict` and `exit` for a job that was not started.
+pub(crate) const NOT_STARTED: &str = "not started";
 
 /// Version of this schema, incremented when an existing key changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
@@ -241,7 +251,14 @@ impl RunnerEvent {
     pub fn is_error(&self) -> bool {
         match self.kind {
             RunnerEventKind::HookFailed | RunnerEventKind::CronFailed => true,
-            RunnerEventKind::Job => self.verdict.as_deref() == Some("not started"),
+            RunnerEventKind::Warning => self.verdict.as_deref() == Some(UNKNOWN),
+            RunnerEventKind::Job => {
+                // A starter that failed before it could report anything has not named its job.
+                let is_unreported = self.exit.as_deref() == Some(NOT_STARTED) && self.reason.is_none();
+                self.verdict.as_deref() == Some(NOT_STARTED)
+                    || self.exit.as_deref() == Some(LOST_WITH_STARTER)
+                    || is_unreported
+            }
             RunnerEventKind::Verdict => {
                 matches!(self.verdict.as_deref(), Some("bad-output" | "accepted-lost"))
             }
@@ -390,20 +407,23 @@ impl EventStream {
             let now = htc_os::clock::now();
             self.write_json_event(
                 &RunnerEvent::new(now, RunnerEventKind::Warning)
-                    .reason(format!("{lost} events are missing here: {why}")),
+                    .reason(format!("missing here: {}: {why}", counted(lost, "event"))),
             );
         }
         if self.reported_full_disk && self.json.as_ref().is_some_and(|outlet| !outlet.is_disk_full()) {
             self.reported_full_disk = false;
-            let lost = if lost > 0 { format!(", but for {lost}") } else { String::new() };
+            let lost = if lost > 0 { format!(", except {lost}") } else { String::new() };
             self.write_text_line(&format!(
-                "warning: there is room for --events again: what was held is written{lost}"
+                "warning: --events can be written again, and the held events are written{lost}"
             ));
         }
         self.write_readable(Vec::new());
         let lost = self.readable.as_mut().map_or(0, LineOutput::take_lost_line_count);
         if lost > 0 {
-            self.write_text_line(&format!("warning: {lost} lines are missing here: {SLOW_READER_REASON}"));
+            self.write_text_line(&format!(
+                "warning: missing here: {}: {SLOW_READER_REASON}",
+                counted(lost, "line")
+            ));
         }
     }
 
@@ -422,12 +442,12 @@ impl EventStream {
         self.write_json_line(line);
         if self.json.as_ref().is_some_and(LineOutput::is_disk_full) {
             if !std::mem::replace(&mut self.reported_full_disk, true) {
-                self.report_loss("warning: the disk of --events is full: events are held, and lost when there are too many");
+                self.report_loss("warning: the disk of --events is full: events are held in memory, and lost if there are too many");
             }
         } else if !self.reported_slow_reader && self.json.as_ref().is_some_and(LineOutput::has_pending_lines)
         {
             self.reported_slow_reader = true;
-            self.write_text_line("warning: the reader of --events does not keep up: events are held, and lost when there are too many");
+            self.write_text_line("warning: the reader of --events is too slow: events are held in memory, and lost if there are too many");
         }
     }
 
@@ -451,7 +471,7 @@ impl EventStream {
     fn report_loss(&mut self, text: &str) {
         match &mut self.complaints {
             Some(outlet) if self.readable.is_none() => {
-                // If this fails too, there is nowhere left to report it.
+                // If this fails too, the failure cannot be reported.
                 let _ = outlet.write_line(format!("{}{text}\n", self.prefix).into_bytes());
             }
             _ => self.write_text_line(text),
@@ -472,7 +492,7 @@ impl EventStream {
 }
 
 /// Reason for missing events.
-const SLOW_READER_REASON: &str = "nobody read them in time";
+const SLOW_READER_REASON: &str = "nothing read them in time";
 const DISK_FULL_REASON: &str = "the disk was full";
 
 impl EventStream {
@@ -489,7 +509,7 @@ impl EventStream {
         if unwritten > 0 {
             self.failed |= self.reported_full_disk;
             let why = if self.reported_full_disk { DISK_FULL_REASON } else { SLOW_READER_REASON };
-            self.report_loss(&format!("warning: the last {unwritten} events are lost: {why}"));
+            self.report_loss(&format!("warning: lost at the end: {}: {why}", counted(unwritten, "event")));
         }
     }
 }
@@ -531,5 +551,15 @@ mod tests {
                 r#"{"time":7.0,"event":"hook-failed","slot":"slot1","hook":"FETCH_WORK","reason":"a\nb\u001b"}"#
             )
         );
+    }
+
+    #[test]
+    fn a_job_that_its_starter_did_not_report_is_an_error() {
+        let event = || {
+            let event = RunnerEvent::new(ClockReading::from_epoch(7), RunnerEventKind::Job);
+            event.job("2.0").verdict("failed").exit(NOT_STARTED)
+        };
+        assert!(event().is_error());
+        assert!(!event().reason("PREPARE_JOB failed").is_error());
     }
 }

@@ -28,10 +28,10 @@ const PROFILING_SIGNAL: i32 = 27;
 /// Handling of a hook's standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StderrHandling {
-    /// Collected, up to the same limit as its output.
+    /// Standard error is collected, up to the same limit as standard output.
     #[default]
     Collected,
-    /// Passed on in pieces while the hook runs.
+    /// Standard error is passed on in pieces while the hook runs.
     Streamed,
 }
 
@@ -46,7 +46,7 @@ pub struct HookCall {
     pub arguments: Vec<BString>,
     /// Complete standard input.
     pub stdin: Vec<u8>,
-    /// Its environment.
+    /// Environment of the hook call.
     pub environment: HookEnvironment,
     /// The caller's working directory, in which the hook starts and relative paths are resolved: LOG of the startd and
     /// the router, the scratch directory of the starter; `None` for that of the program.

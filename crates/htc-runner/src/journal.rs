@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use nix::libc::O_NOFOLLOW;
 use nix::unistd::{geteuid, getpid};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use htc_hook::journal::{Journal, JournalEncodeError, encode_record, read_journal};
+use htc_os::file_lock::ExclusiveLock;
 use htc_os::process_table;
 
 /// Space reserved on the disk for further records, in bytes.
@@ -86,7 +86,7 @@ pub struct JournalFile {
     end: u64,
     /// Offset at which the reserved space ends.
     reserved: u64,
-    _lock: Flock<File>,
+    _lock: ExclusiveLock,
 }
 
 impl JournalFile {
@@ -101,7 +101,7 @@ impl JournalFile {
         let bytes = read_content(&mut file).map_err(system_error("read", path))?;
         let end = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1) as u64;
         if end < bytes.len() as u64 {
-            file.set_len(end).map_err(system_error("cut a torn record off", path))?;
+            file.set_len(end).map_err(system_error("remove an incomplete record", path))?;
         }
         let mut opened = JournalFile { path: path.into(), file, end, reserved: 0, _lock: lock };
         opened.reserve();
@@ -152,13 +152,16 @@ impl JournalFile {
             bytes.extend(encode_record(record)?);
         }
         let mut options = OpenOptions::new();
-        // Truncated only after checking that it is ours.
+        // The file is truncated only after checking that it belongs to this program.
         let mut file = open_owned_file(&path, options.read(true).write(true).create(true).truncate(false))?;
         let put = |file: &mut File| {
             file.set_len(0)?;
             file.write_all(&bytes)?;
             file.sync_data()?;
-            std::fs::rename(&path, &self.path)
+            std::fs::rename(&path, &self.path)?;
+            // Otherwise a power failure could bring the old file back, without the records that follow.
+            sync_directory(&self.path);
+            Ok(())
         };
         if let Err(error) = put(&mut file) {
             let _ = std::fs::remove_file(&path);
@@ -217,6 +220,12 @@ fn path_with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// Writes the directory of a file to the disk. Some file systems cannot do this, and do it by themselves.
+pub(crate) fn sync_directory(path: &Path) {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    drop(File::open(directory).and_then(|directory| directory.sync_all()));
+}
+
 /// Checks that only this user and root can replace the file.
 fn check_directory(path: &Path) -> Result<(), JournalError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -226,7 +235,7 @@ fn check_directory(path: &Path) -> Result<(), JournalError> {
         return unsafe_for("the directory belongs to another account");
     }
     if status.mode() & OTHERS_WRITE_MASK != 0 && status.mode() & STICKY_BIT == 0 {
-        return unsafe_for("others may write the directory");
+        return unsafe_for("other accounts can write the directory");
     }
     Ok(())
 }
@@ -241,7 +250,7 @@ fn open_owned_file(path: &Path, options: &mut OpenOptions) -> Result<File, Journ
     })?;
     let status = file.metadata().map_err(system_error("look at", path))?;
     if status.nlink() == 0 {
-        // The file was removed by its owner just now.
+        // The file has just been removed by its owner.
         return Err(system_error("open", path)(io::ErrorKind::NotFound.into()));
     }
     if let Some(why) = why_not_ours(&status) {
@@ -253,34 +262,34 @@ fn open_owned_file(path: &Path, options: &mut OpenOptions) -> Result<File, Journ
 
 fn why_not_ours(status: &Metadata) -> Option<&'static str> {
     if !status.is_file() {
-        return Some("it is no regular file");
+        return Some("it is not a regular file");
     }
     if status.uid() != geteuid().as_raw() {
         return Some("it belongs to another account");
     }
-    (status.nlink() != 1).then_some("it has a second name")
+    (status.nlink() != 1).then_some("it has more than one hard link")
 }
 
 /// Takes the lock, which is a separate file because compacting replaces the journal.
 ///
 /// A child that the holder has forked keeps the lock until it executes its program, even if the holder was killed
 /// meanwhile: a lock whose holder has ended will be free in a moment, so it is waited for.
-fn lock(path: &Path) -> Result<Flock<File>, JournalError> {
+fn lock(path: &Path) -> Result<ExclusiveLock, JournalError> {
     let place = path_with_suffix(path, LOCK_SUFFIX);
     let begun = Instant::now();
     loop {
-        // Truncated only once it is locked: until then it has the holder's process id.
+        // The file is truncated only after it is locked: until then it contains the holder's process id.
         let file =
             open_owned_file(&place, OpenOptions::new().read(true).write(true).create(true).truncate(false))?;
-        let (mut file, errno) = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        let (mut file, error) = match ExclusiveLock::try_acquire(file) {
             Ok(lock) => {
                 write_holder(&lock);
                 return Ok(lock);
             }
             Err(refusal) => refusal,
         };
-        if errno != Errno::EWOULDBLOCK {
-            return Err(system_error("lock", &place)(errno.into()));
+        if error.kind() != io::ErrorKind::WouldBlock {
+            return Err(system_error("lock", &place)(error));
         }
         let mut text = String::new();
         let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
@@ -294,13 +303,13 @@ fn lock(path: &Path) -> Result<Flock<File>, JournalError> {
 }
 
 /// Writes our process id into the lock file.
-fn write_holder(lock: &Flock<File>) {
+fn write_holder(lock: &ExclusiveLock) {
     let note = format!("{}\n", getpid());
     // An empty file is not truncated: some file systems flush a file immediately if it is written after truncation.
     let is_empty = lock.metadata().is_ok_and(|status| status.len() == 0);
     let cut = if is_empty { Ok(()) } else { lock.set_len(0) };
     let written = cut.and_then(|()| lock.write_all_at(note.as_bytes(), 0));
-    // If this fails, another process just cannot report who holds the lock.
+    // If this fails, another process cannot report the holder of the lock, which is harmless.
     drop(written);
 }
 
@@ -420,6 +429,33 @@ mod tests {
         assert_eq!(records(&path), [98, 99, 100]);
     }
 
+    /// A kill or a power failure leaves the old journal and any part of the new one, or the new one alone.
+    #[test]
+    fn compacting_may_be_interrupted_at_any_point() {
+        let (_directory, path) = place();
+        let new_path = path_with_suffix(&path, COMPACTED_SUFFIX);
+        let all: Vec<u32> = (0..9).collect();
+        let (mut journal, _) = JournalFile::open::<u32>(&path).unwrap();
+        all.iter().for_each(|record| journal.append(record).unwrap());
+        let old = std::fs::read(&path).unwrap();
+        journal.compact(&all[7..]).unwrap();
+        let length = usize::try_from(journal.len()).unwrap();
+        let compacted = std::fs::read(&path).unwrap();
+        drop(journal);
+        for written in [0, 1, length / 2, length - 1, length] {
+            std::fs::write(&path, &old).unwrap();
+            std::fs::write(&new_path, &compacted[..written]).unwrap();
+            std::fs::set_permissions(&new_path, Permissions::from_mode(0o600)).unwrap();
+            let (mut journal, read) = JournalFile::open::<u32>(&path).unwrap();
+            assert_eq!((&read.records, read.damage), (&all, vec![]), "{written} bytes");
+            journal.compact(&all[7..]).unwrap();
+            journal.append(&9).unwrap();
+            drop(journal);
+            assert_eq!(records(&path), [7, 8, 9], "{written} bytes");
+            assert!(!new_path.exists());
+        }
+    }
+
     /// The test runs itself again with a file size limit of 8 or 16 KiB (shells differ in the unit).
     #[test]
     fn after_a_full_disk_the_journal_goes_on_with_the_next_record() {
@@ -461,11 +497,11 @@ mod tests {
         assert!(why(&path).ends_with("is not safe: it is a link"), "{}", why(&path));
         std::fs::remove_file(&path).unwrap();
         std::fs::hard_link(&other, &path).unwrap();
-        assert!(why(&path).ends_with("is not safe: it has a second name"), "{}", why(&path));
+        assert!(why(&path).ends_with("is not safe: it has more than one hard link"), "{}", why(&path));
         let open = directory.path().join("open");
         std::fs::create_dir(&open).unwrap();
         std::fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
-        assert!(why(&open.join("journal")).ends_with("others may write the directory"));
+        assert!(why(&open.join("journal")).ends_with("other accounts can write the directory"));
         assert_eq!(std::fs::read(&other).unwrap(), b"do not touch");
     }
 }

@@ -3,6 +3,7 @@
 mod configured_world;
 pub mod control;
 pub mod cron;
+pub mod deserialize_fault;
 pub mod event_log;
 pub mod events;
 pub mod hook_call;

@@ -7,6 +7,7 @@ use super::host::{PendingVacate, RunningJob};
 use super::job_events::{JobEventCause, NewJobEvent};
 use super::scenario::HookName;
 use super::simulation::{DueEvent, FetchCall, Simulation};
+use super::state_activity::StateActivity;
 use super::summary::LostTime;
 use super::timeline::TimelineMark;
 use super::waiting_jobs::{self, RefusedJobs};
@@ -15,11 +16,11 @@ use htc_base::job::HoldCode;
 use htc_base::time::MonotonicTime;
 use htc_base::world::FrozenClockWorld;
 use htc_classad::ClassAd;
-use htc_runner::events::{RunnerEvent as StreamEvent, RunnerEventKind};
-use htc_runner::slot::event_of_notice;
+use htc_runner::events::{RunnerEvent, RunnerEventKind};
+use htc_runner::slot::notice_to_event;
 use htc_slot::{
-    Activity, HookCall, SlotHookType, SlotKey, SlotNotice, SlotState, StartdAction, StartdEvent, StarterId,
-    StarterLaunch, StarterSignal, VacateReason, job_id,
+    Activity, ChangeCause, HookCall, SlotHookType, SlotKey, SlotNotice, SlotState, StartdAction, StartdEvent,
+    StarterId, StarterLaunch, StarterSignal, VacateReason, job_id,
 };
 
 impl Simulation<'_> {
@@ -57,14 +58,14 @@ fn execute_action(
         StartdAction::Notify(notice) => handle_notice(this, host, notice),
         // A simulation keeps no journal, and its configuration only changes by events.
         StartdAction::AcceptJob { .. } | StartdAction::GiveUpJob(_) | StartdAction::Reconfigure => {}
-        // Its user wakes it; condor_rooster is not simulated.
+        // A user at the keyboard wakes the machine; condor_rooster is not simulated.
         StartdAction::Sleep { .. } => {
             this.hosts[host].asleep = Some(this.now.epoch());
-            let note = "a machine sleeps (HIBERNATE): its slots are Owner/Idle until an [[event]] or [[keyboard]] puts somebody at its keyboard";
+            let note = "a machine sleeps (HIBERNATE): its slots are Owner/Idle until an [[event]] or [[keyboard]] reports input at its keyboard";
             count_warning(this, note.to_owned());
         }
         StartdAction::RunHook(call) => start_hook(this, host, call, waiting),
-        // Their results are unknown; they take no time.
+        // The results of benchmarks are unknown, so in a simulation they take no time.
         StartdAction::RunBenchmarks => waiting.push_back(StartdEvent::BenchmarksEnded),
         StartdAction::SpawnStarter(call) => waiting.push_front(spawn_starter(this, host, call)),
         StartdAction::SignalStarter { starter, .. } if this.hosts[host].backfills.remove(&starter) => {
@@ -74,7 +75,7 @@ fn execute_action(
             });
         }
         StartdAction::SignalStarter { starter, signal, reason } => {
-            signal_job(this, host, (starter, signal), reason);
+            signal_job(this, host, starter, signal, reason);
         }
         StartdAction::Finished { reason, .. } => {
             let it = &mut this.hosts[host];
@@ -82,7 +83,7 @@ fn execute_action(
             let suffix = it.suffix.clone();
             this.finished.get_or_insert(reason.clone());
             this.emit_event(|this| {
-                let event = StreamEvent::new(this.now, RunnerEventKind::Stop).reason(reason);
+                let event = RunnerEvent::new(this.now, RunnerEventKind::Stop).reason(reason);
                 if suffix.is_empty() { event } else { event.slot(suffix.trim_start_matches('@')) }
             });
         }
@@ -91,8 +92,8 @@ fn execute_action(
 
 fn handle_notice(this: &mut Simulation<'_>, host: usize, notice: SlotNotice) {
     match &notice {
-        SlotNotice::StateChanged { slot, state, activity, reason } => {
-            record_slot_change(this, host, *slot, (*state, *activity), reason);
+        SlotNotice::StateChanged { slot, state, activity, reason, cause } => {
+            record_slot_change(this, host, *slot, StateActivity::new(*state, *activity), reason, *cause);
         }
         SlotNotice::Verdict { slot, hook: SlotHookType::FetchWork, verdict, .. }
             if *verdict == "bad answer" =>
@@ -110,7 +111,7 @@ fn handle_notice(this: &mut Simulation<'_>, host: usize, notice: SlotNotice) {
     }
     this.emit_event(|this| {
         let it = &this.hosts[host];
-        let mut event = event_of_notice(&it.machine, this.now, notice);
+        let mut event = notice_to_event(&it.machine, this.now, notice);
         if let (Some(slot), false) = (&mut event.slot, it.suffix.is_empty()) {
             slot.push_str(&it.suffix);
         }
@@ -119,7 +120,7 @@ fn handle_notice(this: &mut Simulation<'_>, host: usize, notice: SlotNotice) {
 }
 
 fn count_warning(this: &mut Simulation<'_>, text: String) {
-    // Bounded, because a machine may warn forever.
+    // The list is bounded, because a machine may print warnings forever.
     if this.counters.warnings.len() < 100 || this.counters.warnings.contains_key(&text) {
         *this.counters.warnings.entry(text).or_default() += 1;
     }
@@ -130,28 +131,31 @@ fn record_slot_change(
     this: &mut Simulation<'_>,
     host: usize,
     key: SlotKey,
-    pair: (SlotState, Activity),
+    state: StateActivity,
     reason: &str,
+    cause: ChangeCause,
 ) {
     if !this.hosts[host].slots.contains_key(&key) {
-        this.register_slot(host, key, (SlotState::Owner, Activity::Idle));
+        this.register_slot(host, key, StateActivity::INITIAL);
     }
     let since = this.elapsed_micros();
     let Some(slot) = this.hosts[host].slots.get_mut(&key) else { return };
-    let before = std::mem::replace(&mut slot.state, pair);
+    let before = std::mem::replace(&mut slot.state, state);
     let stayed = since - std::mem::replace(&mut slot.since, since);
     slot.refused.forget();
     this.hosts[host].forget_refusals_of_parent(key);
     this.hosts[host].note_slot_change(this.now);
     let Some(slot) = this.hosts[host].slots.get_mut(&key) else { return };
-    let leaves = matches!(before.0, SlotState::Claimed) && !matches!(before.1, Activity::Idle);
-    match pair {
+    let leaves = matches!(before.state, SlotState::Claimed) && !matches!(before.activity, Activity::Idle);
+    match (state.state, state.activity) {
         (SlotState::Claimed, Activity::Retiring) | (SlotState::Preempting, _) if leaves => {
             // A suspended job continues in retirement, or one was preempted by a better claim.
-            let (tells, reason) = match reason {
-                "retirement is over" | "no job to wait for" | "in retirement" => (false, reason),
-                "CONTINUE is true" => (false, "a better claim was waiting"),
-                _ => (true, reason),
+            let (tells, reason) = match cause {
+                ChangeCause::RetirementEnded | ChangeCause::NothingToRetire | ChangeCause::InRetirement => {
+                    (false, reason)
+                }
+                ChangeCause::ContinuedInRetirement => (false, "a better claim was waiting"),
+                ChangeCause::Other => (true, reason),
             };
             if slot.pending_vacate.is_none() || tells {
                 slot.pending_vacate =
@@ -162,31 +166,26 @@ fn record_slot_change(
         _ => {}
     }
     let row = slot.row;
-    if before.1 == Activity::Suspended || pair.1 == Activity::Suspended {
-        record_suspension(this, host, key, (pair.1, reason));
+    if before.activity == Activity::Suspended || state.activity == Activity::Suspended {
+        record_suspension(this, host, key, state.activity, reason);
     }
     let Some(slot) = this.hosts[host].slots.get(&key) else { return };
     let type_name = slot.type_name.clone();
     this.counters.add_stay(&type_name, before, stayed);
-    *this.counters.transitions.entry((before, pair)).or_default() += 1;
+    *this.counters.transitions.entry((before, state)).or_default() += 1;
     if let Some(timeline) = &mut this.timeline {
         timeline.add_stay(row, before, since - stayed, since);
     }
 }
 
 /// Records that a job was suspended or continued.
-fn record_suspension(
-    this: &mut Simulation<'_>,
-    host: usize,
-    key: SlotKey,
-    (activity, reason): (Activity, &str),
-) {
+fn record_suspension(this: &mut Simulation<'_>, host: usize, key: SlotKey, activity: Activity, reason: &str) {
     if this.job_events.is_none() {
         return;
     }
     let word = match activity {
         Activity::Suspended => "was suspended on",
-        Activity::Busy | Activity::Retiring => "went on on",
+        Activity::Busy | Activity::Retiring => "continued on",
         _ => return,
     };
     let job = this.hosts[host].starters.values().find(|running| running.slot == key);
@@ -214,7 +213,7 @@ fn start_hook(this: &mut Simulation<'_>, host: usize, call: HookCall, waiting: &
     this.emit_event(|this| {
         let slot = this.hosts[host].slot_name(call.slot);
         let mut event =
-            StreamEvent::new(this.now, RunnerEventKind::HookStart).slot(slot).hook(call.hook.name());
+            RunnerEvent::new(this.now, RunnerEventKind::HookStart).slot(slot).hook(call.hook.name());
         if let Some(word) = call.arguments.first() {
             event = event.reason(word.to_string());
         }
@@ -281,12 +280,12 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     let id = job_id(&ad, &FrozenClockWorld { world: &*world, now: this.now });
     // The verdict is known within the step, before the events that follow from it.
     let kind = job.kind;
-    // If jobs of a kind differ to slots, the result for one says nothing about the next.
+    // If slots distinguish jobs of one kind, the result for one job does not apply to the next.
     let alike = u32::try_from(job.likeness).ok();
     let number = call.slot.number;
     this.hosts[host].accepted.entry(number).or_default().push_back((id.clone(), job));
     let accepted_before = this.counters.hooks[0].accepted;
-    let verdict = offer_job(this, host, call, (ad, alike));
+    let verdict = offer_job(this, host, call, ad, alike);
     match verdict {
         OfferVerdict::Accepted => this.counters.hooks[0].accepted = accepted_before + 1,
         OfferVerdict::Rejected(reason) => {
@@ -299,7 +298,7 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
             let at = jobs.as_ref().and_then(|jobs| jobs.iter().rposition(|(it, _)| *it == id));
             let job = jobs.zip(at).and_then(|(jobs, at)| jobs.remove(at));
             if let Some((_, job)) = job {
-                return_refused_job(this, (host, call), (place, job), &reason);
+                return_refused_job(this, host, call, place, job, &reason);
             }
         }
     }
@@ -308,8 +307,10 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
 /// Returns a refused job to its place in the queue.
 fn return_refused_job(
     this: &mut Simulation<'_>,
-    (host, call): (usize, &HookCall),
-    (place, job): (waiting_jobs::QueuePosition, Job),
+    host: usize,
+    call: &HookCall,
+    place: waiting_jobs::QueuePosition,
+    job: Job,
     reason: &str,
 ) {
     this.record_job_event(&job, |this| {
@@ -330,7 +331,7 @@ fn return_refused_job(
     let now = this.elapsed_micros();
     let slot = this.hosts[host].slots.get_mut(&call.slot);
     let refused = slot.map_or(&mut nobody, |slot| &mut slot.refused);
-    let dropped = this.queue.refuse((place, job), refused, (now, holds));
+    let dropped = this.queue.refuse(place, job, refused, now, holds);
     this.record_dropped_job(dropped);
 }
 
@@ -356,7 +357,8 @@ fn offer_job(
     this: &mut Simulation<'_>,
     host: usize,
     call: &HookCall,
-    (ad, kind): (ClassAd, Option<u32>),
+    ad: ClassAd,
+    kind: Option<u32>,
 ) -> OfferVerdict {
     let mut verdict = OfferVerdict::Accepted;
     let ad = Box::new(ad);
@@ -393,7 +395,7 @@ fn spawn_starter(this: &mut Simulation<'_>, host: usize, call: StarterLaunch) ->
     };
     this.emit_event(|this| {
         let slot = this.hosts[host].slot_name(call.slot);
-        StreamEvent::new(this.now, RunnerEventKind::Starter).slot(slot).job(call.job.clone()).pid(pid)
+        RunnerEvent::new(this.now, RunnerEventKind::Starter).slot(slot).job(call.job.clone()).pid(pid)
     });
     let kind = this.workload.kind(job.kind).clone();
     let is_first = job.starts == 0;
@@ -431,7 +433,8 @@ fn spawn_starter(this: &mut Simulation<'_>, host: usize, call: StarterLaunch) ->
 fn signal_job(
     this: &mut Simulation<'_>,
     host: usize,
-    (starter, signal): (StarterId, StarterSignal),
+    starter: StarterId,
+    signal: StarterSignal,
     reason: Option<VacateReason>,
 ) {
     let since = this.elapsed_micros();
@@ -451,7 +454,7 @@ fn signal_job(
             goes_on(it);
             it.vacates_at = Some(since.saturating_add(it.job.leaves));
             it.signalled = Some(15);
-            ("asked to leave", false)
+            ("asked to vacate", false)
         }
         StarterSignal::Hard | StarterSignal::Kill => {
             goes_on(it);
@@ -479,7 +482,7 @@ fn signal_job(
     }
     this.emit_event(|this| {
         let slot = this.hosts[host].slot_name(slot);
-        StreamEvent::new(this.now, RunnerEventKind::Job).slot(slot).job(name).verdict(word)
+        RunnerEvent::new(this.now, RunnerEventKind::Job).slot(slot).job(name).verdict(word)
     });
 }
 
@@ -505,7 +508,7 @@ pub(super) fn finish_job(this: &mut Simulation<'_>, host: usize, running: Runnin
     };
     this.emit_event(|this| {
         let slot = this.hosts[host].slot_name(running.slot);
-        StreamEvent::new(this.now, RunnerEventKind::Job).slot(slot).job(running.name.clone()).exit(words)
+        RunnerEvent::new(this.now, RunnerEventKind::Job).slot(slot).job(running.name.clone()).exit(words)
     });
     let kind = this.workload.kind(running.job.kind).clone();
     let ran = (since - running.started_at).saturating_sub(running.suspended_micros);
@@ -536,12 +539,12 @@ pub(super) fn finish_job(this: &mut Simulation<'_>, host: usize, running: Runnin
     let (cause, decided) = match (&running.hold_reason, cause) {
         (Some(_), left) => ("put on hold (WANT_HOLD)".to_owned(), left),
         (None, Some(left)) => (left.reason.clone(), Some(left)),
-        (None, None) => ("the slot went away".to_owned(), None),
+        (None, None) => ("the slot was removed".to_owned(), None),
     };
     this.record_job_event(&running.job, |this| {
         let held = running.hold_reason.as_ref().map_or_else(String::new, |text| format!("; held: {text}"));
         let place = this.slot_identity(host, running.slot);
-        let what = format!("had to leave {}: {cause}{held}", place.slot);
+        let what = format!("was evicted from {}: {cause}{held}", place.slot);
         let cause = decided.map(|PendingVacate { reason, turn }| JobEventCause::Change { turn, reason });
         NewJobEvent { description: what, slot: Some(place), cause }
     });

@@ -20,7 +20,7 @@ impl Simulation<'_> {
             self.counted_fetches.pop();
             let Some(mut ends) = self.counted_fetch_end(host, key, turn) else { continue };
             if ends == now && self.last_answered.is_some_and(|answered| (now, host, key) <= answered) {
-                // There was no job at its turn.
+                // There was no job when the call was processed.
                 ends += 1;
             }
             let ends = ends.max(at);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::job_events::{JobEventCause, SimulatedJobEvent, SlotIdentity};
 use super::parameter_origins::ParameterOrigins;
 use super::simulation::Simulation;
-use htc_runner::events::RunnerEvent as StreamEvent;
+use htc_runner::events::RunnerEvent;
 use htc_slot::{EvaluatedCondition, EvaluatedExpression, policy_parameter};
 
 /// Source of identical simulations: decisions are explained by running the simulation again up to that point.
@@ -26,11 +26,11 @@ pub trait SimulationSource {
 /// Expression that decided about a slot or a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DecidingExpression {
-    /// Its parameter.
+    /// Parameter that defines the expression.
     pub knob: String,
     /// The expression, or the part of it that is not true.
     pub expression: String,
-    /// Its value.
+    /// Value of the expression.
     pub value: String,
     /// The condition that decides the value, if the expression joins several by `&&` or `||`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ impl DecidingExpression {
 /// Query about a change of a slot.
 #[derive(Clone, Debug)]
 pub struct SlotChangeQuery {
-    /// The turn of the simulation in which it happened.
+    /// Turn of the simulation in which the event happened.
     pub turn: u64,
     /// The slot.
     pub place: SlotIdentity,
@@ -97,7 +97,7 @@ pub fn explain_slot_changes<C: SimulationSource + ?Sized>(
         return Ok(all);
     }
     order.sort_by_key(|at| asking[*at].turn);
-    let mut nobody = |_: f64, _: &StreamEvent| {};
+    let mut nobody = |_: f64, _: &RunnerEvent| {};
     let silent = courses.begin()?;
     // Turns differ between simulations with and without an event sink.
     let mut simulation = if told { silent.with_event_sink(&mut nobody) } else { silent };

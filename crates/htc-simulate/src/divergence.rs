@@ -12,9 +12,9 @@ use htc_base::text::control_characters::mask_control_characters;
 pub struct RunDifference {
     /// The job as `cluster.proc`.
     pub job: String,
-    /// Its next event in the first simulation, or `None` if there is none.
+    /// Next event of the job in the first simulation, or `None`.
     pub before: Option<JobDivergence>,
-    /// Its next event in the second simulation, or `None` if there is none.
+    /// Next event of the job in the second simulation, or `None`.
     pub after: Option<JobDivergence>,
 }
 
@@ -25,7 +25,7 @@ pub struct JobDivergence {
     pub at: f64,
     /// Description.
     pub what: String,
-    /// The expressions that decided it.
+    /// Expressions that decided the event.
     pub decided: Vec<DecidingExpression>,
 }
 
@@ -132,7 +132,7 @@ mod tests {
         };
         assert_eq!(
             fared(&found.before),
-            Some((3605.01, "had to leave slot1: PREEMPT is true".to_owned(), 1))
+            Some((3605.01, "was evicted from slot1: PREEMPT is true".to_owned(), 1))
         );
         assert!(found.after.is_some_and(|fared| fared.at > 7000.0) && !is_same);
         assert_eq!(parted(&before, &before), (None, true));

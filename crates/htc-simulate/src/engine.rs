@@ -331,7 +331,9 @@ impl Simulation<'_> {
     /// Records a job that was returned and dropped.
     pub(super) fn record_dropped_job(&mut self, job: Option<Job>) {
         if let Some(job) = job {
-            self.record_job_event(&job, |_| NewJobEvent::without_slot("came back and is not fetched again"));
+            self.record_job_event(&job, |_| {
+                NewJobEvent::without_slot("was put back into the queue and is not fetched again")
+            });
             let kind = self.workload.kind(job.kind).clone();
             self.counters.update_each(&kind.owner, kind.group, |part| part.jobs.dropped += 1);
         }

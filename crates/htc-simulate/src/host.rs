@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::summary::StateActivity;
+use super::state_activity::StateActivity;
 use super::waiting_jobs::RefusedJobs;
 use super::workload::Job;
 use htc_base::time::ClockReading;
@@ -16,16 +16,16 @@ use htc_slot::{
 
 /// Slot as observed by the simulation.
 pub(super) struct SlotRecord {
-    /// Number of its row in a timeline.
+    /// Number of the slot's row in a timeline.
     pub row: u32,
-    /// Name of its type in the summary.
+    /// Name of the slot's type in the summary.
     pub type_name: Rc<str>,
     pub cpus: f64,
     pub state: StateActivity,
-    /// When it entered its state, in microseconds since the start.
+    /// Time when the slot entered its state, in microseconds since the start of the simulation.
     pub since: u64,
     pub refused: RefusedJobs,
-    /// Why its job is vacated, or `None`.
+    /// Reason why the job is vacated, or `None`.
     pub pending_vacate: Option<PendingVacate>,
 }
 
@@ -40,18 +40,18 @@ pub(super) struct PendingVacate {
 pub(super) struct RunningJob {
     pub job: Job,
     pub slot: SlotKey,
-    /// When it was started, in microseconds since the start.
+    /// Time when the job was started, in microseconds since the start of the simulation.
     pub started_at: u64,
-    /// When it completes, in microseconds since the start.
+    /// Time when the job completes, in microseconds since the start of the simulation.
     pub ends_at: u64,
-    /// When it exits after a soft kill, in microseconds since the start, or `None`.
+    /// Time when it exits after a soft kill, in microseconds since the start, or `None`.
     pub vacates_at: Option<u64>,
     /// Remaining run time while suspended, and since when, in microseconds.
     pub suspended: Option<(u64, u64)>,
     /// Time suspended in this run, in microseconds.
     pub suspended_micros: u64,
     pub signalled: Option<u8>,
-    /// Why it is held, or `None`.
+    /// Reason why the job is held, or `None`.
     pub hold_reason: Option<String>,
     /// Number of changes of its end time; outdated calendar entries have a smaller one.
     pub end_version: u32,
@@ -90,14 +90,14 @@ pub(super) struct Host {
     /// Time of the last change of a slot on which others depend, in microseconds.
     pub last_minded_change: Option<u64>,
     pub finished: bool,
-    /// Since when it sleeps, in epoch seconds, or `None`.
+    /// Time when the machine fell asleep, in epoch seconds, or `None`.
     pub asleep: Option<i64>,
     pub next_pid: u32,
     /// The earliest scheduled wake-up.
     pub next_wake: Option<u64>,
     /// True if RANK may prefer one job to another.
     pub can_rank_jobs: bool,
-    /// Number of its configuration: that of the call that made it.
+    /// Number of the machine's configuration, given by the call that created it.
     pub config_number: usize,
 }
 
@@ -173,8 +173,8 @@ impl Host {
     /// True if the slot runs a job.
     pub(super) fn is_running(&self, key: SlotKey) -> bool {
         self.slots.get(&key).is_some_and(|slot| {
-            slot.state.0 == SlotState::Claimed
-                && !matches!(slot.state.1, Activity::Idle | Activity::Benchmarking)
+            slot.state.state == SlotState::Claimed
+                && !matches!(slot.state.activity, Activity::Idle | Activity::Benchmarking)
         })
     }
 

@@ -13,20 +13,20 @@ pub struct SimulatedJobEvent {
     pub job: String,
     /// Description.
     pub description: String,
-    /// The slot where it happened, or `None`.
+    /// Slot where the event happened, or `None`.
     pub slot: Option<SlotIdentity>,
-    /// Its cause, or `None`.
+    /// Cause of the simulated job event, or `None`.
     pub cause: Option<JobEventCause>,
 }
 
 /// Slot at which an event happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotIdentity {
-    /// Its name.
+    /// Name of the slot.
     pub slot: String,
-    /// Its type.
+    /// Number of the slot type.
     pub slot_type: u32,
-    /// Number of its machine's configuration: that of the call that made it.
+    /// Number of the machine's configuration, given by the call that created it.
     pub config_number: usize,
 }
 

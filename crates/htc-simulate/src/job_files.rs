@@ -30,9 +30,9 @@ pub(super) struct StoredJob {
 /// Why an ad of a file was skipped.
 #[derive(Debug)]
 pub enum SkippedAd<'a> {
-    /// It contains an attribute that is not valid.
+    /// The ad contains an invalid attribute.
     InvalidAttribute(&'a AdError),
-    /// It has no QDate, so the arrival of its job is unknown.
+    /// The ad has no QDate, so the arrival of its job is unknown.
     NoQueueDate {
         /// Number of its first line, from 1.
         line: u64,
@@ -62,7 +62,7 @@ pub(super) struct JobFileReader<'a> {
 pub(super) enum JobFileError {
     /// The file cannot be read.
     Io(io::Error),
-    /// It contains no jobs.
+    /// The file contains no jobs.
     NoJobs(&'static str),
 }
 
@@ -72,7 +72,8 @@ impl JobFileReader<'_> {
     pub(super) fn read_jobs(
         &self,
         kind_of: &mut dyn FnMut(ClassAd) -> u32,
-        (path, files): (&Path, &mut JobFiles<'_>),
+        path: &Path,
+        files: &mut JobFiles<'_>,
     ) -> Result<Vec<(i64, StoredJob)>, JobFileError> {
         let reader = (files.open)(path).map_err(JobFileError::Io)?;
         let most = self.group.count.unwrap_or(u32::MAX) as usize;
@@ -92,7 +93,7 @@ impl JobFileReader<'_> {
             }
         }
         if jobs.is_empty() {
-            let problem = if left_out > 0 { "has no ad that can be played" } else { "has no ad" };
+            let problem = if left_out > 0 { "has no ad that can be simulated" } else { "has no ad" };
             return Err(JobFileError::NoJobs(problem));
         }
         jobs.sort_by_key(|(queued, _)| *queued);

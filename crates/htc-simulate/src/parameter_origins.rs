@@ -38,7 +38,7 @@ impl ParameterOrigins<'_> {
             let line = if is_commanded { None } else { self.place_in_scenario(name, value) };
             line.unwrap_or_else(|| self.command_line_origin.to_owned())
         };
-        policy_parameter::parameter_origin(config, self.world, (of.slot_type, knob), &setter)
+        policy_parameter::parameter_origin(config, self.world, of.slot_type, knob, &setter)
     }
 
     /// Returns, with their location, unused parameters of the first configuration and of the scenario whose names are similar
@@ -59,7 +59,7 @@ impl ParameterOrigins<'_> {
                 setting.map(|setting| setting.origin.to_string()).filter(|origin| !origin.contains("<Over>"));
             let place = of_file.or_else(|| self.place_in_scenario(name, &value));
             let place = place.unwrap_or_else(|| self.command_line_origin.to_owned());
-            Some(format!("{place}: nobody reads {name}; did you mean {near}?"))
+            Some(format!("{place}: nothing reads {name}; did you mean {near}?"))
         };
         names.iter().filter_map(told).collect()
     }
@@ -93,9 +93,9 @@ mod tests {
         let of = |name: &str| slips.iter().find(|slip| slip.contains(name)).cloned().unwrap_or_default();
         assert!(
             of("reads PREMPT")
-                .ends_with("condor_config, line 11: nobody reads PREMPT; did you mean PREEMPT?"),
+                .ends_with("condor_config, line 11: nothing reads PREMPT; did you mean PREEMPT?"),
             "{slips:?}"
         );
-        assert_eq!(of("reads STRAT"), "s.toml, line 10: nobody reads STRAT; did you mean START?");
+        assert_eq!(of("reads STRAT"), "s.toml, line 10: nothing reads STRAT; did you mean START?");
     }
 }

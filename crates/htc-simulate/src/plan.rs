@@ -52,7 +52,7 @@ pub enum PlanError {
     #[error("{0}")]
     Configuration(String),
     /// A machine pattern matches no machine.
-    #[error("[[{what}]]: no machine is called '{pattern}'; {known}")]
+    #[error("[[{what}]]: no machine has the name '{pattern}'; {known}")]
     NoSuchMachine {
         /// Name of the table.
         what: &'static str,
@@ -98,7 +98,7 @@ struct MachineGroup {
 
 impl MachineGroup {
     /// Returns the machines of a kind: one group if their sizes are constant, one per machine if they are random.
-    fn from_spec(kind: &MachineSpec, name: Option<String>, (seed, at): (u64, usize)) -> Vec<MachineGroup> {
+    fn from_spec(kind: &MachineSpec, name: Option<String>, seed: u64, at: usize) -> Vec<MachineGroup> {
         let make = |name: Option<String>, count: u32, number: u32| {
             let mut dice = RandomGenerator::new(&[seed, 0x3A_C41E, at as u64, u64::from(number)]);
             let memory = kind.memory.as_ref().map(|memory| memory.sample_integer(&mut dice));
@@ -192,7 +192,7 @@ impl SimulationPlan {
                 (None, ..) => Some(format!("machine{}_", at + 1)),
             };
             let name = name.filter(|_| !names_none || kind.count > 1);
-            for alike in MachineGroup::from_spec(kind, name, (scenario.seed, at)) {
+            for alike in MachineGroup::from_spec(kind, name, scenario.seed, at) {
                 machines.push(MachinePlan::new(scenario, alike, &now, &mut make)?);
             }
         }
@@ -235,7 +235,7 @@ impl SimulationPlan {
             {
                 Some(event) => drop(self.commands.insert(number, event)),
                 None => {
-                    let reason = format!("'{command}' means nothing here; for reconfig give 'knobs'");
+                    let reason = format!("'{command}' has no effect here; for reconfig use 'knobs'");
                     return Err(fail("command", reason));
                 }
             }
@@ -268,7 +268,8 @@ impl SimulationPlan {
             if !known.iter().any(|name| matches_machine(Some(pattern), name)) {
                 let some: Vec<&str> = known.iter().take(5).map(String::as_str).collect();
                 let known = match some.as_slice() {
-                    [""] => "the only machine has no name, so leave 'machines' out or give it one".to_owned(),
+                    [""] => "the only machine has no name: remove 'machines', or give the machine a name"
+                        .to_owned(),
                     some => format!("there are {}", some.join(", ")),
                 };
                 return Err(PlanError::NoSuchMachine { what, index, pattern: pattern.clone(), known });
@@ -286,7 +287,7 @@ impl SimulationPlan {
                 names.map(String::as_str).filter(|name| is_layout_parameter(name)).collect();
             if !late.is_empty() {
                 notes.push(format!(
-                    "event {number}: {} would count after a restart: in 25.14 a reconfiguration leaves slots as they are",
+                    "event {number}: {} takes effect only after a restart: in 25.14 a reconfiguration does not change slots",
                     late.join(", ")
                 ));
             }
@@ -466,7 +467,7 @@ pub fn parse_cron_output(
         let done = ads.publish(&job, &block, AutoPublish::Never, world.now, world);
         if let Some(bad) = done.bad_lines.first() {
             return Err(format!(
-                "what cron jobs publish has a line that is no attribute: {}",
+                "the output of a cron job has a line that is not a valid attribute: {}",
                 bad.reference_message()
             ));
         }

@@ -125,7 +125,7 @@ fn next_opening(
     if is_within_hours(at, hours, days, offset) {
         return Some(at);
     }
-    next_boundary(at, true, (hours, days), offset)
+    next_boundary(at, true, hours, days, offset)
 }
 
 /// Returns the end of the hours, for a time within them; `None` if they never end.
@@ -138,14 +138,15 @@ fn next_closing(
     if hours.is_none() && days == Weekdays::ALL {
         return None;
     }
-    next_boundary(at, false, (hours, days), offset)
+    next_boundary(at, false, hours, days, offset)
 }
 
 /// Returns the first whole minute that is within the hours, or outside if `open` is false.
 fn next_boundary(
     at: f64,
     open: bool,
-    (hours, days): (Option<DayHours>, Weekdays),
+    hours: Option<DayHours>,
+    days: Weekdays,
     offset: &dyn Fn(i64) -> i64,
 ) -> Option<f64> {
     let minute = Duration::from_secs(60).as_secs_f64();

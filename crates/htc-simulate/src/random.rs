@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::times;
+use super::times::{self, expected_value};
 
 /// SplitMix64 generator: 64 bits of state, good enough for arrivals and run times, and fast to seed.
 #[derive(Clone, Debug)]
@@ -107,13 +107,13 @@ impl ValueDistribution {
             ["uniform", from, to] => ValueDistribution::Uniform(amount(from)?, amount(to)?),
             ["normal", mean, deviation] => ValueDistribution::Normal(amount(mean)?, amount(deviation)?),
             ["lognormal", median, sigma] => {
-                let sigma: f64 = sigma.parse().map_err(|_| format!("'{sigma}' is no number"))?;
+                let sigma: f64 = sigma.parse().map_err(|_| format!("'{sigma}' is not a number"))?;
                 ValueDistribution::LogNormal(amount(median)?, sigma)
             }
             [one] => ValueDistribution::Fixed(unit.parse_single(one)?),
             _ => {
                 return Err(format!(
-                    "'{text}' is no {}; expected {}, 'exponential MEAN', 'uniform FROM TO', 'normal MEAN DEVIATION' or \
+                    "'{text}' is not a valid {}; expected {}, 'exponential MEAN', 'uniform FROM TO', 'normal MEAN DEVIATION' or \
                      'lognormal MEDIAN SIGMA'",
                     unit.noun(),
                     unit.example()
@@ -122,7 +122,7 @@ impl ValueDistribution {
         };
         match &drawn {
             ValueDistribution::Uniform(from, to) if from > to => {
-                Err(format!("'{text}': the first number is the larger one"))
+                Err(format!("'{text}': the first number must not be larger than the second"))
             }
             ValueDistribution::LogNormal(_, sigma) if !(0.0..=20.0).contains(sigma) => {
                 Err(format!("'{text}': SIGMA is a number from 0 to 20"))
@@ -156,7 +156,7 @@ impl QuantityUnit {
     fn noun(self) -> &'static str {
         match self {
             QuantityUnit::Time => "time",
-            QuantityUnit::Count => "number of pieces",
+            QuantityUnit::Count => "number",
             QuantityUnit::Memory | QuantityUnit::Disk => "size",
             QuantityUnit::Priority => "priority",
             QuantityUnit::Load => "load",
@@ -194,7 +194,7 @@ impl QuantityUnit {
     }
 
     fn invalid_value_message(self, word: &str) -> String {
-        format!("'{word}' is no {}: expected {}", self.noun(), self.example())
+        format!("'{word}' is not a valid {}: expected {}", self.noun(), self.example())
     }
 
     fn parse_amount(self, word: &str) -> Result<f64, String> {
@@ -289,7 +289,7 @@ struct DistributionVisitor<const UNIT: u8>;
 
 /// Word or number in a list.
 #[derive(serde::Deserialize)]
-#[serde(untagged, expecting = "in a list stand numbers and texts alone")]
+#[serde(untagged, expecting = "a list may contain only numbers and strings")]
 enum ListValue {
     Int(i64),
     Real(f64),
@@ -338,7 +338,7 @@ impl<'de, const UNIT: u8> Visitor<'de> for DistributionVisitor<UNIT> {
             values.push((value, 1.0));
         }
         match values.is_empty() {
-            true => Err(de::Error::custom("expected at least one value")),
+            true => Err(expected_value("at least one value")),
             false => Ok(ScenarioDistribution(ValueDistribution::Weighted(values))),
         }
     }
@@ -354,7 +354,7 @@ impl<'de, const UNIT: u8> Visitor<'de> for DistributionVisitor<UNIT> {
             values.push((value, weight));
         }
         match values.is_empty() {
-            true => Err(de::Error::custom("expected at least one value with its weight")),
+            true => Err(expected_value("at least one value with its weight")),
             false => Ok(ScenarioDistribution(ValueDistribution::Weighted(values))),
         }
     }
@@ -380,19 +380,21 @@ impl WeightedNames {
 impl<'de> Deserialize<'de> for WeightedNames {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
-        #[serde(untagged, expecting = "expected a name, a list of names, or a table of names and weights")]
+        #[serde(untagged)]
         enum NamesForm {
             One(String),
             List(Vec<String>),
             Weights(BTreeMap<String, f64>),
         }
-        let names: Vec<(String, f64)> = match NamesForm::deserialize(deserializer)? {
+        let names: Vec<(String, f64)> = match NamesForm::deserialize(deserializer).map_err(|_| {
+            expected_value::<D::Error>("a name, a list of names, or a table of names and weights")
+        })? {
             NamesForm::One(name) => vec![(name, 1.0)],
             NamesForm::List(names) => names.into_iter().map(|name| (name, 1.0)).collect(),
             NamesForm::Weights(names) => names.into_iter().collect(),
         };
         if names.is_empty() {
-            return Err(de::Error::custom("expected at least one name"));
+            return Err(expected_value("at least one name"));
         }
         match names.iter().all(|(_, weight)| *weight > 0.0 && weight.is_finite()) {
             true => Ok(WeightedNames(names)),

@@ -18,11 +18,11 @@ use htc_router::{QueueView, Router, RouterAction, RouterContext, RouterEvent, Ro
 /// State of a route at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouteSnapshot {
-    /// Its name.
+    /// Name of the route.
     pub name: BString,
-    /// Number of its jobs.
+    /// Number of the route's jobs.
     pub jobs: i64,
-    /// Number of its running jobs.
+    /// Number of the route's running jobs.
     pub running: i64,
     /// Maximum number of jobs per 600 seconds; 0 for no throttle.
     pub throttle: f64,
@@ -46,7 +46,7 @@ pub struct RouterSnapshot {
 /// Totals of one route.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouteTotals {
-    /// Its name.
+    /// Name of the route.
     #[serde(serialize_with = "as_text")]
     pub name: BString,
     /// Number of jobs routed.
@@ -59,7 +59,7 @@ pub struct RouteTotals {
     pub most: i64,
     /// Mean number of jobs.
     pub mean: f64,
-    /// Seconds during which it was throttled.
+    /// Seconds during which the route was throttled.
     pub throttled: f64,
 }
 
@@ -78,7 +78,7 @@ pub struct RouterTotals {
     pub waiting: u64,
     /// Mean wait of source jobs from arrival to first route, in seconds; to the end for those that were never routed.
     pub mean_wait: f64,
-    /// Longest such wait, in seconds.
+    /// Longest wait for a route, in seconds.
     pub longest_wait: f64,
     /// Number of source jobs that were never routed.
     pub never_routed: u64,
@@ -114,7 +114,7 @@ impl RouterTotals {
 #[derive(Debug, thiserror::Error)]
 pub enum RouterSimulationError {
     /// A number is above the limit for a reasonable run time.
-    #[error("{what} is {value}, at most {most} can be played")]
+    #[error("{what} is {value}, but at most {most} can be simulated")]
     TooLarge {
         /// Name of the number.
         what: &'static str,
@@ -193,7 +193,7 @@ enum CopyEvent {
 pub struct RouterSimulation<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
-    /// Its jobs.
+    /// Jobs of the scenario.
     pub jobs: Workload,
     /// Start time, in epoch seconds.
     pub start: i64,
@@ -279,7 +279,7 @@ impl RouterRun<'_> {
             if !ad.contains("Owner") {
                 ad.set("Owner", "user");
             }
-            // The status in the file it came from is irrelevant.
+            // The status in the input file is ignored.
             ad.set("JobStatus", JobStatus::IDLE);
             let id = self.queue.add(ad, now);
             let group = self.simulation.jobs.kind(job.kind).group as usize;

@@ -9,7 +9,7 @@ use super::random::{
     CountDistribution, DiskDistribution, LoadDistribution, MemoryDistribution, PriorityDistribution,
     TimeDistribution, WeightedNames,
 };
-use super::times::{DayHours, ScenarioStart, TimePoint, TimeSpan, Weekdays};
+use super::times::{DayHours, ScenarioStart, TimePoint, TimeSpan, Weekdays, expected_value};
 
 /// Scenario of a simulation of slots or routes.
 #[derive(Clone, Debug, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Scenario {
     /// Random seed.
     #[serde(default = "one_seed")]
     pub seed: u64,
-    /// Interval at which the state of the routes is recorded, or `None` for every poll.
+    /// Interval at which the state of the routes is recorded [default: each poll].
     pub every: Option<TimeSpan>,
     /// Parameters that override the configuration.
     #[serde(default)]
@@ -65,21 +65,28 @@ pub struct ParameterSettings(pub BTreeMap<String, String>);
 impl<'de> Deserialize<'de> for ParameterSettings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged, expecting = "expected a text, a number, true or false")]
+        #[serde(untagged)]
         enum ParameterValue {
             Text(String),
             Bool(bool),
             Int(i64),
             Real(f64),
         }
-        let values = BTreeMap::<String, ParameterValue>::deserialize(deserializer)?;
+        struct CheckedValue(ParameterValue);
+        impl<'de> Deserialize<'de> for CheckedValue {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let value = ParameterValue::deserialize(deserializer);
+                value.map(CheckedValue).map_err(|_| expected_value("a text, a number, true or false"))
+            }
+        }
+        let values = BTreeMap::<String, CheckedValue>::deserialize(deserializer)?;
         let text = |value| match value {
             ParameterValue::Text(text) => text,
             ParameterValue::Bool(value) => if value { "True" } else { "False" }.to_owned(),
             ParameterValue::Int(number) => number.to_string(),
             ParameterValue::Real(number) => number.to_string(),
         };
-        Ok(ParameterSettings(values.into_iter().map(|(name, value)| (name, text(value))).collect()))
+        Ok(ParameterSettings(values.into_iter().map(|(name, value)| (name, text(value.0))).collect()))
     }
 }
 
@@ -87,7 +94,7 @@ impl<'de> Deserialize<'de> for ParameterSettings {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineSpec {
-    /// Their name, followed by a number from 1 if there are several.
+    /// Name of the machines, followed by a number from 1 if there are several.
     pub name: Option<String>,
     /// Number of machines.
     #[serde(default = "one")]
@@ -111,7 +118,7 @@ pub struct MachineSpec {
 pub struct JobGroup {
     /// Name in summaries.
     pub name: Option<String>,
-    /// Number of jobs; with `from` the maximum number, or `None` for all.
+    /// Number of jobs; with `from` the maximum number [default: all].
     pub count: Option<u32>,
     /// Arrival of the first job.
     #[serde(default)]
@@ -131,17 +138,17 @@ pub struct JobGroup {
     /// Time from a soft kill to the job's exit.
     #[serde(default = "no_time")]
     pub leaves: TimeDistribution,
-    /// Exit status.
+    /// Exit status of the jobs.
     #[serde(default)]
     pub exit: i64,
-    /// Owner.
+    /// Owner of the jobs.
     #[serde(default, alias = "owners")]
     pub owner: WeightedNames,
-    /// RequestCpus.
+    /// RequestCpus of the jobs.
     pub cpus: Option<CountDistribution>,
-    /// RequestMemory.
+    /// RequestMemory of the jobs.
     pub memory: Option<MemoryDistribution>,
-    /// RequestDisk.
+    /// RequestDisk of the jobs.
     pub disk: Option<DiskDistribution>,
     /// JobPrio: in a queue with priorities, higher values come first.
     pub priority: Option<PriorityDistribution>,
@@ -180,13 +187,13 @@ pub enum ReturnPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueRules {
-    /// Order of jobs.
+    /// Order of the jobs: `fifo` or `priority`.
     pub order: FetchOrder,
-    /// Policy for a job that a slot refuses.
+    /// Place of a job that a slot refuses: `front`, `back` or `drop`.
     pub refused: ReturnPolicy,
-    /// Policy for a job that was evicted before its end.
+    /// Place of a job that was evicted before its end: `front`, `back` or `drop`.
     pub evicted: ReturnPolicy,
-    /// Time after which a slot that refused a job is offered one of the same kind again.
+    /// Time after which a slot that refused a job is offered a job of the same kind again.
     pub retry: TimeSpan,
 }
 
@@ -208,14 +215,14 @@ pub struct HookBehaviour {
     /// Hook type: FETCH_WORK, REPLY_FETCH or EVICT_CLAIM.
     #[serde(rename = "type")]
     pub hook: HookName,
-    /// Machines to which it applies; may contain `*`. `None` for all.
+    /// Names of machines, which may contain `*` [default: all].
     pub machines: Option<String>,
     /// Start of the period.
     #[serde(default)]
     pub from: TimePoint,
-    /// End of the period, or `None`.
+    /// End of the period [default: the end of the simulation].
     pub to: Option<TimePoint>,
-    /// Percentage of calls to which it applies.
+    /// Percentage of the calls that behave in this way.
     #[serde(default = "hundred")]
     pub percent: f64,
     /// Duration of a call.
@@ -248,16 +255,16 @@ pub enum HookName {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PresencePattern {
-    /// Machines to which it applies; may contain `*`. `None` for all.
+    /// Names of machines, which may contain `*` [default: all].
     pub machines: Option<String>,
-    /// Hours of the day, or `None` for the whole day.
+    /// Hours of the day [default: the whole day].
     pub hours: Option<DayHours>,
-    /// Days of the week, or `None` for all.
+    /// Days of the week [default: all].
     pub days: Option<Weekdays>,
     /// Time for which a user is present, or the load lasts.
     #[serde(default = "busy_time")]
     pub busy: TimeDistribution,
-    /// Time until the next one begins.
+    /// Time until the next user comes, or the next load begins.
     #[serde(default = "away_time")]
     pub away: TimeDistribution,
     /// For loads: the load average.
@@ -270,9 +277,9 @@ pub struct PresencePattern {
 pub struct ScenarioEvent {
     /// Time of the event.
     pub at: TimePoint,
-    /// Interval of repetition, or `None`.
+    /// Interval at which the event is repeated [default: never].
     pub every: Option<TimeSpan>,
-    /// Machines to which it applies; may contain `*`. `None` for all.
+    /// Names of machines, which may contain `*` [default: all].
     pub machines: Option<String>,
     /// New load average of the machine.
     pub load: Option<f64>,
@@ -280,11 +287,11 @@ pub struct ScenarioEvent {
     pub idle: Option<TimeSpan>,
     /// New output of cron jobs in the long form; an empty text removes it.
     pub cron: Option<String>,
-    /// The configuration is read again with these overriding parameters.
+    /// Parameters that override the configuration, which is reread.
     pub knobs: Option<ParameterSettings>,
     /// Command, as for the control socket.
     pub command: Option<String>,
-    /// The slot it is for.
+    /// Slot to which the event applies.
     pub slot: Option<String>,
     /// `graceful`, `quick`, `fast` or `peaceful`.
     pub how: Option<String>,

@@ -36,9 +36,9 @@ impl Scenario {
     /// Checks everything that does not depend on the start time.
     pub(super) fn check(&self) -> Result<(), ScenarioMistake> {
         let machines: Vec<u64> = self.machines.iter().map(|machine| u64::from(machine.count)).collect();
-        check_total(("machine", "machines"), &machines, MAX_MACHINES)?;
+        check_total("machine", "machines", &machines, MAX_MACHINES)?;
         let jobs: Vec<u64> = self.groups.iter().map(|group| u64::from(group.count.unwrap_or(1))).collect();
-        check_total(("jobs", "jobs"), &jobs, MAX_JOBS)?;
+        check_total("jobs", "jobs", &jobs, MAX_JOBS)?;
         self.check_names()?;
         check_each("machine", &self.machines, check_machine)?;
         check_each("jobs", &self.groups, check_group)?;
@@ -71,9 +71,7 @@ impl Scenario {
             false => Ok(()),
         })?;
         check_each("hook", &self.hooks, |hook| match hook.to {
-            Some(to) if since(to) <= since(hook.from) => {
-                Err(("to", "'to' is not after 'from': there is no time between them".to_owned()))
-            }
+            Some(to) if since(to) <= since(hook.from) => Err(("to", "'to' must be after 'from'".to_owned())),
             _ => Ok(()),
         })
     }
@@ -96,11 +94,7 @@ impl Scenario {
 }
 
 /// Rejects totals that would take too much memory, at the table that exceeds the limit.
-fn check_total(
-    (table, what): (&'static str, &str),
-    counts: &[u64],
-    most: u64,
-) -> Result<(), ScenarioMistake> {
+fn check_total(table: &'static str, what: &str, counts: &[u64], most: u64) -> Result<(), ScenarioMistake> {
     let sum: u64 = counts.iter().sum();
     if sum <= most {
         return Ok(());
@@ -108,7 +102,7 @@ fn check_total(
     let mut left = most;
     let fits = |count: &&u64| left.checked_sub(**count).map(|rest| left = rest).is_some();
     let index = counts.iter().take_while(fits).count();
-    let message = format!("there are {sum} {what}: at most {most} can be played");
+    let message = format!("there are {sum} {what}, but at most {most} can be simulated");
     Err(ScenarioMistake { message, table, index, key: "count" })
 }
 
@@ -125,20 +119,23 @@ fn check_each<T>(
 fn check_machine(machine: &MachineSpec) -> Result<(), KeyMistake> {
     let counts = [("count", Some(machine.count)), ("cpus", machine.cpus), ("slots", machine.slots)];
     match counts.into_iter().find(|(_, count)| *count == Some(0)) {
-        Some((key, _)) => Err((key, format!("'{key}' is 0: that is no machine"))),
+        Some((key, _)) => Err((key, format!("'{key}' must not be 0"))),
         None => Ok(()),
     }
 }
 
 fn check_group(group: &JobGroup) -> Result<(), KeyMistake> {
     if group.from.is_some() && !group.ad.is_empty() {
-        return Err(("ad", "'from' and 'ad' exclude one another: the ads of the file are the jobs".into()));
+        return Err((
+            "ad",
+            "'from' and 'ad' cannot be used together: the ads of the file are the jobs".into(),
+        ));
     }
     if group.every.is_some() && group.within.is_some() {
-        return Err(("within", "'within' and 'every' exclude one another".into()));
+        return Err(("within", "'within' and 'every' cannot be used together".into()));
     }
     if group.fail > 100 {
-        let message = format!("'fail' is {}: of a hundred copies at most 100 can fail", group.fail);
+        let message = format!("'fail' is {}: expected a percentage from 0 to 100", group.fail);
         return Err(("fail", message));
     }
     if !(0..=MAX_EXIT_STATUS).contains(&group.exit) {
@@ -157,8 +154,8 @@ fn check_hook(hook: &HookBehaviour) -> Result<(), KeyMistake> {
     if hook.hook != HookName::FetchWork {
         let given = [("takes", hook.takes.is_some()), ("prints", hook.prints.is_some())];
         if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-            let why = if key == "takes" { "nobody waits for" } else { "nobody reads the output of" };
-            return Err((key, format!("'{key}' means nothing for a hook that {why}: it is for FETCH_WORK")));
+            let why = if key == "takes" { "that nothing waits for" } else { "whose output nothing reads" };
+            return Err((key, format!("'{key}' has no effect for a hook {why}: it is for FETCH_WORK")));
         }
     }
     let does = [
@@ -171,17 +168,17 @@ fn check_hook(hook: &HookBehaviour) -> Result<(), KeyMistake> {
     match (done.next(), done.next()) {
         (None, _) => {
             let message =
-                "this hook does nothing else than hooks do: give 'takes', 'prints', 'hangs' or 'fails'";
+                "this table changes nothing about the hook: add 'takes', 'prints', 'hangs' or 'fails'";
             return Err(("", message.into()));
         }
         (Some(first @ ("fails" | "hangs")), Some(second)) => {
-            return Err((second, format!("'{first}' and '{second}' exclude one another")));
+            return Err((second, format!("'{first}' and '{second}' cannot be used together")));
         }
         _ => {}
     }
     match &hook.prints {
         Some(text) if is_job_output(text) => {
-            let message = "what is printed is a job, and jobs come from [[jobs]] alone: 'prints' is for answers that are none";
+            let message = "the output is a job, but jobs come only from [[jobs]]: use 'prints' for output that is not a job";
             Err(("prints", message.into()))
         }
         _ => Ok(()),
@@ -197,21 +194,21 @@ fn is_job_output(text: &str) -> bool {
 
 fn check_keyboard(pattern: &PresencePattern) -> Result<(), KeyMistake> {
     if pattern.load.is_some() {
-        return Err(("load", "'load' means nothing for a keyboard: it is a key of [[load]]".into()));
+        return Err(("load", "'load' has no effect for a keyboard: it is a key of [[load]]".into()));
     }
     check_pattern(pattern)
 }
 
 fn check_pattern(pattern: &PresencePattern) -> Result<(), KeyMistake> {
     match pattern.busy.is_always_zero() && pattern.away.is_always_zero() {
-        true => Err(("away", "'busy' and 'away' are both 0: it would change for ever".into())),
+        true => Err(("away", "'busy' and 'away' are both 0: the state would change forever".into())),
         false => Ok(()),
     }
 }
 
 fn check_event(done: &ScenarioEvent) -> Result<(), KeyMistake> {
     if done.every.is_some_and(|every| every.0 <= 0.0) {
-        return Err(("every", "'every' is 0: it would be done for ever".into()));
+        return Err(("every", "'every' is 0: the event would repeat forever".into()));
     }
     if let Some(load) = done.load.filter(|load| !(0.0..=MAX_LOAD).contains(load)) {
         return Err(("load", format!("'load' is {load}: expected a number from 0 to {MAX_LOAD}")));
@@ -225,12 +222,14 @@ fn check_event(done: &ScenarioEvent) -> Result<(), KeyMistake> {
     let mut given = of_command.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key);
     let Some(command) = &done.command else {
         if let Some(key) = given.next() {
-            return Err((key, format!("'{key}' means nothing without 'command'")));
+            return Err((key, format!("'{key}' has no effect without 'command'")));
         }
         let does = [done.load.is_some(), done.idle.is_some(), done.cron.is_some(), done.knobs.is_some()];
         return match does.contains(&true) {
             true => Ok(()),
-            false => Err(("", "nothing is done: give 'load', 'idle', 'cron', 'knobs' or 'command'".into())),
+            false => {
+                Err(("", "the event does nothing: add 'load', 'idle', 'cron', 'knobs' or 'command'".into()))
+            }
         };
     };
     let known: &[&str] = match command.as_str() {
@@ -242,16 +241,18 @@ fn check_event(done: &ScenarioEvent) -> Result<(), KeyMistake> {
         // Commands for claims are not part of a scenario, whose jobs come from FETCH_WORK.
         "match" | "claim" | "activate" | "alive" | "hold" | "deactivate" | "release-claim" | "status" => {
             let message = format!(
-                "'{command}' is not done in a simulation: vacate, suspend, continue, drain, undrain and off are"
+                "'{command}' is not supported in a simulation: use vacate, suspend, continue, drain, undrain or off"
             );
             return Err(("command", message));
         }
-        // Unknown commands are reported when the request is parsed.
+        // An unknown command is reported when the request is parsed.
         _ => return Ok(()),
     };
     match given.find(|key| !known.contains(key)) {
-        Some("slot") => Err(("slot", format!("'{command}' is for the whole execution point: name no slot"))),
-        Some(key) => Err((key, format!("'{key}' means nothing for '{command}'"))),
+        Some("slot") => {
+            Err(("slot", format!("'{command}' is for the whole execution point and takes no slot")))
+        }
+        Some(key) => Err((key, format!("'{key}' has no effect for '{command}'"))),
         None => Ok(()),
     }
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 use super::scenario::{
     HookBehaviour, JobGroup, MachineSpec, PresencePattern, QueueRules, Scenario, ScenarioEvent,
 };
 use htc_base::text::similar_names::nearest;
+use htc_runner::deserialize_fault::{DeserializeFault, ExpectedType, FoundValue, keys_of};
 
 /// Error in the text of a scenario.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -23,97 +23,59 @@ pub struct ScenarioError {
 }
 
 /// Header of a table, the names of its key, and a function that returns the keys allowed in it.
-type TableDescription = (&'static str, &'static [&'static str], fn() -> Vec<String>);
+type TableDescription = (&'static str, &'static [&'static str], fn() -> &'static [&'static str]);
 
 /// Tables of a scenario: headers, alternative names, and allowed keys.
 const TABLES: [TableDescription; 7] = [
-    ("[[machine]]", &["machine", "machines"], table_keys::<MachineSpec>),
-    ("[[jobs]]", &["jobs", "job"], table_keys::<JobGroup>),
-    ("[queue]", &["queue"], table_keys::<QueueRules>),
-    ("[[hook]]", &["hook", "hooks"], table_keys::<HookBehaviour>),
-    ("[[keyboard]]", &["keyboard", "keyboards"], table_keys::<PresencePattern>),
-    ("[[load]]", &["load", "loads"], table_keys::<PresencePattern>),
-    ("[[event]]", &["event", "events"], table_keys::<ScenarioEvent>),
+    ("[[machine]]", &["machine", "machines"], keys_of::<MachineSpec>),
+    ("[[jobs]]", &["jobs", "job"], keys_of::<JobGroup>),
+    ("[queue]", &["queue"], keys_of::<QueueRules>),
+    ("[[hook]]", &["hook", "hooks"], keys_of::<HookBehaviour>),
+    ("[[keyboard]]", &["keyboard", "keyboards"], keys_of::<PresencePattern>),
+    ("[[load]]", &["load", "loads"], keys_of::<PresencePattern>),
+    ("[[event]]", &["event", "events"], keys_of::<ScenarioEvent>),
 ];
 
-/// Returns the keys of a table, as listed in its deserializer's error about an unknown key.
-fn table_keys<T: DeserializeOwned>() -> Vec<String> {
-    let error = toml::from_str::<T>("'?' = 0\n").err();
-    let message = error.as_ref().map_or("", toml::de::Error::message);
-    backquoted_words(message).into_iter().skip(1).map(str::to_owned).collect()
-}
-
-fn backquoted_words(message: &str) -> Vec<&str> {
-    message.split('`').skip(1).step_by(2).collect()
-}
-
-/// Converts an error of the TOML deserializer.
-pub(super) fn explain_toml_error(text: &str, error: &toml::de::Error) -> ScenarioError {
+/// Describes why a text is not a scenario: a fault of a value, or else an error in the text.
+pub(super) fn explain_toml_error(
+    text: &str,
+    fault: Option<DeserializeFault>,
+    error: &toml::de::Error,
+) -> ScenarioError {
     let span = error.span().unwrap_or(0..0);
-    let message = error.message();
     if let Some(error) = array_for_table_error(text) {
         return error;
     }
-    let names = backquoted_words(message);
-    let words: Vec<&str> = message.split_whitespace().take(2).collect();
     let path =
         DeTable::parse(text).ok().and_then(|table| key_path_at(table.get_ref(), &span)).unwrap_or_default();
-    match (words.as_slice(), names.split_first()) {
-        (["unknown", "field"], Some((name, known))) => {
-            let hint = suggest_key(name, known, span.start, text);
-            ScenarioError { message: format!("unknown key '{name}'"), hint, span }
+    let value = text.get(span.clone()).unwrap_or_default();
+    let (message, hint) = match fault {
+        None => (error.message().to_owned(), None),
+        Some(DeserializeFault::UnknownKey { name, known }) => {
+            (format!("unknown key '{name}'"), suggest_key(&name, known, span.start, text))
         }
-        (["unknown", "variant"], Some((name, known))) => {
-            let hint = nearest_word(name, known).map(|near| format!("did you mean '{near}'?"));
-            let known = || format!("known here: {}", known.join(", "));
-            ScenarioError {
-                message: format!("unknown word '{name}'"),
-                hint: Some(hint.unwrap_or_else(known)),
-                span,
-            }
+        Some(DeserializeFault::UnknownWord { word, known }) => {
+            let hint = nearest_word(&word, known).map(|near| format!("did you mean '{near}'?"));
+            (format!("unknown word '{word}'"), Some(hint.unwrap_or_else(|| list_known(known))))
         }
-        (["missing", "field"], Some((name, _))) => {
+        Some(DeserializeFault::MissingKey(name)) => {
             let place = path.first().map_or_else(String::new, |key| format!(" in {}", table_header(key)));
-            ScenarioError { message: format!("the key '{name}' is missing{place}"), hint: None, span }
+            (format!("the key '{name}' is missing{place}"), None)
         }
-        (["duplicate", "field"], Some((name, _))) => {
-            let message = format!("'{name}' is given twice, once by another name of the same key");
-            ScenarioError { message, hint: None, span }
+        Some(DeserializeFault::DuplicateKey(name)) => {
+            (format!("'{name}' is given twice, once under another name of the same key"), None)
         }
-        (["invalid", "type:" | "value:"], _) => {
-            let value = text.get(span.clone()).unwrap_or_default();
-            wrong_type_error((message, value), &path, span)
-        }
-        (["wanted", _], _) => wrong_word_error(text, &path, span),
-        _ => {
-            let value = text.get(span.clone()).unwrap_or_default();
-            let message = match path.last() {
-                Some(key) if message.starts_with("expected ") => {
-                    format!("'{key}' is {}: {message}", describe_value(value))
-                }
-                Some(key) => format!("'{key}': {message}"),
-                None => message.to_owned(),
-            };
-            ScenarioError { message, hint: None, span }
-        }
-    }
+        Some(DeserializeFault::WrongType { found, expected }) => wrong_type(&found, &expected, value, &path),
+        Some(DeserializeFault::Message(message)) => match path.last() {
+            Some(key) => (format!("'{key}': {message}"), None),
+            None => (message, None),
+        },
+    };
+    ScenarioError { message, hint, span }
 }
 
-/// Returns the error for a value that is not a text although one of several words is expected. The words are taken from the
-/// deserializer's error about an unknown word.
-fn wrong_word_error(text: &str, path: &[String], span: Range<usize>) -> ScenarioError {
-    let (above, below) =
-        (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
-    let tried = toml::from_str::<Scenario>(&format!("{above}'?'{below}")).err();
-    let known: Vec<&str> = backquoted_words(tried.as_ref().map_or("", toml::de::Error::message));
-    let known = known.get(1..).filter(|known| !known.is_empty());
-    let key = path.last().map(String::as_str).unwrap_or_default();
-    let value = text.get(span.clone()).unwrap_or_default();
-    ScenarioError {
-        message: format!("'{key}' is {}: expected a word in quotes", describe_value(value)),
-        hint: known.map(|known| format!("known here: {}", known.join(", "))),
-        span,
-    }
+fn list_known(known: &[&str]) -> String {
+    format!("known here: {}", known.join(", "))
 }
 
 /// Describes a value in the text, in terms of TOML.
@@ -144,58 +106,72 @@ fn array_for_table_error(text: &str) -> Option<ScenarioError> {
     })
 }
 
-/// Returns the error for a value of the wrong type.
-fn wrong_type_error((message, value): (&str, &str), path: &[String], span: Range<usize>) -> ScenarioError {
-    let (_, rest) = message.split_once(": ").unwrap_or(("", message));
-    let (given, expected) = rest.rsplit_once(", expected ").unwrap_or((rest, ""));
+/// Returns the message and the hint for a value of the wrong type.
+fn wrong_type(
+    found: &FoundValue,
+    expected: &ExpectedType,
+    value: &str,
+    path: &[String],
+) -> (String, Option<String>) {
     let key = path.last().map(String::as_str).unwrap_or_default();
-    // The deserializer sees tables that may be repeated as lists.
+    // Tables that may be repeated are read as lists.
     let table = match (expected, path) {
-        ("a sequence", [key]) => Some(table_header(key)),
-        _ if expected.starts_with("struct ") => path.first().map(|key| table_header(key)),
+        (ExpectedType::List, [key]) => Some(table_header(key)),
+        (ExpectedType::Struct(_), _) => path.first().map(|key| table_header(key)),
         _ => None,
     };
-    let expected = match (table, expected) {
+    let is_too_large = |max: u64| matches!(found, FoundValue::Integer(number) if *number > max.into());
+    let wanted = match (table, expected) {
         (Some(table), _) if table.starts_with("[[") => format!("tables, each begun by a line {table}"),
         (Some(table), _) => format!("a table, begun by a line {table}"),
-        (None, "u32")
-            if backquoted_words(given).first().is_some_and(|number| number.parse::<u64>().is_ok()) =>
-        {
-            format!("a whole number up to {}", u32::MAX)
+        (None, ExpectedType::Unsigned { max }) if *max <= u32::MAX.into() && is_too_large(*max) => {
+            format!("a whole number up to {max}")
         }
-        (None, "u32" | "u64" | "u16" | "u8" | "usize") => "a whole number, not negative".to_owned(),
-        (None, "i64" | "i32") => "a whole number".to_owned(),
-        (None, "f64" | "f32") => "a number".to_owned(),
-        (None, "a string") => "a text in quotes".to_owned(),
-        (None, "a boolean") => "true or false".to_owned(),
-        (None, "a sequence") => "a list [ .. ]".to_owned(),
-        (None, "a map") => "a table".to_owned(),
-        // The deserializer of any value accepts everything except numbers that are too large.
-        (None, "any value" | "any valid TOML value") => "a number that is not so large".to_owned(),
-        (None, other) => other.to_owned(),
+        (None, ExpectedType::Unsigned { .. }) => "a whole number, not negative".to_owned(),
+        (None, ExpectedType::Integer) => "a whole number".to_owned(),
+        (None, ExpectedType::Real) => "a number".to_owned(),
+        (None, ExpectedType::Text) => "a string in quotes".to_owned(),
+        (None, ExpectedType::Boolean) => "true or false".to_owned(),
+        (None, ExpectedType::List) => "a list [ .. ]".to_owned(),
+        (None, ExpectedType::Map | ExpectedType::Struct(_)) => "a table".to_owned(),
+        (None, ExpectedType::Word(_)) => "a word in quotes".to_owned(),
+        (None, ExpectedType::SmallerNumber) => "a smaller number".to_owned(),
+        (None, ExpectedType::Described(text)) => text.clone(),
     };
-    // The deserializer sees a date as a table.
-    let is_date = given.starts_with("map") && value.starts_with(|first: char| first.is_ascii_digit());
-    let given = if is_date { format!("the date {value}") } else { describe_given_type(given) };
+    let given = match found {
+        // A date is read as a table.
+        FoundValue::Table if value.starts_with(|first: char| first.is_ascii_digit()) => {
+            format!("the date {value}")
+        }
+        found => describe_found(found).unwrap_or_else(|| describe_value(value)),
+    };
     let message = match key {
-        "" => format!("{given}: expected {expected}"),
-        key => format!("'{key}' is {given}: expected {expected}"),
+        "" => format!("{given}: expected {wanted}"),
+        key => format!("'{key}' is {given}: expected {wanted}"),
     };
-    ScenarioError { message, hint: None, span }
+    let hint = match expected {
+        ExpectedType::Word(known) => Some(list_known(known)),
+        _ => None,
+    };
+    (message, hint)
 }
 
-/// Describes the type of a value in terms of TOML, given the deserializer's description.
-fn describe_given_type(given: &str) -> String {
-    let value = backquoted_words(given).first().map_or_else(String::new, |value| format!(" {value}"));
-    match given.split_whitespace().next() {
-        Some("integer") => format!("the number{value}"),
-        Some("floating") => format!("the number{value}"),
-        Some("boolean") => value.trim_start().to_owned(),
-        Some("string") => format!("the text {}", given.trim_start_matches("string ")),
-        Some("map") => "a table".to_owned(),
-        Some("sequence") => "a list".to_owned(),
-        _ => given.to_owned(),
-    }
+/// Describes a value in terms of TOML, or returns `None` for one that only the text shows.
+fn describe_found(found: &FoundValue) -> Option<String> {
+    Some(match found {
+        FoundValue::Boolean(value) => value.to_string(),
+        FoundValue::Integer(number) => format!("the number {number}"),
+        FoundValue::Real(number) => format!("the number {}", format_real(*number)),
+        FoundValue::Text(text) => format!("the text {text:?}"),
+        FoundValue::List => "a list".to_owned(),
+        FoundValue::Table => "a table".to_owned(),
+        FoundValue::Other(_) => return None,
+    })
+}
+
+fn format_real(number: f64) -> String {
+    let text = number.to_string();
+    if number.is_finite() && !text.contains('.') { format!("{text}.0") } else { text }
 }
 
 /// Returns the header line of a key's table.
@@ -222,7 +198,7 @@ fn key_path_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> 
 }
 
 /// Returns the range of a key's value in one of several tables, or of the table if it does not have the key.
-pub(super) fn span_of_key(text: &str, (table, index): (&str, usize), key: &str) -> Range<usize> {
+pub(super) fn span_of_key(text: &str, table: &str, index: usize, key: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
     find_table(whole.get_ref(), table, index).map_or(0..0, |(span, table)| {
         let found = table.iter().find(|(it, _)| it.get_ref() == key);
@@ -231,7 +207,7 @@ pub(super) fn span_of_key(text: &str, (table, index): (&str, usize), key: &str) 
 }
 
 /// Returns the range of a parameter in the `knobs` of a table, or of the scenario if `table` is empty.
-pub(super) fn span_of_parameter(text: &str, (table, index): (&str, usize), name: &str) -> Range<usize> {
+pub(super) fn span_of_parameter(text: &str, table: &str, index: usize, name: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
     let above = match table {
         "" => Some((0..0, whole.get_ref())),
@@ -277,31 +253,31 @@ fn suggest_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<Stri
         let others = TABLES.iter().filter(|(line, ..)| Some(*line) != here);
         others
             .clone()
-            .find_map(|(line, _, keys)| keys().into_iter().find(|key| wanted(key)).map(|key| (key, line)))
+            .find_map(|(line, _, keys)| keys().iter().find(|key| wanted(key)).map(|key| (*key, *line)))
     };
-    let of = |(key, line): (String, &&str)| match key == name {
+    let of = |(key, line): (&str, &str)| match key == name {
         true => format!("'{key}' is a key of {line}"),
         false => format!("did you mean '{key}', a key of {line}?"),
     };
-    let known_here = || (!known.is_empty()).then(|| format!("known here: {}", known.join(", ")));
+    let known_here = || (!known.is_empty()).then(|| list_known(known));
     let lower = name.to_ascii_lowercase();
     if let Some(found) = elsewhere(&|key| key == name).filter(|_| !known.contains(&name)) {
-        return Some(of((found.0, found.1)));
+        return Some(of(found));
     }
-    if here.is_some() && top_level_keys().iter().any(|key| key == name) {
-        return Some(format!("'{name}' stands at the top, above all tables"));
+    if here.is_some() && top_level_keys().contains(&name) {
+        return Some(format!("'{name}' belongs at the top, above all tables"));
     }
     if let Some(near) = nearest_word(name, known) {
         return Some(format!("did you mean '{near}'?"));
     }
     match elsewhere(&|key| nearest(&lower, [key]).is_some()) {
-        Some(found) => Some(of((found.0, found.1))),
+        Some(found) => Some(of(found)),
         None => known_here(),
     }
 }
 
-fn top_level_keys() -> Vec<String> {
-    table_keys::<Scenario>()
+fn top_level_keys() -> &'static [&'static str] {
+    keys_of::<Scenario>()
 }
 
 /// Returns the header of the table that contains this position, or `None` at the top level.
@@ -356,7 +332,7 @@ mod tests {
                 "'length' is the date 2026-11-02: expected seconds or a time such as 90, \"10m\", \"1h30m\", \"2d\"",
                 "2026-11-02",
             ),
-            ("length = 10\n[[jobs]]\nname = 7\n", "'name' is the number 7: expected a text in quotes", "7"),
+            ("length = 10\n[[jobs]]\nname = 7\n", "'name' is the number 7: expected a string in quotes", "7"),
             (
                 "length = 10\n[[event]]\nat = 1\nresume = 'yes'\n",
                 "'resume' is the text \"yes\": expected true or false",
@@ -381,11 +357,8 @@ mod tests {
                 for value in
                     ["true", "nan", "-7.5", "[]", "{}", "[[1]]", "['12 parsecs']", "99999999999999999999"]
                 {
-                    let length = if ["length", "until", "duration"].contains(&key.as_str()) {
-                        ""
-                    } else {
-                        "length = 10\n"
-                    };
+                    let length =
+                        if ["length", "until", "duration"].contains(key) { "" } else { "length = 10\n" };
                     let needed = ["[[hook]]", "[[event]]"].iter().position(|it| *it == line);
                     let needed = needed.map_or("", |at| ["type = 'FETCH_WORK'\n", "at = 1\n"][at]);
                     let needed = if needed.starts_with(&format!("{key} ")) { "" } else { needed };
@@ -420,8 +393,8 @@ mod tests {
             ("length = 10\ncomand = 'drain'\n", "did you mean 'command', a key of [[event]]?"),
             ("length = 10\nruns = 5\n", "'runs' is a key of [[jobs]]"),
             ("length = 10\n[[event]]\nat = 1\nruns = 5\n", "'runs' is a key of [[jobs]]"),
-            ("[[jobs]]\nlength = 10\n", "'length' stands at the top, above all tables"),
-            ("length = 10\n[[event]]\nat = 1\nseed = 3\n", "'seed' stands at the top, above all tables"),
+            ("[[jobs]]\nlength = 10\n", "'length' belongs at the top, above all tables"),
+            ("length = 10\n[[event]]\nat = 1\nseed = 3\n", "'seed' belongs at the top, above all tables"),
         ] {
             assert_eq!(said(text).1, hint, "{text}");
         }
@@ -439,59 +412,59 @@ mod tests {
             ),
             (format!("{hook}percent = nan\nhangs = true\n"), "'percent' is NaN", "nan"),
             (format!("{hook}percent = 500\nhangs = true\n"), "'percent' is 500", "500"),
-            (hook.to_owned(), "this hook does nothing else than hooks do", "[[hook]]"),
+            (hook.to_owned(), "this table changes nothing about the hook", "[[hook]]"),
             (
                 format!("{hook}hangs = true\nfails = true\n"),
-                "'fails' and 'hangs' exclude one another",
+                "'fails' and 'hangs' cannot be used together",
                 "true",
             ),
-            (format!("{hook}hangs = true\ntakes = 5\n"), "'hangs' and 'takes' exclude one another", "5"),
+            (format!("{hook}hangs = true\ntakes = 5\n"), "'hangs' and 'takes' cannot be used together", "5"),
             (
                 "length = 10\n[[hook]]\ntype = 'REPLY_FETCH'\ntakes = 5\n".to_owned(),
-                "'takes' means nothing for a hook that nobody waits for",
+                "'takes' has no effect for a hook that nothing waits for",
                 "5",
             ),
             (
                 "length = 10\n[[hook]]\ntype = 'EVICT_CLAIM'\nprints = 'x'\n".to_owned(),
-                "'prints' means nothing for a hook that nobody reads",
+                "'prints' has no effect for a hook whose output nothing reads",
                 "'x'",
             ),
             (
                 format!("{hook}prints = 'Cmd = \"/bin/true\"'\n"),
-                "what is printed is a job",
+                "the output is a job",
                 "'Cmd = \"/bin/true\"'",
             ),
             (format!("{event}load = nan\n"), "'load' is NaN", "nan"),
             (format!("{event}load = -3\n"), "'load' is -3", "-3"),
             (format!("{event}load = 1e300\n"), "expected a number from 0 to 1000000", "1e300"),
-            (event.to_owned(), "nothing is done", "[[event]]"),
-            (format!("{event}resume = true\n"), "'resume' means nothing without 'command'", "true"),
+            (event.to_owned(), "the event does nothing", "[[event]]"),
+            (format!("{event}resume = true\n"), "'resume' has no effect without 'command'", "true"),
             (
                 format!("{event}command = 'suspend'\nhow = 'fast'\n"),
-                "'how' means nothing for 'suspend'",
+                "'how' has no effect for 'suspend'",
                 "'fast'",
             ),
             (
                 format!("{event}command = 'vacate'\nreason = 'x'\n"),
-                "'reason' means nothing for 'vacate'",
+                "'reason' has no effect for 'vacate'",
                 "'x'",
             ),
             (
                 format!("{event}command = 'vacate'\nresume = true\n"),
-                "'resume' means nothing for 'vacate'",
+                "'resume' has no effect for 'vacate'",
                 "true",
             ),
             (
                 format!("{event}command = 'drain'\nslot = 'slot1'\n"),
-                "'drain' is for the whole execution point: name no slot",
+                "'drain' is for the whole execution point and takes no slot",
                 "'slot1'",
             ),
             (
                 format!("{event}command = 'hold'\nslot = 'slot1'\n"),
-                "'hold' is not done in a simulation",
+                "'hold' is not supported in a simulation",
                 "'hold'",
             ),
-            ("length = 10\n[[jobs]]\ncpus = 0.5\n".to_owned(), "'0.5' is no number of pieces", "0.5"),
+            ("length = 10\n[[jobs]]\ncpus = 0.5\n".to_owned(), "'0.5' is not a valid number", "0.5"),
             (
                 "length = 10\n[[jobs]]\nexit = 99999999999\n".to_owned(),
                 "'exit' is 99999999999",
@@ -499,13 +472,17 @@ mod tests {
             ),
             ("length = 10\n[[jobs]]\nowner = []\n".to_owned(), "expected at least one name", "[]"),
             ("length = 10\n[[jobs]]\nowner = {}\n".to_owned(), "expected at least one name", "{}"),
-            ("length = 10\n[[keyboard]]\nload = 2\n".to_owned(), "'load' means nothing for a keyboard", "2"),
+            ("length = 10\n[[keyboard]]\nload = 2\n".to_owned(), "'load' has no effect for a keyboard", "2"),
             (
                 "length = 10\n[[keyboard]]\nhours = '08:00-08:00'\n".to_owned(),
-                "it ends as it begins",
+                "it ends when it starts",
                 "'08:00-08:00'",
             ),
-            ("length = 10\n[[load]]\nbusy = [0]\naway = [0]\n".to_owned(), "it would change for ever", "[0]"),
+            (
+                "length = 10\n[[load]]\nbusy = [0]\naway = [0]\n".to_owned(),
+                "the state would change forever",
+                "[0]",
+            ),
             (
                 "length = 10\n[[machine]]\nname = 'a'\ncount = 2\n[[machine]]\nname = 'a1'\n".to_owned(),
                 "two machines are called 'a1': see [[machine]] 1",
@@ -513,12 +490,12 @@ mod tests {
             ),
             (
                 "length = 10\n[[machine]]\n[[machine]]\nname = 'b'\ncount = 200000\n".to_owned(),
-                "there are 200001 machines: at most 100000 can be played",
+                "there are 200001 machines, but at most 100000 can be simulated",
                 "200000",
             ),
             (
                 "length = 10\n[[job]]\ncount = 4\n[[job]]\ncount = 4000000000\n".to_owned(),
-                "there are 4000000004 jobs: at most 50000000 can be played",
+                "there are 4000000004 jobs, but at most 50000000 can be simulated",
                 "4000000000",
             ),
             (
@@ -548,7 +525,7 @@ mod tests {
                 "'at' is before the start",
                 "2026-11-01",
             ),
-            (format!("{start}{hook}from = '30m'\nto = '20m'\n"), "'to' is not after 'from'", "'20m'"),
+            (format!("{start}{hook}from = '30m'\nto = '20m'\n"), "'to' must be after 'from'", "'20m'"),
         ] {
             let scenario = Scenario::parse(&text).unwrap();
             let error = scenario.validate_times(&|_| 0).expect_err(&text);

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use super::scenario::{ParameterSettings, Scenario};
 use super::scenario_check::ScenarioMistake;
+use htc_runner::deserialize_fault::read_toml;
+
 use super::scenario_error::{ScenarioError, explain_toml_error, span_of_key, span_of_parameter};
 
 impl Scenario {
@@ -13,7 +15,7 @@ impl Scenario {
     /// Returns the first mistake, with its location.
     pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         let mut scenario: Scenario =
-            toml::from_str(text).map_err(|error| explain_toml_error(text, &error))?;
+            read_toml(text).map_err(|(fault, error)| explain_toml_error(text, fault, &error))?;
         scenario.text = text.to_owned();
         scenario.check().map_err(|mistake| scenario.locate_mistake(mistake))?;
         Ok(scenario)
@@ -41,23 +43,23 @@ impl Scenario {
 
     /// Returns the range of a key in one of several tables, or of the table if it does not have the key.
     pub fn span_of_key(&self, table: &str, index: usize, key: &str) -> Range<usize> {
-        span_of_key(&self.text, (table, index), key)
+        span_of_key(&self.text, table, index, key)
     }
 
-    /// Returns the range where a parameter is set: to this value if there is such a place, otherwise to any value.
+    /// Returns the place that sets a parameter to this value, or else a place that sets it to any value.
     pub fn span_of_parameter(&self, name: &str, value: &str) -> Option<Range<usize>> {
-        let machines = self.machines.iter().enumerate().map(|(at, it)| (("machine", at), Some(&it.knobs)));
-        let events = self.events.iter().enumerate().map(|(at, it)| (("event", at), it.knobs.as_ref()));
+        let machines = self.machines.iter().enumerate().map(|(at, it)| ("machine", at, Some(&it.knobs)));
+        let events = self.events.iter().enumerate().map(|(at, it)| ("event", at, it.knobs.as_ref()));
         let tables: Vec<_> =
-            std::iter::once((("", 0), Some(&self.knobs))).chain(machines).chain(events).collect();
+            std::iter::once(("", 0, Some(&self.knobs))).chain(machines).chain(events).collect();
         let find = |is_it: &dyn Fn(&str) -> bool| {
             let has = |knobs: &ParameterSettings| {
                 knobs.0.iter().any(|(it, set)| it.eq_ignore_ascii_case(name) && is_it(set))
             };
-            tables.iter().find(|(_, knobs)| knobs.is_some_and(has)).map(|(table, _)| *table)
+            tables.iter().find(|(.., knobs)| knobs.is_some_and(has)).map(|(table, index, _)| (*table, *index))
         };
-        let table = find(&|set| set.trim() == value.trim()).or_else(|| find(&|_| true))?;
-        Some(span_of_parameter(&self.text, table, name))
+        let (table, index) = find(&|set| set.trim() == value.trim()).or_else(|| find(&|_| true))?;
+        Some(span_of_parameter(&self.text, table, index, name))
     }
 
     /// Returns the line, from 1, where a parameter is set, found like [`Scenario::span_of_parameter`].

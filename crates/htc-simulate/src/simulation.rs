@@ -15,6 +15,7 @@ use super::presence::MachinePresence;
 use super::random::{RandomGenerator, ValueDistribution};
 use super::scenario::{HookBehaviour, HookName, Scenario, matches_machine};
 use super::sorted_queue::SortedQueue;
+use super::state_activity::StateActivity;
 use super::summary::SimulationCounters;
 use super::timeline::{Timeline, TimelineMark};
 use super::times::{TimePoint, to_micros};
@@ -23,8 +24,8 @@ use super::workload::Workload;
 use htc_base::quirks::QuirkMode;
 use htc_base::time::ClockReading;
 use htc_base::world::World;
-use htc_runner::events::RunnerEvent as StreamEvent;
-use htc_slot::{Activity, ExecutionPoint, HookRunId, SlotKey, SlotState, StarterId};
+use htc_runner::events::RunnerEvent;
+use htc_slot::{ExecutionPoint, HookRunId, SlotKey, StarterId};
 
 /// Calendar entry. Entries with the same time are ordered by kind, then by machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,16 +64,16 @@ pub struct SimulationOptions {
 
 /// View of a slot.
 pub struct SlotView<'a> {
-    /// Its machine.
+    /// Machine of the slot.
     pub machine: &'a ExecutionPoint,
-    /// Its key there.
+    /// Key of the slot in the machine.
     pub key: SlotKey,
-    /// Number of the machine's configuration: that of the call that made it.
+    /// Number of the machine's configuration, given by the call that created it.
     pub config_number: usize,
 }
 
 /// Receiver of events: seconds since the start, and the event.
-pub type EventSink<'a> = &'a mut dyn FnMut(f64, &StreamEvent);
+pub type EventSink<'a> = &'a mut dyn FnMut(f64, &RunnerEvent);
 
 /// Running simulation.
 pub struct Simulation<'a> {
@@ -232,7 +233,7 @@ impl<'a> Simulation<'a> {
         for host in 0..self.hosts.len() {
             let keys: Vec<SlotKey> = self.hosts[host].machine.slots().map(|(key, ..)| key).collect();
             for key in keys {
-                self.register_slot(host, key, (SlotState::Owner, Activity::Idle));
+                self.register_slot(host, key, StateActivity::INITIAL);
             }
         }
     }
@@ -280,7 +281,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Registers a slot that is new, or that has been created again.
-    pub(super) fn register_slot(&mut self, host: usize, key: SlotKey, pair: (SlotState, Activity)) {
+    pub(super) fn register_slot(&mut self, host: usize, key: SlotKey, state: StateActivity) {
         let since = self.elapsed_micros();
         let it = &mut self.hosts[host];
         let number = u32::try_from(host).unwrap_or(0);
@@ -299,7 +300,7 @@ impl<'a> Simulation<'a> {
             row,
             type_name,
             cpus,
-            state: pair,
+            state,
             since,
             refused: RefusedJobs::default(),
             pending_vacate: None,
@@ -328,7 +329,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Passes an event to the receiver, if there is one.
-    pub(super) fn emit_event(&mut self, make: impl FnOnce(&Self) -> StreamEvent) {
+    pub(super) fn emit_event(&mut self, make: impl FnOnce(&Self) -> RunnerEvent) {
         if self.event_sink.is_none() {
             return;
         }

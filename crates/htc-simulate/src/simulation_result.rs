@@ -7,13 +7,15 @@ use std::time::Duration;
 use super::host::RunningJob;
 use super::job_events::SlotIdentity;
 use super::simulation::Simulation;
+use super::state_activity::StateActivity;
 use super::summary::{
-    JobStatisticsSummary, NeverRunJobs, SimulationCounters, SlotTypeCounts, SlotTypeSummary, StateActivity,
-    Summary, Transition, state_activity_name,
+    JobStatisticsSummary, NeverRunJobs, SimulationCounters, SlotTypeCounts, SlotTypeSummary, Summary,
+    Transition,
 };
 use super::timeline::Timeline;
 use super::workload::Job;
 use htc_base::text::count::format_thousands;
+use htc_base::text::plural::counted;
 use htc_classad::ClassAd;
 use htc_slot::{EvaluatedExpression, SlotKey, SlotKind, SlotState, StartdEvent};
 
@@ -40,7 +42,7 @@ pub struct NonFetchingSlots {
     pub state: StateActivity,
     /// START, if it is false without a job.
     pub false_start: Option<EvaluatedExpression>,
-    /// True if their machines sleep.
+    /// True if the machines of the slots sleep.
     pub asleep: bool,
 }
 
@@ -56,25 +58,28 @@ struct Capacity {
 /// Jobs of one kind that have never started.
 struct UnstartedJobs {
     count: u64,
-    /// One of them.
+    /// Example job of the group.
     example: Job,
 }
 
 /// Maximum number of job kinds for which large enough slots are searched.
 const MAX_KINDS_SEARCHED: usize = 1000;
 
+/// Maximum number of job kinds for which changes are searched.
+const MAX_KINDS_EXPLAINED: usize = 5;
+
 /// Prefix of a refusal because of the job's size.
 const SIZE_REFUSAL_PREFIX: &str = "WithinResourceLimits is not true";
 
 /// Slots of one type on machines with the same plan and configuration.
 struct SlotGroup {
-    /// Machine and key of one of them.
+    /// Machine and key of one slot of the group.
     example: (usize, SlotKey),
     plan: usize,
     slot_type: u32,
     config_number: usize,
     type_name: Rc<str>,
-    /// True if they are partitionable.
+    /// True if the slots are partitionable.
     is_partitionable: bool,
     slots: u64,
     /// Number of slots that run jobs at the end.
@@ -143,7 +148,7 @@ impl Simulation<'_> {
             let mut slots: Vec<_> = it.slots.iter().filter(|(key, _)| key.sub == 0).collect();
             slots.sort_by_key(|(key, _)| **key);
             for (key, slot) in slots {
-                let is_free = matches!(slot.state.0, SlotState::Owner | SlotState::Unclaimed);
+                let is_free = matches!(slot.state.state, SlotState::Owner | SlotState::Unclaimed);
                 let start =
                     it.machine.evaluate_expression(*key, "START").filter(|it| is_free && it.value == "false");
                 let place = self.slot_identity(host, *key);
@@ -198,7 +203,7 @@ impl Simulation<'_> {
     /// Counts the jobs that run at the end; accepted jobs that have not started count as waiting.
     fn close_runs(&mut self, since: u64) {
         for host in &mut self.hosts {
-            // Sorted by slot, because the sum of floating-point numbers depends on their order.
+            // The jobs are sorted by slot, because a floating-point sum depends on the order.
             let mut all: Vec<&RunningJob> = host.starters.values().collect();
             all.sort_by_key(|running| running.slot);
             for running in all {
@@ -246,6 +251,10 @@ impl Simulation<'_> {
         let types = self.slot_groups();
         let mut counts: Vec<_> = counts.iter().collect();
         counts.sort_by_key(|(_, unstarted)| std::cmp::Reverse(unstarted.count));
+        let examples = counts.iter().take(MAX_KINDS_EXPLAINED);
+        let examples: Vec<ClassAd> =
+            examples.map(|(_, unstarted)| self.workload.job_ad(&unstarted.example)).collect();
+        let mut explanations = self.explain_refused_jobs(&examples).into_iter();
         let told = |(at, (kind, unstarted)): (usize, (&u32, &UnstartedJobs))| {
             let of = self.workload.kind(*kind);
             let large: Vec<&SlotGroup> = match at < MAX_KINDS_SEARCHED {
@@ -261,6 +270,7 @@ impl Simulation<'_> {
                 owner: of.owner.clone(),
                 count: unstarted.count,
                 why: self.reasons_never_run(*kind, &large, &types),
+                explanation: explanations.next().flatten(),
                 fits: large.iter().map(|group| (group.slot_type, group.config_number)).collect(),
             }
         };
@@ -289,9 +299,9 @@ impl Simulation<'_> {
             let fit: u64 = large.iter().map(|group| group.slots).sum();
             let slots: u64 = all.iter().map(|group| group.slots).sum();
             why.push(format!(
-                "{} of {} slots are large enough; {} of these run other jobs at the end",
+                "large enough: {} of {}; of these, busy with other jobs at the end: {}",
                 format_thousands(fit),
-                format_thousands(slots),
+                counted(format_thousands(slots), "slot"),
                 format_thousands(busy)
             ));
         }
@@ -349,11 +359,7 @@ impl SimulationCounters {
             name: name.clone(),
             slots: count.slots,
             seconds: count.times.values().copied().map(seconds).sum(),
-            states: count
-                .times
-                .iter()
-                .map(|(pair, micros)| (state_activity_name(*pair), seconds(*micros)))
-                .collect(),
+            states: count.times.iter().map(|(state, micros)| (state.to_string(), seconds(*micros))).collect(),
             preempted: count.preempted,
             suspended: count.suspended,
         };
@@ -362,8 +368,8 @@ impl SimulationCounters {
 
     fn transition_counts(&self) -> Vec<Transition> {
         let told = |((from, to), count): (&(StateActivity, StateActivity), &u64)| Transition {
-            from: state_activity_name(*from),
-            to: state_activity_name(*to),
+            from: from.to_string(),
+            to: to.to_string(),
             count: *count,
         };
         self.transitions.iter().map(told).collect()

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use htc_why::matching::JobGroupExplanation;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use htc_slot::{Activity, SlotState};
+use super::state_activity::StateActivity;
 
 /// Number of occurrences, and the CPU seconds lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -169,6 +170,9 @@ pub struct NeverRunJobs {
     /// Refusal reasons of the slots that are large enough, the most frequent first; empty if none of the jobs was offered to a
     /// slot.
     pub why: Vec<String>,
+    /// Why all slots refuse the jobs even without other jobs, and what to change; `None` if a slot would accept them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<JobGroupExplanation>,
     /// Types of the slots that are large enough, with the configuration numbers of their machines.
     #[serde(skip)]
     pub fits: Vec<(u32, usize)>,
@@ -244,9 +248,6 @@ impl Summary {
     }
 }
 
-/// Pair of state and activity.
-pub type StateActivity = (SlotState, Activity);
-
 /// Counters of a running simulation.
 #[derive(Default)]
 pub struct SimulationCounters {
@@ -309,16 +310,11 @@ impl SimulationCounters {
     }
 
     /// Adds the time that a slot of this type has spent in a state.
-    pub fn add_stay(&mut self, slot_type: &str, pair: StateActivity, micros: u64) {
+    pub fn add_stay(&mut self, slot_type: &str, state: StateActivity, micros: u64) {
         if let Some(count) = self.types.get_mut(slot_type) {
-            *count.times.entry(pair).or_default() += micros;
+            *count.times.entry(state).or_default() += micros;
         }
     }
-}
-
-/// Formats a pair as `State/Activity`.
-pub fn state_activity_name((state, activity): StateActivity) -> String {
-    format!("{state}/{activity}")
 }
 
 impl JobStatistics {

@@ -1,6 +1,6 @@
 //! Rows of a timeline: the states of each slot over time, and when jobs were preempted or refused.
 
-use htc_slot::{Activity, SlotState};
+use super::state_activity::StateActivity;
 
 /// Number of columns, which is the time resolution of a coarse timeline.
 pub const COLUMNS: usize = 1200;
@@ -18,28 +18,12 @@ pub enum TimelineMark {
     Refused,
 }
 
-/// Returns the index of a pair of state and activity, for tables.
-pub fn state_activity_index((state, activity): (SlotState, Activity)) -> usize {
-    let state = SlotState::ALL.into_iter().position(|it| it == state).unwrap_or(0);
-    let activity = Activity::ALL.into_iter().position(|it| it == activity).unwrap_or(0);
-    state * Activity::ALL.len() + activity
-}
-
-/// Returns the pair with that index.
-pub fn state_activity_at(number: usize) -> (SlotState, Activity) {
-    let (state, activity) = (number / Activity::ALL.len(), number % Activity::ALL.len());
-    (
-        SlotState::ALL.get(state).copied().unwrap_or(SlotState::Owner),
-        Activity::ALL.get(activity).copied().unwrap_or(Activity::Idle),
-    )
-}
-
 /// Row of one slot.
 #[derive(Clone, Debug, Default)]
 pub struct TimelineRow {
-    /// Stays in order: index of the pair, start, end, in microseconds since the start.
+    /// Stays in order: index of state and activity, start, end, in microseconds since the start.
     pub stays: Vec<(u8, u64, u64)>,
-    /// Seconds in each column, by index of the pair; sparse.
+    /// Seconds in each column, by index of state and activity; sparse.
     pub columns: Vec<(u16, u8, f32)>,
     /// Marks, in microseconds since the start.
     pub marks: Vec<(u64, TimelineMark)>,
@@ -72,14 +56,14 @@ impl Timeline {
     }
 
     /// Adds a slot's stay in a state.
-    pub fn add_stay(&mut self, row: u32, pair: (SlotState, Activity), from: u64, to: u64) {
+    pub fn add_stay(&mut self, row: u32, state: StateActivity, from: u64, to: u64) {
         if to <= from {
             return;
         }
-        let number = u8::try_from(state_activity_index(pair)).unwrap_or(0);
+        let number = u8::try_from(state.index()).unwrap_or(0);
         let length = self.length;
         if self.is_coarse {
-            add_to_columns(self.row_mut(row), length, (number, from, to));
+            add_to_columns(self.row_mut(row), length, number, from, to);
             return;
         }
         self.row_mut(row).stays.push((number, from, to));
@@ -88,7 +72,7 @@ impl Timeline {
             self.is_coarse = true;
             for row in &mut self.rows {
                 for stay in std::mem::take(&mut row.stays) {
-                    add_to_columns(row, length, stay);
+                    add_to_columns(row, length, stay.0, stay.1, stay.2);
                 }
             }
         }
@@ -104,7 +88,7 @@ impl Timeline {
 }
 
 /// Distributes a stay over the columns that it overlaps.
-fn add_to_columns(row: &mut TimelineRow, length: u64, (number, from, to): (u8, u64, u64)) {
+fn add_to_columns(row: &mut TimelineRow, length: u64, number: u8, from: u64, to: u64) {
     let width = length as f64 / COLUMNS as f64;
     let first = (from as f64 / width) as usize;
     let last = ((to as f64 / width) as usize).min(COLUMNS - 1);
@@ -133,23 +117,24 @@ fn add_to_columns(row: &mut TimelineRow, length: u64, (number, from, to): (u8, u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use htc_slot::{Activity, SlotState};
 
     #[test]
     fn time_is_neither_lost_nor_made_when_stays_become_columns() {
         let mut timeline = Timeline::new(7_000_000_000);
         let mut at = 0;
         for turn in 0..70_000u64 {
-            let pair = if turn % 2 == 0 {
-                (SlotState::Claimed, Activity::Busy)
+            let state = if turn % 2 == 0 {
+                StateActivity::new(SlotState::Claimed, Activity::Busy)
             } else {
-                (SlotState::Owner, Activity::Idle)
+                StateActivity::new(SlotState::Owner, Activity::Idle)
             };
-            timeline.add_stay(0, pair, at, at + 100_000);
+            timeline.add_stay(0, state, at, at + 100_000);
             at += 100_000;
         }
         assert!(timeline.is_coarse);
         let sum: f32 = timeline.rows[0].columns.iter().map(|(.., seconds)| seconds).sum();
         assert!((sum - 7000.0).abs() < 1.0, "{sum}");
-        assert!((0..56).all(|it| state_activity_index(state_activity_at(it)) == it));
+        assert!((0..56).all(|it| StateActivity::from_index(it).index() == it));
     }
 }

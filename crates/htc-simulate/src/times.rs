@@ -20,7 +20,7 @@ const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 pub fn parse_span(text: &str) -> Result<f64, String> {
     let fail = || {
         format!(
-            "'{text}' is no time: expected seconds from 0 to {MAX_SPAN_SECONDS}, which are a hundred years, or a time such as 90, \
+            "'{text}' is not a valid duration: expected seconds from 0 to {MAX_SPAN_SECONDS}, which are a hundred years, or a time such as 90, \
              10m, 1h30m, 2d"
         )
     };
@@ -62,6 +62,11 @@ pub fn format_span(seconds: f64) -> String {
         _ if whole % 86_400 < 3600 => format!("{}d", whole / 86_400),
         _ => format!("{}d{:02}h", whole / 86_400, whole % 86_400 / 3600),
     }
+}
+
+/// Returns the error for a value that is not the expected one; the reader describes the value.
+pub(super) fn expected_value<E: de::Error>(expected: &str) -> E {
+    E::invalid_value(de::Unexpected::Other(""), &expected)
 }
 
 /// Time span in a scenario, in seconds.
@@ -123,7 +128,7 @@ impl TimePoint {
         let text = text.trim();
         let fail = |_| {
             format!(
-                "'{text}' is no point of time: expected seconds from 0 to {MAX_SPAN_SECONDS} after the start or a time such as 90, 10m, \
+                "'{text}' is not a valid time: expected seconds from 0 to {MAX_SPAN_SECONDS} after the start or a time such as 90, 10m, \
                  2d; a time of day such as 08:30, Tue 08:30; or a date such as 2026-11-03, 2026-11-03 08:30"
             )
         };
@@ -234,7 +239,9 @@ pub fn parse_weekday(text: &str) -> Option<u8> {
 fn check_epoch(seconds: i64) -> Result<i64, String> {
     match (0..=MAX_EPOCH_SECONDS).contains(&seconds) {
         true => Ok(seconds),
-        false => Err(format!("expected seconds since 1970, up to {MAX_EPOCH_SECONDS}")),
+        false => Err(format!(
+            "'{seconds}' is not a valid time: expected seconds since 1970, up to {MAX_EPOCH_SECONDS}"
+        )),
     }
 }
 
@@ -245,7 +252,9 @@ impl<'de> Deserialize<'de> for TimePoint {
             toml::Value::Float(seconds) => TimePoint::parse(&seconds.to_string()),
             toml::Value::String(text) => TimePoint::parse(&text),
             toml::Value::Datetime(date) => from_toml_datetime(&date),
-            _ => Err("expected a point of time such as 90, \"10m\", \"08:30\", 2026-11-03".to_owned()),
+            _ => {
+                return Err(expected_value("a point of time such as 90, \"10m\", \"08:30\", 2026-11-03"));
+            }
         }
         .map_err(de::Error::custom)
     }
@@ -284,7 +293,7 @@ impl<'de> Deserialize<'de> for ScenarioStart {
             toml::Value::Integer(seconds) => check_epoch(seconds).map(TimePoint::Epoch),
             toml::Value::String(text) => TimePoint::parse(&text),
             toml::Value::Datetime(date) => from_toml_datetime(&date),
-            _ => Err("expected a date such as 2026-11-02 08:00, or seconds since 1970".to_owned()),
+            _ => return Err(expected_value("a date such as 2026-11-02 08:00, or seconds since 1970")),
         }
         .map_err(de::Error::custom)?;
         match moment {
@@ -299,7 +308,7 @@ impl<'de> Deserialize<'de> for ScenarioStart {
 /// Hours of a day, such as `08:00-18:00`; if the end is before the start, they extend over midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayHours {
-    /// Its first second of the day.
+    /// Start of the hours, in seconds of the day.
     pub from: i64,
     /// The second after the last one.
     pub to: i64,
@@ -313,7 +322,7 @@ impl<'de> Deserialize<'de> for DayHours {
         });
         match hours {
             Some(DayHours { from, to }) if from == to => Err(de::Error::custom(format!(
-                "'{text}' is no part of a day: it ends as it begins; the whole day is 00:00-24:00"
+                "'{text}' is not a part of a day: it ends when it starts; write 00:00-24:00 for the whole day"
             ))),
             Some(hours) => Ok(hours),
             None => Err(de::Error::custom(format!("'{text}': expected hours such as 08:00-18:00"))),

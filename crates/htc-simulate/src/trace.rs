@@ -11,7 +11,7 @@ use super::job_events::{RecordedJobs, SlotIdentity};
 use super::simulation::SlotView;
 use super::summary::NeverRunJobs;
 use htc_base::text::control_characters::mask_control_characters;
-use htc_runner::events::{RunnerEvent as StreamEvent, RunnerEventKind};
+use htc_runner::events::{RunnerEvent, RunnerEventKind};
 use htc_slot::{EvaluatedExpression, policy_parameter};
 
 /// Trace of a job.
@@ -19,7 +19,7 @@ use htc_slot::{EvaluatedExpression, policy_parameter};
 pub struct JobTrace {
     /// The job as `cluster.proc`.
     pub job: String,
-    /// Its events; the first is its arrival.
+    /// Events of the job; the first is its arrival.
     pub happened: Vec<JobTraceEvent>,
     /// Explanation for jobs that never ran, if this one was never offered to a slot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -33,7 +33,7 @@ pub struct JobTraceEvent {
     pub at: f64,
     /// Description.
     pub what: String,
-    /// The expressions that decided it.
+    /// Expressions that decided the event.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decided: Vec<DecidingExpression>,
 }
@@ -80,7 +80,7 @@ pub struct SlotTrace {
     pub slot: String,
     /// Seconds since the start.
     pub at: f64,
-    /// Its state and activity.
+    /// State and activity of the slot.
     pub state: String,
     /// The last changes before that time, all at the same time.
     pub changes: Vec<SlotChange>,
@@ -97,7 +97,7 @@ pub struct SlotChange {
     pub state: String,
     /// Reason given by the machine.
     pub reason: String,
-    /// The expression that decided it, or `None`.
+    /// Expression that decided the event, or `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<DecidingExpression>,
 }
@@ -117,10 +117,10 @@ impl SlotTrace {
     /// # Errors
     /// Fails if the simulation cannot be started.
     pub fn of_slot<C: SimulationSource>(courses: &C, slot: &str, at: f64) -> Result<SlotLookup, C::Error> {
-        let last: RefCell<Vec<(f64, u64, StreamEvent)>> = RefCell::default();
+        let last: RefCell<Vec<(f64, u64, RunnerEvent)>> = RefCell::default();
         let silent = courses.begin()?;
         let turn = silent.turn_counter();
-        let mut tell = |at: f64, event: &StreamEvent| {
+        let mut tell = |at: f64, event: &RunnerEvent| {
             let same = event.slot.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(slot));
             if same && event.kind == RunnerEventKind::State {
                 let mut last = last.borrow_mut();
@@ -157,15 +157,15 @@ impl SlotTrace {
 fn explain_changes<C: SimulationSource>(
     courses: &C,
     of: &SlotIdentity,
-    told: Vec<(f64, u64, StreamEvent)>,
+    told: Vec<(f64, u64, RunnerEvent)>,
 ) -> Result<Vec<SlotChange>, C::Error> {
-    let asking = |(_, turn, event): &(f64, u64, StreamEvent)| SlotChangeQuery {
+    let asking = |(_, turn, event): &(f64, u64, RunnerEvent)| SlotChangeQuery {
         turn: *turn,
         place: of.clone(),
         reason: event.reason.clone().unwrap_or_default(),
     };
     let decided = explain_slot_changes(courses, &told.iter().map(asking).collect::<Vec<_>>(), true)?;
-    let changed = |((at, _, event), decided): ((f64, u64, StreamEvent), Option<DecidingExpression>)| {
+    let changed = |((at, _, event), decided): ((f64, u64, RunnerEvent), Option<DecidingExpression>)| {
         let state = event.state.zip(event.activity).map(|(state, activity)| format!("{state}/{activity}"));
         let reason = mask_control_characters(&event.reason.unwrap_or_default());
         SlotChange { at, state: state.unwrap_or_default(), reason, decided }
@@ -183,7 +183,7 @@ mod tests {
         let course = TextCourse::new(CONFIG, SCENARIO);
         let story = JobTrace::of_job(&course, "1.0").unwrap().unwrap();
         let what: Vec<&str> = story.happened.iter().map(|step| step.what.as_str()).collect();
-        assert_eq!(what[..3], ["came", "began on slot1", "had to leave slot1: PREEMPT is true"]);
+        assert_eq!(what[..3], ["came", "began on slot1", "was evicted from slot1: PREEMPT is true"]);
         let [decided] = &story.happened[2].decided[..] else { panic!("{story:?}") };
         assert_eq!((&*decided.knob, &*decided.value), ("PREEMPT", "true"));
         assert!(decided.place.ends_with("condor_config, line 10"), "{}", decided.place);

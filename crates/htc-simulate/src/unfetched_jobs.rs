@@ -2,16 +2,17 @@
 
 use super::parameter_origins::ParameterOrigins;
 use super::simulation_result::{NonFetchingSlots, SimulationResult};
-use super::summary::{HookCounts, Summary, state_activity_name};
+use super::summary::{HookCounts, Summary};
 use htc_base::text::control_characters::mask_control_characters;
 use htc_base::text::count::format_thousands;
+use htc_base::text::plural::counted;
 use htc_slot::SlotState;
 
 /// Maximum number of reasons.
 const MAX_REASONS: usize = 5;
 
 /// Hint about a common reason why slots do not fetch, in a pool as well.
-const START_HINT: &str = "; a slot asks for work only while START is not false without a job: there =?= is false where == leaves it open";
+const START_HINT: &str = "; a slot fetches work only while START, evaluated without a job, is not false: there == is undefined where =?= is false";
 
 impl SimulationResult {
     /// Adds to jobs that were never offered to a slot the reasons why no slot fetched, or why fetching failed.
@@ -19,10 +20,10 @@ impl SimulationResult {
         let summary = &self.summary;
         let none = match &summary.ended {
             Some(ended) => Some(format!(
-                "no slot was offered one: no machine is left ({})",
+                "no slot was offered a job: no machine is left ({})",
                 mask_control_characters(ended)
             )),
-            None if summary.slots == 0 => Some("no slot was offered one: there is none".to_owned()),
+            None if summary.slots == 0 => Some("no slot was offered a job: there are no slots".to_owned()),
             None => None,
         };
         let reasons = |fits: &[(u32, usize)]| {
@@ -48,32 +49,30 @@ impl SimulationResult {
 /// Describes the failed calls, for slots that were free to fetch.
 fn describe_failed_calls(summary: &Summary) -> String {
     let told = |hook: &HookCounts| {
-        let lost = [(hook.failed, "failed"), (hook.bad, "brought what is no job ad")];
+        let lost = [(hook.failed, "failed"), (hook.bad, "printed something that is not a job ad")];
         let lost = lost.iter().filter(|(count, _)| *count > 0);
         let lost: Vec<_> = lost.map(|(count, what)| format!("{} {what}", format_thousands(*count))).collect();
         (!lost.is_empty()).then(|| {
-            format!("; of {} calls of {} {}", format_thousands(hook.calls), hook.hook, lost.join(", "))
+            let calls = counted(format_thousands(hook.calls), "call");
+            format!("; of {calls} of {} {}", hook.hook, lost.join(", "))
         })
     };
     summary.hooks.first().and_then(told).unwrap_or_default()
 }
 
 fn describe_reason(origins: ParameterOrigins<'_>, silent: &NonFetchingSlots, summary: &Summary) -> String {
-    let NonFetchingSlots { slots, place: of, state: pair, false_start: start, asleep } = silent;
-    let slots = if *slots == 1 { "1 slot".to_owned() } else { format!("{} slots", format_thousands(*slots)) };
+    let NonFetchingSlots { slots, place: of, state, false_start: start, asleep } = silent;
+    let slots = counted(format_thousands(*slots), "slot");
     if *asleep {
         let machine =
             if silent.slots == 1 { "is on a machine that sleeps" } else { "are on machines that sleep" };
-        return format!("no slot was offered one: {slots} {machine} at the end (HIBERNATE)");
+        return format!("no slot was offered a job: {slots} {machine} at the end (HIBERNATE)");
     }
     let Some(start) = start else {
         let are = if silent.slots == 1 { "is" } else { "are" };
-        let is_free = matches!(pair.0, SlotState::Owner | SlotState::Unclaimed);
+        let is_free = matches!(state.state, SlotState::Owner | SlotState::Unclaimed);
         let lost = if is_free { describe_failed_calls(summary) } else { String::new() };
-        return format!(
-            "no slot was offered one: {slots} {are} {} at the end{lost}",
-            state_activity_name(*pair)
-        );
+        return format!("no slot was offered one: {slots} {are} {state} at the end{lost}");
     };
     // Without a job, its attributes are undefined: `==` then is undefined, so a job could make it true, but `=?=` is false.
     let (text, mut seen) = match &start.because {
@@ -85,7 +84,7 @@ fn describe_reason(origins: ParameterOrigins<'_>, silent: &NonFetchingSlots, sum
     seen.extend(Some(origins.parameter_origin(of, "START")).filter(|place| !place.is_empty()));
     let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
     format!(
-        "no slot was offered one: START is false in {slots}: {}{}{hint}",
+        "no slot was offered a job: START is false in {slots}: {}{}{hint}",
         mask_control_characters(text),
         mask_control_characters(&seen)
     )
@@ -107,7 +106,7 @@ mod tests {
         played.explain_unfetched_jobs(course.origins());
         let [never] = &played.summary.never_run[..] else { panic!("{:?}", played.summary.never_run) };
         let why = &never.why[0];
-        assert!(why.starts_with("no slot was offered one: START is false in 2 slots: "), "{why}");
+        assert!(why.starts_with("no slot was offered a job: START is false in 2 slots: "), "{why}");
         assert!(why.contains("condor_config, line 11)") && why.ends_with(START_HINT), "{why}");
     }
 }

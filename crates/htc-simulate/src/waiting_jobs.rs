@@ -102,9 +102,11 @@ impl WaitingJobs {
     /// Returns a refused job to the queue; the slot would refuse it again before `holds`. Returns the job if it is dropped.
     pub(super) fn refuse(
         &mut self,
-        (place, job): (QueuePosition, Job),
+        place: QueuePosition,
+        job: Job,
         refused: &mut RefusedJobs,
-        (now, holds): (u64, u64),
+        now: u64,
+        holds: u64,
     ) -> Option<Job> {
         let retry = (self.rules.retry.0 * 1e6) as u64;
         let usual = now.saturating_add(retry);
@@ -169,7 +171,7 @@ mod tests {
         let (mut one, mut other) = (RefusedJobs::default(), RefusedJobs::default());
         let first = queue.take_for_slot(&mut one, 0).unwrap();
         assert_eq!(first.1.number, 0);
-        assert_eq!(queue.refuse(first, &mut one, (0, u64::MAX)), None);
+        assert_eq!(queue.refuse(first.0, first.1, &mut one, 0, u64::MAX), None);
         assert_eq!(queue.take_for_slot(&mut one, 1).map(|(_, job)| job.number), Some(2));
         assert_eq!(queue.take_for_slot(&mut one, 1), None);
         assert_eq!(queue.take_for_slot(&mut other, 1).map(|(_, job)| job.number), Some(0));
@@ -184,7 +186,7 @@ mod tests {
         queue.push(job(0, 0, 0));
         let mut refused = RefusedJobs::default();
         let first = queue.take_for_slot(&mut refused, 0).unwrap();
-        queue.refuse(first, &mut refused, (0, 5_000_000));
+        queue.refuse(first.0, first.1, &mut refused, 0, 5_000_000);
         assert_eq!(queue.take_for_slot(&mut refused, 4_999_999), None);
         assert_eq!(queue.take_for_slot(&mut refused, 5_000_000).map(|(_, job)| job.number), Some(0));
     }
@@ -197,7 +199,7 @@ mod tests {
         for (at, expected) in [(0, 0), (300, 1), (600, 0)] {
             let found = queue.take_for_slot(&mut refused, at * 1_000_000).unwrap();
             assert_eq!(found.1.number, expected);
-            queue.refuse(found, &mut refused, (at * 1_000_000, (at + 1) * 1_000_000));
+            queue.refuse(found.0, found.1, &mut refused, at * 1_000_000, (at + 1) * 1_000_000);
         }
     }
 

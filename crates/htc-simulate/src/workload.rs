@@ -39,12 +39,12 @@ pub struct JobKind {
 pub struct Job {
     /// Sequence number in order of arrival, from 0.
     pub number: u32,
-    /// Number of its kind.
+    /// Number of the job's kind.
     pub kind: u32,
     /// Number of a set of jobs about which every slot decides alike: those of its kind, unless a policy refers to attributes
     /// specific to a job.
     pub likeness: u64,
-    /// Number in its group, from 0.
+    /// Number of the job in its group, from 0.
     pub in_group: u32,
     /// ClusterId and ProcId.
     pub id: (i32, i32),
@@ -54,11 +54,11 @@ pub struct Job {
     pub runs: u64,
     /// Time from a soft kill to its exit, in microseconds.
     pub leaves: u64,
-    /// Its exit status.
+    /// Exit status of the job.
     pub exit: i32,
-    /// JobPrio.
+    /// Value of the attribute `JobPrio`.
     pub priority: i32,
-    /// Number of times it was started.
+    /// Number of times the job was started.
     pub starts: u32,
 }
 
@@ -207,29 +207,30 @@ impl Workload {
             arrived: 0,
         };
         for (index, group) in scenario.groups.iter().enumerate() {
-            workload.add_group((index, group), scenario, world, &mut files)?;
+            workload.add_group(index, group, scenario, world, &mut files)?;
         }
         Ok(workload)
     }
 
     fn add_group(
         &mut self,
-        (index, group): (usize, &JobGroup),
+        index: usize,
+        group: &JobGroup,
         scenario: &Scenario,
         world: &dyn World,
         files: &mut JobFiles<'_>,
     ) -> Result<(), WorkloadError> {
-        let mut source = self.new_source((index, group), world)?;
+        let mut source = self.new_source(index, group, world)?;
         let length = scenario.length.0;
         match &group.from {
-            Some(path) => self.load_stored_jobs(&mut source, (index, path), length, (world, files))?,
+            Some(path) => self.load_stored_jobs(&mut source, index, path, length, world, files)?,
             None => source.schedule_next_job(true),
         }
         if source.count > 0 && source.next > to_micros(length) {
             let name = group.name.clone().unwrap_or_else(|| format!("jobs {}", index + 1));
             let (first, end) = (format_span(source.next as f64 / 1e6), format_span(length));
             self.notes.push(format!(
-                "{name}: none comes: the first would {first} after the start, and it ends after {end}"
+                "{name}: no job comes: the first would come {first} after the start, but the scenario ends after {end}"
             ));
         }
         if source.created < source.count {
@@ -242,7 +243,8 @@ impl Workload {
     /// Creates the source of a group's jobs, before the first job.
     fn new_source(
         &self,
-        (index, group): (usize, &JobGroup),
+        index: usize,
+        group: &JobGroup,
         world: &dyn World,
     ) -> Result<JobSource, WorkloadError> {
         let (mut base, errors) = long::parse_with(group.ad.as_bytes(), Dialect::of_world(world));
@@ -275,9 +277,11 @@ impl Workload {
     fn load_stored_jobs(
         &mut self,
         source: &mut JobSource,
-        (index, path): (usize, &Path),
+        index: usize,
+        path: &Path,
         length: f64,
-        (world, files): (&dyn World, &mut JobFiles<'_>),
+        world: &dyn World,
+        files: &mut JobFiles<'_>,
     ) -> Result<(), WorkloadError> {
         let file = path.display().to_string();
         let asked = self.attributes_read.clone();
@@ -292,11 +296,11 @@ impl Workload {
         let number = u32::try_from(index).unwrap_or(0);
         let mut kind_of = |ad| self.kind_of_ad(number, ad, world);
         let group = index + 1;
-        let jobs = reading.read_jobs(&mut kind_of, (path, files)).map_err(|error| match error {
+        let jobs = reading.read_jobs(&mut kind_of, path, files).map_err(|error| match error {
             JobFileError::Io(source) => WorkloadError::File { group, file: file.clone(), source },
             JobFileError::NoJobs(problem) => WorkloadError::Content { group, file: file.clone(), problem },
         })?;
-        self.schedule_stored_jobs(source, jobs, (&file, length));
+        self.schedule_stored_jobs(source, jobs, &file, length);
         Ok(())
     }
 
@@ -305,7 +309,8 @@ impl Workload {
         &mut self,
         source: &mut JobSource,
         jobs: Vec<(i64, StoredJob)>,
-        (file, length): (&str, f64),
+        file: &str,
+        length: f64,
     ) {
         let first = jobs.first().map_or(0, |(queued, _)| *queued);
         let begins = to_micros(source.at);
@@ -321,7 +326,7 @@ impl Workload {
             let count = source.stored.len();
             let last = source.stored.last().map_or(0, |stored| stored.arrives) as f64 / 1e6;
             self.notes.push(format!(
-                "{late} of the {count} jobs of '{file}' do not come: the last would {} after the start, and it ends after {}",
+                "jobs of '{file}' that do not come: {late} of {count}: the last would come {} after the start, but the scenario ends after {}",
                 format_span(last),
                 format_span(length)
             ));
@@ -382,7 +387,7 @@ impl Workload {
             (job.kind, job.runs) = (stored.kind, stored.runs);
             (job.exit, job.priority) = (stored.exit, stored.priority);
         } else {
-            self.sample_job((index, group), &mut job, &mut dice, world);
+            self.sample_job(index, group, &mut job, &mut dice, world);
         }
         job.likeness = self.likeness(&job);
         Some(job)
@@ -391,7 +396,8 @@ impl Workload {
     /// Samples the random properties of a job, and its kind.
     fn sample_job(
         &mut self,
-        (index, group): (usize, u32),
+        index: usize,
+        group: u32,
         job: &mut Job,
         dice: &mut RandomGenerator,
         world: &dyn World,
@@ -433,7 +439,7 @@ impl Workload {
                 kind
             }
         };
-        // An expression may differ for each job.
+        // The value of an expression may be different for each job.
         let priority = priority.or_else(|| Context::new(world).my(&self.job_ad(job)).int(PRIORITY_ATTRIBUTE));
         job.priority = clamp_priority(priority.unwrap_or(0));
     }

@@ -25,7 +25,7 @@ impl ExecutionPoint {
             }
         }
         if let Some(id) = id.filter(|_| !found) {
-            self.core.warn(None, format!("no slot is called {id}"));
+            self.core.warn(None, format!("there is no slot {id}"));
         }
     }
 
@@ -67,7 +67,7 @@ impl Slot {
         if !(claimed && self.is_active() || idle_too()) {
             let (state, activity) = (self.state, self.activity);
             let why = match state {
-                SlotState::Preempting => "its job is on its way out",
+                SlotState::Preempting => "its job is already being vacated",
                 _ => "it runs no job",
             };
             return Err(format!("the slot is {state}/{activity}: {why}"));
@@ -83,7 +83,7 @@ impl Slot {
             return Err(format!("the slot is {}/{}: nothing is suspended", self.state, self.activity));
         }
         if !self.claims.suspended_by_command {
-            return Err("its policy has suspended the job, which goes on when CONTINUE is true".to_owned());
+            return Err("its policy has suspended the job; it continues when CONTINUE is true".to_owned());
         }
         self.change_state(core, SlotState::Claimed, Activity::Busy, "asked to continue");
         self.claims.suspended_by_command = false;

@@ -34,7 +34,7 @@ impl ExecutionPointState {
         if self.backfill.kill_deadline().is_some_and(|until| until <= self.now.monotonic()) {
             self.warn(
                 None,
-                "the starter of the backfill client does not end: it is killed with everything below it",
+                "the starter of the backfill client does not end: it is killed with all its processes",
             );
             self.end_backfill_client();
         }
@@ -113,7 +113,7 @@ impl Slot {
 
     /// Returns the change to make once no client runs for the slot any more.
     fn change_after_backfill(&self) -> StateChange<'static> {
-        let reason = "nothing runs for backfill any more";
+        let reason = "no backfill client runs any more";
         match self.history.state_after_backfill {
             Some(state) => StateChange::new(state, Activity::Idle, reason),
             None => StateChange::new(SlotState::Backfill, Activity::Idle, reason),
@@ -160,8 +160,8 @@ impl ExecutionPoint {
             let Some(slot) = self.slots.get_mut(&key).filter(|slot| slot.state == SlotState::Backfill) else {
                 continue;
             };
-            let StateChange { state, activity, reason } = slot.change_after_backfill();
-            slot.change_state(&mut self.core, state, activity, reason);
+            let change = slot.change_after_backfill();
+            slot.make_change(&mut self.core, change);
         }
     }
 

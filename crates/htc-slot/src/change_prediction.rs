@@ -258,7 +258,7 @@ impl PredictorState {
                 LinearValue { value, slope: -one.slope, error_bound: one.error_bound }
             }
             (ExprKind::Other(operands), [left, right]) => {
-                self.arithmetic_value(&expr, &operands, (*left, *right), value)
+                self.arithmetic_value(&expr, &operands, *left, *right, value)
             }
             _ => self.unpredictable_value(value),
         }
@@ -300,7 +300,8 @@ impl PredictorState {
         &mut self,
         expr: &Expr,
         operands: &[Expr],
-        (left, right): (LinearValue, LinearValue),
+        left: LinearValue,
+        right: LinearValue,
         value: Option<f64>,
     ) -> LinearValue {
         let text = expr.without_parentheses().unparse();

@@ -27,7 +27,7 @@ impl ExecutionPoint {
     pub(super) fn handle_claim_command(&mut self, id: &str, command: ClaimCommand) {
         let key = self.slots.values().find(|slot| slot.id.eq_ignore_ascii_case(id)).map(|slot| slot.key);
         let Some(key) = key else {
-            return self.core.warn(None, format!("no slot is called {id}"));
+            return self.core.warn(None, format!("there is no slot {id}"));
         };
         match command {
             ClaimCommand::Request(request) => self.request_claim(key, *request),
@@ -111,7 +111,7 @@ impl ExecutionPoint {
             let named = |slot: &&Slot| slot.id.eq_ignore_ascii_case(id) && slot.kind == SlotKind::Dynamic;
             let child = self.slots.values().find(named).filter(|slot| slot.key.number == parent.number);
             let Some(child) = child else {
-                return Err(format!("'{id}' is no dynamic slot of it"));
+                return Err(format!("'{id}' is not one of its dynamic slots"));
             };
             if !child.is_retirement_over(&self.core) {
                 return Err(format!("{id} still has retirement time, and cannot be preempted at once"));
@@ -164,7 +164,7 @@ impl Slot {
         }
         if self.state == SlotState::Backfill && self.history.state_after_backfill == Some(SlotState::Claimed)
         {
-            return Some("the slot is claimed already, and its backfill client is being ended");
+            return Some("the slot is already claimed, and its backfill client is being stopped");
         }
         let near_end =
             core.drain.is_draining() && core.drain.coordinated_retirement < DRAIN_END_MARGIN_SECONDS;
@@ -229,7 +229,7 @@ impl Slot {
                 self.leave_backfill(core, SlotState::Matched, "matched");
             }
             SlotState::Matched | SlotState::Preempting | SlotState::Drained => {
-                core.warn(Some(self.key), format!("a match comes in state {} and is not used", self.state));
+                core.warn(Some(self.key), format!("a match in state {} is ignored", self.state));
             }
         }
     }
@@ -285,7 +285,7 @@ impl Slot {
         let world = FrozenClockWorld { world: &*world, now: core.now };
         if let Some(than) = waiting {
             let kind = if rank > than { "higher" } else { "the same" };
-            self.drop_waiting_claim(core, &format!("a claim of {kind} rank takes its place"));
+            self.drop_waiting_claim(core, &format!("a claim of {kind} rank replaces it"));
         }
         let mut claim = core.new_claim(ClaimKind::Requested);
         claim.accept_waiting_request(request, rank, &world);

@@ -173,6 +173,18 @@ impl CronAds {
         }
     }
 
+    /// Returns these results of benchmarks averaged with earlier ones: as in early versions of HTCondor, the earlier results
+    /// count three times.
+    pub(super) fn averaged_with(mut self, earlier: &CronAds) -> Self {
+        for named in &mut self.ads {
+            let known = earlier.ads.iter().find(|known| known.name == named.name);
+            if let (Some(ad), Some(before)) = (&mut named.ad, known.and_then(|known| known.ad.as_ref())) {
+                average_numbers(ad, before);
+            }
+        }
+        self
+    }
+
     /// Publishes a block of a schedd job: the words after the dash are ignored, and each block replaces the previous one.
     pub fn publish_untagged(
         &mut self,
@@ -196,7 +208,7 @@ impl CronAds {
             .into_iter()
             .map(|(named, ad, _)| {
                 schedd.update(ad);
-                CronMerge { name: &named.name, is_merged: true, rule: "the schedd's only ad" }
+                CronMerge { name: &named.name, is_merged: true, rule: "the ad of the schedd" }
             })
             .collect()
     }
@@ -425,6 +437,29 @@ pub fn convert_usage_for_sending(ad: &mut ClassAd, running: i64, keeps_seconds: 
     }
 }
 
+/// Weight of the earlier results of benchmarks; the last results have the weight 1.
+const EARLIER_WEIGHT: i64 = 3;
+
+fn average_numbers(ad: &mut ClassAd, before: &ClassAd) {
+    let names: Vec<BString> = ad.names().map(BString::from).collect();
+    for name in names.iter().filter(|name| !name.ends_with(b"LastUpdate")) {
+        let average = match (ad.literal(name), before.literal(name)) {
+            (Some(Value::Int(last)), Some(Value::Int(earlier))) => {
+                let sum = i128::from(earlier) * i128::from(EARLIER_WEIGHT) + i128::from(last);
+                Value::Int(i64::try_from(sum / i128::from(EARLIER_WEIGHT + 1)).unwrap_or(last))
+            }
+            (Some(last), Some(earlier)) => match (last.as_real(), earlier.as_real()) {
+                (Some(last), Some(earlier)) => {
+                    Value::Real((earlier * EARLIER_WEIGHT as f64 + last) / (EARLIER_WEIGHT + 1) as f64)
+                }
+                _ => continue,
+            },
+            _ => continue,
+        };
+        ad.set(name, average);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -489,6 +524,25 @@ mod tests {
         assert_eq!(updates(&mut ads, 2, "A = 1\n"), [false], "only LastUpdate differs");
         assert_eq!(updates(&mut ads, 3, "A = 1\n-x update:false\nA = 1\n- update:true\n"), [false, true]);
         assert_eq!(updates(&mut ads, 4, "no line\n"), [false]);
+    }
+
+    #[test]
+    fn results_of_benchmarks_are_averaged_with_earlier_ones() {
+        let mips = job("MIPS", &[]);
+        let mut ads = CronAds::new(QuirkMode::Manual);
+        ads.configure([&mips]);
+        print(&mut ads, &mips, 1, "Mips = 100\nRatio = 1.0\nModel = \"x\"\n");
+        let before = ads.clone();
+        print(&mut ads, &mips, 2, "Mips = 201\nRatio = 2\nModel = 5\nNew = 7\n");
+        let ad = ads.averaged_with(&before).merged_ad();
+        for (name, value) in [
+            ("Mips", Value::Int(125)),
+            ("Ratio", Value::Real(1.25)),
+            ("Model", Value::Int(5)),
+            ("New", Value::Int(7)),
+        ] {
+            assert_eq!(ad.literal(name), Some(value), "{name}");
+        }
     }
 
     /// Values measured with 25.14, second by second: the slot ads sent after 5 s, and 4 s after a job began in slot1_1.

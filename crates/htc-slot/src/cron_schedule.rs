@@ -90,7 +90,7 @@ pub enum CronNote {
     Waiting {
         /// The job.
         name: BString,
-        /// True if it waits because of the load.
+        /// True if the job waits because of the load.
         for_load: bool,
     },
     /// JOB_LOAD alone is above MAX_JOB_LOAD: the job never starts. The reference does not report this.
@@ -136,7 +136,7 @@ struct ScheduledJob {
     last_end: Option<MonotonicTime>,
     timer: Option<CronTimer>,
     kill_at: Option<MonotonicTime>,
-    /// Its current load.
+    /// Current load of the job.
     load: f64,
     /// True to run again as soon as the current run has ended.
     rerun: bool,
@@ -468,7 +468,7 @@ impl CronSchedule {
             else {
                 continue;
             };
-            // As with the reference's timers, the next period begins when the expiry of the last one is processed.
+            // As in the reference, the next period begins when the end of the last one is processed.
             self.entries[at].timer =
                 timer.every.map(|every| CronTimer { due: now.plus(every), every: Some(every) });
             match self.entries[at].job.mode {

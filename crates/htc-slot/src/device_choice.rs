@@ -73,7 +73,7 @@ pub(super) fn choose_devices(
                 DeviceConstraint::None => format!("{found} of {count} {tag} are free"),
                 _ => too_few_devices_text(tag, found, count),
             };
-            let clauses = unmet_device_condition(&require, &wanted, (devices.as_ref(), &other[..]), &world)
+            let clauses = unmet_device_condition(&require, &wanted, devices.as_ref(), &other[..], &world)
                 .into_iter()
                 .collect();
             return Err(UnfitReason { reason, untrue_conditions: clauses });
@@ -94,7 +94,7 @@ fn required_devices(tag: &str, job: &ClassAd, world: &dyn World) -> (String, Dev
 }
 
 fn too_few_devices_text(tag: &str, found: usize, count: usize) -> String {
-    format!("Require{tag} holds for {found} of the {tag} that are free, and {count} are asked for")
+    format!("Require{tag} is true for {found} of the free {tag}, but {count} are requested")
 }
 
 /// Checks, by the slot ad alone, that a slot has the devices that a job requires; their number was already checked by
@@ -115,7 +115,7 @@ pub(super) fn check_devices_by_ad(
         }
         let Some(devices) = available_devices(tag, slot, world) else {
             let reason = format!(
-                "{require} cannot be held against anything: the slot's ad has no Available{tag} with what is known of each"
+                "{require} cannot be checked: the slot's ad has no Available{tag} with the properties of each"
             );
             return Err(reason.into());
         };
@@ -124,7 +124,7 @@ pub(super) fn check_devices_by_ad(
             all.partition(|index| devices.is_wanted(*index, &wanted, world, quirks));
         if fit.len() < count {
             let clauses =
-                unmet_device_condition(&require, &wanted, (&devices, &other), world).into_iter().collect();
+                unmet_device_condition(&require, &wanted, &devices, &other, world).into_iter().collect();
             return Err(UnfitReason {
                 reason: too_few_devices_text(tag, fit.len(), count),
                 untrue_conditions: clauses,
@@ -152,7 +152,8 @@ fn available_devices(tag: &str, slot: &ClassAd, world: &dyn World) -> Option<Dev
 fn unmet_device_condition(
     require: &str,
     wanted: &DeviceConstraint,
-    (devices, other): (&Devices, &[usize]),
+    devices: &Devices,
+    other: &[usize],
     world: &dyn World,
 ) -> Option<EvaluatedCondition> {
     let text = match wanted {

@@ -22,10 +22,10 @@ impl Slot {
     }
 }
 
-/// When the completion of a drain is noticed.
+/// Time when the completion of a drain is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DrainCheckTime {
-    /// When the policy of a drained slot is evaluated.
+    /// Time when the policy of a drained slot is evaluated.
     SlotTurn,
     /// After everything that an event has caused.
     AfterEvent,
@@ -75,7 +75,7 @@ impl ExecutionPoint {
             let default = &self.core.settings.drain_start;
             request.start_while_draining = request.start_while_draining.take().or_else(|| default.clone());
         } else if request.start_while_draining.take().is_some() {
-            self.core.warn(None, "a START while draining is for graceful drains: it is not used");
+            self.core.warn(None, "START during a drain applies only to graceful drains: it is ignored");
         }
         self.core.drain.start_while_draining.clone_from(&request.start_while_draining);
         let speed = request.speed;
@@ -215,7 +215,7 @@ impl ExecutionPoint {
             }
             DrainCompletion::Restart => {
                 self.after_shutdown = AfterShutdown::Restarts;
-                self.shut_down(ShutdownMode::Graceful, "all slots are drained: it begins anew");
+                self.shut_down(ShutdownMode::Graceful, "all slots are drained: the execution point restarts");
             }
         }
     }

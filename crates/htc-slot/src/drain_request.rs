@@ -62,7 +62,7 @@ pub enum DrainCompletion {
 /// Request for a drain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrainRequest {
-    /// Its speed.
+    /// Speed of the drain request.
     pub speed: DrainSpeed,
     /// Reason, published as DrainReason.
     pub reason: String,

@@ -17,7 +17,7 @@ use htc_base::world::FrozenClockWorld;
 use htc_classad::{AttrName, ClassAd, Context, Expr, Value};
 
 /// Reason for refusing a claim of a partitionable slot whose dynamic slot does not accept the job.
-const DYNAMIC_SLOT_REFUSES: &str = "the dynamic slot does not take the job";
+const DYNAMIC_SLOT_REFUSES: &str = "the dynamic slot refuses the job";
 
 /// Attributes of its dynamic slots that a partitionable slot lists, in addition to resources and
 /// STARTD_PARTITIONABLE_SLOT_ATTRS.
@@ -132,7 +132,7 @@ impl Slot {
             return Err(self.unfit_reason(core, job));
         }
         match self.plan.must_modify {
-            true => Err(self.unfit_reason(core, &edited).with_prefix("its requests are rounded")),
+            true => Err(self.unfit_reason(core, &edited).with_prefix("the job's requests are rounded")),
             false => Ok(()),
         }
     }
@@ -219,7 +219,9 @@ impl ExecutionPoint {
         let used: Vec<u32> = self.slots.slots_with_number(key.number).map(|slot| slot.key.sub).collect();
         let sub = (1..).find(|sub| !used.contains(sub)).unwrap_or(u32::MAX);
         let ExecutionPoint { core, slots, .. } = self;
-        let Some(parent) = slots.get_mut(&key) else { return Err("its slot is gone".to_owned().into()) };
+        let Some(parent) = slots.get_mut(&key) else {
+            return Err("its slot no longer exists".to_owned().into());
+        };
         // A matched slot rejects everything but its claim (`Resource::willingToRun`).
         parent.restore_requirements(core);
         if let Some(drops) = parent.device_requirements_decision(core) {
@@ -307,8 +309,8 @@ impl ExecutionPoint {
             let Some(mut child) = self.slots.remove(&key) else { continue };
             self.forget_slot(&child);
             child.signal_starter(&mut self.core, StarterSignal::Kill, None);
-            child.drop_waiting_claim(&mut self.core, "the dynamic slot goes away");
-            child.give_up_current_claim(&mut self.core, "the dynamic slot goes away");
+            child.drop_waiting_claim(&mut self.core, "the dynamic slot is removed");
+            child.give_up_current_claim(&mut self.core, "the dynamic slot is removed");
             self.core.slot_count -= 1;
             let number = SlotKey::from_number(key.number);
             if let Some(parent) = self.slots.get_mut(&number) {
@@ -373,7 +375,7 @@ fn requested_amounts(context: &Context<'_>, parent: &ResourceAmounts) -> Result<
         let own = context.int(format!("_condor_{name}"));
         own.or_else(|| context.int(name))
     };
-    let need = |name: &str| number(name).ok_or_else(|| format!("the job's {name} is no number"));
+    let need = |name: &str| number(name).ok_or_else(|| format!("the job's {name} is not a number"));
     let real = |name: &str| context.real(name).unwrap_or(0.0);
     let cpus = if parent.fractional_cpus {
         real("RequestCpus")

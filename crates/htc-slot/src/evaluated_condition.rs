@@ -17,7 +17,7 @@ pub struct EvaluatedCondition {
     pub attribute: String,
     /// Text of the condition.
     pub text: String,
-    /// Its value.
+    /// Value of the condition.
     pub value: String,
     /// The attributes it refers to, with their values.
     pub seen: Vec<String>,
@@ -37,15 +37,17 @@ impl std::fmt::Display for EvaluatedCondition {
 pub(super) fn untrue_conditions(ad: &ClassAd, context: &Context<'_>) -> Vec<EvaluatedCondition> {
     let mut found = Vec::new();
     if let Some(expr) = ad.get("Requirements") {
-        collect_untrue_conditions((ad, "Requirements"), context, (&expr, 0), &mut found);
+        collect_untrue_conditions(ad, "Requirements", context, &expr, 0, &mut found);
     }
     found
 }
 
 fn collect_untrue_conditions(
-    (ad, attribute): (&ClassAd, &str),
+    ad: &ClassAd,
+    attribute: &str,
     context: &Context<'_>,
-    (expr, depth): (&Expr, usize),
+    expr: &Expr,
+    depth: usize,
     found: &mut Vec<EvaluatedCondition>,
 ) {
     let value = context.eval(expr);
@@ -54,8 +56,8 @@ fn collect_untrue_conditions(
     }
     if depth < MAX_DEPTH {
         if let Some((left, right)) = expr.as_conjunction() {
-            collect_untrue_conditions((ad, attribute), context, (&left, depth), found);
-            collect_untrue_conditions((ad, attribute), context, (&right, depth), found);
+            collect_untrue_conditions(ad, attribute, context, &left, depth, found);
+            collect_untrue_conditions(ad, attribute, context, &right, depth, found);
             return;
         }
         // Requirements refer to START and WithinResourceLimits by name.
@@ -63,7 +65,7 @@ fn collect_untrue_conditions(
             && let Some(inner) = ad.get(&name)
             && inner.as_literal().is_none()
         {
-            collect_untrue_conditions((ad, &name.to_string()), context, (&inner, depth + 1), found);
+            collect_untrue_conditions(ad, &name.to_string(), context, &inner, depth + 1, found);
             return;
         }
     }

@@ -101,7 +101,7 @@ pub enum StartdEvent {
     ImageCacheMeasured(i64),
     /// The machine has woken up.
     Awake {
-        /// Why it could not sleep, or `None` if it slept.
+        /// Reason why the machine could not sleep, or `None` if it slept.
         failure: Option<String>,
     },
     /// All benchmarks have ended, or none could be started.
@@ -216,7 +216,7 @@ pub enum StartdAction {
     AcceptJob {
         /// Id of the accepted job.
         accepted: AcceptedJobId,
-        /// The slot where it runs.
+        /// Slot where the process runs.
         slot: SlotKey,
         /// The job ad in long form.
         ad: Vec<u8>,
@@ -238,7 +238,7 @@ pub enum StartdAction {
     Finished {
         /// Reason of the shutdown.
         reason: String,
-        /// Whether it is to be started again.
+        /// Action of the parent: restart the execution point, or leave it stopped.
         next: AfterShutdown,
     },
 }
@@ -246,12 +246,13 @@ pub enum StartdAction {
 /// Continuation after the end of an execution point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AfterShutdown {
-    /// Somebody asked it to end.
+    /// A user or daemon requested the end.
     #[default]
     Ends,
-    /// It is started again.
+    /// The execution point is started again.
     Restarts,
-    /// Its own condition ended it, so that its parent is not to start it again (`DaemonCore::beginDaemonShutdown`).
+    /// The execution point ended because of its own condition, so its parent must not restart it
+    /// (`DaemonCore::beginDaemonShutdown`).
     StaysDown,
 }
 
@@ -278,7 +279,7 @@ impl SlotHookType {
 pub struct HookCall {
     /// Id of this run.
     pub run: HookRunId,
-    /// The slot it runs for.
+    /// Slot for which the process runs.
     pub slot: SlotKey,
     /// The hook type.
     pub hook: SlotHookType,
@@ -290,7 +291,7 @@ pub struct HookCall {
     pub stdin: Vec<u8>,
     /// Maximum output to read, in bytes, or `None` if the output is not read.
     pub output_limit: Option<usize>,
-    /// When the call began: in a simulation that may be before the current time.
+    /// Time when the call began: in a simulation that may be before the current time.
     pub begun: ClockReading,
     /// The accepted job that the call is about, or `None`.
     pub accepted: Option<AcceptedJobId>,
@@ -301,7 +302,7 @@ pub struct HookCall {
 pub struct StarterLaunch {
     /// Id of this starter.
     pub starter: StarterId,
-    /// The slot it runs for.
+    /// Slot for which the process runs.
     pub slot: SlotKey,
     /// The arguments after the program's name.
     pub arguments: Vec<BString>,
@@ -388,6 +389,22 @@ pub struct JobUsage {
     pub image_kib: i64,
 }
 
+/// Cause of a change of a slot's state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChangeCause {
+    /// The job was to retire when it began to run.
+    InRetirement,
+    /// The retirement of the job has ended.
+    RetirementEnded,
+    /// There was no job that could retire.
+    NothingToRetire,
+    /// A suspended job continues in retirement, because a better claim waits.
+    ContinuedInRetirement,
+    /// Any other cause.
+    #[default]
+    Other,
+}
+
 /// Report for a user; the runner formats it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SlotNotice {
@@ -401,6 +418,8 @@ pub enum SlotNotice {
         activity: Activity,
         /// Reason, as text; may be empty.
         reason: String,
+        /// Cause of the change, as far as it matters to those who count changes.
+        cause: ChangeCause,
     },
     /// Classification of a hook's output.
     Verdict {
@@ -433,7 +452,7 @@ pub enum SlotNotice {
     },
     /// Warning.
     Warning {
-        /// The slot it is about, or `None`.
+        /// Slot that the message is about, or `None`.
         slot: Option<SlotKey>,
         /// Text of the warning.
         text: String,

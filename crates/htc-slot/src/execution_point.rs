@@ -23,12 +23,12 @@ pub struct ExecutionPoint {
     pub(super) slots: Slots,
     /// Events that wait until all requested starters are known to run or to have failed.
     pub(super) queued_events: VecDeque<StartdEvent>,
-    /// When a slot was last claimed, in epoch seconds.
+    /// Time when a slot was last claimed, in epoch seconds.
     pub(super) last_in_use: i64,
     /// Since when no slot has had a job.
     pub(super) idle_since: MonotonicTime,
     pub(super) end_reason: String,
-    /// When a graceful shutdown becomes a fast one, or `None`.
+    /// Time when a graceful shutdown becomes a fast one, or `None`.
     pub(super) graceful_until: Option<MonotonicTime>,
     /// Deadline for hooks that still run at the end, or `None`.
     pub(super) hooks_until: Option<MonotonicTime>,
@@ -101,16 +101,7 @@ impl ExecutionPoint {
         self.update_child_lists();
         self.collect_slot_attributes();
         // The reference's event loop runs expired timers before the handler of the event that woke it.
-        let ended = matches!(
-            event,
-            StartdEvent::HookEnded { .. }
-                | StartdEvent::JobFetched { .. }
-                | StartdEvent::HookFailed { .. }
-                | StartdEvent::HookTimedOut { .. }
-                | StartdEvent::StarterExited { .. }
-                | StartdEvent::SkippedFetchEnds { .. }
-        );
-        if ended {
+        if is_end_of_process(&event) {
             if self.has_due_alarm() {
                 self.run_due_timers();
             }
@@ -124,67 +115,32 @@ impl ExecutionPoint {
                 self.record_timers_run();
             }
             StartdEvent::HookEnded { run, stdout, cut } => {
-                if let Some(key) = self.take_fetching_slot(run) {
-                    self.handle_fetch_output(key, &stdout, cut);
-                }
+                self.end_fetch(run, |this, key| this.handle_fetch_output(key, &stdout, cut));
             }
             StartdEvent::JobFetched { run, ad, kind } => {
-                if let Some(key) = self.take_fetching_slot(run) {
-                    self.handle_fetched_job(key, (*ad, kind));
-                }
+                self.end_fetch(run, |this, key| this.handle_fetched_job(key, *ad, kind));
             }
             // The slot only needs to be woken: its call is in progress.
             StartdEvent::SkippedFetchEnds { slot } => self.wake_slot_family(slot),
             StartdEvent::HookFailed { run, reason } => {
-                if let Some(key) = self.take_fetching_slot(run) {
-                    self.handle_fetch_failure(key, reason);
-                }
+                self.end_fetch(run, |this, key| this.handle_fetch_failure(key, reason));
             }
             StartdEvent::HookTimedOut { run, reason } => {
-                if let Some(key) = self.take_fetching_slot(run) {
-                    self.handle_fetch_timeout(key, reason);
-                }
+                self.end_fetch(run, |this, key| this.handle_fetch_timeout(key, reason));
             }
             StartdEvent::CronPublished(ads) => self.replace_cron_ads(*ads),
-            StartdEvent::BenchmarksPublished(ads) => {
-                self.core.benchmarks.ads = *ads;
-                self.slots.values_mut().for_each(|slot| slot.rebuild_ad(&self.core));
-            }
+            StartdEvent::BenchmarksPublished(ads) => self.publish_benchmarks(*ads),
             StartdEvent::ImageCacheMeasured(mib) => {
                 self.core.resources.image_cache_mib = Some(mib);
                 self.refresh_all();
             }
             StartdEvent::Awake { failure } => self.handle_wake_up(failure),
             StartdEvent::BenchmarksEnded => self.finish_benchmarks(),
-            StartdEvent::StarterSpawned { starter, .. } if self.is_backfill_client(starter) => {
-                self.handle_client_start(None)
-            }
-            StartdEvent::StarterFailed { starter, reason } if self.is_backfill_client(starter) => {
-                self.handle_client_start(Some(&reason));
-            }
-            StartdEvent::StarterExited { starter, .. } if self.is_backfill_client(starter) => {
-                self.handle_client_exit()
-            }
-            StartdEvent::StarterSpawned { starter, pid } => {
-                self.with_slot_of_starter(starter, |slot, core| slot.handle_starter_spawned(core, pid));
-                self.complete_pending_fetch();
-            }
+            StartdEvent::StarterSpawned { starter, pid } => self.handle_starter_start(starter, Ok(pid)),
             StartdEvent::StarterFailed { starter, reason } => {
-                self.with_slot_of_starter(starter, |slot, core| slot.handle_spawn_failure(core, &reason));
-                self.complete_pending_fetch();
+                self.handle_starter_start(starter, Err(&reason))
             }
-            StartdEvent::StarterExited { starter, exit } => {
-                let killed = matches!(exit, Exit::Signal { .. });
-                let taken = self.is_accepted_while_draining(starter);
-                self.update_coordinated_retirement_without(Some(starter));
-                self.with_slot_of_starter(starter, |slot, core| slot.handle_starter_exit(core, killed));
-                if let Some(lazy) = &mut self.core.schedule.poll_skipper {
-                    lazy.starter_slots.remove(&starter);
-                }
-                if !taken {
-                    self.retire_jobs_accepted_while_draining();
-                }
-            }
+            StartdEvent::StarterExited { starter, exit } => self.handle_starter_exit(starter, exit),
             StartdEvent::FinalUpdate { starter } => {
                 self.with_slot_of_starter(starter, Self::handle_final_update)
             }
@@ -239,6 +195,41 @@ impl ExecutionPoint {
         }
     }
 
+    /// Handles the start of a starter, given its process id, or the reason why it failed.
+    fn handle_starter_start(&mut self, starter: StarterId, started: Result<u32, &str>) {
+        if self.is_backfill_client(starter) {
+            return self.handle_client_start(started.err());
+        }
+        self.with_slot_of_starter(starter, |slot, core| match started {
+            Ok(pid) => slot.handle_starter_spawned(core, pid),
+            Err(reason) => slot.handle_spawn_failure(core, reason),
+        });
+        self.complete_pending_fetch();
+    }
+
+    fn handle_starter_exit(&mut self, starter: StarterId, exit: Exit) {
+        if self.is_backfill_client(starter) {
+            return self.handle_client_exit();
+        }
+        let killed = matches!(exit, Exit::Signal { .. });
+        let taken = self.is_accepted_while_draining(starter);
+        self.update_coordinated_retirement_without(Some(starter));
+        self.with_slot_of_starter(starter, |slot, core| slot.handle_starter_exit(core, killed));
+        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
+            lazy.starter_slots.remove(&starter);
+        }
+        if !taken {
+            self.retire_jobs_accepted_while_draining();
+        }
+    }
+
+    /// Ends a call of FETCH_WORK and handles its result, unless the slot no longer waits for it.
+    fn end_fetch(&mut self, run: HookRunId, handle: impl FnOnce(&mut Self, SlotKey)) {
+        if let Some(key) = self.take_fetching_slot(run) {
+            handle(self, key);
+        }
+    }
+
     /// True if the starter's job was accepted during a drain.
     fn is_accepted_while_draining(&self, starter: StarterId) -> bool {
         let of = |slot: &Slot| slot.claims.accepted_while_draining && slot.starter() == Some(starter);
@@ -276,4 +267,17 @@ impl ExecutionPoint {
         }
         self.slots.values().find(|slot| slot.fetch.state.running_call() == Some(run)).map(|slot| slot.key)
     }
+}
+
+/// Returns true if a process whose end the reference's event loop notices has ended.
+fn is_end_of_process(event: &StartdEvent) -> bool {
+    matches!(
+        event,
+        StartdEvent::HookEnded { .. }
+            | StartdEvent::JobFetched { .. }
+            | StartdEvent::HookFailed { .. }
+            | StartdEvent::HookTimedOut { .. }
+            | StartdEvent::StarterExited { .. }
+            | StartdEvent::SkippedFetchEnds { .. }
+    )
 }

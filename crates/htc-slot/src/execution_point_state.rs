@@ -36,7 +36,7 @@ pub(super) struct ExecutionPointState {
     pub now: ClockReading,
     /// Time of the last refresh in epoch seconds: MyCurrentTime.
     pub current_time: i64,
-    /// When the execution point began, on both clocks.
+    /// Time when the execution point began, on both clocks.
     pub started: ClockReading,
     pub actions: Vec<StartdAction>,
 
@@ -197,7 +197,8 @@ impl ExecutionPointState {
     /// Evaluates in the current state of an ad, optionally with a TARGET ad; the change predictor observes it if active.
     pub(super) fn eval_in_ads<R>(
         &self,
-        (my, target): (&ClassAd, Option<&ClassAd>),
+        my: &ClassAd,
+        target: Option<&ClassAd>,
         ask: impl FnOnce(&Context<'_>) -> R,
     ) -> R {
         let world = FrozenClockWorld { world: &*self.world, now: self.now };
@@ -350,7 +351,7 @@ impl Counter {
     pub(super) fn increment(&mut self, epoch: i64) {
         self.total += 1;
         self.recent.push_back(epoch);
-        // Sorted unless the clock was put back; late entries of that case are filtered out in `publish`.
+        // The list is sorted unless the clock was set back; `publish` filters out the late entries of that case.
         while self.recent.front().is_some_and(|at| epoch - at >= RECENT_WINDOW_SECONDS) {
             self.recent.pop_front();
         }

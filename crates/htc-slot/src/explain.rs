@@ -32,6 +32,12 @@ pub struct SlotVerdict {
     pub claim_unfit_reason: Option<UnfitReason>,
 }
 
+impl From<UnfitReason> for SlotVerdict {
+    fn from(unfit: UnfitReason) -> Self {
+        SlotVerdict::refused(unfit)
+    }
+}
+
 impl SlotVerdict {
     fn refused(unfit: UnfitReason) -> Self {
         let UnfitReason { reason, untrue_conditions: clauses } = unfit;
@@ -211,6 +217,42 @@ pub fn check_slot_ad_devices(
     }
 }
 
+/// True if a slot of which only the ad is known runs a job or is claimed for one. Partitionable slots have what their dynamic
+/// slots left, whatever their state.
+pub fn is_claimed_by_ad(slot: &ClassAd, world: &dyn World) -> bool {
+    let own = Context::new(world).my(slot);
+    let is = |state: &str| own.string("State").is_some_and(|it| it.eq_ignore_ascii_case(state.as_bytes()));
+    (is("Claimed") || is("Preempting")) && own.boolean("PartitionableSlot") != Some(true)
+}
+
+/// Returns why a claimed slot keeps its job, or `None` if it is free or ranks the new job higher (matchmaker.cpp,
+/// `rankCondStd`). PREEMPTION_REQUIREMENTS, a setting of the negotiator, is taken as false, its default.
+pub fn refusal_by_claim(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Option<UnfitReason> {
+    if !is_claimed_by_ad(slot, world) {
+        return None;
+    }
+    let context = Context::new(world).my(slot).target(job);
+    let (rank, current) = (context.real("Rank"), context.real("CurrentRank"));
+    if rank.zip(current).is_some_and(|(rank, current)| rank > current) {
+        return None;
+    }
+    let [rank, current] = [rank, current].map(|rank| rank.unwrap_or(0.0));
+    let reason = format!(
+        "claimed: the slot's Rank of this job is {rank}, not higher than {current}, that of the job it runs"
+    );
+    let seen = ["State", "RemoteUser", "JobId"].into_iter().filter_map(|name| {
+        let value = context.string(name)?;
+        Some(format!("{name} = \"{value}\""))
+    });
+    let condition = EvaluatedCondition {
+        attribute: "Rank".to_owned(),
+        text: "Rank > CurrentRank".to_owned(),
+        value: "false".to_owned(),
+        seen: seen.collect(),
+    };
+    Some(UnfitReason { reason, untrue_conditions: vec![condition] })
+}
+
 /// Policy expression and its current value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EvaluatedExpression {
@@ -218,7 +260,7 @@ pub struct EvaluatedExpression {
     pub name: String,
     /// The expression.
     pub text: String,
-    /// Its value.
+    /// Value of the evaluated expression.
     pub value: String,
     /// The condition that decides the value, if the expression joins several by `&&` or `||`.
     pub because: Option<EvaluatedCondition>,

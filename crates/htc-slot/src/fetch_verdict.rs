@@ -16,7 +16,7 @@ use htc_hook::hook_output::{self, BadOutputLine};
 /// Result of a fetch.
 #[derive(Clone, Debug)]
 pub enum FetchOutcome {
-    /// There is no work; with a reason if it is not the normal case.
+    /// There is no work; contains the reason, or an empty text in the normal case.
     NoWork(&'static str),
     /// The output is not a valid job.
     BadOutput {
@@ -151,7 +151,8 @@ pub struct FetchVerdict {
 
 /// Evaluates a hook's output for a slot, given the slot ad that was FETCH_WORK's input, and its hook keyword.
 pub fn judge_fetch_output(
-    (slot, keyword): (&ClassAd, &[u8]),
+    slot: &ClassAd,
+    keyword: &[u8],
     answer: FetchOutput<'_>,
     world: &dyn World,
     quirks: QuirkMode,
@@ -188,8 +189,9 @@ pub fn judge_fetch_output(
                 false if !wanted => Some(refusal_reason(slot, &job, world)),
                 false => {
                     seen.extend(busy.then_some(outranking.quirk));
-                    (busy && rank <= current)
-                        .then(|| format!("its rank {rank} is not higher than {current}, the running job's"))
+                    (busy && rank <= current).then(|| {
+                        format!("the job's rank {rank} is not higher than the running job's, {current}")
+                    })
                 }
             };
             verdict.decision = match &refused {
@@ -294,7 +296,7 @@ mod tests {
     fn judge(slot: &str, stdout: &str, quirks: QuirkMode) -> FetchVerdict {
         let (slot, world) = (ad(slot), RealWorld::new());
         let answer = FetchOutput { stdout: stdout.as_bytes(), is_truncated: false, limit: 10_240 };
-        judge_fetch_output((&slot, b"FARM"), answer, &world, quirks)
+        judge_fetch_output(&slot, b"FARM", answer, &world, quirks)
     }
 
     #[test]

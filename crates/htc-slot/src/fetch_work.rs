@@ -27,6 +27,9 @@ use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 /// Default of FetchWorkDelay if it is not a number, in seconds.
 pub(crate) const DEFAULT_FETCH_DELAY: i64 = 300;
 
+/// Wait for the next fetch that is reported with `--once`, in seconds.
+const LONG_WAIT_SECONDS: i64 = 10;
+
 /// Rank of an accepted job, or the reason for its refusal.
 type RankOrRefusal = Result<f64, String>;
 
@@ -52,7 +55,9 @@ impl Slot {
             let since = core.now.epoch() - self.fetch.last_completed;
             if since < delay {
                 // If the wall clock was set back, the slot must not wait longer than the delay.
-                self.fetch.state = FetchState::Waiting(core.alarm_after((delay - since).min(delay)));
+                let wait = (delay - since).min(delay);
+                self.report_long_wait(core, wait);
+                self.fetch.state = FetchState::Waiting(core.alarm_after(wait));
                 return;
             }
         }
@@ -67,7 +72,7 @@ impl Slot {
             return;
         }
         if core.schedule.change_predictor.is_active() && self.is_fetch_futile(core) {
-            // Only counted while polls are skipped, until there may be work.
+            // While polls are skipped, calls are only counted, until there may be work.
             self.fetch.state = FetchState::Skipped(core.now);
             self.fetch.last_spawned = core.now.epoch();
             return;
@@ -79,6 +84,16 @@ impl Slot {
         };
         self.fetch.last_spawned = core.now.epoch();
         self.call_fetch_hook(core, path, stdin, core.now);
+    }
+
+    /// Reports once that a run that ends when there is no more work waits for FetchWorkDelay.
+    fn report_long_wait(&mut self, core: &mut ExecutionPointState, seconds: i64) {
+        let ends = core.settings.limits.exit_when_no_work;
+        if ends && seconds >= LONG_WAIT_SECONDS && !std::mem::replace(&mut self.fetch.is_wait_reported, true)
+        {
+            let text = format!("--once waits {seconds} s for the next FETCH_WORK (FetchWorkDelay)");
+            core.notify(SlotNotice::Warning { slot: Some(self.key), text });
+        }
     }
 
     /// Decides if the slot fetches although it cannot accept a job; `None` if it can.
@@ -139,6 +154,9 @@ impl Slot {
     /// Sets the timer to a full delay (`resetFetchWorkTimer`).
     fn set_fetch_timer(&mut self, core: &mut ExecutionPointState) {
         let delay = self.evaluate_fetch_delay(core);
+        if !self.fetch.out_of_work {
+            self.report_long_wait(core, delay);
+        }
         self.fetch.state = FetchState::Waiting(core.alarm_after(if delay > 0 { delay } else { 1 }));
     }
 
@@ -182,7 +200,7 @@ impl Slot {
         }
         if self.state == SlotState::Backfill && self.history.state_after_backfill == Some(SlotState::Claimed)
         {
-            return Err("the slot is claimed already, and its backfill client is being ended".into());
+            return Err("the slot is already claimed, and its backfill client is being stopped".into());
         }
         self.restore_requirements(core);
         if !self.requirements_accept(core, job, kind) {
@@ -197,7 +215,7 @@ impl Slot {
         if self.state == SlotState::Claimed && !self.has_idle_fetched_claim() {
             let current = self.claims.current.as_ref().map_or(0.0, |claim| claim.rank);
             if rank <= current {
-                return Err(format!("its rank {rank} is not higher than {current}, the running job's"));
+                return Err(format!("the job's rank {rank} is not higher than the running job's, {current}"));
             }
             let waiting =
                 self.claims.waiting.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
@@ -205,7 +223,7 @@ impl Slot {
                 && rank <= waiting
                 && !core.report(outranking_job_decision(core.quirks()), self.key)
             {
-                return Err(format!("its rank {rank} is not higher than {waiting}, the waiting job's"));
+                return Err(format!("the job's rank {rank} is not higher than the waiting job's, {waiting}"));
             }
         }
         Ok(rank)
@@ -252,12 +270,7 @@ impl Slot {
             true => hook_input::reply_fetch_input(job, &self.ads.live, id.as_ref(), core.quirks()),
             false => Vec::new(),
         };
-        self.call_notification_hook(
-            core,
-            (SlotHookType::ReplyFetch, path),
-            (vec![word.into()], stdin),
-            accepted,
-        );
+        self.call_notification_hook(core, SlotHookType::ReplyFetch, path, vec![word.into()], stdin, accepted);
     }
 
     /// Creates or updates the claim under which the job will run, and returns the claim id for REPLY_FETCH
@@ -265,7 +278,8 @@ impl Slot {
     fn claim_for_job(
         &mut self,
         core: &mut ExecutionPointState,
-        (job, print): (ClassAd, Option<u64>),
+        job: ClassAd,
+        print: Option<u64>,
         rank: f64,
     ) -> (ClaimId, AcceptedJobId) {
         let shared = core.world.clone();
@@ -277,7 +291,7 @@ impl Slot {
             && let Some(mut claim) = self.claims.current.take()
         {
             if claim.fetched_job.is_some_and(|job| job.starter_killed) {
-                // No other hook call reports the killed job to the queue.
+                // Without this call the queue would not learn that the job was killed.
                 self.call_evict_hook(core, &claim);
             }
             claim.fetched_job = Some(FetchedJob { accepted, fingerprint: print, starter_killed: false });
@@ -291,7 +305,7 @@ impl Slot {
         claim.fetched_job = Some(FetchedJob { accepted, fingerprint: print, starter_killed: false });
         let id = claim.id.clone();
         if self.state == SlotState::Claimed {
-            self.drop_waiting_claim(core, "a claim of higher rank takes its place");
+            self.drop_waiting_claim(core, "a claim of higher rank replaces it");
             self.claims.waiting = Some(claim);
         } else {
             self.claims.current = Some(claim);
@@ -344,7 +358,7 @@ impl ExecutionPoint {
             FetchOutcome::NoWork(_) => slot.mark_out_of_work(core, "no more work"),
             FetchOutcome::BadOutput { keeps_claim, .. } => {
                 if !core.report(keeps_claim, key) {
-                    slot.mark_out_of_work(core, "the answer of FETCH_WORK is no job");
+                    slot.mark_out_of_work(core, "the output of FETCH_WORK is not a job");
                 }
             }
             FetchOutcome::Job(job) => self.handle_offered_job(key, *job, None),
@@ -353,7 +367,7 @@ impl ExecutionPoint {
     }
 
     /// Handles the end of a fetch hook that returned a job.
-    pub(super) fn handle_fetched_job(&mut self, key: SlotKey, (job, kind): (ClassAd, Option<u32>)) {
+    pub(super) fn handle_fetched_job(&mut self, key: SlotKey, job: ClassAd, kind: Option<u32>) {
         self.handle_offered_job(key, job, kind);
         self.complete_fetch(key);
     }
@@ -467,7 +481,7 @@ impl ExecutionPoint {
         let hook = SlotHookType::FetchWork;
         self.core.notify(SlotNotice::Verdict { slot: key, hook, job: Some(id), verdict, reason });
         match decision {
-            Ok(rank) => self.accept_job((key, runs_in), job, rank, early),
+            Ok(rank) => self.accept_job(key, runs_in, job, rank, early),
             Err(_) => self.refuse_job(key, &job, early),
         }
     }
@@ -483,7 +497,7 @@ impl ExecutionPoint {
     }
 
     /// Accepts a fetched job, which runs in slot `runs_in`: the slot `key` or a dynamic slot carved out of it.
-    fn accept_job(&mut self, (key, runs_in): (SlotKey, SlotKey), job: ClassAd, rank: f64, replied: bool) {
+    fn accept_job(&mut self, key: SlotKey, runs_in: SlotKey, job: ClassAd, rank: f64, replied: bool) {
         let ExecutionPoint { core, slots, .. } = self;
         core.work.jobs_accepted += 1;
         // The requests may differ, because a dynamic slot gets what is left of the machine.
@@ -497,17 +511,17 @@ impl ExecutionPoint {
             && let Some(other) = slots.values().find(|slot| slot.claims.current.as_ref().is_some_and(same))
         {
             let text = format!(
-                "the same ad runs in {} already, word for word: does FETCH_WORK hand a job out twice when two slots ask at once?",
+                "an identical job already runs in {}: does FETCH_WORK return the same job twice if two slots call it at the same time?",
                 other.id
             );
             core.warn(Some(key), text);
         }
         let Some(slot) = slots.get_mut(&runs_in) else { return };
         let idle = slot.has_idle_fetched_claim();
-        // Not read if no ads are printed.
+        // The texts are not read if no ads are printed.
         let texts = core.publish_set.ad_texts;
         let told = (!replied).then(|| if texts { job.clone() } else { ClassAd::new() });
-        let (claim_id, accepted) = slot.claim_for_job(core, (job, print), rank);
+        let (claim_id, accepted) = slot.claim_for_job(core, job, print, rank);
         if let Some(job) = told {
             slot.call_reply_hook(core, &job, Some(claim_id), Some(accepted));
         }

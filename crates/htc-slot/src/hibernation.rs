@@ -36,9 +36,7 @@ impl ExecutionPoint {
         let power = &self.core.settings.power;
         let name = state.name();
         if power.states.supported.is_empty() {
-            return Some(format!(
-                "HIBERNATE asks for {name}: this machine has no sleep state that is known here"
-            ));
+            return Some(format!("HIBERNATE is {name}, but no sleep state of this machine is known"));
         }
         if !power.can_be_woken && !power.sleeps_if_unwakeable {
             return Some(format!(
@@ -48,12 +46,10 @@ impl ExecutionPoint {
         }
         let (known, allowed) = (power.states.supported.contains(&state), power.allowed);
         if !known && !self.core.decide_and_report(Quirk::HibernatePause, first) {
-            return Some(format!(
-                "HIBERNATE asks for {name}, which this machine does not know: it stays awake"
-            ));
+            return Some(format!("HIBERNATE is {name}, which this machine does not support: it stays awake"));
         }
         (!allowed).then(|| {
-            format!("HIBERNATE of all slots asks for {name}: a pool's machine would sleep now; here --allow-hibernate lets it")
+            format!("HIBERNATE is {name} in all slots: a machine of a pool would sleep now; use --allow-hibernate to let this one sleep")
         })
     }
 

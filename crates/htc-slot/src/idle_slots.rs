@@ -166,12 +166,14 @@ impl Slot {
             return Some(alarm.at);
         }
         if self.idle_window.fetch_mode == FetchMode::Unwilling {
-            // Not before START may be true.
+            // The fetch waits until START may be true.
             let delay = self.fetch.next_delay.max(1);
             let set = (alarm.at, self.timer_last_set());
             return grid.next_timer_when_willing(
-                set,
-                (delay, self.fetch_delay_end()),
+                set.0,
+                set.1,
+                delay,
+                self.fetch_delay_end(),
                 self.idle_window.until,
             );
         }

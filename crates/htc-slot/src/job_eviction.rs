@@ -89,10 +89,8 @@ impl Slot {
         if self.state == SlotState::Backfill {
             return self.leave_backfill(core, SlotState::Owner, reason);
         }
-        if let Some(StateChange { state, activity, reason }) =
-            self.begin_retirement(core, reversible, why, reason)
-        {
-            self.change_state(core, state, activity, reason);
+        if let Some(change) = self.begin_retirement(core, reversible, why, reason) {
+            self.make_change(core, change);
         }
     }
 
@@ -205,14 +203,14 @@ impl Slot {
         let Some(starter) = &mut claim.starter else { return };
         match starter.ending {
             StarterEnding::Soft { until } if until <= core.now.monotonic() => {
-                core.warn(Some(self.key), "the job's vacate time is over: it is killed");
+                core.warn(Some(self.key), "the job's vacate time has ended: it is killed");
                 let vacates = (self.state, self.activity) == (SlotState::Preempting, Activity::Vacating);
                 if vacates && !core.decide_and_report(Quirk::VacatingPastLimit, self.key) {
                     self.change_state(
                         core,
                         SlotState::Preempting,
                         Activity::Killing,
-                        "the vacate time is over",
+                        "the vacate time has ended",
                     );
                 } else {
                     self.hard_kill(core, reason);
@@ -220,7 +218,7 @@ impl Slot {
             }
             StarterEnding::Hard { until } if until <= core.now.monotonic() => {
                 starter.ending = StarterEnding::Hard { until: core.now.monotonic().plus(timeout) };
-                core.warn(Some(self.key), "the starter does not end: it is killed with everything below it");
+                core.warn(Some(self.key), "the starter does not end: it is killed with all its processes");
                 self.signal_starter(core, StarterSignal::Kill, None);
             }
             _ => {}

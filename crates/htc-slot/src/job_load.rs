@@ -20,7 +20,7 @@ impl Slot {
         let since = load.last_sample_at.map_or(1, |last| (core.now.epoch() - last).clamp(1, most));
         load.last_sample_at = Some(core.now.epoch());
         let processors = f64::from(core.load.measured.processors.max(1));
-        load.add_samples(since.unsigned_abs(), percent, (processors, core.load.measured.load.max(0.0)));
+        load.add_samples(since.unsigned_abs(), percent, processors, core.load.measured.load.max(0.0));
     }
 }
 

@@ -10,7 +10,7 @@ use super::slot_type_shares::{ResourceShare, SlotTypeShares};
 /// Slot type and the number of its slots.
 #[derive(Clone, Debug)]
 pub struct SlotType {
-    /// Its number; 0 for slots without a type.
+    /// Number of the slot type; 0 for slots without a type.
     pub id: u32,
     /// Resource share of each slot.
     pub shares: SlotTypeShares,
@@ -25,7 +25,7 @@ pub struct SlotType {
 pub enum SlotConfigFailureMode {
     /// The execution point does not start.
     Abort,
-    /// No slots are made at all.
+    /// No slot is created.
     Clear,
     /// The first slot of a type that does not fit is made and marked broken; further ones are not made.
     #[default]
@@ -35,11 +35,11 @@ pub enum SlotConfigFailureMode {
 /// Slot with its allocated resources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotAllocation {
-    /// Its slot type.
+    /// Number of the slot type.
     pub type_id: u32,
-    /// Its resources.
+    /// Resources of the slot.
     pub amounts: ResourceAmounts,
-    /// Why it is broken, or `None`.
+    /// Reason why the slot is broken, or `None`.
     pub broken: Option<BrokenReason>,
     /// Volume of its execute directory.
     pub volume: Volume,
@@ -76,7 +76,7 @@ pub struct Volume {
     pub free: i64,
     /// Total size in KiB.
     pub total: i64,
-    /// Why there is no execute directory on it, or `None`: SlotBrokenReason of its slots.
+    /// Reason why the volume has no execute directory (SlotBrokenReason of its slots), or `None`.
     pub execute_problem: Option<String>,
 }
 
@@ -127,7 +127,7 @@ pub fn lay_out_slots(
             let number = u32::try_from(placed.len() + 1).unwrap_or(u32::MAX);
             let volume = volumes.volume_of_slot(number);
             let pool = &mut pools[usize::from(kind.backfill)];
-            let (slot, short) = pool.allocate_slot((machine, volume), kind);
+            let (slot, short) = pool.allocate_slot(machine, volume, kind);
             if let Some(reason) = &short {
                 match mode {
                     SlotConfigFailureMode::Abort => return Err(format!("slot type {}: {reason}", kind.id)),
@@ -138,12 +138,12 @@ pub fn lay_out_slots(
                 }
                 if index > 0 {
                     let (id, count) = (kind.id, kind.count);
-                    warnings.push(format!("slot type {id}: {index} of {count} slots are made: {reason}"));
+                    warnings.push(format!("slot type {id}: slots made: {index} of {count}: {reason}"));
                     break;
                 }
                 warnings.push(format!("the first slot of type {} is broken: {reason}", kind.id));
             }
-            pool.take_explicit_shares((&slot.amounts, volume), &kind.shares);
+            pool.take_explicit_shares(&slot.amounts, volume, &kind.shares);
             placed.push(SlotPlacement { slot_type: kind, volume, allocation: slot });
         }
     }
@@ -198,7 +198,8 @@ pub fn bind_devices(
             let count = custom.quantity.max(0.0) as usize;
             let fit = |index: &usize| fits(&devices, *index, &wanted);
             custom.assigned = match backfill && !devices.shared {
-                // Assigned from the end, to overlap as little as possible with the devices of other slots.
+                // Devices are assigned from the end of the list, to overlap as little as possible with those of
+                // other slots.
                 true => left.iter().rev().copied().filter(fit).take(count).collect(),
                 false => left.iter().copied().filter(fit).take(count).collect(),
             };
@@ -243,12 +244,13 @@ impl RemainingResources {
     /// Allocates a slot from what is left, and returns what it is short of. A slot without an execute directory is broken.
     fn allocate_slot(
         &self,
-        (machine, volume): (&ResourceAmounts, &Volume),
+        machine: &ResourceAmounts,
+        volume: &Volume,
         kind: &SlotType,
     ) -> (SlotAllocation, Option<String>) {
         let mut amounts = explicit_amounts(machine, volume, kind);
-        let short = (!self.can_fit((&amounts, volume), &kind.shares))
-            .then(|| self.trim_to_fit((&mut amounts, volume), &kind.shares));
+        let short = (!self.can_fit(&amounts, volume, &kind.shares))
+            .then(|| self.trim_to_fit(&mut amounts, volume, &kind.shares));
         let broken = match (&volume.execute_problem, &short) {
             (Some(reason), _) => {
                 Some(BrokenReason { code: BROKEN_NO_EXECUTE_DIRECTORY, reason: reason.clone() })
@@ -263,7 +265,7 @@ impl RemainingResources {
     }
 
     /// True if the explicit shares fit; only whole processors are counted (`AvailAttributes::decrement`).
-    fn can_fit(&self, (amounts, volume): (&ResourceAmounts, &Volume), shares: &SlotTypeShares) -> bool {
+    fn can_fit(&self, amounts: &ResourceAmounts, volume: &Volume, shares: &SlotTypeShares) -> bool {
         let fits = |share: ResourceShare, left: f64, amount: f64| {
             share == ResourceShare::Auto || left - amount >= SHORTAGE_TOLERANCE
         };
@@ -287,11 +289,7 @@ impl RemainingResources {
     }
 
     /// Reduces explicit shares to what is left, and returns what the slot is short of (`trim_request_to_fit`).
-    fn trim_to_fit(
-        &self,
-        (amounts, volume): (&mut ResourceAmounts, &Volume),
-        shares: &SlotTypeShares,
-    ) -> String {
+    fn trim_to_fit(&self, amounts: &mut ResourceAmounts, volume: &Volume, shares: &SlotTypeShares) -> String {
         let mut short: Vec<String> = Vec::new();
         let counted = !(amounts.fractional_cpus && amounts.cpus < 0.5);
         if shares.cpus != ResourceShare::Auto && counted && self.cpus - amounts.cpus < SHORTAGE_TOLERANCE {
@@ -320,11 +318,7 @@ impl RemainingResources {
     }
 
     /// Subtracts the explicit shares of a slot.
-    fn take_explicit_shares(
-        &mut self,
-        (amounts, volume): (&ResourceAmounts, &Volume),
-        shares: &SlotTypeShares,
-    ) {
+    fn take_explicit_shares(&mut self, amounts: &ResourceAmounts, volume: &Volume, shares: &SlotTypeShares) {
         let taken =
             |share: ResourceShare, amount: f64| if share == ResourceShare::Auto { 0.0 } else { amount };
         if shares.cpus != ResourceShare::Auto {
@@ -591,7 +585,7 @@ mod tests {
         assert_eq!((layout.slots.len(), layout.slots[0].amounts.swap), (1, 24_683_672));
         assert_eq!(
             layout.warnings,
-            ["slot type 1: 1 of 2 slots are made: Not enough Cpus (2.00 short) Memory (2000 short)"]
+            ["slot type 1: slots made: 1 of 2: Not enough Cpus (2.00 short) Memory (2000 short)"]
         );
     }
 }

@@ -65,20 +65,23 @@ pub use backfill_client::BOINC_CLIENT;
 pub use claim_command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use claim_id::ClaimId;
 pub use configure::{
-    ConfigureError, HostMeasurements, RequestedSlots, SettingsWithWarnings, configure, read_slot_policy,
-    requested_slots,
+    ConfigureError, HookWarning, HostMeasurements, RequestedSlots, SettingsWithWarnings, configure,
+    read_slot_policy, requested_slots,
 };
 pub use cron_merge::{decide_merge, merge_cron_ad};
 pub use devices::{DeviceConstraint, Devices, PropertyNesting};
 pub use drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
 pub use evaluated_condition::EvaluatedCondition;
 pub use events::{
-    AcceptedJobId, AfterShutdown, HookCall, HookRunId, JobUsage, Measurements, ShutdownMode, SlotHookType,
-    SlotKey, SlotNotice, StartdAction, StartdEvent, StarterId, StarterLaunch, StarterSignal, VacateReason,
-    job_id,
+    AcceptedJobId, AfterShutdown, ChangeCause, HookCall, HookRunId, JobUsage, Measurements, ShutdownMode,
+    SlotHookType, SlotKey, SlotNotice, StartdAction, StartdEvent, StarterId, StarterLaunch, StarterSignal,
+    VacateReason, job_id,
 };
 pub use execution_point::ExecutionPoint;
-pub use explain::{EvaluatedExpression, SlotVerdict, check_slot_ad_devices, judge_job_by_ad, refusal_by_job};
+pub use explain::{
+    EvaluatedExpression, SlotVerdict, check_slot_ad_devices, is_claimed_by_ad, judge_job_by_ad,
+    refusal_by_claim, refusal_by_job,
+};
 pub use fetch_verdict::{
     FetchDecision, FetchOutcome, FetchOutput, FetchVerdict, add_default_requests, add_hook_keyword,
     is_static_slot_ad, judge_fetch_output, parse_fetch_output, refusal_reason,

@@ -1,6 +1,6 @@
 //! Evaluation of the policy expressions (`ResState::eval_policy`).
 
-use super::events::{ShutdownMode, VacateReason};
+use super::events::{ChangeCause, ShutdownMode, VacateReason};
 use super::execution_point_state::ExecutionPointState;
 use super::runtime_state::claim::Claim;
 use super::settings::SlotKind;
@@ -78,6 +78,18 @@ impl Slot {
         }
     }
 
+    /// True if START is false without a job. A matched or drained slot publishes another START than the configured one,
+    /// which counts here.
+    fn is_start_false(&self, core: &ExecutionPointState) -> bool {
+        let start = &self.requirements.start;
+        self.eval_in_slot_ad(core, None, |context| context.eval(start).truth()) == Some(false)
+    }
+
+    /// True if a match or an idle claim ends because START is false, as the manual has it.
+    fn leaves_for_false_start(&self, core: &mut ExecutionPointState) -> bool {
+        self.is_start_false(core) && !core.decide_and_report(Quirk::StartFalseKeepsClaim, self.key)
+    }
+
     fn wants_suspend(&self, core: &mut ExecutionPointState) -> bool {
         self.eval_boolean_by_universe(core, by_universe!("WANT_SUSPEND")) == Some(true)
     }
@@ -101,7 +113,7 @@ impl Slot {
         if core.decide_and_report(Quirk::UndefinedPolicyFatal, self.key) {
             core.ending.fatal_reason = Some(format!("{name} is undefined"));
         } else {
-            core.warn(Some(self.key), format!("{name} is neither true nor false: its default counts"));
+            core.warn(Some(self.key), format!("{name} is neither true nor false: its default is used"));
         }
     }
 
@@ -153,7 +165,7 @@ impl Slot {
                 }
             }
             SlotState::Owner | SlotState::Unclaimed if self.kind == SlotKind::Dynamic => {
-                // While a fetch runs for the slot, it must exist to receive the output.
+                // The slot must exist while a fetch runs, to receive the output.
                 if self.fetch.state.running_call().is_none() {
                     to(state, activity, "the dynamic slot is free", PreChangeAction::Delete)
                 } else {
@@ -189,6 +201,9 @@ impl Slot {
             {
                 to(SlotState::Backfill, Activity::Idle, "START_BACKFILL is true", PreChangeAction::Nothing)
             }
+            SlotState::Matched if self.leaves_for_false_start(core) => {
+                to(SlotState::Owner, Activity::Idle, "START is false", PreChangeAction::Nothing)
+            }
             SlotState::Backfill
                 if activity != Activity::Killing
                     && self.eval_boolean(core, "EVICT_BACKFILL") == Some(true) =>
@@ -223,7 +238,7 @@ impl Slot {
         let retirement = self.is_in_retirement(core);
         if retirement && self.is_retirement_over(core) {
             let preempt = self.wants_preempt(core);
-            return preempting("retirement is over", PreChangeAction::RetirementOver { preempt });
+            return preempting("retirement has ended", PreChangeAction::RetirementOver { preempt });
         }
         let want_suspend = self.wants_suspend(core);
         let preempt_was_true = self.claims.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
@@ -246,7 +261,10 @@ impl Slot {
                 );
             }
             if self.is_retirement_over(core) {
-                return preempting("retirement is over", PreChangeAction::RetirementOver { preempt: false });
+                return preempting(
+                    "retirement has ended",
+                    PreChangeAction::RetirementOver { preempt: false },
+                );
             }
         }
         if matches!(activity, Activity::Busy | Activity::Retiring)
@@ -284,8 +302,11 @@ impl Slot {
         if self.is_owner(core) {
             return Some("IS_OWNER is true");
         }
+        if self.leaves_for_false_start(core) {
+            return Some("START is false");
+        }
         if self.is_worklife_over(core) {
-            return Some("CLAIM_WORKLIFE of the idle claim is over");
+            return Some("CLAIM_WORKLIFE of the idle claim has ended");
         }
         // A recent claim still waits for its activation (`waitingForActivation`).
         let young = || {
@@ -300,8 +321,8 @@ impl Slot {
     pub(super) fn evaluate_policy(&mut self, core: &mut ExecutionPointState) {
         match self.suggest_change(core) {
             Some(suggestion) => {
-                if let Some(StateChange { state, activity, reason }) = self.prepare_change(core, suggestion) {
-                    self.change_state(core, state, activity, reason);
+                if let Some(change) = self.prepare_change(core, suggestion) {
+                    self.make_change(core, change);
                 }
             }
             None => self.run_periodic_actions(core),
@@ -315,6 +336,11 @@ impl Slot {
         suggestion: PolicySuggestion,
     ) -> Option<StateChange<'static>> {
         let PolicySuggestion { state, mut activity, reason, pre_change_action: extra } = suggestion;
+        let cause = match (&extra, self.activity) {
+            (PreChangeAction::RetirementOver { .. }, _) => ChangeCause::RetirementEnded,
+            (PreChangeAction::BetterClaim, Activity::Suspended) => ChangeCause::ContinuedInRetirement,
+            _ => ChangeCause::Other,
+        };
         match extra {
             PreChangeAction::Nothing => {}
             PreChangeAction::Delete => {
@@ -342,7 +368,7 @@ impl Slot {
         if state == SlotState::Preempting && self.state != SlotState::Preempting {
             activity = self.preempting_activity(core);
         }
-        Some(StateChange::new(state, activity, reason))
+        Some(StateChange::new(state, activity, reason).with_cause(cause))
     }
 
     /// True if the waiting claim has a higher rank, or if there is none; false if it has the same rank and a user with better

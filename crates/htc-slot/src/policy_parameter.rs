@@ -29,7 +29,8 @@ pub fn parameter_in_reason(reason: &str) -> Option<&str> {
 pub fn parameter_origin(
     config: &Config,
     world: &dyn World,
-    (slot_type, knob): (u32, &str),
+    slot_type: u32,
+    knob: &str,
     setter: &dyn Fn(&str, &str) -> String,
 ) -> String {
     let view = config.view(world);
@@ -49,7 +50,8 @@ mod tests {
     fn the_reason_of_a_change_names_its_knob() {
         assert_eq!(parameter_in_reason("PREEMPT is true"), Some("PREEMPT"));
         assert_eq!(parameter_in_reason("IS_OWNER is false"), Some("IS_OWNER"));
-        for other in ["retirement is over", "draining", "PREEMPT is undefined", " is true", "no more work"] {
+        for other in ["retirement has ended", "draining", "PREEMPT is undefined", " is true", "no more work"]
+        {
             assert_eq!(parameter_in_reason(other), None, "{other}");
         }
     }
@@ -57,9 +59,8 @@ mod tests {
     #[test]
     fn a_knob_was_set_for_its_type_of_slots_or_for_all_or_by_default() {
         let (config, world) = config_of("STARTD", "START = Cpus > 0\nSLOT_TYPE_2_START = Owner == \"ana\"\n");
-        let place = |slot_type, knob| {
-            parameter_origin(&config, &world, (slot_type, knob), &|_, _| "above".to_owned())
-        };
+        let place =
+            |slot_type, knob| parameter_origin(&config, &world, slot_type, knob, &|_, _| "above".to_owned());
         assert!(place(1, "START").ends_with("condor_config, line 1"), "{}", place(1, "START"));
         assert!(place(2, "START").ends_with("condor_config, line 2"), "{}", place(2, "START"));
         assert_eq!(

@@ -149,7 +149,7 @@ impl ExecutionPoint {
         let ExecutionPoint { core, slots, .. } = self;
         if let Some(slot) = slots.get_mut(&key) {
             let under_way = slot.wake_without_fetch(core);
-            // If the slot may be removed while its fetch runs, the fetch is made; otherwise the evaluation decides.
+            // If the slot may be removed during its fetch, the call is made; otherwise the evaluation decides.
             match under_way {
                 Some(since) if slot.kind != SlotKind::Static => slot.resume_fetch(core, since),
                 Some(since) => slot.fetch.state = FetchState::Skipped(since),

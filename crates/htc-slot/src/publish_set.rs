@@ -21,7 +21,7 @@ pub(super) struct PublishSet {
     pub constants_only: bool,
     /// State, activity, and their start times.
     pub state: bool,
-    /// TotalTime...
+    /// True if the `TotalTime...` attributes are published.
     pub state_totals: bool,
     /// Attributes of the claim and its job.
     pub claim: bool,
@@ -167,7 +167,7 @@ impl PublishSet {
             state_totals: begins(b"totaltime"),
             claim: of_job || one_of(&CLAIM_ATTRIBUTES),
             drain: begins(b"drain") || begins(b"lastdrain") || begins(b"totalmachinedraining"),
-            // Requirements refer to them.
+            // Requirements refer to the amounts.
             amounts: true,
             children: begins(b"child"),
             fetch_times: one_of(&["retirementtimeremaining"]),

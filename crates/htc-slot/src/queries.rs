@@ -28,6 +28,12 @@ impl ExecutionPoint {
         self.slots.slots_with_number(number).map(of).sum()
     }
 
+    /// True if a slot calls FETCH_WORK.
+    pub fn fetches_work(&self, key: SlotKey) -> bool {
+        let hooks = self.slots.get(&key).and_then(|slot| slot.hooks.as_ref());
+        hooks.is_some_and(|hooks| hooks.fetch.is_some())
+    }
+
     /// Returns the kind of a slot.
     pub fn slot_kind(&self, key: SlotKey) -> Option<SlotKind> {
         self.slots.get(&key).map(|slot| slot.kind)
@@ -147,7 +153,9 @@ impl ExecutionPoint {
         let than = match rank > present_rank {
             true => format!("its rank {rank} is higher than {present_rank}"),
             false => {
-                format!("its rank {rank} is that of the present one, as where the negotiator prefers a user")
+                format!(
+                    "its rank is that of the current claim, {rank}, as when the negotiator prefers a user"
+                )
             }
         };
         let job = present.job.as_ref().filter(|_| present.is_active());
@@ -157,7 +165,7 @@ impl ExecutionPoint {
             _ => String::new(),
         };
         Some(format!(
-            "{}: the claim waits for the end of the present one: {than}; the slot is {}/{}{job}{until}",
+            "{}: the claim waits for the end of the current claim: {than}; the slot is {}/{}{job}{until}",
             slot.id, slot.state, slot.activity
         ))
     }

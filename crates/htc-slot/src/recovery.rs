@@ -8,6 +8,7 @@ use super::events::{AcceptedJobId, HookCall, HookRunId, SlotHookType};
 use super::execution_point::ExecutionPoint;
 use super::hook_input;
 use super::runtime_state::claim::ClaimKind;
+use htc_base::process::ProcessInstance;
 use htc_classad::ClassAd;
 
 /// Journal entry about something that is about to be done, or was done. Jobs are identified by id and the path of their ad;
@@ -24,7 +25,7 @@ pub enum JournalRecord {
         slot: String,
         /// Argument of the hook, such as `accept`; may be empty.
         word: String,
-        /// The job it is about, or `None`.
+        /// Job that the hook is about, or `None`.
         job: Option<String>,
         /// Path of the job ad, or `None`.
         ad: Option<PathBuf>,
@@ -57,11 +58,11 @@ pub enum JournalRecord {
     Accepted {
         /// Id of the accepted job.
         accepted: u64,
-        /// The slot where it runs.
+        /// Slot where the process runs.
         slot: String,
         /// The job's id.
         job: String,
-        /// Path of its ad.
+        /// Path of the job ad.
         ad: PathBuf,
     },
     /// The accepted job was given up, and no hook is configured that could report this to its queue.
@@ -143,18 +144,18 @@ impl JournalRecord {
         }
     }
 
-    /// Returns the process of the entry's hook or starter: its id and start time.
-    pub fn process_of(&self, all: &[JournalRecord]) -> Option<(i32, u64)> {
+    /// Returns the process of the entry's hook or starter.
+    pub fn process_of(&self, all: &[JournalRecord]) -> Option<ProcessInstance> {
         all.iter().find_map(|other| match (self, other) {
             (JournalRecord::HookBegins { run, .. }, JournalRecord::HookRuns { run: of, pid, started })
                 if run == of =>
             {
-                Some((*pid, *started))
+                Some(ProcessInstance { pid: *pid, start_ticks: *started })
             }
             (
                 JournalRecord::StarterBegins { starter, .. },
                 JournalRecord::StarterRuns { starter: of, pid, started },
-            ) if starter == of => Some((*pid, *started)),
+            ) if starter == of => Some(ProcessInstance { pid: *pid, start_ticks: *started }),
             _ => None,
         })
     }
@@ -249,8 +250,8 @@ mod tests {
         ];
         let open = open_records(records);
         assert_eq!(open.len(), 4);
-        assert_eq!(open[0].process_of(&open), Some((7, 8)));
-        assert_eq!(starter.process_of(&open), Some((9, 10)));
+        assert_eq!(open[0].process_of(&open), Some(ProcessInstance { pid: 7, start_ticks: 8 }));
+        assert_eq!(starter.process_of(&open), Some(ProcessInstance { pid: 9, start_ticks: 10 }));
         let open = open_records(open.into_iter().chain([
             JournalRecord::HookEnds { run: 1 },
             JournalRecord::StarterEnds { starter: 1, done: Some(3) },

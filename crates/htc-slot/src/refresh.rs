@@ -100,7 +100,7 @@ impl ExecutionPoint {
         self.update_resource_conflicts();
         self.update_child_lists();
         for slot in self.slots.values_mut() {
-            // Evaluated before the refresh: a latch lags its attribute by one refresh.
+            // Latches are evaluated before the refresh, so they lag their attribute by one refresh.
             slot.evaluate_latches(&self.core);
             slot.refresh_ad(&self.core);
         }
@@ -133,7 +133,7 @@ impl ExecutionPoint {
     fn changed_load_shares(&mut self) -> Vec<(SlotKey, f64)> {
         let mut left = (self.core.load.measured.load - self.core.load.of_jobs).max(0.0);
         let has_load = left > 0.0;
-        // There was no load before, and there is none now.
+        // The load was zero before and still is.
         if !std::mem::replace(&mut self.core.load.is_shared, has_load) && !has_load {
             return Vec::new();
         }

@@ -29,7 +29,7 @@ pub struct ResourceAmounts {
 /// A custom resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CustomResource {
-    /// Its name, as configured.
+    /// Name of the custom resource, as configured.
     pub tag: String,
     /// Amount; with ids, the number of devices.
     pub quantity: f64,

@@ -54,9 +54,9 @@ pub struct StartdSettings {
     pub rollup_attributes: Vec<AttrName>,
     /// True if slots publish CpuBusyTime and CpuIsBusy because some expression refers to them.
     pub publishes_cpu_busy: bool,
-    /// SLOTS_CONNECTED_TO_KEYBOARD.
+    /// Value of SLOTS_CONNECTED_TO_KEYBOARD.
     pub keyboard_slots: u32,
-    /// SLOTS_CONNECTED_TO_CONSOLE.
+    /// Value of SLOTS_CONNECTED_TO_CONSOLE.
     pub console_slots: u32,
     /// DISCONNECTED_KEYBOARD_IDLE_BOOST, in seconds.
     pub idle_boost: i64,
@@ -72,7 +72,7 @@ pub struct StartdSettings {
     pub cron: CronSettings,
     /// Benchmark settings.
     pub benchmarks: BenchmarkSettings,
-    /// When docker is asked for the size of its cached job images.
+    /// Time when docker is asked for the size of its cached job images.
     pub image_cache: ImageCacheSettings,
     /// Backfill settings, or `None` if unclaimed slots run no backfill client.
     pub backfill: Option<BackfillSettings>,
@@ -85,7 +85,7 @@ pub struct StartdSettings {
     pub claim_lease: i64,
     /// Behaviour to use where 25.14 and its manual differ.
     pub quirks: QuirkMode,
-    /// When to exit without a request.
+    /// Conditions under which to exit without a request.
     pub limits: ExitLimits,
 }
 
@@ -104,7 +104,7 @@ pub struct CronSettings {
     pub daemon_ad: Arc<ClassAd>,
 }
 
-/// When docker is asked for the size of its cached job images (DockerCachedImageSizeMb).
+/// Time when docker is asked for the size of its cached job images (DockerCachedImageSizeMb).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageCacheSettings {
     /// DOCKER; empty if not set.
@@ -147,7 +147,7 @@ pub struct PowerSettings {
     pub can_be_woken: bool,
     /// HIBERNATION_OVERRIDE_WOL: the machine sleeps even if it cannot be woken through the network.
     pub sleeps_if_unwakeable: bool,
-    /// True if it may really sleep (`--allow-hibernate`).
+    /// True if the machine may really sleep (`--allow-hibernate`).
     pub allowed: bool,
     /// Sleep states that the machine supports.
     pub states: SleepSupport,
@@ -198,11 +198,11 @@ pub struct ExitLimits {
 /// Kind of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotKind {
-    /// Fixed size; runs one job.
+    /// Slot of fixed size, which runs one job.
     Static,
     /// Pool of resources for dynamic slots.
     Partitionable,
-    /// Carved out of a partitionable slot for a job.
+    /// Slot that is carved out of a partitionable slot for a job.
     Dynamic,
 }
 
@@ -241,11 +241,11 @@ pub struct SlotPlan {
     pub id: String,
     /// The slot's number, from 1.
     pub number: u32,
-    /// Its SLOT_TYPE number; 0 for none.
+    /// Number of the slot type, or 0.
     pub type_id: u32,
     /// Kind of the slot.
     pub kind: SlotKind,
-    /// Its resources.
+    /// Resources of the slot.
     pub amounts: ResourceAmounts,
     /// Attributes that change only at a reconfiguration, as sent (`publish_static`).
     pub statics: Arc<ClassAd>,
@@ -265,11 +265,11 @@ pub struct SlotPlan {
     pub default_child_hooks: Option<SlotHookPaths>,
     /// EXECUTE, or `SLOT<N>_EXECUTE`: parent of scratch directories.
     pub execute: Option<PathBuf>,
-    /// Why it can never run a job, or `None`.
+    /// Reason why the slot can never run a job, or `None`.
     pub broken: Option<BrokenReason>,
     /// The three `MODIFY_REQUEST_EXPR_REQUEST<X>` expressions: cpus, disk, memory.
     pub modify_request: [Option<htc_classad::Expr>; 3],
-    /// MUST_MODIFY_REQUEST_EXPRS.
+    /// Value of MUST_MODIFY_REQUEST_EXPRS.
     pub must_modify: bool,
     /// CONSUMPTION_POLICY: true if dynamic slots get what `Consumption<Resource>` says.
     pub has_consumption_policy: bool,
@@ -280,13 +280,13 @@ pub struct SlotPlan {
 /// Parts of a slot's Requirements (`Reqexp.cpp`).
 #[derive(Clone, Debug)]
 pub struct SlotRequirements {
-    /// START.
+    /// Value of START.
     pub start: htc_classad::Expr,
     /// WithinResourceLimits, or `None` if a resource name is not a valid attribute name.
     pub limits: Option<htc_classad::Expr>,
     /// The complete expression.
     pub expr: htc_classad::Expr,
-    /// Its clauses that the administrator named.
+    /// Clauses of the slot requirements that the administrator named.
     pub clauses: Vec<htc_classad::AttrName>,
 }
 
@@ -295,21 +295,21 @@ pub struct SlotRequirements {
 pub struct SlotHookPaths {
     /// The keyword as configured.
     pub keyword: String,
-    /// FETCH_WORK.
+    /// Path of the FETCH_WORK hook.
     pub fetch: Option<PathBuf>,
     /// Why the configured FETCH_WORK cannot be used, or `None`.
     pub fetch_refused: Option<String>,
-    /// REPLY_FETCH.
+    /// Path of the REPLY_FETCH hook.
     pub reply: Option<PathBuf>,
-    /// EVICT_CLAIM.
+    /// Path of the EVICT_CLAIM hook.
     pub evict: Option<PathBuf>,
 }
 
 /// Why a slot is broken (`ResAttributes.h`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenReason {
-    /// SlotBrokenCode.
+    /// Value of the attribute `SlotBrokenCode`.
     pub code: i32,
-    /// SlotBrokenReason.
+    /// Value of the attribute `SlotBrokenReason`.
     pub reason: String,
 }

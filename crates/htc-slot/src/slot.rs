@@ -61,7 +61,7 @@ pub(super) struct Slot {
     pub idle_window: IdleWindow,
     /// Time of the last change, on the monotonic clock, in microseconds.
     pub changed_at: u64,
-    /// Number of dynamic slots and time of its last change (partitionable slots).
+    /// Number of dynamic slots, and time of the last change of that number (partitionable slots).
     pub children: (i64, i64),
 }
 
@@ -95,7 +95,7 @@ pub(super) struct SlotClaims {
     pub current: Option<Claim>,
     /// The claim that waits until the current one ends.
     pub waiting: Option<Claim>,
-    /// When a match expires that has not been claimed.
+    /// Time when a match expires that has not been claimed.
     pub match_expiry: Option<Alarm>,
     /// True if a command has suspended the job: CONTINUE is ignored until a command to continue.
     pub suspended_by_command: bool,
@@ -117,7 +117,9 @@ pub(super) struct FetchStatus {
     pub out_of_work: bool,
     /// True if a job ended after the running fetch began.
     pub is_outdated: bool,
-    /// When the fetch timer was set or checked, on the monotonic clock, in microseconds.
+    /// True if the wait for FetchWorkDelay with `--once` was reported.
+    pub is_wait_reported: bool,
+    /// Time when the fetch timer was set or checked, on the monotonic clock, in microseconds.
     pub timer_set_at: u64,
     /// Kinds of jobs for which the slot's Requirements are known to be true.
     pub accepted_job_kinds: Vec<u32>,
@@ -179,6 +181,7 @@ impl Default for FetchStatus {
             next_delay: -1,
             out_of_work: false,
             is_outdated: false,
+            is_wait_reported: false,
             timer_set_at: 0,
             accepted_job_kinds: Vec::new(),
         }
@@ -259,7 +262,7 @@ impl Slot {
     pub(super) fn refresh_ad(&mut self, core: &ExecutionPointState) {
         let has_constants = self.has_stable_constants(core);
         if has_constants && self.ads.has_constants && core.publish_set.state_only {
-            // Only state attributes are referenced.
+            // The policy refers to state attributes only.
             return self.refresh_state_attributes(core);
         }
         let retirement = if core.publish_set.fetch_times { self.retirement_remaining(core) } else { 0 };
@@ -328,7 +331,7 @@ impl Slot {
         target: Option<&ClassAd>,
         ask: impl FnOnce(&Context<'_>) -> R,
     ) -> R {
-        core.eval_in_ads((&self.ads.live, target), ask)
+        core.eval_in_ads(&self.ads.live, target, ask)
     }
 
     /// Evaluates in the job ad, with the live ad as TARGET.
@@ -338,7 +341,7 @@ impl Slot {
         job: &ClassAd,
         ask: impl FnOnce(&Context<'_>) -> R,
     ) -> R {
-        core.eval_in_ads((job, Some(&self.ads.live)), ask)
+        core.eval_in_ads(job, Some(&self.ads.live), ask)
     }
 
     /// Restores the configured Requirements, unless the execution point shuts down, drains or sleeps (`reqexp_restore`).

@@ -28,7 +28,7 @@ impl Slot {
         self.publish_dynamic(core, &mut ad, false, self.retirement_remaining(core));
         ad.set("LastHeardFrom", core.now.epoch());
         ad.set("DaemonStartTime", core.started.epoch());
-        // Published after cron ads, which do not override it.
+        // This attribute is published after cron ads, so they do not override it.
         match self.ads.live.get("MaxJobRetirementTime") {
             Some(expr) => ad.insert("MaxJobRetirementTime", expr),
             None => ad.set("MaxJobRetirementTime", 0i64),
@@ -263,7 +263,7 @@ impl Slot {
         match (is_connected(settings.console_slots), console) {
             (false, _) => ad.set("ConsoleIdle", away),
             (true, Some(idle)) => ad.set("ConsoleIdle", idle),
-            // Unknown without CONSOLE_DEVICES.
+            // ConsoleIdle is unknown if CONSOLE_DEVICES is not set.
             (true, None) => drop(ad.remove("ConsoleIdle")),
         }
         if !core.publish_set.clock {
@@ -335,7 +335,7 @@ fn publish_retirement_time(core: &ExecutionPointState, ad: &mut ClassAd) {
         ad.set(NAME, 0i64);
         return;
     }
-    // Unchained, so that `remove` does not hide the parent's value.
+    // The ad is unchained first, so that `remove` does not hide the parent's value.
     let parent = ad.parent().cloned();
     ad.chain(None);
     ad.remove(NAME);

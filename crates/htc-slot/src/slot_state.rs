@@ -12,15 +12,15 @@ words! {
         Owner => "Owner",
         /// Available for jobs.
         Unclaimed => "Unclaimed",
-        /// Matched by a negotiator; waits for the claim.
+        /// The slot was matched by a negotiator and waits for the claim.
         Matched => "Matched",
-        /// Claimed, with or without a job.
+        /// The slot is claimed, with or without a job.
         Claimed => "Claimed",
         /// The claim is ending.
         Preempting => "Preempting",
         /// Runs a backfill client.
         Backfill => "Backfill",
-        /// Drained, or waiting for other slots to be drained.
+        /// The slot is drained, or waits for other slots to be drained.
         Drained => "Drained",
     }
 }

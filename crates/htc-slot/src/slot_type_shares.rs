@@ -20,7 +20,7 @@ pub enum ResourceShare {
 /// Share of one custom resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomResourceShare {
-    /// Its name, spelled as in the machine's resources.
+    /// Name of the resource, spelled as in the machine's resources.
     pub tag: String,
     /// The share.
     pub share: ResourceShare,
@@ -63,7 +63,7 @@ pub enum ShareListErrorKind {
     /// The default share is an amount, or more than 100 %.
     #[error("a share for all resources must be auto, min, a percentage up to 100% or a fraction up to 1/1")]
     Default,
-    /// No resource has this name.
+    /// The machine has no resource of this name.
     #[error("the machine has no resource {0}: expected cpus, memory, swap, disk or a MACHINE_RESOURCE_ name")]
     Unknown(String),
     /// A fraction has no positive divisor.

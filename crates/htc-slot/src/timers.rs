@@ -80,7 +80,7 @@ impl ExecutionPoint {
         let due = |at: Option<MonotonicTime>| at.is_some_and(|at| at <= tick);
         if due(self.graceful_until) {
             self.graceful_until = None;
-            self.shut_down(ShutdownMode::Fast, "SHUTDOWN_GRACEFUL_TIMEOUT is over");
+            self.shut_down(ShutdownMode::Fast, "SHUTDOWN_GRACEFUL_TIMEOUT has ended");
         }
         if due(self.core.backfill.dead_client_end()) {
             self.handle_client_exit();
@@ -100,7 +100,7 @@ impl ExecutionPoint {
             self.check_hibernation();
         }
         let keys: Vec<_> = if lazy { self.take_due_timers() } else { self.slots.keys().collect() };
-        // Checked before the slots are woken: a poll would have let them fetch.
+        // This is checked before the slots are woken, because a poll would let them fetch.
         let asking: Vec<bool> = keys.iter().map(|key| lazy && self.is_fetch_due(*key)).collect();
         for (key, asks) in keys.into_iter().zip(asking) {
             if lazy {
@@ -115,7 +115,7 @@ impl ExecutionPoint {
                 if let Some(renewed) = busy {
                     self.core.report(renewed, key);
                 }
-                slot.kill_claim(&mut self.core, None, "the claim's lease is over");
+                slot.kill_claim(&mut self.core, None, "the claim's lease has ended");
             }
             if self.core.is_due(slot.claims.match_expiry) {
                 slot.handle_match_timeout(&mut self.core);

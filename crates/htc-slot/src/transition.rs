@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use bstr::BString;
 
 use super::events::{
-    AcceptedJobId, HookCall, SlotHookType, SlotNotice, StartdAction, StarterLaunch, StarterSignal, job_id,
+    AcceptedJobId, ChangeCause, HookCall, SlotHookType, SlotNotice, StartdAction, StarterLaunch,
+    StarterSignal, job_id,
 };
 use super::execution_point_state::ExecutionPointState;
 use super::hook_input;
@@ -21,11 +22,16 @@ pub(super) struct StateChange<'a> {
     pub state: SlotState,
     pub activity: Activity,
     pub reason: &'a str,
+    pub cause: ChangeCause,
 }
 
 impl<'a> StateChange<'a> {
     pub(super) fn new(state: SlotState, activity: Activity, reason: &'a str) -> Self {
-        StateChange { state, activity, reason }
+        StateChange { state, activity, reason, cause: ChangeCause::Other }
+    }
+
+    pub(super) fn with_cause(self, cause: ChangeCause) -> Self {
+        StateChange { cause, ..self }
     }
 }
 
@@ -35,7 +41,7 @@ enum EntryOutcome {
     EvaluatePolicy,
     /// Another change follows.
     ChangeAgain(StateChange<'static>),
-    /// Nothing to do until the next event.
+    /// The slot waits for the next event.
     WaitForEvent,
 }
 
@@ -50,15 +56,19 @@ impl Slot {
         activity: Activity,
         reason: &str,
     ) {
+        self.make_change(core, StateChange::new(state, activity, reason));
+    }
+
+    /// Makes a change as [`Slot::change_state`] does.
+    pub(super) fn make_change(&mut self, core: &mut ExecutionPointState, change: StateChange<'_>) {
         let mut made = Vec::new();
-        let mut next = Some(StateChange::new(state, activity, reason));
+        let mut next = Some(change);
         while let Some(change) = next {
             let step = (self.state, self.activity, change.state, change.activity);
             if made.contains(&step) {
                 return core.warn(
                     Some(self.key),
-                    "policy expressions contradict one another: the state would change for ever; \
-                     looked at again at the next poll",
+                    "policy expressions contradict each other, so the state would change forever; they are evaluated again at the next poll",
                 );
             }
             next = self.change_state_once(core, &change);
@@ -74,7 +84,7 @@ impl Slot {
         core: &mut ExecutionPointState,
         change: &StateChange<'_>,
     ) -> Option<StateChange<'static>> {
-        let &StateChange { state, activity, reason } = change;
+        let &StateChange { state, activity, reason, cause } = change;
         let state_changes = state != self.state;
         if !state_changes && activity == self.activity {
             return None;
@@ -82,7 +92,13 @@ impl Slot {
         self.leave_state(core, state, state_changes);
         let was = (self.state, self.activity);
         self.record_state_change(core, state, activity);
-        core.notify(SlotNotice::StateChanged { slot: self.key, state, activity, reason: reason.to_owned() });
+        core.notify(SlotNotice::StateChanged {
+            slot: self.key,
+            state,
+            activity,
+            reason: reason.to_owned(),
+            cause,
+        });
         match self.enter_state(core, state_changes) {
             EntryOutcome::EvaluatePolicy => {}
             EntryOutcome::ChangeAgain(next) => return Some(next),
@@ -95,10 +111,10 @@ impl Slot {
         }
         let suggestion = self.suggest_change(core)?;
         if state_changes && self.state == SlotState::Claimed && suggestion.state != SlotState::Claimed {
-            self.revert_claim(core, was, suggestion.reason);
+            self.revert_claim(core, was.0, was.1, suggestion.reason);
             // The starter has already exited, so nothing would end Preempting: the waiting claim is refused.
             let refused =
-                || StateChange::new(SlotState::Owner, Activity::Idle, "the claim that waited is refused");
+                || StateChange::new(SlotState::Owner, Activity::Idle, "the waiting claim is refused");
             return (self.state == SlotState::Preempting).then(refused);
         }
         self.prepare_change(core, suggestion)
@@ -129,7 +145,8 @@ impl Slot {
     fn revert_claim(
         &mut self,
         core: &mut ExecutionPointState,
-        (state, activity): (SlotState, Activity),
+        state: SlotState,
+        activity: Activity,
         reason: &str,
     ) {
         if let Some(claim) = &mut self.claims.current {
@@ -140,7 +157,13 @@ impl Slot {
         core.drain.drained_slots += i64::from(state == SlotState::Drained);
         (self.state, self.activity) = (state, activity);
         let reason = format!("not claimed: {reason}");
-        core.notify(SlotNotice::StateChanged { slot: self.key, state, activity, reason });
+        core.notify(SlotNotice::StateChanged {
+            slot: self.key,
+            state,
+            activity,
+            reason,
+            cause: ChangeCause::Other,
+        });
         self.refresh_state_attributes(core);
     }
 
@@ -238,20 +261,14 @@ impl Slot {
                 core.start_polling();
                 if !self.claims.accepted_while_draining && self.is_in_retirement(core) {
                     self.set_better_claim_reason(core);
-                    return EntryOutcome::ChangeAgain(StateChange::new(
-                        SlotState::Claimed,
-                        Activity::Retiring,
-                        "in retirement",
-                    ));
+                    let change = StateChange::new(SlotState::Claimed, Activity::Retiring, "in retirement");
+                    return EntryOutcome::ChangeAgain(change.with_cause(ChangeCause::InRetirement));
                 }
             }
             Activity::Retiring if !self.is_active() => {
                 let activity = self.preempting_activity(core);
-                return EntryOutcome::ChangeAgain(StateChange::new(
-                    SlotState::Preempting,
-                    activity,
-                    "no job to wait for",
-                ));
+                let change = StateChange::new(SlotState::Preempting, activity, "no job to wait for");
+                return EntryOutcome::ChangeAgain(change.with_cause(ChangeCause::NothingToRetire));
             }
             Activity::Idle
                 if self.claims.current.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched) =>
@@ -356,7 +373,7 @@ impl Slot {
             && core.report(kills, self.key)
         {
             if claim.lease <= 0 {
-                self.kill_claim(core, None, "the claim's lease is over");
+                self.kill_claim(core, None, "the claim's lease has ended");
             } else {
                 claim.lease_ends = claim.idle_lease_expiry(core.now, core.quirks());
             }
@@ -400,8 +417,8 @@ impl Slot {
                 }
             }
             (SlotState::Preempting, _) => {
-                let StateChange { state, activity, reason } = self.leave_preempting(core);
-                self.change_state(core, state, activity, reason);
+                let change = self.leave_preempting(core);
+                self.make_change(core, change);
             }
             _ => self.change_state(core, SlotState::Owner, Activity::Idle, "starter exited"),
         }
@@ -413,7 +430,7 @@ impl Slot {
         let better = self.has_better_claim(core) && core.ending.shutdown.is_none();
         let willing = |slot: &Self, core: &ExecutionPointState| {
             let job = slot.claims.waiting.as_ref().and_then(|claim| claim.job.as_ref());
-            // Only a START that is defined and false prevents the waiting claim.
+            // The waiting claim is refused only if START is defined and false.
             slot.eval_in_slot_ad(core, job, |context| context.boolean("START")) != Some(false)
         };
         if better && willing(self, core) {
@@ -463,12 +480,7 @@ impl Slot {
             true => hook_input::evict_claim_input(job, &self.ads.live, &claim.id, core.quirks()),
             false => Vec::new(),
         };
-        self.call_notification_hook(
-            core,
-            (SlotHookType::EvictClaim, path),
-            (Vec::new(), stdin),
-            Some(accepted),
-        );
+        self.call_notification_hook(core, SlotHookType::EvictClaim, path, Vec::new(), stdin, Some(accepted));
     }
 
     /// Returns the path of EVICT_CLAIM if it is configured and called.
@@ -481,8 +493,10 @@ impl Slot {
     pub(super) fn call_notification_hook(
         &self,
         core: &mut ExecutionPointState,
-        (hook, path): (SlotHookType, PathBuf),
-        (arguments, stdin): (Vec<BString>, Vec<u8>),
+        hook: SlotHookType,
+        path: PathBuf,
+        arguments: Vec<BString>,
+        stdin: Vec<u8>,
         accepted: Option<AcceptedJobId>,
     ) {
         let (run, slot, begun) = (core.new_hook_run(), self.key, core.now);

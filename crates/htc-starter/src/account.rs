@@ -25,7 +25,7 @@ pub struct AccountInputs<'a> {
     pub slot: &'a [u8],
     /// Role of the access point for this starter.
     pub access_point: AccessPointRole,
-    /// Which deviations from the manual to reproduce.
+    /// Deviations from the manual to reproduce.
     pub quirks: QuirkMode,
 }
 
@@ -183,7 +183,9 @@ impl AccountInputs<'_> {
         // The shadow sets the attribute from its own configuration, which is the one read here.
         let of_job = self.job_string("UidDomain").unwrap_or_else(|| own.clone());
         if !of_job.eq_ignore_ascii_case(&own) {
-            told.push(format!("the job is of the domain '{of_job}' and not of '{own}' (UID_DOMAIN): it does not run as its owner"));
+            told.push(format!(
+                "the domain of the job is '{of_job}', not '{own}' (UID_DOMAIN): it does not run as its owner"
+            ));
             return Ok(false);
         }
         // The shadow runs on this machine.
@@ -222,7 +224,7 @@ impl AccountInputs<'_> {
         let of_all = || self.parameter("NOBODY_SLOT_USER").map(|name| (name, "NOBODY_SLOT_USER"));
         match of_slot.or_else(of_all) {
             Some((name, by)) if name == "root" => {
-                told.push(format!("{by} is 'root', which runs no jobs: the account is 'nobody'"));
+                told.push(format!("{by} is 'root', but jobs do not run as root: the account is 'nobody'"));
                 ("nobody".into(), by)
             }
             Some(found) => found,

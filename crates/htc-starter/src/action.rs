@@ -60,6 +60,8 @@ pub enum StarterAction {
     Transfer(TransferKind),
     /// Abort the current transfer; its outcome is not reported.
     AbortTransfer,
+    /// Let the shadow lose its connection to the starter and reconnect.
+    ReconnectShadow,
     /// Write a manifest file into the scratch directory as the job's account.
     Manifest {
         /// Directory below the scratch directory.
@@ -259,35 +261,35 @@ pub enum StarterNotice {
     /// A hook was started.
     HookStarted {
         /// Hook type.
-        hook: &'static str,
+        hook: HookType,
         /// Process ID.
         pid: u32,
     },
     /// A hook ended.
     HookEnded {
         /// Hook type.
-        hook: &'static str,
+        hook: HookType,
         /// Exit of the hook.
         exit: Exit,
     },
     /// A hook failed or timed out.
     HookFailed {
         /// Hook type.
-        hook: &'static str,
+        hook: HookType,
         /// Reason.
         reason: String,
     },
     /// A hook wrote to its standard error.
     HookStderr {
         /// Hook type.
-        hook: &'static str,
+        hook: HookType,
         /// Last part of the text.
         text: String,
     },
     /// The verdict on the output of a hook.
     Verdict {
         /// Hook type.
-        hook: &'static str,
+        hook: HookType,
         /// The verdict in one or two words.
         verdict: &'static str,
         /// Reason.

@@ -12,7 +12,7 @@ use super::nvidia::nvidia_devices;
 use super::settings::cgroup::{DISABLE_SWAP, HARD_MEMORY_LIMIT, LOW_MEMORY_LIMIT, USE_FOR_LOCAL_UNIVERSE};
 use super::start_failure::StartFailure;
 use htc_base::job::{Universe, attr};
-use htc_base::process::ControlGroupSpec;
+use htc_base::process::{ControlGroupSpec, DeviceNumber};
 use htc_base::quirks::Quirk;
 use htc_classad::{Dialect, Expr};
 use htc_config::Setting;
@@ -80,7 +80,7 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
         spec.limits_processes = true;
         plan.limits.push(CgroupLimit {
             resource: "processes",
-            value: "15 % of the machine's".to_owned(),
+            value: "15 % of the machine's memory".to_owned(),
             because: "a job that forks without end",
         });
     }
@@ -91,7 +91,7 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
     let unavailable = match unavailable {
         Some(why) => Some(why),
         None if root || knobs.without_root => None,
-        None => Some("control groups are made as root (or set CREATE_CGROUP_WITHOUT_ROOT = true)"),
+        None => Some("only root creates control groups, unless CREATE_CGROUP_WITHOUT_ROOT = true"),
     };
     match unavailable {
         Some(why) if !about.quirks.reproduces(Quirk::LimitsSilentlyLost) && plan.is_requested => {
@@ -117,7 +117,7 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
     if let Some(failure) = plan.failure.take_if(|_| unavailable.is_some()) {
         plan.notices.push((
             "group-limit",
-            format!("{}; where there are control groups no job starts", failure.reason()),
+            format!("{}; if control groups were available, no job would start", failure.reason()),
         ));
     }
     plan
@@ -153,7 +153,7 @@ fn set_memory_limits(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec:
         other => {
             if other != b"none" {
                 let line = format!(
-                    "CGROUP_MEMORY_LIMIT_POLICY: '{}' means no limit of memory; the words are hard, soft, custom and none",
+                    "CGROUP_MEMORY_LIMIT_POLICY: '{}' means no memory limit; the valid values are hard, soft, custom and none",
                     other.as_bstr()
                 );
                 plan.notices.push(("memory-limit-policy", line));
@@ -212,7 +212,7 @@ fn set_soft_memory_limits(
     let none = about.quirks.decide(Quirk::SoftMemoryLimitNone);
     let told = |done: &str| ("memory-limit-policy", format!("CGROUP_MEMORY_LIMIT_POLICY is soft: {done}"));
     if none.as_reference {
-        plan.notices.push(told("no limit of memory"));
+        plan.notices.push(told("no memory limit"));
         return "CGROUP_MEMORY_LIMIT_POLICY";
     }
     let whole = about.slot_context().int("TotalMemory").and_then(positive_mib_to_bytes);
@@ -220,12 +220,12 @@ fn set_soft_memory_limits(
     spec.memory_low = positive_mib_to_bytes(plan.memory_mib);
     if let Some(bytes) = spec.memory_low {
         let (value, because) = (format!("{bytes} bytes"), "CGROUP_MEMORY_LIMIT_POLICY");
-        plan.limits.push(CgroupLimit { resource: "memory left to it", value, because });
+        plan.limits.push(CgroupLimit { resource: "memory reserved for the job", value, because });
     }
     let limit = match spec.memory_limit {
-        Some(_) => "the job may use the memory of all slots, and keeps that of its own",
+        Some(_) => "the job may use the memory of all slots; the memory of its own slot is reserved for it",
         None => {
-            "no limit of memory, as there is no slot's ad with TotalMemory; the job keeps that of its slot"
+            "no memory limit, because no slot ad has TotalMemory; the memory of its own slot is reserved for the job"
         }
     };
     plan.notices.push(told(&format!("{limit}; {}", none.quirk.told())));
@@ -240,16 +240,15 @@ fn set_custom_memory_limit(
 ) -> &'static str {
     let hard = &about.settings.groups.hard;
     let limit =
-        hard.as_ref().and_then(|setting| plan.eval_limit(about, (HARD_MEMORY_LIMIT, setting, i64::MIN)));
+        hard.as_ref().and_then(|setting| plan.eval_limit(about, HARD_MEMORY_LIMIT, setting, i64::MIN));
     spec.memory_limit = limit.and_then(positive_mib_to_bytes);
     let line = match (hard, limit) {
         (None, _) => Some(format!(
-            "CGROUP_MEMORY_LIMIT_POLICY is custom and {HARD_MEMORY_LIMIT} is not set: no limit of memory"
+            "CGROUP_MEMORY_LIMIT_POLICY is custom, but {HARD_MEMORY_LIMIT} is not set: no memory limit"
         )),
-        (Some(setting), Some(number)) if spec.memory_limit.is_none() => Some(format!(
-            "{} gives {number}: no limit of memory",
-            describe_setting(HARD_MEMORY_LIMIT, setting)
-        )),
+        (Some(setting), Some(number)) if spec.memory_limit.is_none() => {
+            Some(format!("{} is {number}: no memory limit", describe_setting(HARD_MEMORY_LIMIT, setting)))
+        }
         _ => None,
     };
     plan.notices.extend(line.map(|line| ("custom-memory-limit", line)));
@@ -261,17 +260,21 @@ fn set_protected_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, sp
     // 25.14 evaluates this parameter first.
     let Some(setting) = &about.settings.groups.low else { return };
     let earlier = plan.failure.take();
-    let low = plan.eval_limit(about, (LOW_MEMORY_LIMIT, setting, 0));
+    let low = plan.eval_limit(about, LOW_MEMORY_LIMIT, setting, 0);
     plan.failure = plan.failure.take().or(earlier);
     spec.memory_low = low.and_then(positive_mib_to_bytes);
     match (spec.memory_low, low) {
         (Some(bytes), _) => {
             let value = format!("{bytes} bytes");
-            plan.limits.push(CgroupLimit { resource: "memory left to it", value, because: LOW_MEMORY_LIMIT });
+            plan.limits.push(CgroupLimit {
+                resource: "memory reserved for the job",
+                value,
+                because: LOW_MEMORY_LIMIT,
+            });
         }
         (None, Some(number)) if number < 0 => {
             let line = format!(
-                "{} gives {number}: no memory is kept for the job",
+                "{} is {number}: no memory is reserved for the job",
                 describe_setting(LOW_MEMORY_LIMIT, setting)
             );
             plan.notices.push(("low-memory-limit", line));
@@ -285,7 +288,9 @@ impl CgroupPlan {
     fn eval_limit(
         &mut self,
         about: &EnvironmentInputs<'_>,
-        (name, setting, least): (&'static str, &Setting<BString>, i64),
+        name: &'static str,
+        setting: &Setting<BString>,
+        least: i64,
     ) -> Option<i64> {
         let read = expression::eval_integer(about, name, setting, least);
         read.map_err(|failure| self.failure = Some(failure)).ok()
@@ -311,7 +316,7 @@ fn set_cpu_weight(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &m
 }
 
 /// Returns the GPUs of the NVIDIA driver that are not assigned to the slot.
-fn hidden_gpus(about: &EnvironmentInputs<'_>) -> Vec<(u32, u32)> {
+fn hidden_gpus(about: &EnvironmentInputs<'_>) -> Vec<DeviceNumber> {
     let all = nvidia_devices(about.world);
     if all.is_empty() {
         return Vec::new();
@@ -324,7 +329,8 @@ fn hidden_gpus(about: &EnvironmentInputs<'_>) -> Vec<(u32, u32)> {
     let has = |uuid: &BString| {
         own.split_str(",").map(|word| word.trim()).any(|word| !word.is_empty() && uuid.starts_with(word))
     };
-    all.iter().filter(|(uuid, _)| !has(uuid)).map(|(_, minor)| (NVIDIA_DEVICE_MAJOR, *minor)).collect()
+    let hidden = all.iter().filter(|(uuid, _)| !has(uuid));
+    hidden.map(|(_, minor)| DeviceNumber { major: NVIDIA_DEVICE_MAJOR, minor: *minor }).collect()
 }
 
 /// Outcome of a job that the kernel killed for its memory usage.

@@ -79,7 +79,7 @@ impl Starter<'_> {
         let mut ad = self.job_end.exit_ad.clone().unwrap_or_default();
         self.remove_shadow_only_attributes(&mut ad);
         self.publish_exit_reason(&mut ad, out);
-        Some(self.call_hook(now, (JOB_EXIT_HOOK, path, vec![reason]), &ad, out))
+        Some(self.call_hook(now, JOB_EXIT_HOOK, path, vec![reason], &ad, out))
     }
 
     /// Sets ExitReason in the ad of JOB_EXIT, as the manual promises, for a job that exited by itself; 25.14
@@ -106,8 +106,8 @@ impl Starter<'_> {
         out: &mut Vec<StarterAction>,
     ) {
         self.calls.open.remove(&call);
-        let reason = "ran longer than its time-out; going on without it".to_owned();
-        out.push(StarterAction::Report(StarterNotice::HookFailed { hook: JOB_EXIT_HOOK.name(), reason }));
+        let reason = "ran longer than its time limit; continuing without it".to_owned();
+        out.push(StarterAction::Report(StarterNotice::HookFailed { hook: JOB_EXIT_HOOK, reason }));
         self.job_end.exit_hook_done = true;
         if !self.kills_hooks_last() {
             out.push(StarterAction::KillCall(call));
@@ -212,7 +212,7 @@ impl Starter<'_> {
             }
         }
         if !remains.is_empty() && !self.calls.open.is_empty() && self.kills_hooks_last() {
-            // A hook that still runs may have written there meanwhile.
+            // A hook that is still running may have written to the directory in the meantime.
             self.kill_running_hooks(out);
             return out.push(StarterAction::RemoveScratch);
         }
@@ -221,7 +221,7 @@ impl Starter<'_> {
             out.push(StarterAction::Report(StarterNotice::Warning(text)));
         }
         if !remains.is_empty() && !untold.as_reference {
-            let reason = "what stays of the scratch directory is reported, with its modes as they were";
+            let reason = "files of the scratch directory that cannot be removed are reported, with their modes unchanged";
             Self::report_quirk(untold.quirk, reason, out);
         }
         self.finish(out);

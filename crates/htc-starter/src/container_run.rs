@@ -134,7 +134,7 @@ impl Starter<'_> {
             && self.phase == StarterPhase::Container
         {
             let was = std::mem::take(&mut self.container.stage);
-            let reason = "its end was asked for before it began".to_owned();
+            let reason = "it was asked to end before it began".to_owned();
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason }));
             self.remember_pulled_image(&was, answer, out);
             return self.all_jobs_done(now, out);
@@ -148,7 +148,7 @@ impl Starter<'_> {
             ContainerStage::Tag => self.open_docker_files(out),
             ContainerStage::Architecture => self.on_image_architecture(now, answer.output, out),
             ContainerStage::State { tries, attached } => {
-                self.on_container_state(now, answer.output, (tries, attached), out);
+                self.on_container_state(now, answer.output, tries, attached, out);
             }
             ContainerStage::LastState(after) => self.on_last_container_state(now, answer.output, after, out),
             ContainerStage::Remove(after) => self.on_container_removed(now, answer, after, out),
@@ -269,10 +269,11 @@ impl Starter<'_> {
         self.job_run.process = None;
         if self.report_exception_with_job(
             now,
-            ("Apptainer runtime failed to start", Quirk::StarterExceptions),
+            "Apptainer runtime failed to start",
+            Quirk::StarterExceptions,
             out,
         ) {
-            // No clean-up follows in 25.14.
+            // 25.14 does not clean up in this case.
             self.end_in_exception(out);
         }
         true
@@ -283,7 +284,8 @@ impl Starter<'_> {
     pub(super) fn report_exception_with_job(
         &mut self,
         now: ClockReading,
-        (text, quirk): (&str, Quirk),
+        text: &str,
+        quirk: Quirk,
         out: &mut Vec<StarterAction>,
     ) -> bool {
         self.job_end.status = EXCEPTION_STATUS;

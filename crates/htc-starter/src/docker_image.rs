@@ -119,9 +119,9 @@ impl Starter<'_> {
             }
             ImageStage::Tags { again, mut images } => {
                 parse_last_tagged(output, &mut images);
-                self.on_images_listed(now, &names, (again, &images), out);
+                self.on_images_listed(now, &names, again, &images, out);
             }
-            ImageStage::Prune { pruning, is_new } => self.prune_images(now, (pruning, is_new), answer, out),
+            ImageStage::Prune { pruning, is_new } => self.prune_images(now, pruning, is_new, answer, out),
             ImageStage::Pull if answer.is_success() => self.create_docker_container(now, true, out),
             ImageStage::Pull => {
                 let complaint = errors.replace("\n", "");
@@ -139,7 +139,8 @@ impl Starter<'_> {
         &mut self,
         now: ClockReading,
         names: &DockerNames,
-        (again, images): (bool, &[DockerImage]),
+        again: bool,
+        images: &[DockerImage],
         out: &mut Vec<StarterAction>,
     ) {
         let is_there = |name: &[u8]| images.iter().any(|image| image.name == name);
@@ -152,7 +153,7 @@ impl Starter<'_> {
                 let pruning = ImagePruning::plan_pruning(images, &names.image, limit);
                 let is_new = names.own_image != names.image && !is_there(&names.image);
                 let nothing = ToolAnswer { exit: Some(Exit::Code(0)), output: b"", errors: b"" };
-                self.prune_images(now, (pruning, is_new), nothing, out);
+                self.prune_images(now, pruning, is_new, nothing, out);
             }
             (None, Ok(_)) => self.list_docker_images(true, out),
         }
@@ -162,7 +163,8 @@ impl Starter<'_> {
     fn prune_images(
         &mut self,
         now: ClockReading,
-        (mut pruning, is_new): (ImagePruning, bool),
+        mut pruning: ImagePruning,
+        is_new: bool,
         answer: ToolAnswer<'_>,
         out: &mut Vec<StarterAction>,
     ) {

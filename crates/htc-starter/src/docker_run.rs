@@ -171,7 +171,7 @@ impl Starter<'_> {
         {
             self.job_run.process = Some(StartedProcess::new(0, now));
             self.report_hold_to_shadow(failure, out);
-            return self.on_docker_job_ended(now, (exit, FamilyUsage::default()), out);
+            return self.on_docker_job_ended(now, exit, FamilyUsage::default(), out);
         }
         self.on_container_failed(now, failure, out);
     }
@@ -285,7 +285,8 @@ impl Starter<'_> {
         &mut self,
         now: ClockReading,
         output: &[u8],
-        (tries, attached): (u32, AttachedProcessEnd),
+        tries: u32,
+        attached: AttachedProcessEnd,
         out: &mut Vec<StarterAction>,
     ) {
         let state = ContainerState::parse(output, &self.world_at(now));
@@ -300,7 +301,8 @@ impl Starter<'_> {
             self.job_run.process = None;
             if self.report_exception_with_job(
                 now,
-                ("Cannot inspect exited container", Quirk::DockerEndsSilent),
+                "Cannot inspect exited container",
+                Quirk::DockerEndsSilent,
                 out,
             ) && let Some(names) = self.container.docker_names().cloned()
             {
@@ -314,19 +316,20 @@ impl Starter<'_> {
         };
         let exit = state.job_exit(self.setup.quirks).filter(|_| ended).unwrap_or(attached.exit);
         if ended && state.out_of_memory {
-            return self.hold_for_container_memory(now, (exit, attached.usage), out);
+            return self.hold_for_container_memory(now, exit, attached.usage, out);
         }
         if ended && !state.error.is_empty() {
             return self.on_docker_run_error(now, &state, out);
         }
-        self.on_docker_job_ended(now, (exit, attached.usage), out);
+        self.on_docker_job_ended(now, exit, attached.usage, out);
     }
 
     /// Handles the end of the job as reported by docker.
     fn on_docker_job_ended(
         &mut self,
         now: ClockReading,
-        (exit, usage): (Exit, FamilyUsage),
+        exit: Exit,
+        usage: FamilyUsage,
         out: &mut Vec<StarterAction>,
     ) {
         self.container.stage = ContainerStage::Idle;
@@ -339,7 +342,8 @@ impl Starter<'_> {
     fn hold_for_container_memory(
         &mut self,
         now: ClockReading,
-        ended: (Exit, FamilyUsage),
+        exit: Exit,
+        usage: FamilyUsage,
         out: &mut Vec<StarterAction>,
     ) {
         let memory = Context::new(&self.world_at(now)).my(&self.machine).int(attr::MEMORY).unwrap_or(0);
@@ -360,7 +364,7 @@ impl Starter<'_> {
         }
         self.shutdown_requests.hold = HoldRequest::ByRequest;
         self.report_start_failure(failure, out);
-        self.on_docker_job_ended(now, ended, out);
+        self.on_docker_job_ended(now, exit, usage, out);
     }
 
     /// Handles a job that docker could not run, most likely because its command is not in the image.
@@ -374,7 +378,7 @@ impl Starter<'_> {
         let Some(names) = self.container.docker_names().cloned() else { return };
         self.container.stage = ContainerStage::Idle;
         if self.counts_unstarted_as_evicted(now) {
-            // It is killed twice although it has already ended, and counts as evicted.
+            // 25.14 kills the job twice although it has already ended, and counts it as evicted.
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason: text.clone() }));
             self.report_hold_to_shadow(
                 StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0),
@@ -425,7 +429,7 @@ impl Starter<'_> {
     pub(super) fn on_background_call_ended(&mut self, answer: ToolAnswer<'_>, out: &mut Vec<StarterAction>) {
         let pauses = self.container.background_call.is_some_and(|side| side.pauses);
         if !answer.is_success() && pauses && self.job_run.suspended {
-            let reason = "docker does not pause the container: the job goes on".to_owned();
+            let reason = "docker failed to pause the container: the job continues".to_owned();
             out.push(StarterAction::Report(StarterNotice::Warning(reason)));
             if !self.has_quirk(Quirk::DockerPauseAssumed) {
                 self.job_run.suspended = false;
@@ -483,7 +487,7 @@ impl Starter<'_> {
         if !answer.is_success() {
             // The outcome of the job does not depend on this result.
             let (name, why) = (&names.container, answer.output.trim().as_bstr());
-            let way = format!("'docker rm -f -v {name}' does it");
+            let way = format!("remove it with 'docker rm -f -v {name}'");
             let text = format!("the container '{name}' could not be removed: {why}; {way}");
             out.push(StarterAction::Report(StarterNotice::Warning(text)));
         }

@@ -51,7 +51,7 @@ pub struct EnvironmentInputs<'a> {
     pub main_exit: Option<Exit>,
     /// Process IDs of the running processes.
     pub pids: &'a [u32],
-    /// Which deviations from the manual to reproduce.
+    /// Deviations from the manual to reproduce.
     pub quirks: QuirkMode,
     /// World in which expressions are evaluated.
     pub world: &'a dyn World,

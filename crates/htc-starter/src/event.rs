@@ -27,7 +27,7 @@ pub enum StarterEvent {
     ScratchFailed {
         /// True if the parent directory (EXECUTE) does not exist.
         no_execute: bool,
-        /// What failed, and why.
+        /// Failed step and the reason.
         reason: String,
     },
     /// The file of a `WriteFile` action could not be written.
@@ -195,11 +195,11 @@ pub enum ShadowReason {
 /// Reason why a slot vacates its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StarterVacateReason {
-    /// VacateReason.
+    /// Value of the attribute `VacateReason`.
     pub reason: BString,
     /// VacateReasonCode: 1010 for a command, 1011 PREEMPT, 1013 shutdown, 1014 draining; 21 holds the job (WANT_HOLD).
     pub code: i64,
-    /// VacateReasonSubCode.
+    /// Value of the attribute `VacateReasonSubCode`.
     pub subcode: i64,
 }
 
@@ -242,6 +242,6 @@ pub struct FamilyUsage {
     pub docker: Option<DockerUsage>,
     /// True if the family runs in a control group.
     pub cgroup: bool,
-    /// True if the kernel killed a process of the family for lack of memory.
+    /// True if the kernel killed a process of the family because memory ran out.
     pub out_of_memory: bool,
 }

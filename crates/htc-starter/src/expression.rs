@@ -15,7 +15,7 @@ use htc_config::{Setting, SettingOrigin};
 /// Reason why an expression has no string value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StringExprError {
-    /// Undefined for this job or slot: the expression refers to one of them by name.
+    /// The expression refers to attributes of this job or slot and is undefined for them.
     UndefinedHere,
     /// Unusable for every job, with the reason.
     Invalid(String),
@@ -69,12 +69,14 @@ pub(super) fn eval_integer(
 /// Returns an error if the value is not a string.
 pub(super) fn eval_string(about: &EnvironmentInputs<'_>, text: &[u8]) -> Result<BString, StringExprError> {
     let Ok((expression, _)) = Expr::parse_prefix(text, Dialect::of_world(about.world)) else {
-        return Err(StringExprError::Invalid("is no expression".to_owned()));
+        return Err(StringExprError::Invalid("is not a valid expression".to_owned()));
     };
     match slot_and_job_context(about).eval(&expression) {
         Value::Str(text) => Ok(text.as_bytes().into()),
         Value::Undefined if references_ad_by_name(text) => Err(StringExprError::UndefinedHere),
-        value => Err(StringExprError::Invalid(format!("gives {}, which is no string", value.unparse()))),
+        value => {
+            Err(StringExprError::Invalid(format!("has the value {}, which is not a string", value.unparse())))
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use htc_base::time::ClockReading;
 use htc_classad::ClassAd;
 use htc_classad::format::long;
 use htc_hook::HookType;
-use htc_hook::transfer::{FailureSide, TransferKind, TransferOutcome, WhenToTransferOutput};
+use htc_hook::transfer::{FailureSide, TransferKind, TransferOutcome, TransferRetry, WhenToTransferOutput};
 
 impl Starter<'_> {
     /// Calls PREPARE_JOB_BEFORE_TRANSFER if there is a shadow and such a hook, then transfers the input.
@@ -27,7 +27,7 @@ impl Starter<'_> {
                 let arguments = self.setup.hooks.prepare_arguments.clone();
                 let ad = self.ad.clone();
                 let hook = HookType::PrepareJobBeforeTransfer;
-                let call = self.call_hook(now, (hook, path, arguments), &ad, out);
+                let call = self.call_hook(now, hook, path, arguments, &ad, out);
                 self.wait_for_prepare_hook(now, call, hook);
             }
             _ => self.transfer_input(now, out),
@@ -97,7 +97,7 @@ impl Starter<'_> {
         let failure = done.failure.as_ref()?;
         let ip = self.setup.transfer.as_ref().map_or("", |moves| &moves.ip);
         // A failure that will be retried does not hold the job.
-        let subcode = match failure.retry && failure.subcode > -1000 {
+        let subcode = match failure.retry != TransferRetry::Never && failure.subcode > -1000 {
             true => -1000,
             false => failure.subcode,
         };
@@ -150,7 +150,7 @@ impl Starter<'_> {
     /// `VanillaProc::restartCheckpointedJob`).
     pub(super) fn continue_without_checkpoint(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if !self.transfer_progress.is_restarted() {
-            let text = "the job goes on from its checkpoint, which nobody keeps for another run: files are not transferred \
+            let text = "the job continues from its checkpoint, which is not kept for another run: files are not transferred \
                         (ShouldTransferFiles)";
             out.push(StarterAction::Report(StarterNotice::Warning(text.to_owned())));
         }
@@ -226,11 +226,16 @@ impl Starter<'_> {
         done: &TransferOutcome,
         out: &mut Vec<StarterAction>,
     ) {
-        let passing =
-            done.failure.as_ref().filter(|failure| failure.side == FailureSide::Sender && failure.retry);
-        if let Some(failure) = passing {
-            let reason = failure.text.to_string();
-            if self.schedule_retry(now, EndStep::Output(done.way), &reason, out) {
+        if let Some(failure) = &done.failure {
+            let step = EndStep::Output(done.way);
+            let is_retried = match (failure.retry, failure.side) {
+                (TransferRetry::Reconnect, _) => self.reconnect_and_retry(now, step, out),
+                (TransferRetry::Requeue, FailureSide::Sender) => {
+                    self.schedule_retry(now, step, &failure.text.to_string(), out)
+                }
+                (TransferRetry::Requeue | TransferRetry::Never, _) => false,
+            };
+            if is_retried {
                 return;
             }
         }
@@ -244,7 +249,7 @@ impl Starter<'_> {
             (Some(failure), _) => {
                 let text = failure.text;
                 out.push(StarterAction::Report(StarterNotice::Warning(format!(
-                    "what the job left could not be kept: {text}"
+                    "the job's output could not be kept: {text}"
                 ))));
             }
             (None, _) => {}

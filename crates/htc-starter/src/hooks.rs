@@ -74,7 +74,7 @@ pub fn find_hooks_of_keyword(
     let (limit, bad) = caller_timeout(HookType::JobExit, keyword, knobs, world);
     hooks.exit_timeout = limit.unwrap_or(hooks.exit_timeout);
     if let (Some(bad), Some(limit)) = (bad, HookType::JobExit.timeout_parameter(keyword)) {
-        let reason = format!("'{bad}' is no integer");
+        let reason = format!("'{bad}' is not an integer");
         refusal.get_or_insert(JobRefusal::HookTimeOut { knob: limit.parameter.to_string(), reason });
     }
     (hooks, refusal)

@@ -49,9 +49,9 @@ impl FamilyTracking {
         match self {
             FamilyTracking::Cgroup => "a control group",
             FamilyTracking::PidNamespace => "a PID namespace",
-            FamilyTracking::TrackingGroup => "a group of the job's own (USE_GID_PROCESS_TRACKING)",
+            FamilyTracking::TrackingGroup => "the job's own group (USE_GID_PROCESS_TRACKING)",
             FamilyTracking::ProcessMarks => {
-                "parents, session and environment: one that leaves its session and clears its environment is possibly missed"
+                "parents, session and environment: a process that leaves its session and clears its environment may be missed"
             }
         }
     }
@@ -92,7 +92,7 @@ pub(super) fn plan_isolation(
         if about.quirks.reproduces(Quirk::TrackingWithoutRootFails) {
             return Err(StartFailure::exception(text));
         }
-        told.push(("tracking-group", format!("{text}: the job has no group of its own")));
+        told.push(("tracking-group", format!("{text}: the job does not have its own group")));
     } else {
         made.tracking = knobs.tracking_gids()?;
     }
@@ -100,7 +100,7 @@ pub(super) fn plan_isolation(
         return Ok((made, told));
     }
     let missing = match () {
-        () if !root => Some("only root makes them"),
+        () if !root => Some("only root can create them"),
         () if !knobs.mounts => Some("PER_JOB_NAMESPACES is false"),
         () if !can_mount => Some("nothing can be mounted here"),
         () => None,
@@ -137,6 +137,6 @@ mod tests {
         made.namespaces.private_pids = true;
         assert_eq!(made.family_tracking(false), FamilyTracking::PidNamespace);
         assert_eq!(made.family_tracking(true), FamilyTracking::Cgroup);
-        assert!(FamilyTracking::ProcessMarks.description().contains("possibly missed"));
+        assert!(FamilyTracking::ProcessMarks.description().contains("may be missed"));
     }
 }

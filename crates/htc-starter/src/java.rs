@@ -39,12 +39,12 @@ pub(super) fn java_command(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>
     let scratch = about.scratch.as_os_str().as_bytes().as_bstr();
     let not_configured = |why: &str| StartFailure::silent(format!("{why}JavaProc: Java is not configured!"));
     let mut line = match about.settings.java.command_line(&jar_paths(about, scratch)) {
-        Some(Ok(line)) => line,
-        Some(Err(error)) => {
+        Ok(Some(line)) => line,
+        Err(error) => {
             let why = format!("java_config: failed to parse extra arguments: {error}; ");
             return Err(not_configured(&why));
         }
-        None => return Err(not_configured("")),
+        Ok(None) => return Err(not_configured("")),
     };
     line.push(format!("-Dchirp.config={scratch}/chirp.config").into());
     line.extend(match (job().string("JavaVMArguments"), job().string("JavaVMArgs")) {
@@ -172,11 +172,10 @@ pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, Java
         return (JavaEnd::SystemError("the virtual machine was killed"), nothing);
     }
     if !records.started {
-        let why =
-            "the virtual machine did not come as far as CondorJavaWrapper, which HTCondor has in its LIB";
+        let why = "the virtual machine did not start CondorJavaWrapper, which is in HTCondor's LIB";
         return (JavaEnd::SystemError(why), nothing);
     }
-    // If the record is missing, the job called System.exit().
+    // The record is missing if the job called System.exit().
     let Some(text) = &records.ended else { return (JavaEnd::Normal, nothing) };
     let text = text.trim_start();
     let end = text
@@ -194,7 +193,7 @@ pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, Java
             thrown => (JavaEnd::Exception, thrown),
         },
         b"noexec" => (JavaEnd::Exception, JavaException::parse(rest)),
-        _ => (JavaEnd::SystemError("CondorJavaWrapper told something unknown"), nothing),
+        _ => (JavaEnd::SystemError("CondorJavaWrapper printed an unknown status"), nothing),
     }
 }
 

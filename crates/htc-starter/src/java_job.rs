@@ -35,10 +35,10 @@ impl Starter<'_> {
         self.job_run.java.machine_failed = true;
         // If the end was requested, the reason is already known.
         if !self.shutdown_requests.has_any() {
-            let text = format!("the job goes back as if it had been evicted: {why}");
+            let text = format!("the job is put back into the queue as if it had been evicted: {why}");
             out.push(StarterAction::Report(StarterNotice::Warning(text)));
         }
-        let instead = "the end of the virtual machine is reported as it was";
+        let instead = "the exit of the virtual machine is reported unchanged";
         match exit != end.job_exit(exit)
             && self.decide_quirk_and_report(Quirk::JavaSystemErrorAsZero, instead, out)
         {

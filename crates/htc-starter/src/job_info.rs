@@ -30,9 +30,9 @@ pub struct JobOverrides {
 /// Properties of the job that are fixed at the start; a prepare hook cannot change them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobInfo {
-    /// ClusterId.
+    /// Value of the attribute `ClusterId`.
     pub cluster: i64,
-    /// ProcId.
+    /// Value of the attribute `ProcId`.
     pub proc: i64,
     /// Third part of the job ID, for parallel jobs.
     pub subproc: i64,
@@ -117,7 +117,7 @@ pub enum JobRefusal {
         attribute: &'static str,
     },
     /// The account is root.
-    #[error("{attribute} names '{name}', which is root: jobs do not run as root")]
+    #[error("{attribute} is '{name}', which is root: jobs do not run as root")]
     RootAccount {
         /// Name of the account.
         name: BString,
@@ -158,12 +158,12 @@ pub enum JobRefusal {
 fn universe_refusal(universe: i64) -> &'static str {
     match universe {
         7 => "is run by a schedd on its own machine; use 12 (local) with --as local",
-        9 => "goes elsewhere by the gridmanager of a schedd: no starter ever sees such a job",
-        11 => "needs a shadow that starts all its nodes together; use 5 (vanilla) for one of them",
+        9 => "is submitted elsewhere by the gridmanager of a schedd: no starter runs such a job",
+        11 => "needs a shadow that starts all its nodes together; use 5 (vanilla) to run one node",
         13 => {
             "needs the vm gahp of an execution point; --dry-run describes the virtual machine and runs none"
         }
-        _ => "is none that jobs run in; use 5 (vanilla), 10 (java) or 12 (local)",
+        _ => "is not a universe that a starter runs; use 5 (vanilla), 10 (java) or 12 (local)",
     }
 }
 
@@ -225,6 +225,23 @@ pub fn read_job_info(
     })
 }
 
+/// Removes the paths in a scratch directory that [`read_job_info`] added to the ad: `Iwd`, and the directory of a relative
+/// `Cmd`. For ads that are read after the directory was removed.
+pub fn remove_scratch_paths(ad: &mut ClassAd, scratch: &Path) {
+    use std::os::unix::ffi::OsStrExt;
+    let scratch = scratch.as_os_str().as_bytes();
+    let text =
+        |ad: &ClassAd, name: &str| ad.literal(name).and_then(|value| value.as_str().map(BString::from));
+    if text(ad, attr::IWD).is_some_and(|iwd| iwd == scratch) {
+        ad.remove(attr::IWD);
+    }
+    if let (Some(command), Some(original)) = (text(ad, attr::CMD), text(ad, "OrigCmd"))
+        && command == join_directory(scratch, &original)
+    {
+        ad.set(attr::CMD, original);
+    }
+}
+
 /// Does the same as [`read_job_info`] for a job whose files are transferred (`JICShadow::initWithFileTransfer`, `initStdFiles`):
 /// the job starts in the scratch directory, and its standard files are created there under generated names unless they are
 /// streamed.
@@ -235,7 +252,8 @@ pub fn read_transferred_job_info(
     ad: &mut ClassAd,
     scratch: &Path,
     request: &TransferRequest,
-    (quirks, world): (QuirkMode, &dyn World),
+    quirks: QuirkMode,
+    world: &dyn World,
 ) -> Result<JobInfo, JobRefusal> {
     use std::os::unix::ffi::OsStrExt;
     let (command, iwd) = (Context::new(world).my(ad).string(attr::CMD), ad.get(attr::IWD));

@@ -27,7 +27,7 @@ impl BadJobAdLine {
     pub fn render(&self) -> String {
         match &self.error {
             Some(error) => error.render(&self.line),
-            None => "no name in quotes is read here; write `Name = value`".to_owned(),
+            None => "a name in quotes is not supported here; write `Name = value`".to_owned(),
         }
     }
 }
@@ -84,7 +84,7 @@ pub enum JobKeywordError {
         knob: String,
     },
     /// The value is not the name or number of a universe.
-    #[error("{knob} = {value} is no universe; use a name such as vanilla, or a number")]
+    #[error("{knob} = {value} is not a universe; use a name such as vanilla, or a number")]
     Universe {
         /// Parameter.
         knob: String,
@@ -172,7 +172,7 @@ pub fn complete_ad(
     for (name, second) in [(attr::CMD, "executable"), (attr::IWD, "initialdir")] {
         if !ad.contains(name) {
             let (knob, value) = from.find_required_parameter(name, second)?;
-            from.insert_value(ad, name, (knob, value), true)?;
+            from.insert_value(ad, name, knob, value, true)?;
         }
     }
     let mut leave_out = |taken: Result<(), JobKeywordError>| {
@@ -233,7 +233,7 @@ impl AdCompletion<'_> {
             .get_parameter(name)
             .or_else(|| if second.is_empty() { None } else { self.get_parameter(second) });
         match found {
-            Some(found) => self.insert_value(ad, name, found, quoted),
+            Some(found) => self.insert_value(ad, name, found.0, found.1, quoted),
             None => Ok(()),
         }
     }
@@ -244,7 +244,8 @@ impl AdCompletion<'_> {
         &self,
         ad: &mut ClassAd,
         name: &str,
-        (knob, value): (String, BString),
+        knob: String,
+        value: BString,
         quoted: bool,
     ) -> Result<(), JobKeywordError> {
         let text = match quoted && !value.starts_with(b"\"") {

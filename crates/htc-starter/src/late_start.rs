@@ -30,12 +30,11 @@ impl Starter<'_> {
         let path: BString = self.setup.hooks.prepare.clone().unwrap_or_default();
         let answer = PrepareOutput { cut: false, ..*answer };
         let prepared =
-            prepare_verdict::judge_prepare_hook(PREPARE_JOB_HOOK.name(), &path, &answer, &self.world_at(now));
+            prepare_verdict::judge_prepare_hook(PREPARE_JOB_HOOK, &path, &answer, &self.world_at(now));
         if !prepared.lets_job_continue() {
             return;
         }
-        if !self.decide_quirk_and_report(Quirk::JobStartedWhileEnding, "the job is not started any more", out)
-        {
+        if !self.decide_quirk_and_report(Quirk::JobStartedWhileEnding, "the job is no longer started", out) {
             return;
         }
         if prepared.is_reported() {

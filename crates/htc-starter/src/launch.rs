@@ -64,12 +64,12 @@ impl Starter<'_> {
         }
         let (runtime, late) = self.choose_runtime(now, out)?;
         if runtime != ContainerRuntime::Plain && matches!(self.phase, StarterPhase::Exiting { .. }) {
-            // Started too late: nothing would remove the container.
+            // The container would start too late, and nothing would remove it.
             return Ok(());
         }
         if runtime == ContainerRuntime::Docker {
             if self.setup.shell.is_some() {
-                let text = "no shell is started in a container of docker: run the job and use docker exec";
+                let text = "no shell can be started in a docker container: run the job and use docker exec";
                 return Err(StartFailure::new(text, 0, 0));
             }
             self.start_docker_job(now, out);
@@ -87,7 +87,7 @@ impl Starter<'_> {
             return Ok(());
         }
         let directories = make_mount_directories(mounts.as_deref().unwrap_or_default(), &world);
-        let process = self.plan_job_process(&world, (runtime, late), mounts, out);
+        let process = self.plan_job_process(&world, runtime, late, mounts, out);
         if runtime == ContainerRuntime::Singularity || process.is_err() {
             // 25.14 creates them before it reads arguments and environment, so JOB_EXIT finds them
             // (VanillaProc::StartJob).
@@ -155,15 +155,15 @@ impl Starter<'_> {
     /// possible.
     fn not_mounted_reason(&self, target: &Path, world: &dyn World) -> Option<&'static str> {
         if !target.is_absolute() {
-            return Some("it is no path from / on");
+            return Some("it is not an absolute path");
         }
         // A mount over one of its parent directories would hide the scratch directory from the job and from
         // later mounts.
         if self.setup.scratch.starts_with(target) {
-            return Some("the scratch directory lies below it (EXECUTE)");
+            return Some("the scratch directory is below it (EXECUTE)");
         }
         let is_there = world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory);
-        (!is_there).then_some("it is no directory of this machine")
+        (!is_there).then_some("there is no such directory on this machine")
     }
 
     /// Plans the job's process. The given failure, if any, is reported only after the standard
@@ -171,7 +171,8 @@ impl Starter<'_> {
     fn plan_job_process(
         &mut self,
         world: &dyn World,
-        (runtime, late): (ContainerRuntime, Option<StartFailure>),
+        runtime: ContainerRuntime,
+        late: Option<StartFailure>,
         mounts: Option<Vec<(PathBuf, PathBuf)>>,
         out: &mut Vec<StarterAction>,
     ) -> Result<JobProcess, StartFailure> {
@@ -194,7 +195,7 @@ impl Starter<'_> {
         let late = late.or_else(|| isolation::network_quirk_failure(&isolation, self.setup.quirks));
         let process =
             process::plan_job_process(&about, &self.setup.own_environment, mounts.unwrap_or_default());
-        let process = process.map(|process| self.wrap_process(process, (runtime, late), isolation, &about));
+        let process = process.map(|process| self.wrap_process(process, runtime, late, isolation, &about));
         out.extend(
             told.into_iter().map(|(subject, reason)| {
                 StarterAction::Report(StarterNotice::WarningOnce { subject, reason })
@@ -208,7 +209,8 @@ impl Starter<'_> {
     fn wrap_process(
         &self,
         process: JobProcess,
-        (runtime, late): (ContainerRuntime, Option<StartFailure>),
+        runtime: ContainerRuntime,
+        late: Option<StartFailure>,
         isolation: ProcessIsolation,
         about: &EnvironmentInputs<'_>,
     ) -> JobProcess {

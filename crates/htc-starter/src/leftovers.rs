@@ -100,7 +100,7 @@ pub fn find_unfinished_job(records: &[LeftoverRecord]) -> Option<UnfinishedJob> 
     if let Some(LeftoverRecord::Untold { ad }) =
         records.iter().rev().find(|record| matches!(record, LeftoverRecord::Untold { .. }))
     {
-        let line = format!("job {id} had ended, and what came of it could not be told");
+        let line = format!("job {id} had ended, but its result could not be reported");
         return Some(UnfinishedJob { line, ad: ad.clone() });
     }
     let stage = records.iter().rev().find_map(|record| match record {
@@ -109,7 +109,7 @@ pub fn find_unfinished_job(records: &[LeftoverRecord]) -> Option<UnfinishedJob> 
     });
     let stage = stage.unwrap_or("preparing");
     let lost = match stage {
-        "sending output" => ": what has come back of its output may be incomplete",
+        "sending output" => ": its transferred output may be incomplete",
         "ending" | "ended" => ": it had ended",
         _ => "",
     };

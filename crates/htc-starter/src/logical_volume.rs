@@ -17,7 +17,7 @@ pub struct VolumeParameters {
     group: BString,
     /// LVM_THINPOOL_NAME, otherwise THINPOOL_NAME, if LVM_USE_THIN_PROVISIONING is true.
     pool: Option<BString>,
-    /// LVM_THIN_LV_EXTRA_SIZE_MB.
+    /// Value of LVM_THIN_LV_EXTRA_SIZE_MB.
     extra_mib: u64,
     /// Volume group to create on a file, if no group is named.
     on_file: Option<VolumeGroup>,

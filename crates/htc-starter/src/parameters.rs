@@ -11,6 +11,7 @@ use super::settings::CgroupParameters;
 use super::settings::IsolationParameters;
 use super::settings::JavaParameters;
 use super::settings::{EnvironmentInheritance, ParameterFault, ParameterReadPoint, StarterSettings};
+use crate::settings::RecentWindow;
 use htc_base::text::environment::EnvironmentFilter;
 use htc_base::text::list;
 use htc_base::world::World;
@@ -67,6 +68,15 @@ struct ParameterReader<'a> {
 }
 
 impl ParameterReader<'_> {
+    fn read_statistics_window(&self, default: RecentWindow) -> Result<RecentWindow, ValueError> {
+        let read =
+            |name: &str, default: i64| self.read_integer(name, None, ParameterReadPoint::Daemon, default);
+        Ok(RecentWindow {
+            quantum: read("STATISTICS_WINDOW_QUANTUM", default.quantum)?,
+            length: read("STATISTICS_WINDOW_SECONDS", default.length)?,
+        })
+    }
+
     fn read_settings(
         &self,
         machine: Option<&ClassAd>,
@@ -78,7 +88,6 @@ impl ParameterReader<'_> {
             Ok(view.string(name)?.map(|setting| setting.value))
         };
         let [update_interval, initial] = self.read_update_intervals(&default)?;
-        let (quantum, window) = default.statistics_window;
         let truth =
             |name: &str, moment: ParameterReadPoint, default: bool| self.read_boolean(name, moment, default);
         Ok(StarterSettings {
@@ -102,10 +111,7 @@ impl ParameterReader<'_> {
             update_interval,
             // An empty value means that there is no metric.
             memory_usage_metric: text("MEMORY_USAGE_METRIC")?.unwrap_or_default(),
-            statistics_window: (
-                self.read_integer("STATISTICS_WINDOW_QUANTUM", None, ParameterReadPoint::Daemon, quantum)?,
-                self.read_integer("STATISTICS_WINDOW_SECONDS", None, ParameterReadPoint::Daemon, window)?,
-            ),
+            statistics_window: self.read_statistics_window(default.statistics_window)?,
             job_environment: text("STARTER_JOB_ENVIRONMENT")?.unwrap_or_default(),
             inherits: parse_environment_inheritance(
                 text("JOB_INHERITS_STARTER_ENVIRONMENT")?.unwrap_or_default().trim(),

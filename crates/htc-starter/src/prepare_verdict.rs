@@ -9,6 +9,7 @@ use htc_base::job::HoldCode;
 use htc_base::process::Exit;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Dialect};
+use htc_hook::HookType;
 use htc_hook::hook_output::{self, BadOutputLine, PrepareStatusReader};
 
 /// Outcome of a hook whose output was cut off.
@@ -22,7 +23,7 @@ pub struct PrepareVerdict {
     /// 0 if the job continues; otherwise the exit status or `HookStatusCode`, or minus the signal that killed
     /// the hook.
     pub status: i64,
-    /// `HookStatusMessage`.
+    /// Value of the attribute `HookStatusMessage`.
     pub message: BString,
     /// Line for the log and event 021, such as `PREPARE_JOB (script) failed (exited with status 3): <no
     /// message>`.
@@ -62,7 +63,7 @@ pub struct PrepareOutput<'a> {
 /// Judges the output of a prepare hook. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, `path` its
 /// path. Output that was cut off fails the hook; pass `cut: false` for quirk `answer-cut-accepted`.
 pub fn judge_prepare_hook(
-    hook: &str,
+    hook: HookType,
     path: &[u8],
     answer: &PrepareOutput<'_>,
     world: &dyn World,

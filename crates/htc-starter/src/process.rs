@@ -211,10 +211,10 @@ fn executable_path(program: &BString, scratch: &Path) -> PathBuf {
 pub fn plan_script_process(
     about: &EnvironmentInputs<'_>,
     prefix: &'static str,
-) -> Option<Result<JobProcess, StartFailure>> {
+) -> Result<Option<JobProcess>, StartFailure> {
     let (ad, world) = (about.ad, about.world);
     let string = |name: &str| Context::new(world).my(ad).string(format!("{prefix}{name}"));
-    let command = string("Cmd").filter(|command| !command.is_empty())?;
+    let Some(command) = string("Cmd").filter(|command| !command.is_empty()) else { return Ok(None) };
     let program =
         if command.starts_with(b"/") { to_path(&command) } else { about.scratch.join(to_path(&command)) };
     let mut argv = vec![BString::from(format!("condor_{prefix}script"))];
@@ -236,11 +236,11 @@ pub fn plan_script_process(
     if let Err(error) = read {
         let text =
             format!("Invalid {prefix}Environment found in JobAd ({error}).  Aborting ScriptProc::StartJob.");
-        return Some(Err(StartFailure::silent(text)));
+        return Err(StartFailure::silent(text));
     }
     about.publish(&mut environment);
     let limits = resource_limits(about);
-    Some(Ok(JobProcess {
+    Ok(Some(JobProcess {
         arguments_shown: arguments::join_v2_raw(&argv[1..]),
         command: program.as_os_str().as_bytes().into(),
         program,

@@ -11,6 +11,7 @@ use super::action::{StarterAction, StarterNotice};
 use super::state::job_end::StepRetries;
 use super::state::phase::{EndStep, StarterPhase};
 use super::state_machine::Starter;
+use htc_base::text::plural::counted;
 use htc_base::time::ClockReading;
 
 impl EndStep {
@@ -43,25 +44,51 @@ impl Starter<'_> {
         reason: &str,
         out: &mut Vec<StarterAction>,
     ) -> bool {
-        if self.job_end.retries.step != step {
-            self.job_end.retries = StepRetries { step, failed: 0, hurried: false };
-        }
-        self.job_end.retries.failed += 1;
+        let failed = self.count_failure(step);
         let (most, pause) = step.retry_limits();
-        let (name, failed) = (step.name(), self.job_end.retries.failed);
+        let name = step.name();
         if failed >= most || self.job_end.retries.hurried {
             if failed > 1 {
-                let text = format!("{name} failed {failed} times and is given up");
+                let text = format!("{name} failed {} and is not tried again", counted(failed, "time"));
                 out.push(StarterAction::Report(StarterNotice::Warning(text)));
             }
             return false;
         }
         if failed == 1 {
-            let text = format!("{name} failed and is tried again, {most} times in all: {reason}");
+            let text = format!(
+                "{name} failed and is tried again, at most {} in total: {reason}",
+                counted(most, "time")
+            );
             out.push(StarterAction::Report(StarterNotice::Warning(text)));
         }
         self.phase = StarterPhase::Retrying { step, until: now.monotonic().plus(pause) };
         true
+    }
+
+    /// Loses the connection to the shadow, which reconnects at once, and repeats the failed step; returns false if
+    /// that was done four times already, or the end is urgent.
+    pub(super) fn reconnect_and_retry(
+        &mut self,
+        now: ClockReading,
+        step: EndStep,
+        out: &mut Vec<StarterAction>,
+    ) -> bool {
+        let failed = self.count_failure(step);
+        if failed >= step.retry_limits().0 || self.shutdown_requests.is_fast() {
+            return false;
+        }
+        out.push(StarterAction::ReconnectShadow);
+        self.retry_step(now, step, out);
+        true
+    }
+
+    /// Counts a failure of a step and returns how often in succession it has failed.
+    fn count_failure(&mut self, step: EndStep) -> u32 {
+        if self.job_end.retries.step != step {
+            self.job_end.retries = StepRetries { step, failed: 0, hurried: false };
+        }
+        self.job_end.retries.failed += 1;
+        self.job_end.retries.failed
     }
 
     /// Retries a waiting step at once because the end was requested: in 25.14 every outside event repeats the

@@ -95,7 +95,7 @@ impl Starter<'_> {
                 self.publish_for_shadow(i64::try_from(longest).unwrap_or(i64::MAX), &mut ad);
                 self.remove_shadow_only_attributes(&mut ad);
             }
-            self.call_hook(now, (UPDATE_JOB_INFO_HOOK, path, Vec::new()), &ad, out);
+            self.call_hook(now, UPDATE_JOB_INFO_HOOK, path, Vec::new(), &ad, out);
         }
     }
 
@@ -368,7 +368,7 @@ impl Starter<'_> {
         };
         let stopped = std::mem::take(&mut self.job_run.suspended);
         if stopped && self.is_suspended_at_exec(now) {
-            Self::report_quirk(Quirk::SuspendedAtExecHangs, "the job goes on and is signalled", out);
+            Self::report_quirk(Quirk::SuspendedAtExecHangs, "the job continues and receives signals", out);
         }
         match self.container.docker_names().cloned() {
             Some(names) => {
@@ -516,7 +516,7 @@ impl Starter<'_> {
         let held = code != 0;
         out.push(StarterAction::Report(StarterNotice::Warning(text.clone())));
         if self.has_quirk(Quirk::MemoryHoldLost) {
-            // Without a shadow a hold has no effect, and the other outcome calls no hook.
+            // A hold has no effect without a shadow, and the other outcome calls no hook.
             if !held {
                 self.job_run.process = None;
                 self.report_start_failure(StartFailure::new(text, code, subcode), out);
@@ -582,7 +582,7 @@ impl Starter<'_> {
             if self.setup.transfer.is_some() {
                 return self.continue_without_checkpoint(now, out);
             }
-            let reason = "the checkpoint exit ends the job: without a shadow nothing can be uploaded";
+            let reason = "the job ends at its checkpoint exit: without a shadow nothing can be uploaded";
             Self::report_quirk(Quirk::CheckpointExitLoops, reason, out);
         }
         match self.pre_or_post_script(now, "Post") {

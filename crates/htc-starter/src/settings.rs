@@ -18,6 +18,15 @@ use super::container::ContainerParameters;
 use htc_base::text::environment::EnvironmentFilter;
 use htc_config::Setting;
 
+/// Parameters of statistics about the recent past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecentWindow {
+    /// Seconds after which counts of the recent past are advanced.
+    pub quantum: i64,
+    /// Length of the recent past in seconds.
+    pub length: i64,
+}
+
 /// Parameters of the starter, parsed and with their defaults. The doc of each field names its parameter.
 #[derive(Clone, Debug)]
 pub struct StarterSettings {
@@ -33,33 +42,33 @@ pub struct StarterSettings {
     pub scratch_mode: u32,
     /// STARTER_INITIAL_UPDATE_INTERVAL, limited to STARTER_UPDATE_INTERVAL.
     pub initial_update_interval: Duration,
-    /// STARTER_UPDATE_INTERVAL.
+    /// Value of STARTER_UPDATE_INTERVAL.
     pub update_interval: Duration,
     /// MEMORY_USAGE_METRIC, an expression.
     pub memory_usage_metric: BString,
     /// STATISTICS_WINDOW_QUANTUM and STATISTICS_WINDOW_SECONDS of the starter, in seconds.
-    pub statistics_window: (i64, i64),
+    pub statistics_window: RecentWindow,
     /// STARTER_JOB_ENVIRONMENT.
     pub job_environment: BString,
-    /// JOB_INHERITS_STARTER_ENVIRONMENT.
+    /// Value of JOB_INHERITS_STARTER_ENVIRONMENT.
     pub inherits: EnvironmentInheritance,
-    /// BIN.
+    /// Value of BIN.
     pub bin: Option<BString>,
-    /// USER_JOB_WRAPPER.
+    /// Value of USER_JOB_WRAPPER.
     pub wrapper: Option<BString>,
     /// JOB_RENICE_INCREMENT, an expression.
     pub renice: Option<BString>,
     /// STARTER_RLIMIT_AS, an expression.
     pub rlimit_as: Option<BString>,
-    /// CHIRP_DELAYED_UPDATE_PREFIX.
+    /// Value of CHIRP_DELAYED_UPDATE_PREFIX.
     pub chirp_prefix: BString,
-    /// STARTER_SETS_HOME_ENV.
+    /// Value of STARTER_SETS_HOME_ENV.
     pub sets_home: bool,
-    /// STARTER_NUM_THREADS_ENV_VARS.
+    /// Value of STARTER_NUM_THREADS_ENV_VARS.
     pub thread_variables: BString,
     /// LOWPORT and HIGHPORT for outgoing connections.
     pub ports: Option<(u16, u16)>,
-    /// MOUNT_UNDER_SCRATCH.
+    /// Value of MOUNT_UNDER_SCRATCH.
     pub mount_under_scratch: BString,
     /// ENCRYPT_EXECUTE_DIRECTORY: jobs then always have a private /tmp and /var/tmp.
     pub encrypts: bool,
@@ -83,7 +92,7 @@ pub struct StarterSettings {
     pub containers: ContainerParameters,
     /// Parameters of Java.
     pub java: JavaParameters,
-    /// AUTO_SET_NVIDIA_VISIBLE_DEVICES.
+    /// Value of AUTO_SET_NVIDIA_VISIBLE_DEVICES.
     pub nvidia: bool,
     /// `ENVIRONMENT_FOR_Assigned<Res>` and `ENVIRONMENT_VALUE_FOR_UNAssigned<Res>` of each machine resource, by its lower-case
     /// name.
@@ -109,25 +118,25 @@ pub struct ParameterFault {
 pub enum ParameterReadPoint {
     /// Before there is a job: parameters of the daemon itself.
     Daemon,
-    /// When the scratch directory gets its name, before the job ad is read.
+    /// Time when the scratch directory gets its name, before the job ad is read.
     Directory,
     /// Whenever the environment of a hook or of the job is made.
     Environment,
-    /// When the job's process is prepared, before its mounts are planned.
+    /// Time when the job's process is prepared, before its mounts are planned.
     Start,
-    /// As `Start`, for a job that does not ask for encryption itself.
+    /// As `Start`, but only for a job that does not request encryption itself.
     Encryption,
-    /// As `Start`, after the mounts and before event 001.
+    /// As `Start`, but after the mounts and before event 001.
     Isolation,
     /// After event 001.
     Launch,
-    /// In the job's process, before its program is executed.
+    /// The parameter is read in the job's process, before its program is executed.
     Child,
-    /// When the job has started and its updates begin.
+    /// Time when the job has started and its updates begin.
     Updates,
-    /// When SIGTERM arrives.
+    /// Arrival of SIGTERM.
     Shutdown,
-    /// When the scratch directory is to be removed.
+    /// Time when the scratch directory is to be removed.
     Removal,
 }
 
@@ -154,7 +163,7 @@ impl Default for StarterSettings {
             initial_update_interval: Duration::from_secs(8),
             update_interval: Duration::from_secs(300),
             memory_usage_metric: "((ResidentSetSize+1023)/1024)".into(),
-            statistics_window: (240, 1200),
+            statistics_window: RecentWindow { quantum: 240, length: 1200 },
             job_environment: BString::default(),
             inherits: EnvironmentInheritance::Nothing,
             bin: None,

@@ -16,13 +16,13 @@ use htc_hook::transfer::WhenToTransferOutput;
 /// Hooks of one job, found and checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StarterHooks {
-    /// PREPARE_JOB.
+    /// Path of the PREPARE_JOB hook.
     pub prepare: Option<BString>,
     /// PREPARE_JOB_BEFORE_TRANSFER, which is called only with a shadow.
     pub prepare_before_transfer: Option<BString>,
-    /// UPDATE_JOB_INFO.
+    /// Path of the UPDATE_JOB_INFO hook.
     pub update: Option<BString>,
-    /// JOB_EXIT.
+    /// Path of the JOB_EXIT hook.
     pub exit: Option<BString>,
     /// Arguments of PREPARE_JOB (`<KEYWORD>_HOOK_PREPARE_JOB_ARGS`).
     pub prepare_arguments: Vec<BString>,
@@ -33,7 +33,7 @@ pub struct StarterHooks {
 /// File transfer performed by a starter with a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferSetup {
-    /// When output is transferred back, or `None` if no files are transferred.
+    /// Condition under which output is transferred back, or `None` if no files are transferred.
     pub when_to_transfer: Option<WhenToTransferOutput>,
     /// True if files of a job that could not be started or did not end as required are transferred back: its FailureFiles, and
     /// its standard output and error unless they are streamed.
@@ -50,7 +50,7 @@ pub struct TransferSetup {
 pub struct StarterSetup<'w> {
     /// World in which expressions are evaluated; its clock is not used.
     pub world: &'w dyn World,
-    /// Which deviations from the manual to reproduce.
+    /// Deviations from the manual to reproduce.
     pub quirks: QuirkMode,
     /// Job ad, completed by [`super::job_info::read_job_info`].
     pub ad: ClassAd,

@@ -36,7 +36,7 @@ impl Starter<'_> {
             return;
         }
         if let Some(text) = self.find_fault(ParameterReadPoint::Directory) {
-            // Found before there is a job or a hook, so no clean-up is needed.
+            // The error is found before there is a job or a hook, so no cleanup is needed.
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason: text.to_string() }));
             return self.finish(out);
         }
@@ -110,7 +110,7 @@ impl Starter<'_> {
         out: &mut Vec<StarterAction>,
     ) {
         let StarterPhase::MakingScratch { .. } = self.phase else { return };
-        // A part of it may exist.
+        // Part of the scratch directory may exist.
         self.job_end.scratch_made = true;
         // If EXECUTE does not exist, 25.14 exits with an exception.
         let excepted = no_execute && self.has_quirk(Quirk::StarterExceptions);
@@ -147,7 +147,7 @@ impl Starter<'_> {
             let mut ad = self.ad.clone();
             ad.update(&job_exit::provisioned_resources(&self.machine, &self.world_at(now)));
             self.publish_for_shadow(-1, &mut ad);
-            self.call_hook(now, (UPDATE_JOB_INFO_HOOK, path, Vec::new()), &ad, out);
+            self.call_hook(now, UPDATE_JOB_INFO_HOOK, path, Vec::new(), &ad, out);
         }
         out.push(StarterAction::OpenLog);
         if let Some(reason) = self.missing_credentials(now) {
@@ -165,7 +165,7 @@ impl Starter<'_> {
             Some(_) if self.end_if_faulty(now, ParameterReadPoint::Environment, out) => {}
             Some(path) => {
                 let (arguments, ad) = (self.setup.hooks.prepare_arguments.clone(), self.ad.clone());
-                let call = self.call_hook(now, (PREPARE_JOB_HOOK, path, arguments), &ad, out);
+                let call = self.call_hook(now, PREPARE_JOB_HOOK, path, arguments, &ad, out);
                 self.wait_for_prepare_hook(now, call, PREPARE_JOB_HOOK);
             }
             None => self.wait_for_deferral_time(now, out),
@@ -224,7 +224,8 @@ impl Starter<'_> {
         &mut self,
         now: ClockReading,
         call: CallId,
-        (reason, again): (&str, bool),
+        reason: &str,
+        again: bool,
         out: &mut Vec<StarterAction>,
     ) {
         let Some(hook) = self.calls.open.remove(&call) else { return };
@@ -234,10 +235,7 @@ impl Starter<'_> {
         {
             return;
         }
-        out.push(StarterAction::Report(StarterNotice::HookFailed {
-            hook: hook.name(),
-            reason: reason.to_owned(),
-        }));
+        out.push(StarterAction::Report(StarterNotice::HookFailed { hook, reason: reason.to_owned() }));
         match self.phase {
             StarterPhase::Preparing { call: waiting, .. } if waiting == call => {
                 let text = format!("failed to execute {} ({})", hook.name(), self.prepare_hook_path(hook));
@@ -256,7 +254,8 @@ impl Starter<'_> {
     pub(super) fn on_hook_call_ended(
         &mut self,
         now: ClockReading,
-        (call, hook): (CallId, HookType),
+        call: CallId,
+        hook: HookType,
         answer: &PrepareOutput<'_>,
         out: &mut Vec<StarterAction>,
     ) {
@@ -271,7 +270,7 @@ impl Starter<'_> {
             },
             StarterPhase::Exiting { call: waiting, .. } if waiting == call => {
                 out.push(StarterAction::Report(StarterNotice::Verdict {
-                    hook: JOB_EXIT_HOOK.name(),
+                    hook: JOB_EXIT_HOOK,
                     verdict: "done",
                     reason: answer.exit.to_string(),
                 }));
@@ -298,25 +297,25 @@ impl Starter<'_> {
             .filter(|counts| !counts.as_reference);
         let path = self.prepare_hook_path(hook);
         let counted = PrepareOutput { cut: cut.is_some(), ..*answer };
-        let prepared = prepare_verdict::judge_prepare_hook(hook.name(), &path, &counted, &self.world_at(now));
+        let prepared = prepare_verdict::judge_prepare_hook(hook, &path, &counted, &self.world_at(now));
         if let Some(cut) = cut {
-            Self::report_quirk(cut.quirk, "the cut answer of PREPARE_JOB is refused", out);
+            Self::report_quirk(cut.quirk, "the incomplete output of PREPARE_JOB is refused", out);
         }
         if let Some(bad) = &prepared.unread {
             let reason = format!(
-                "line {} of its output, '{}', is no attribute: nothing from there on was read",
+                "line {} of its output, '{}', is not a valid attribute: the rest of the output was not read",
                 bad.number,
                 excerpt(&bad.line)
             );
-            out.push(StarterAction::Report(StarterNotice::HookFailed { hook: hook.name(), reason }));
+            out.push(StarterAction::Report(StarterNotice::HookFailed { hook, reason }));
         }
         let verdict = match &prepared {
             PrepareVerdict { status: 0, message, .. } if message.is_empty() => "go on",
-            PrepareVerdict { status: 0, .. } => "go on with warning",
+            PrepareVerdict { status: 0, .. } => "continue with a warning",
             _ => "not started",
         };
         out.push(StarterAction::Report(StarterNotice::Verdict {
-            hook: hook.name(),
+            hook,
             verdict,
             reason: prepared.text.to_string(),
         }));
@@ -369,12 +368,9 @@ impl Starter<'_> {
         let mut reason = "ran longer than the limit for hooks; the job is not started".to_owned();
         let printed = stdout.trim();
         if !printed.is_empty() {
-            reason += &format!("; it had printed: {}", excerpt(printed));
+            reason += &format!("; its output was: {}", excerpt(printed));
         }
-        out.push(StarterAction::Report(StarterNotice::HookFailed {
-            hook: hook.name(),
-            reason: reason.clone(),
-        }));
+        out.push(StarterAction::Report(StarterNotice::HookFailed { hook, reason: reason.clone() }));
         self.shutdown_requests.request_fast_end();
         self.report_not_started(
             now,
@@ -463,7 +459,7 @@ impl Starter<'_> {
         };
         let world = self.world_at(now);
         let about = self.environment_inputs(job, &world, &self.temporary_directory, &[]);
-        process::plan_script_process(&about, prefix).transpose()
+        process::plan_script_process(&about, prefix)
     }
 
     /// Reports why the job is not started, and continues with the exit hook.
@@ -481,7 +477,7 @@ impl Starter<'_> {
 
     /// Handles an end request before the job has started: continues with the exit hook.
     pub(super) fn end_before_start(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
-        let reason = "its end was asked for before it began".to_owned();
+        let reason = "it was asked to end before it began".to_owned();
         out.push(StarterAction::Report(StarterNotice::NotStarted { reason }));
         self.all_jobs_done(now, out);
     }

@@ -169,18 +169,19 @@ impl<'w> Starter<'w> {
             StarterEvent::WriteFailed { path, reason } => self.on_write_failed(&path, &reason, out),
             StarterEvent::CallStarted { call, pid } => {
                 if let Some(hook) = self.calls.open.get(&call) {
-                    out.push(StarterAction::Report(StarterNotice::HookStarted { hook: hook.name(), pid }));
+                    out.push(StarterAction::Report(StarterNotice::HookStarted { hook: *hook, pid }));
                 }
             }
             StarterEvent::CallFailed { call, reason, retry: again } => {
-                self.on_hook_call_failed(now, call, (&reason, again), out);
+                self.on_hook_call_failed(now, call, &reason, again, out);
             }
             StarterEvent::CallEnded { call, exit, stdout, cut, stderr } => {
                 if let Some(hook) = self.calls.open.remove(&call) {
-                    Self::report_hook_end(hook.name(), exit, &stderr, out);
+                    Self::report_hook_end(hook, exit, &stderr, out);
                     self.on_hook_call_ended(
                         now,
-                        (call, hook),
+                        call,
+                        hook,
                         &PrepareOutput { exit, stdout: &stdout, cut },
                         out,
                     );
@@ -350,7 +351,9 @@ impl<'w> Starter<'w> {
     pub(super) fn call_hook(
         &mut self,
         now: ClockReading,
-        (hook, path, arguments): (HookType, BString, Vec<BString>),
+        hook: HookType,
+        path: BString,
+        arguments: Vec<BString>,
         stdin: &ClassAd,
         out: &mut Vec<StarterAction>,
     ) -> CallId {
@@ -367,7 +370,7 @@ impl<'w> Starter<'w> {
         id
     }
 
-    fn report_hook_end(hook: &'static str, exit: Exit, stderr: &[u8], out: &mut Vec<StarterAction>) {
+    fn report_hook_end(hook: HookType, exit: Exit, stderr: &[u8], out: &mut Vec<StarterAction>) {
         out.push(StarterAction::Report(StarterNotice::HookEnded { hook, exit }));
         let complaint = stderr.trim();
         if complaint.is_empty() {

@@ -34,8 +34,9 @@ pub enum AccessPointRole {
 }
 
 /// Attributes that schedd and shadow would use but ours do not support.
-const UNSUPPORTED_BY_SHADOW: [&str; 11] = [
+const UNSUPPORTED_BY_SHADOW: [&str; 12] = [
     "CheckpointDestination",
+    "CommonInputCatalogs",
     "CommonInputFiles",
     "CronDayOfMonth",
     "CronDayOfWeek",
@@ -183,7 +184,7 @@ mod tests {
             let job = ad("CronMinute = \"*/5\"\nCronHour = \"3\"\nCronMonth = \"*\"\n");
             let told = unsupported_requests(&job, with, &RealWorld::new());
             assert_eq!(told.len(), 1, "{told:?}");
-            let line = "CronHour, CronMinute are not done here: the schedd of a pool would begin the job at these times alone";
+            let line = "CronHour, CronMinute are unsupported here: the schedd of a pool would begin the job at these times alone";
             assert_eq!(told[0].line, line);
         }
     }
@@ -194,8 +195,11 @@ mod tests {
             "Iwd = \"/\"\nShouldTransferFiles = \"YES\"\nTransferInput = \"etc, no such,http://x/y\"\nPeriodicHold = NumJobStarts > 3\n",
         );
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("PeriodicHold is not done here: the schedd of a pool would"), "{told:?}");
-        assert!(told[1].starts_with("ShouldTransferFiles, TransferInput are not done here: "), "{told:?}");
+        assert!(
+            told[0].starts_with("PeriodicHold is unsupported here: the schedd of a pool would"),
+            "{told:?}"
+        );
+        assert!(told[1].starts_with("ShouldTransferFiles, TransferInput are unsupported here: "), "{told:?}");
         assert!(told[1].ends_with("the job will not find 'no such'"), "{told:?}");
     }
 

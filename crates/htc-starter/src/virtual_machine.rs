@@ -20,7 +20,7 @@ const STANDALONE_MODE: &str = "3";
 
 /// Host and account on which the job would run.
 pub struct VmContext<'a> {
-    /// VM_GAHP_SERVER.
+    /// Value of VM_GAHP_SERVER.
     pub server: Option<BString>,
     /// The scratch directory.
     pub scratch: &'a Path,
@@ -63,7 +63,7 @@ pub fn describe_vm_start(ad: &ClassAd, place: &VmContext<'_>) -> Option<Vec<Stri
         Some(server) => {
             let there = match place.world.may_execute(&server.to_path_lossy()) {
                 true => "",
-                false => ", which is not there: the job would not start",
+                false => ", which is missing: the job would not start",
             };
             let words = [server.as_slice(), b"-f", b"-M", STANDALONE_MODE.as_bytes()];
             lines.push(format!("run {}{there}", arguments::join_v2_raw(words)));

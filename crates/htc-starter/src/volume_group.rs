@@ -18,7 +18,7 @@ const PLACEHOLDER_DEVICE: &[u8] = b"/dev/loopN";
 /// Volume group on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeGroup {
-    /// LVM_BACKING_FILE.
+    /// Value of LVM_BACKING_FILE.
     pub file: PathBuf,
     /// Minimum size of the file in bytes: LVM_BACKING_FILE_SIZE_MB plus 2 percent.
     pub bytes: u64,
@@ -51,7 +51,7 @@ impl VolumeGroup {
         let named = view.string("LVM_AUTO_VG_NAME")?.map(|name| name.value).filter(|name| !name.is_empty());
         let name = named.unwrap_or_else(|| "condor_STARTD".into());
         let pool = thin.then(|| BString::from([name.as_slice(), b"_THINPOOL"].concat()));
-        // As in `static_cast<off_t>(size_kb * 1.02) * 1024`.
+        // Same calculation as `static_cast<off_t>(size_kb * 1.02) * 1024`.
         let bytes = ((kib as f64 * 1.02) as u64).saturating_mul(1024);
         let file = PathBuf::from(OsStr::from_bytes(&file.value));
         Ok((!file.as_os_str().is_empty() && bytes > 0).then_some(VolumeGroup { file, bytes, name, pool }))

@@ -3,7 +3,7 @@
 use htc_config::{Config, LoadOptions, LookupContext};
 use htc_os::RealWorld;
 
-/// What a daemon reads from a file with this text.
+/// Returns what a daemon reads from a file with this text.
 ///
 /// # Panics
 /// Where there is no temporary directory, or the text is no configuration.

@@ -83,7 +83,7 @@ fn substitute_groups(template: &[u8], name: &[u8], groups: &MatchGroups) -> BStr
 /// Returns true if COPY and RENAME accept the name as a new attribute name.
 pub fn is_attribute_name(name: &[u8]) -> bool {
     let first = name.first().is_some_and(|&b| b.is_ascii_alphabetic() || b == b'_');
-    // Without an early exit the compiler vectorizes this loop.
+    // The loop has no early exit, so that the compiler can vectorize it.
     first && name.iter().fold(true, |valid, &b| valid & (b.is_ascii_alphanumeric() | (b == b'_')))
 }
 

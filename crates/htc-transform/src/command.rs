@@ -225,11 +225,15 @@ impl<'a> TokenCursor<'a> {
     }
 }
 
+/// Returns the command that was probably meant by a word that is not one.
+pub fn nearest_command(word: &[u8]) -> Option<&'static str> {
+    nearest(word, CommandKeyword::names())
+}
+
 /// Returns a suggestion for a word that is not a valid command.
-pub fn command_hint(word: &[u8]) -> Option<String> {
+pub fn command_hint(word: &[u8]) -> String {
     let list = "COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET are the commands";
-    let close = nearest(word, CommandKeyword::names());
-    Some(close.map_or_else(|| list.to_owned(), |name| format!("did you mean {name}?")))
+    nearest_command(word).map_or_else(|| list.to_owned(), |name| format!("did you mean {name}?"))
 }
 
 #[cfg(test)]

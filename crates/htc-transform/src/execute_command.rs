@@ -19,7 +19,8 @@ use htc_classad::{ClassAd, Context, Expr, ParseError, Value};
 /// Executes the command of a step.
 pub(super) fn execute_command(
     session: &mut TransformSession<'_>,
-    (step, command): (&ProgramStep, &TransformCommand),
+    step: &ProgramStep,
+    command: &TransformCommand,
     ad: &mut ClassAd,
     observer: &mut dyn Observer,
 ) -> Result<(), TransformFailure> {
@@ -32,7 +33,7 @@ pub(super) fn execute_command(
     let text = if filled {
         Cow::Borrowed(&buffer[..])
     } else {
-        session.expand((&step.line, command.value_at), &command.value, Some(ad), observer)?
+        session.expand(&step.line, command.value_at, &command.value, Some(ad), observer)?
     };
     let work =
         ActiveCommand { step, line: &step.line, command, text: &text, reports_steps: observer.wants_steps() };
@@ -107,24 +108,12 @@ fn apply_to_attribute(
     }
 }
 
-/// Returns the text of a value: a string without quotes, an ad as lines, any other value as it prints
-/// (`XFormValueToString`).
+/// Returns the text of a value: a string without quotes, an ad as lines, also in a list, any other value as it
+/// prints (`XFormValueToString`).
 fn value_text(value: &Value) -> BString {
     match value {
         Value::Str(text) => text.to_vec().into(),
-        Value::Ad(ad) => {
-            let mut text = Vec::new();
-            for (at, (name, expr)) in ad.in_ad_order().into_iter().enumerate() {
-                if at > 0 {
-                    text.push(b'\n');
-                }
-                let name = Expr::attribute(name).unparse_old();
-                text.extend_from_slice(&[&name[..], b" = ", &expr.unparse_old()[..]].concat());
-            }
-            text.push(b'\n');
-            text.into()
-        }
-        value => value.unparse_old(),
+        value => value.unparse_old_lines(),
     }
 }
 
@@ -183,7 +172,7 @@ impl ActiveCommand<'_> {
     fn report_problem(&self, kind: ProblemKind, at: Span, observer: &mut dyn Observer) {
         let plain = self.text == self.command.value.as_bytes();
         let offset = self.command.value_at;
-        let in_line = plain.then(|| (offset + at.start as usize, offset + at.end as usize));
+        let in_line = plain.then(|| Span::new(offset + at.start as usize, offset + at.end as usize));
         let problem = TransformProblem { kind, text: self.text.into(), at, in_line };
         observer.on_event(self.line, TransformEvent::Problem(problem));
     }
@@ -192,7 +181,7 @@ impl ActiveCommand<'_> {
     fn report_pattern_problem(&self, observer: &mut dyn Observer, kind: impl FnOnce(BString) -> ProblemKind) {
         let Some(CommandAttribute::Pattern(pattern)) = &self.command.attribute else { return };
         let start = self.command.attribute_at;
-        let in_line = Some((start, start + pattern.regex.len() + 2));
+        let in_line = Some(Span::new(start, start + pattern.regex.len() + 2));
         let kind = kind(pattern.regex.clone());
         let problem = TransformProblem { kind, text: self.text.into(), at: Span::default(), in_line };
         observer.on_event(self.line, TransformEvent::Problem(problem));

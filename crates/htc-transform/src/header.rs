@@ -125,7 +125,7 @@ pub(super) fn take_header_from_file(
                 envelope.name = Some(name.into());
                 envelope.lines.push(("NAME", line));
             }
-        } else if !take_header_line(&mut envelope, &line, (rest, dialect))
+        } else if !take_header_line(&mut envelope, &line, rest, dialect)
             .map_err(|error| error.with_iteration(iterates))?
         {
             kept.push(line);
@@ -148,7 +148,7 @@ pub(super) fn take_header_from_parameter(
             if envelope.name.is_none() && !name.is_empty() {
                 envelope.name = Some(name.into());
             }
-        } else if take_header_line(&mut envelope, &line, (usize::MAX, dialect))? {
+        } else if take_header_line(&mut envelope, &line, usize::MAX, dialect)? {
             if header_arguments(&line.text, b"transform").is_some() {
                 break;
             }
@@ -163,7 +163,8 @@ pub(super) fn take_header_from_parameter(
 fn take_header_line(
     envelope: &mut TransformHeader,
     line: &RuleLine,
-    (rest, dialect): (usize, Dialect),
+    rest: usize,
+    dialect: Dialect,
 ) -> Result<bool, TransformLoadError> {
     if let Some(arguments) = header_arguments(&line.text, b"requirements") {
         let at = line.text.len() - arguments.len();
@@ -171,7 +172,7 @@ fn take_header_line(
         let text = BString::from(arguments);
         let expr = Expr::parse_with(&text, dialect.old()).map_err(|error| {
             let place = error.span;
-            let span = line.span(at + place.start as usize, at + place.end as usize);
+            let span = line.locate(Span::new(at + place.start as usize, at + place.end as usize));
             TransformLoadError::Requirements {
                 text: text.clone(),
                 reason: error.to_string(),

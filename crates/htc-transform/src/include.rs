@@ -71,7 +71,7 @@ pub struct IncludeCache(RefCell<FxHashMap<(BString, BString), IncludeResult>>);
 pub(super) enum IncludeContent {
     /// Parsed statements.
     Program(Rc<TransformProgram>),
-    /// No text, which `ifexist` allows; with the reason in the reference's words.
+    /// The text is missing, which `ifexist` allows; contains the reason in the reference's words.
     Missing(String),
     /// A text without any lines, with its name.
     Empty(BString),
@@ -84,7 +84,7 @@ enum IncludeText {
         /// Name of the text in messages.
         name: BString,
     },
-    /// No text, which `ifexist` allows.
+    /// The text is missing, which `ifexist` allows.
     Missing {
         /// Reason in the reference's words.
         reference: String,
@@ -210,7 +210,11 @@ impl IncludeRequest<'_> {
             Some(line) => {
                 let (text, exit) = command::run_command(&line, self.commands, self.world)?;
                 if !exit.is_success() {
-                    let reference = format!("exited with error {}", exit.to_raw());
+                    // The reference opens the file before it waits for the command.
+                    let reference = match command::has_place_for(self.world, bytes_to_path(into)) {
+                        true => format!("exited with error {}", exit.to_raw()),
+                        false => format!("can't open '{into}' for write"),
+                    };
                     return Err(IncludeReadError::Other {
                         reason: format!("the command ended with {exit}"),
                         reference,

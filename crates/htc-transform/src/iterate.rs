@@ -16,7 +16,7 @@ use htc_config::lines::LogicalLines;
 /// Source of the items of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeachMode {
-    /// No items, only the count.
+    /// Only a count, without items.
     CountOnly,
     /// `in`: the words of a list.
     In,

@@ -48,6 +48,7 @@ mod value_template;
 
 pub use command::{
     AttributePattern, CommandAttribute, CommandKeyword, CommandSyntaxError, TransformCommand, command_hint,
+    nearest_command,
 };
 pub use header::{IterationStatement, TransformHeader, TransformLoadError, TransformRequirements};
 pub use include::{IncludeCache, IncludeError, UnreadableInclude};

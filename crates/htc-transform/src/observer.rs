@@ -9,6 +9,7 @@ use super::{CommandSyntaxError, IncludeError};
 use htc_base::quirks::Quirk;
 use htc_base::text::{Span, words};
 use htc_classad::Expr;
+use htc_config::condition::IfError;
 
 /// Observer that is called with the actions of a transform, in their order.
 pub trait Observer {
@@ -98,7 +99,7 @@ words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum NoEffectReason.text {
         /// DEFAULT: the attribute is already set.
-        Present => "has a value already",
+        Present => "already has a value",
         /// COPY, RENAME, DELETE: the attribute is not set.
         Absent => "no such attribute",
         /// No attribute matches the pattern.
@@ -118,7 +119,7 @@ pub struct TransformProblem {
     /// Position in `text`.
     pub at: Span,
     /// Position in the line, or `None` if macro expansion changed the text.
-    pub in_line: Option<(usize, usize)>,
+    pub in_line: Option<Span>,
 }
 
 /// Kind of a [`TransformProblem`].
@@ -198,7 +199,7 @@ pub enum ProblemKind {
     /// The character after an attribute's name, which 25.14 replaces by a NUL byte that becomes part of the
     /// name, was removed.
     #[error(
-        "'{character}' behind {attribute} dropped; 25.14 would make it part of the name, put a blank before it"
+        "the '{character}' after {attribute} is dropped; 25.14 would make it part of the name; write a space before it"
     )]
     Trailing {
         /// Name of the attribute.
@@ -207,7 +208,7 @@ pub enum ProblemKind {
         character: char,
     },
     /// DEFAULT replaced the value `undefined`, as the manual says.
-    #[error("{0} is undefined and gets a value; {told}", told = Quirk::DefaultKeepsUndefined.told())]
+    #[error("{0} is undefined and gets the default; {told}", told = Quirk::DefaultKeepsUndefined.told())]
     DefaultOfUndefined(BString),
 }
 
@@ -229,7 +230,7 @@ pub struct TransformFailure {
     /// Line of the failure.
     pub line: RuleLine,
     /// Position in the line.
-    pub at: (usize, usize),
+    pub at: Span,
     /// Reason for the failure.
     pub reason: FailureReason,
     /// The outermost `include` whose text failed or could not be read, or `None` if no `include` was
@@ -259,14 +260,14 @@ pub enum FailureReason {
     #[error(transparent)]
     Command(#[from] super::CommandSyntaxError),
     /// A macro name contains an invalid character.
-    #[error("'{}' is not a valid macro name, letters, digits, '_', '.' and '/' are", .0.as_bstr())]
+    #[error("'{}' is not a valid macro name; use letters, digits, '_', '.' and '/'", .0.as_bstr())]
     MacroName(BString),
     /// An `@=` value is not closed.
-    #[error("the value that begins here has no end, a line '@{0}' is missing")]
+    #[error("the value that begins here has no end: a line '@{0}' is missing")]
     UnendedBlock(BString),
     /// A statement of the `if` family is invalid.
     #[error("{0}")]
-    Condition(String),
+    Condition(IfError),
     /// An `if` has no `endif`.
     #[error("endif(s) not found before end-of-file")]
     UnclosedIf,
@@ -274,7 +275,7 @@ pub enum FailureReason {
     #[error("{0}")]
     Error(BString),
     /// `use` does not work in transforms.
-    #[error("'use' does not work in a transform, there are no templates for it")]
+    #[error("'use' does not work in a transform: transforms have no templates")]
     Use {
         /// Category, expanded.
         category: BString,
@@ -298,7 +299,7 @@ impl FailureReason {
 
 impl TransformFailure {
     /// Creates the failure at a range of a line.
-    pub(super) fn new(line: &RuleLine, at: (usize, usize), reason: impl Into<FailureReason>) -> Self {
+    pub(super) fn new(line: &RuleLine, at: Span, reason: impl Into<FailureReason>) -> Self {
         TransformFailure {
             line: line.clone(),
             at,
@@ -350,7 +351,7 @@ impl TransformFailure {
             {
                 "invalid queue statement.".into()
             }
-            FailureReason::Condition(text) => text.clone(),
+            FailureReason::Condition(error) => error.to_string(),
             reason @ FailureReason::UnclosedIf => reason.to_string(),
             _ => String::new(),
         };
@@ -375,7 +376,10 @@ impl TransformFailure {
                 format!(", destination for 'include into' {what}")
             }
             FailureReason::Command(_) if is_reported_as_syntax_error(&self.line.text) => {
-                format!(": cannot parse: {}", self.line.text.get(self.at.0..).unwrap_or_default().as_bstr())
+                format!(
+                    ": cannot parse: {}",
+                    self.line.text.get(self.at.start as usize..).unwrap_or_default().as_bstr()
+                )
             }
             _ => return None,
         };

@@ -165,7 +165,7 @@ pub(super) enum PreparedStatement {
 /// Constant part of a command.
 #[derive(Clone, Debug)]
 pub(super) enum PreparedOperand {
-    /// No constant part.
+    /// The operand has no constant part.
     Unprepared,
     /// The expression of SET, DEFAULT, EVALSET or EVALMACRO.
     Expression(Result<Expr, ParseError>),

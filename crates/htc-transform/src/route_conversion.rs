@@ -140,7 +140,7 @@ pub fn transform_from_parameter(
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RouteConversionError {
     /// The route is not a valid ClassAd.
-    #[error("the route is no ClassAd: {0}")]
+    #[error("the route is not a ClassAd: {0}")]
     Route(htc_classad::ParseError),
     /// The result is not a valid transform.
     #[error(transparent)]

@@ -63,8 +63,8 @@ impl RuleLine {
 
     /// Returns the position in the source of a range of the text; the range ends at the latest with the piece
     /// that it begins in.
-    pub fn span(&self, start: usize, end: usize) -> Span {
-        lines::locate(&self.pieces, self.text.len(), (start, end))
+    pub fn locate(&self, place: Span) -> Span {
+        lines::locate(&self.pieces, self.text.len(), place)
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
         let line = &rules.lines[1];
         assert_eq!(line.text, "SET A 1 +");
         let place = |at| {
-            let Position { line, column } = line.span(at, at).position(&line.source.text);
+            let Position { line, column } = line.locate(Span::at(at)).position(&line.source.text);
             (line, column)
         };
         assert_eq!((place(4), place(8)), ((2, 7), (3, 6)));

@@ -12,6 +12,7 @@ use super::program::{PreparedStatement, Transform, TransformProgram};
 use super::rules_text::RuleLine;
 use super::session::{TransformSession, report_function_problem};
 use super::statement::{self, AssignmentOperator, ConfigDirective, MacroAssignment};
+use htc_base::text::Span;
 use htc_classad::ClassAd;
 use htc_config::condition::{IfLine, IfStack};
 use htc_config::{MacroSource, expand};
@@ -32,7 +33,7 @@ pub struct CheckResult {
 enum RunTarget<'a> {
     /// The ad that is changed.
     Ad(&'a mut ClassAd),
-    /// No ad; the number of commands so far.
+    /// A check without an ad; contains the number of commands so far.
     Check(usize),
 }
 
@@ -105,7 +106,7 @@ impl TransformRun<'_, '_> {
             }
             let (prepared, cut) = step.statement_for(!conditions.is_empty());
             if let PreparedStatement::Condition(condition) = prepared {
-                self.run_condition((line, cut), condition.as_ref(), &mut conditions)?;
+                self.run_condition(line, cut, condition.as_ref(), &mut conditions)?;
                 continue;
             }
             if !conditions.is_enabled() {
@@ -119,7 +120,7 @@ impl TransformRun<'_, '_> {
                 PreparedStatement::Command(Ok(command)) => match &mut self.target {
                     RunTarget::Check(commands) => *commands += 1,
                     RunTarget::Ad(ad) => {
-                        execute_command::execute_command(self.session, (step, command), ad, self.observer)?
+                        execute_command::execute_command(self.session, step, command, ad, self.observer)?
                     }
                 },
                 PreparedStatement::Command(Err(error)) => {
@@ -132,10 +133,10 @@ impl TransformRun<'_, '_> {
                             continue;
                         }
                     }
-                    return Err(TransformFailure::new(line, (cut, line.text.len()), error.clone()));
+                    return Err(TransformFailure::new(line, Span::new(cut, line.text.len()), error.clone()));
                 }
                 PreparedStatement::Assign(assignment) => {
-                    block = self.run_assignment((line, cut), assignment)?
+                    block = self.run_assignment(line, cut, assignment)?
                 }
                 PreparedStatement::Directive(directive) => self.run_directive(line, directive)?,
             }
@@ -143,13 +144,13 @@ impl TransformRun<'_, '_> {
         // If both an `if` and a block are open, the reference reports the `if`.
         if let (false, Some(last)) = (conditions.is_empty(), program.steps.last()) {
             let reason = FailureReason::UnclosedIf;
-            return Err(TransformFailure::new(&last.line, (0, last.line.text.len()), reason));
+            return Err(TransformFailure::new(&last.line, Span::new(0, last.line.text.len()), reason));
         }
         if let (Some(open), Some(last)) = (block, program.steps.last()) {
             let line = open.line.unwrap_or_else(|| last.line.clone());
             return Err(TransformFailure::new(
                 &line,
-                (0, line.text.len()),
+                Span::new(0, line.text.len()),
                 FailureReason::UnendedBlock(open.tag),
             ));
         }
@@ -158,7 +159,8 @@ impl TransformRun<'_, '_> {
 
     fn run_condition(
         &mut self,
-        (line, cut): (&RuleLine, usize),
+        line: &RuleLine,
+        cut: usize,
         condition: Option<&IfLine>,
         conditions: &mut IfStack,
     ) -> Result<(), TransformFailure> {
@@ -179,17 +181,18 @@ impl TransformRun<'_, '_> {
             }
             Some(Err(error)) => {
                 let end = line.text.len();
-                Err(TransformFailure::new(line, (cut, end), FailureReason::Condition(error.to_string())))
+                Err(TransformFailure::new(line, Span::new(cut, end), FailureReason::Condition(error)))
             }
         }
     }
 
     fn run_assignment(
         &mut self,
-        (line, cut): (&RuleLine, usize),
+        line: &RuleLine,
+        cut: usize,
         assignment: &MacroAssignment,
     ) -> Result<Option<OpenBlock>, TransformFailure> {
-        let name = self.expand((line, cut), &assignment.name)?;
+        let name = self.expand(line, cut, &assignment.name)?;
         if let (AssignmentOperator::Replace, Some(sign @ (b'+' | b'-'))) = (assignment.operator, name.first())
         {
             let value: &[u8] = if *sign == b'+' { &assignment.value } else { b"" };
@@ -198,7 +201,7 @@ impl TransformRun<'_, '_> {
             return Ok(None);
         }
         if !statement::is_macro_name(&name) {
-            let at = (cut, cut + assignment.name.len());
+            let at = Span::new(cut, cut + assignment.name.len());
             return Err(TransformFailure::new(line, at, FailureReason::MacroName(name.into_owned().into())));
         }
         if assignment.operator == AssignmentOperator::Block {
@@ -237,7 +240,11 @@ impl TransformRun<'_, '_> {
         let value: BString = expand::Expander::new(&scope, session.world, &mut report)
             .expand_self_references(name, value)
             .map_err(|error| {
-                TransformFailure::new(line, (0, line.text.len()), FailureReason::Expansion(error.to_string()))
+                TransformFailure::new(
+                    line,
+                    Span::new(0, line.text.len()),
+                    FailureReason::Expansion(error.to_string()),
+                )
             })?
             .into_owned()
             .into();
@@ -247,10 +254,11 @@ impl TransformRun<'_, '_> {
 
     fn expand<'t>(
         &mut self,
-        at: (&RuleLine, usize),
+        line: &RuleLine,
+        at: usize,
         text: &'t [u8],
     ) -> Result<Cow<'t, [u8]>, TransformFailure> {
-        self.session.expand(at, text, self.target.ad(), self.observer)
+        self.session.expand(line, at, text, self.target.ad(), self.observer)
     }
 
     fn run_directive(
@@ -258,23 +266,23 @@ impl TransformRun<'_, '_> {
         line: &RuleLine,
         directive: &ConfigDirective,
     ) -> Result<(), TransformFailure> {
-        let whole = (0, line.text.len());
+        let whole = Span::new(0, line.text.len());
         match directive {
             ConfigDirective::Use { category, value } => {
-                let category = self.expand((line, 0), category)?.into_owned().into();
+                let category = self.expand(line, 0, category)?.into_owned().into();
                 Err(TransformFailure::new(line, whole, FailureReason::Use { category, value: value.clone() }))
             }
             ConfigDirective::Warning(text) => {
-                let text = self.expand((line, 0), text)?;
+                let text = self.expand(line, 0, text)?;
                 self.observer.on_event(line, TransformEvent::Warning(&text));
                 Ok(())
             }
             ConfigDirective::Error(text) => {
-                let text = self.expand((line, 0), text)?.into_owned().into();
+                let text = self.expand(line, 0, text)?.into_owned().into();
                 Err(TransformFailure::new(line, whole, FailureReason::Error(text)))
             }
             ConfigDirective::Include { options, target: file } => {
-                let file = self.expand((line, 0), file)?;
+                let file = self.expand(line, 0, file)?;
                 if self.depth + 1 >= MAX_INCLUDE_DEPTH {
                     return Err(include_failure(line, &file, IncludeError::TooDeep));
                 }
@@ -312,7 +320,7 @@ fn include_failure(line: &RuleLine, file: &[u8], error: IncludeError) -> Transfo
         IncludeError::TooDeep => Some(error.to_string()),
         _ => None,
     };
-    let mut failure = TransformFailure::new(line, (0, line.text.len()), error);
+    let mut failure = TransformFailure::new(line, Span::new(0, line.text.len()), error);
     failure.inclusion = reason.map(|reason| {
         Box::new(FailedInclude { file: file.into(), line: 0, statement: line.reference_number, reason })
     });

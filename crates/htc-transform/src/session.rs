@@ -78,7 +78,7 @@ impl<'w> TransformSession<'w> {
     ) -> Result<BString, TransformFailure> {
         let empty = MacroTable::default();
         let scope = MacroScope { macros: &empty, built_in: &self.built_in, ad: None, config: None };
-        self.expand_in_scope(&scope, (line, 0), text, observer).map(|text| text.into_owned().into())
+        self.expand_in_scope(&scope, line, 0, text, observer).map(|text| text.into_owned().into())
     }
 
     pub(super) fn macro_scope<'a>(&'a self, ad: Option<&'a ClassAd>) -> MacroScope<'a> {
@@ -88,19 +88,21 @@ impl<'w> TransformSession<'w> {
     /// Expands the value of a command at its position in a line.
     pub(super) fn expand<'t>(
         &self,
-        at: (&RuleLine, usize),
+        line: &RuleLine,
+        at: usize,
         text: &'t [u8],
         ad: Option<&ClassAd>,
         observer: &mut dyn Observer,
     ) -> Result<Cow<'t, [u8]>, TransformFailure> {
-        self.expand_in_scope(&self.macro_scope(ad), at, text, observer)
+        self.expand_in_scope(&self.macro_scope(ad), line, at, text, observer)
     }
 
     /// Expands macros; a text without `$` is returned unchanged.
     fn expand_in_scope<'t>(
         &self,
         scope: &MacroScope<'_>,
-        (line, at): (&RuleLine, usize),
+        line: &RuleLine,
+        at: usize,
         text: &'t [u8],
         observer: &mut dyn Observer,
     ) -> Result<Cow<'t, [u8]>, TransformFailure> {
@@ -112,7 +114,7 @@ impl<'w> TransformSession<'w> {
             Ok(expanded) => Ok(Cow::Owned(expanded.into())),
             Err(error) => Err(TransformFailure::new(
                 line,
-                (at, at + text.len()),
+                Span::new(at, at + text.len()),
                 FailureReason::Expansion(error.to_string()),
             )),
         }

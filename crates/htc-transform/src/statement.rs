@@ -71,7 +71,7 @@ pub enum ConfigDirective {
 }
 
 /// Classifies one line. `text` begins at its first significant byte; a leading `:` has been removed.
-pub(super) fn split_statement(text: &[u8]) -> TransformStatement {
+pub fn split_statement(text: &[u8]) -> TransformStatement {
     if trim(text).is_empty() || text[0] == b'#' {
         return TransformStatement::Blank;
     }

@@ -265,6 +265,9 @@ fn parse_remote_error(first: &[u8], rest: &[BString]) -> Option<EventBody> {
     })
 }
 
+/// Lines that are not those of the event that they should be.
+struct InvalidEvent;
+
 /// Reader of the lines of an event.
 pub(super) struct EventLines<'a>(&'a [BString]);
 
@@ -294,7 +297,10 @@ impl<'a> EventLines<'a> {
             let (hours, rest) = split_integer(rest.strip_prefix(b" ")?)?;
             let (minutes, rest) = split_integer(rest.strip_prefix(b":")?)?;
             let (seconds, rest) = split_integer(rest.strip_prefix(b":")?)?;
-            rest.is_empty().then_some(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+            let hours = days.checked_mul(24)?.checked_add(hours)?;
+            let minutes = hours.checked_mul(60)?.checked_add(minutes)?;
+            let seconds = minutes.checked_mul(60)?.checked_add(seconds)?;
+            rest.is_empty().then_some(seconds)
         };
         Some(CpuTime { user: seconds(user)?, system: seconds(system)? })
     }
@@ -329,8 +335,12 @@ impl<'a> EventLines<'a> {
         Some(JobTermination::Signalled(signal, core))
     }
 
-    fn read_resources(self) -> Option<Option<ResourceTable>> {
-        if self.0.is_empty() { Some(None) } else { ResourceTable::parse(self.0).map(Some) }
+    /// Reads the table of resources up to the end of the event, which may lack it.
+    fn read_resources(self) -> Result<Option<ResourceTable>, InvalidEvent> {
+        match self.0.is_empty() {
+            true => Ok(None),
+            false => ResourceTable::parse(self.0).map(Some).ok_or(InvalidEvent),
+        }
     }
 }
 
@@ -343,7 +353,7 @@ fn parse_terminated(first: &[u8], lines: &[BString]) -> Option<TerminatedEvent> 
     lines.read_cpu_times(&mut total, "Total")?;
     lines.read_byte_counts(&mut run, "Run")?;
     lines.read_byte_counts(&mut total, "Total")?;
-    Some(TerminatedEvent { termination: ending, run, total, resources: lines.read_resources()? })
+    Some(TerminatedEvent { termination: ending, run, total, resources: lines.read_resources().ok()? })
 }
 
 fn parse_evicted(first: &[u8], lines: &[BString]) -> Option<EvictedEvent> {
@@ -368,5 +378,5 @@ fn parse_evicted(first: &[u8], lines: &[BString]) -> Option<EvictedEvent> {
         reason = next.strip_prefix(prefix)?.into();
         lines.next_line();
     }
-    Some(EvictedEvent { code, checkpointed, requeued, run, reason, resources: lines.read_resources()? })
+    Some(EvictedEvent { code, checkpointed, requeued, run, reason, resources: lines.read_resources().ok()? })
 }

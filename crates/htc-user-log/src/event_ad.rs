@@ -12,6 +12,13 @@ impl JobEvent {
     /// Converts the event to an ad.
     pub fn to_ad(&self) -> ClassAd {
         let mut ad = ClassAd::new();
+        self.write_ad(&mut ad);
+        ad
+    }
+
+    /// Replaces the attributes of an ad by those of the event.
+    pub fn write_ad(&self, ad: &mut ClassAd) {
+        ad.clear();
         ad.set("EventTypeNumber", i64::from(self.number));
         let my_type = EventKind::from_number(self.number).map_or("FutureEvent", EventKind::my_type);
         ad.set("MyType", my_type);
@@ -21,8 +28,7 @@ impl JobEvent {
                 ad.set(name, i64::from(value));
             }
         }
-        self.body.add_to_ad(&mut ad);
-        ad
+        self.body.add_to_ad(ad);
     }
 
     /// Formats the event as XML: one ad without a header, with four spaces per level.

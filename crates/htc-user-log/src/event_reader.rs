@@ -17,7 +17,9 @@ pub enum EventReadError {
     #[error("cannot read the log")]
     Io(#[from] io::Error),
     /// The first line of an event is not valid.
-    #[error("line {line}: an event begins with NUMBER (CLUSTER.PROC.SUBPROC) TIME, this one with {text:?}")]
+    #[error(
+        "line {line}: an event begins with NUMBER (CLUSTER.PROC.SUBPROC) TIME, but this one with {text:?}"
+    )]
     Header {
         /// Line number, from 1.
         line: usize,
@@ -25,13 +27,13 @@ pub enum EventReadError {
         text: BString,
     },
     /// The next event begins before the `...` of this one; that line was lost.
-    #[error("line {line}: an event begins before the one above it is ended by '...'")]
+    #[error("line {line}: an event begins before the previous one ends with '...'")]
     Unclosed {
         /// Line number of the first line of the next event.
         line: usize,
     },
     /// The log ends within an event: the event is still being written, or the log was cut.
-    #[error("line {line}: the log ends within an event")]
+    #[error("line {line}: the log ends in the middle of an event")]
     Unfinished {
         /// Line number of the event's first line.
         line: usize,
@@ -41,6 +43,9 @@ pub enum EventReadError {
 /// Maximum size of an event in memory, in bytes. A longer event is read to its end and reported as an error.
 const MAX_EVENT_BYTES: usize = 16 << 20;
 
+/// Maximum number of lines whose buffers are kept for the next event.
+const MAX_SPARE_LINES: usize = 64;
+
 /// Reader of events in their order.
 pub struct EventReader<R> {
     input: R,
@@ -48,12 +53,14 @@ pub struct EventReader<R> {
     /// First line of an event that was read where `...` was expected; true if the error is still to be
     /// reported.
     early_first_line: Option<(BString, bool)>,
+    /// Buffers of the lines of earlier events.
+    spare_lines: Vec<BString>,
 }
 
 impl<R: BufRead> EventReader<R> {
     /// Creates a reader at the start of a log.
     pub fn new(input: R) -> Self {
-        EventReader { input, line: 0, early_first_line: None }
+        EventReader { input, line: 0, early_first_line: None, spare_lines: Vec::new() }
     }
 
     fn next_event(&mut self) -> Option<Result<JobEvent, EventReadError>> {
@@ -72,7 +79,8 @@ impl<R: BufRead> EventReader<R> {
             None => {}
         }
         loop {
-            let mut text = Vec::new();
+            let mut text: Vec<u8> = self.spare_lines.pop().unwrap_or_default().into();
+            text.clear();
             match self.input.by_ref().take(MAX_EVENT_BYTES as u64 + 1).read_until(b'\n', &mut text) {
                 Err(error) => return Some(Err(error.into())),
                 Ok(_) if text.len() > MAX_EVENT_BYTES => {
@@ -117,7 +125,11 @@ impl<R: BufRead> EventReader<R> {
         if size > MAX_EVENT_BYTES {
             return Some(Err(bad(&lines)));
         }
-        Some(JobEvent::from_lines(&mut lines).ok_or_else(|| bad(&lines)))
+        let event = JobEvent::from_lines(&mut lines).ok_or_else(|| bad(&lines));
+        if lines.len() <= MAX_SPARE_LINES {
+            self.spare_lines.extend(lines);
+        }
+        Some(event)
     }
 }
 

@@ -69,9 +69,34 @@ impl EventTime {
     pub fn to_iso(&self) -> String {
         let EventTime { month, day, hour, minute, second, .. } = *self;
         let year = self.year.unwrap_or(0);
-        let zone = if self.utc { "Z" } else { "" };
-        let milli = self.milli.map_or_else(String::new, |milli| format!(".{milli:03}"));
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{milli}{zone}")
+        // The usual numbers of digits, without the costs of a format string: a log has millions of times.
+        let mut out = String::with_capacity(24);
+        match u32::try_from(year) {
+            Ok(year) if year < 10_000 => push_digits(&mut out, year, 4),
+            _ => out.push_str(&format!("{year:04}")),
+        }
+        for (separator, number) in [('-', month), ('-', day), ('T', hour), (':', minute), (':', second)] {
+            out.push(separator);
+            push_digits(&mut out, number.into(), if number < 100 { 2 } else { 3 });
+        }
+        if let Some(milli) = self.milli {
+            out.push('.');
+            push_digits(
+                &mut out,
+                milli.into(),
+                if milli < 1000 {
+                    3
+                } else if milli < 10_000 {
+                    4
+                } else {
+                    5
+                },
+            );
+        }
+        if self.utc {
+            out.push('Z');
+        }
+        out
     }
 
     /// Converts a UTC time to the local time that the reference shows after reading it; any other time is
@@ -116,6 +141,14 @@ impl EventTime {
         }
         time.utc = reader.accept_byte(b'Z');
         Some((time, reader.at))
+    }
+}
+
+/// Appends a number with this many digits.
+fn push_digits(out: &mut String, number: u32, digits: u32) {
+    for place in (0..digits).rev() {
+        let digit = number / 10_u32.pow(place) % 10;
+        out.push(char::from_digit(digit, 10).unwrap_or('0'));
     }
 }
 

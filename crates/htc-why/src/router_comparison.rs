@@ -153,7 +153,7 @@ impl RouterComparison<'_> {
         let broken = story.routes.iter().find(|route| route.matches == Truth::Error);
         match broken.filter(|_| story.umbrella == Truth::Error && story.excluded_by.is_none()) {
             Some(broken) => {
-                format!("REQUIREMENTS of route {} are an error, which keeps it from all routes", broken.route)
+                format!("REQUIREMENTS of route {} are an error, so the job gets no route", broken.route)
             }
             None => story.reason(),
         }
@@ -270,7 +270,7 @@ impl RouterComparison<'_> {
         let mut lines = cover.unreached_parts();
         let is_alike = |route: &Route| self.has_equal_effect(route);
         for side in [&self.left, &self.right] {
-            side.add_unreached((self.is_frame_equal, &is_alike), &mut lines);
+            side.add_unreached(self.is_frame_equal, &is_alike, &mut lines);
         }
         lines.dedup();
         lines

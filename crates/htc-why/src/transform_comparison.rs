@@ -76,7 +76,7 @@ impl<'a> TransformSide<'a> {
             Some(FailedTransform { failure, .. })
                 if matches!(failure.reason, FailureReason::Include(IncludeError::Refused { .. })) =>
             {
-                Err(failure)
+                Err(*failure)
             }
             Some(FailedTransform { transform, failure }) => {
                 Ok(TransformOutcome::Failed(transform, failure.to_string()))
@@ -93,9 +93,12 @@ impl<'a> TransformSide<'a> {
         let seen = &mut *self.observations.borrow_mut();
         for transform in self.transforms {
             if session.meets_requirements(transform, &ad) {
-                session
-                    .apply(transform, &mut ad, seen.begin_transform(&transform.name))
-                    .map_err(|failure| FailedTransform { transform: transform.name.clone(), failure })?;
+                session.apply(transform, &mut ad, seen.begin_transform(&transform.name)).map_err(
+                    |failure| FailedTransform {
+                        transform: transform.name.clone(),
+                        failure: Box::new(failure),
+                    },
+                )?;
             }
         }
         Ok(ad)
@@ -105,7 +108,7 @@ impl<'a> TransformSide<'a> {
 /// Transform that failed, with the failure.
 struct FailedTransform {
     transform: BString,
-    failure: TransformFailure,
+    failure: Box<TransformFailure>,
 }
 
 /// Comparison of two rule sets.
@@ -212,7 +215,7 @@ impl<'a> TransformComparison<'a> {
             let [left, right] = [left, right].map(|it| Goal::new(&it.expr, WantedOutcomes::TRUE));
             if !left.is_same(&right) {
                 let oppose = |name: &str, one: &Goal, other: &Goal| OpposedGoals {
-                    name: format!("{name}: ads that match here alone"),
+                    name: format!("{name}: ads that match only this rule set"),
                     all_of: vec![one.clone()],
                     one_of: vec![other.to_contrary()],
                 };

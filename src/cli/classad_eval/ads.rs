@@ -12,6 +12,7 @@ use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{
     Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe, render_ad_warning,
 };
+use crate::text::plural::counted;
 
 /// Maximum number of malformed ads that are reported individually; for the rest only their number is printed.
 const MAX_ERROR_MESSAGES: u64 = 20;
@@ -33,7 +34,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         dialect: Dialect,
         session: &'a ProgramContext,
     ) -> Self {
-        let reader = AdReader::new(read, cli.stream.from).dialect(dialect);
+        let reader = session.with_dialect(dialect).ad_reader(read);
         let strict = cli.input.strict_input;
         let errors = StreamErrorReporter { name, session, strict, count: 0, warning_count: 0 };
         ReportingAdStream { reader: reader.exact(strict), errors, kept_errors: None, read: 0 }
@@ -47,6 +48,11 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
             self.reader.into_batcher(),
             self.errors,
         )
+    }
+
+    /// Splits the stream into its reader, the reporter of errors and the number of ads read.
+    pub(super) fn into_parts(self) -> (AdReader<R>, StreamErrorReporter<'a>, u64) {
+        (self.reader, self.errors, self.read)
     }
 
     /// Returns the next ad with at least one attribute, or `None` at the end.
@@ -226,7 +232,7 @@ impl StreamErrorReporter<'_> {
     /// Reports the end of the stream after `read` ads.
     pub(super) fn end(&mut self, read: u64) -> anyhow::Result<()> {
         if self.count > MAX_ERROR_MESSAGES {
-            self.session.warn(&format!("{}: {} errors in all", self.name, self.count));
+            self.session.warn(&format!("{}: {} in total", self.name, counted(self.count, "error")));
         }
         if self.count > 0 && read == 0 {
             return Err(Problem::unreadable(format!("no ad could be read from {}", self.name))
@@ -234,7 +240,7 @@ impl StreamErrorReporter<'_> {
                 .into());
         }
         if self.warning_count > MAX_ERROR_MESSAGES {
-            self.session.warn(&format!("{}: {} joined ads in all", self.name, self.warning_count));
+            self.session.warn(&format!("{}: {} in total", self.name, counted(self.warning_count, "warning")));
         }
         (self.count, self.warning_count) = (0, 0);
         Ok(())

@@ -70,17 +70,17 @@ pub(super) fn warn_about_pitfalls(what: &str, text: &[u8], dialect: Dialect, ses
     {
         let span = crate::text::Span::new(used, text.len());
         let caret = Caret { source: what, text, span };
-        session.warn(&caret.render("what stands behind the conditional is not looked at"));
+        session.warn(&caret.render("the text after the conditional is ignored"));
     }
 }
 
 /// Returns the exit status of a value for `if htc-classad-eval -e ...`. A value that is neither true nor
 /// false counts as an error, as it does in a constraint.
-pub(super) fn exit_status_of(value: Option<&Value>, session: &ProgramContext) -> Status {
+pub(super) fn exit_status_of(value: &Value, session: &ProgramContext) -> Status {
     match value {
-        Some(Value::Undefined) => Status::Undefined,
-        Some(Value::Error) | None => Status::ErrorValue,
-        Some(value) => match value.truth() {
+        Value::Undefined => Status::Undefined,
+        Value::Error => Status::ErrorValue,
+        value => match value.truth() {
             Some(true) => Status::Done,
             Some(false) => Status::No,
             None => {

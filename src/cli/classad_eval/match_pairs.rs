@@ -6,15 +6,15 @@ use std::path::Path;
 use clap::ArgMatches;
 use serde_json::json;
 
-use super::ads::{self, ReportingAdStream};
+use super::ads;
+use super::match_explanation::{LeftAds, explain_pairs};
 use super::options::ClassadEvalCli;
-use super::sort_keys::{compare_in_reverse, compare_sort_keys};
 use super::{expr_reader, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Expr, MatchAd, Value};
 use crate::cli::common::{
-    JsonLineWriter, Painter, PrintMask, Problem, ProgramContext, RenderedRow, Status, is_not_found,
-    list_inputs, open_input, open_stdio_pipe, tool_user_maps, write_to_stdout,
+    JsonLineWriter, Painter, PrintMask, Problem, ProgramContext, RenderedRow, Status, compare_in_reverse,
+    compare_sort_keys, open_stdio_pipe, tool_user_maps, write_to_stdout,
 };
 use crate::os::RealWorld;
 use crate::why::matching::{AdPool, Analysis, JobGrouper};
@@ -47,8 +47,8 @@ pub(super) fn run(
             .hint("name a file for one of them")
             .into());
     }
-    if let Some(option) = cli.rows.given_option() {
-        return Err(Problem::usage(format!("{option} and --match cannot be used together")).into());
+    if let (Some(option), true) = (cli.rows.given_option(), cli.stream.count) {
+        return Err(Problem::usage(format!("{option} and --count cannot be used together")).into());
     }
     let mut others = Vec::new();
     let mut stream = ads::open_ad_file(file.as_os_str(), cli, dialect, session)?;
@@ -61,7 +61,10 @@ pub(super) fn run(
     let (input, out) = open_stdio_pipe();
     let mut input = Some(input);
     let paths = cli.input.paths();
-    let mask = output::parse_columns(cli, matches)?;
+    let mut mask = output::parse_columns(cli, matches, session)?;
+    if cli.rows.form().is_some() {
+        mask.remove_layout();
+    }
     let are_values = (mask.is_empty() || cli.question.explain) && !cli.stream.count;
     let out = JsonLineWriter::new(out, cli.output.json && are_values);
     let sort = old.parse_options("-sort", &cli.stream.sort)?;
@@ -69,33 +72,38 @@ pub(super) fn run(
         return count_matches(cli, session, others, &world);
     }
     let mut report = PairReport { cli, world: &world, mask, sort, rows: Vec::new(), count: 0, out };
-    let mut matcher = PairMatcher { cli, world: &world, constraint, others, any_match: false };
+    let has_summary = cli.stream.can_be_summarised(cli, constraint.is_some());
+    let mut lefts = LeftAds::new(&paths, input.take(), cli, session)?;
+    let mut first = Vec::new();
+    if has_summary {
+        first = lefts.take(cli.stream.ads_for_pairs(cli, others.len()))?;
+        if !lefts.is_finished() {
+            return explain_pairs(cli, first, &mut lefts, others, &world);
+        }
+    }
+    report.begin()?;
+    let mut matcher =
+        PairMatcher { cli, world: &world, constraint, others, any_match: false, all_match: true };
     let mut number = 0;
-    for path in list_inputs(&paths, session)? {
-        let (read, name) =
-            match open_input(&path, input.take().unwrap_or_else(|| open_stdio_pipe().0), session) {
-                // In a queue directory that is in use, a job may have left since the files were listed.
-                Err(error) if !paths.contains(&path) && is_not_found(&error) => continue,
-                opened => opened?,
-            };
-        let mut ads = ReportingAdStream::new(read, name, cli, dialect, session);
-        while let Some(record) = ads.next()? {
-            number += 1;
-            let name = ad_name(&record.ad, number, &world);
-            for pair in matcher.find_pairs(&record.ad, &name) {
-                if report.count >= cli.stream.limit.unwrap_or(u64::MAX) {
-                    break;
-                }
-                report.add_pair(&pair)?;
+    let mut first = first.into_iter();
+    while let Some(ad) = first.next().map_or_else(|| lefts.next(), |ad| Ok(Some(ad)))? {
+        number += 1;
+        let name = ad_name(&ad, number, &world);
+        for pair in matcher.find_pairs(&ad, &name) {
+            if report.count >= cli.stream.limit.unwrap_or(u64::MAX) {
+                break;
             }
+            report.add_pair(&pair)?;
         }
     }
     report.end()?;
-    Ok(if cli.question.exit_status && !matcher.any_match { Status::No } else { Status::Done })
+    let is_no = match (cli.question.exit_status, cli.question.explain) {
+        (true, _) => !matcher.any_match,
+        (false, true) => !matcher.all_match,
+        (false, false) => false,
+    };
+    Ok(if is_no { Status::No } else { Status::Done })
 }
-
-/// Maximum number of ads that are kept to be compared at once.
-const MAX_COUNTED_ADS: usize = 20_000;
 
 /// Prints the number of pairs that match. Pairs with the same values of all that is read are evaluated once.
 fn count_matches(
@@ -105,29 +113,17 @@ fn count_matches(
     world: &RealWorld,
 ) -> anyhow::Result<Status> {
     let pool = AdPool::new(others.into_iter().map(|(ad, name)| (name, ad)).collect(), world).symmetric();
-    let mut input = Some(open_stdio_pipe().0);
-    let dialect = expr_reader::expression_dialect(cli);
     let paths = cli.input.paths();
-    let (mut count, mut pending) = (0, 0);
-    let mut jobs = JobGrouper::new(&pool);
-    for path in list_inputs(&paths, session)? {
-        let (read, name) =
-            match open_input(&path, input.take().unwrap_or_else(|| open_stdio_pipe().0), session) {
-                Err(error) if !paths.contains(&path) && is_not_found(&error) => continue,
-                opened => opened?,
-            };
-        let mut ads = ReportingAdStream::new(read, name, cli, dialect, session);
-        while let Some(record) = ads.next()? {
-            jobs.add(String::new(), record.ad);
-            pending += 1;
-            if pending == MAX_COUNTED_ADS {
-                count +=
-                    Analysis::new(&pool, std::mem::replace(&mut jobs, JobGrouper::new(&pool))).match_count();
-                pending = 0;
-            }
+    let mut lefts = LeftAds::new(&paths, None, cli, session)?;
+    let mut count = 0;
+    loop {
+        let mut jobs = JobGrouper::new(&pool);
+        let has_more = lefts.group(&mut jobs, &|_, _| String::new(), false)?;
+        count += Analysis::new(&pool, jobs).match_count();
+        if !has_more {
+            break;
         }
     }
-    count += Analysis::new(&pool, jobs).match_count();
     write_to_stdout(format!("{count}\n"))?;
     Ok(if cli.question.exit_status && count == 0 { Status::No } else { Status::Done })
 }
@@ -141,6 +137,8 @@ struct PairMatcher<'a> {
     others: Vec<(ClassAd, String)>,
     /// True if any two ads matched.
     any_match: bool,
+    /// True if each ad matched at least one other.
+    all_match: bool,
 }
 
 impl PairMatcher<'_> {
@@ -149,6 +147,7 @@ impl PairMatcher<'_> {
     fn find_pairs<'p>(&'p mut self, left: &'p ClassAd, left_name: &'p str) -> Vec<AdPair<'p>> {
         let ClassadEvalCli { stream, question, context, .. } = self.cli;
         let mut pairs: Vec<AdPair<'_>> = Vec::new();
+        let mut has_match = false;
         for (right, right_name) in &self.others {
             let both = Context::new(self.world).my(left).target(right).strict(context.strict);
             if self.constraint.as_ref().is_some_and(|constraint| !both.holds(constraint)) {
@@ -156,18 +155,24 @@ impl PairMatcher<'_> {
             }
             let pair = MatchAd::new(self.world, left, right).strict(context.strict);
             let matches = pair.symmetric();
-            self.any_match |= matches;
+            has_match |= matches;
             if matches || question.explain {
                 let rank = if stream.rank { pair.left_rank().unwrap_or(0.0) } else { 0.0 };
                 pairs.push(AdPair { left, right, left_name, right_name, matches, rank });
             }
         }
+        self.any_match |= has_match;
+        self.all_match &= has_match;
         if stream.rank {
             pairs.sort_by(|a, b| b.rank.total_cmp(&a.rank));
         }
         pairs
     }
 }
+
+/// Columns of the rows of `--explain`; those of its JSON are nested.
+const EXPLAINED_PAIR_COLUMNS: [&str; 7] =
+    ["match", "left", "left_requirements", "left_why", "right", "right_requirements", "right_why"];
 
 /// Report of the pairs.
 struct PairReport<'a, W: Write> {
@@ -182,6 +187,37 @@ struct PairReport<'a, W: Write> {
 }
 
 impl<W: Write> PairReport<'_, W> {
+    /// Prints the header of separated rows.
+    fn begin(&mut self) -> std::io::Result<()> {
+        let Some(form) = self.cli.rows.report_form().filter(|_| !self.cli.stream.count) else {
+            return Ok(());
+        };
+        let names: &[&str] = match (self.cli.question.explain, self.cli.stream.rank) {
+            (true, _) => &EXPLAINED_PAIR_COLUMNS,
+            (false, true) => &["ad", "match", "rank"],
+            (false, false) => &["ad", "match"],
+        };
+        let mut text = Vec::new();
+        if self.mask.is_empty() || self.cli.question.explain {
+            form.push_header(names, &mut text);
+        } else {
+            form.push_header(self.mask.column_names(), &mut text);
+        }
+        self.out.write_all(&text)
+    }
+
+    /// Appends a row of columns in the form that was asked for.
+    fn push_row(&mut self, row: &RenderedRow, text: &mut Vec<u8>) {
+        if let Some(form) = self.cli.rows.form() {
+            return form.push_row(self.mask.cell_texts(row, self.world), text);
+        }
+        self.mask.display(row, self.world, text);
+        if self.cli.rows.null {
+            text.pop_if(|last| *last == b'\n');
+            text.push(0);
+        }
+    }
+
     fn add_pair(&mut self, pair: &AdPair<'_>) -> anyhow::Result<()> {
         let cli = self.cli;
         self.count += 1;
@@ -200,7 +236,7 @@ impl<W: Write> PairReport<'_, W> {
             self.rows.push((self.sort.iter().map(|key| context.eval(key)).collect(), row));
         } else {
             let mut text = Vec::new();
-            self.mask.display(&row, self.world, &mut text);
+            self.push_row(&row, &mut text);
             self.out.write_all(&text)?;
         }
         Ok(())
@@ -216,8 +252,8 @@ impl<W: Write> PairReport<'_, W> {
             if self.mask.has_headings() {
                 self.mask.display_headings(&mut text);
             }
-            for (_, row) in &self.rows {
-                self.mask.display(row, self.world, &mut text);
+            for (_, row) in std::mem::take(&mut self.rows) {
+                self.push_row(&row, &mut text);
             }
             self.out.write_all(&text)?;
         }
@@ -236,6 +272,13 @@ fn print(pair: &AdPair<'_>, cli: &ClassadEvalCli, out: &mut impl Write) -> std::
             line["rank"] = json!(pair.rank);
         }
         return writeln!(out, "{line}");
+    }
+    if let Some(form) = cli.rows.report_form() {
+        let rank = cli.stream.rank.then(|| rank_text(pair.rank));
+        let cells = [pair.left_name, pair.right_name].into_iter().chain(rank.as_deref());
+        let mut text = Vec::new();
+        form.push_row(cells, &mut text);
+        return out.write_all(&text);
     }
     write!(out, "{}\t{}", pair.left_name, pair.right_name)?;
     if cli.stream.rank {
@@ -257,7 +300,7 @@ fn explain(
         .map(|(name, my, target)| {
             let context = Context::new(world).my(my).target(target).strict(cli.context.strict);
             let Some(expr) = my.get("Requirements") else {
-                let why = "it has no Requirements, and without them nothing matches".to_owned();
+                let why = "it has no Requirements, and an ad without them matches nothing".to_owned();
                 return (name, "undefined".to_owned(), Some(why));
             };
             let step = explain::trace(&context, &expr);
@@ -275,6 +318,15 @@ fn explain(
         });
         writeln!(out, "{line}")?;
         return Ok(());
+    }
+    if let Some(form) = cli.rows.report_form() {
+        let matches = pair.matches.to_string();
+        let cells = sides
+            .iter()
+            .flat_map(|(name, value, why)| [*name, value.as_str(), why.as_deref().unwrap_or_default()]);
+        let mut text = Vec::new();
+        form.push_row(std::iter::once(matches.as_str()).chain(cells), &mut text);
+        return Ok(out.write_all(&text)?);
     }
     let painter = Painter::stdout(cli.output.color);
     let verdict =

@@ -1,5 +1,6 @@
 //! Names that no ad of a stream has; usually they are misspelled.
 
+use super::output;
 use super::stream_plan::StreamPlan;
 use crate::classad::{AttrName, ClassAd, references};
 use crate::cli::common::ProgramContext;
@@ -14,11 +15,12 @@ pub(super) struct NameCoverage {
     known: Vec<AttrName>,
 }
 
-/// Returns the names that the command line's expressions look up in the ads, at most 64.
+/// Returns the names that the command line's expressions and `--attributes` look up in the ads, at most 64.
 pub(super) fn looked_up_names(work: &StreamPlan<'_>, columns: &[crate::classad::Expr]) -> Vec<AttrName> {
     let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(columns);
     let operands = work.operands.iter().map(|operand| &operand.expr);
     let mut names: Vec<AttrName> = exprs.chain(operands).flat_map(references::mentioned_attributes).collect();
+    names.extend(output::projected_attributes(work.cli));
     names.sort();
     names.dedup();
     names.retain(|name| {
@@ -71,8 +73,9 @@ impl NameCoverage {
                 continue;
             }
             let ads =
-                if self.ads == 1 { "the one ad".to_owned() } else { format!("any of the {} ads", self.ads) };
-            let known = self.known.iter().map(AttrName::as_bytes);
+                if self.ads == 1 { "the ad".to_owned() } else { format!("any of the {} ads", self.ads) };
+            // A line without a value has the name, but gives the ad no attribute.
+            let known = self.known.iter().filter(|known| *known != name).map(AttrName::as_bytes);
             let others = supported::attribute_entries().map(|row| row.name.as_bytes());
             let meant = similar_names::nearest(name.as_bytes(), known)
                 .or_else(|| similar_names::nearest(name.as_bytes(), others))

@@ -13,7 +13,7 @@ use super::expr_reader::{self, expression_problem};
 use super::options::ClassadEvalCli;
 use super::{classad_eval_script, explanation};
 use crate::classad::format::json;
-use crate::classad::stream::{AdForm, AdReader};
+use crate::classad::stream::AdForm;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
 use crate::cli::common::{
     JsonLineWriter, Problem, ProgramContext, Status, malformed_ad_problem, open_input, open_stdio_pipe,
@@ -42,7 +42,8 @@ struct OperandEvaluator<'a, W> {
     quiet: bool,
     /// True if MY has changed since it was last printed.
     changed: bool,
-    last: Option<Option<Value>>,
+    /// The last value, or `None` if nothing was evaluated.
+    last: Option<Value>,
     assigned: bool,
 }
 
@@ -81,16 +82,22 @@ pub(super) fn run(
         session.warn("nothing was evaluated: `NAME = VALUE` is an assignment; write `==` to compare");
     }
     Ok(match (cli.question.exit_status, &work.last) {
-        (true, Some(value)) => expr_reader::exit_status_of(value.as_ref(), session),
+        (true, Some(value)) => expr_reader::exit_status_of(value, session),
         _ => Status::Done,
     })
 }
 
 /// Warns if an expression is the name of a file, which is probably to be read.
 pub(super) fn warn_of_file_name(text: &[u8], session: &ProgramContext) {
+    if text.iter().any(|byte| matches!(byte, b'.' | b'/')) {
+        warn_if_file_exists(text, session);
+    }
+}
+
+/// Warns if a file has the text of an expression as its name.
+fn warn_if_file_exists(text: &[u8], session: &ProgramContext) {
     let path = Path::new(OsStr::from_bytes(text));
-    let looks_like_file = text.iter().any(|byte| matches!(byte, b'.' | b'/'));
-    if looks_like_file && path.is_file() {
+    if path.is_file() {
         session.warn(&format!(
             "'{}' is evaluated as an expression, and a file has this name\n    hint: --ads {0} reads the ads of the file",
             path.display()
@@ -134,6 +141,13 @@ impl<W: Write> OperandEvaluator<'_, W> {
         let (question, output) = (cli.question, cli.output);
         if !output.quiet {
             warn_of_file_name(text, session);
+            // Any word may be the name of a file; one without an attribute of this name is hardly meant as an expression.
+            let is_name = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+            let has_attribute =
+                [Some(&self.my), self.target.as_ref()].into_iter().flatten().any(|ad| ad.contains(text));
+            if is_name && text.first().is_some_and(|byte| !byte.is_ascii_digit()) && !has_attribute {
+                warn_if_file_exists(text, session);
+            }
         }
         let expr = Expr::parse_with(text, dialect).map_err(|error| {
             // For `NAME = VALUE` the error is in the value, not at the `=`.
@@ -162,7 +176,8 @@ impl<W: Write> OperandEvaluator<'_, W> {
             context = context.target(target);
         }
         if question.explain {
-            self.last = Some(explanation::print_explanation(&context, &expr, cli, &mut self.out)?);
+            let value = explanation::print_explanation(&context, &expr, cli, &mut self.out)?;
+            self.last = Some(value.unwrap_or(Value::Error));
             return Ok(());
         }
         let value = context.try_eval(&expr);
@@ -170,7 +185,7 @@ impl<W: Write> OperandEvaluator<'_, W> {
         if value.is_none() && !output.quiet {
             session.warn("the evaluation failed: a limit was reached, or a function refused its argument");
         }
-        self.last = Some(value);
+        self.last = Some(value.unwrap_or(Value::Error));
         Ok(())
     }
 }
@@ -231,8 +246,9 @@ pub(super) fn read_first_ad(
     session: &ProgramContext,
 ) -> anyhow::Result<ClassAd> {
     let (read, name) = open_input(file, open_stdio_pipe().0, session)?;
-    let mut reader = AdReader::new(read, cli.stream.from)
-        .dialect(expr_reader::expression_dialect(cli))
+    let mut reader = session
+        .with_dialect(expr_reader::expression_dialect(cli))
+        .ad_reader(read)
         .exact(cli.input.strict_input);
     let problem = || Problem::cannot_read(&name);
     let Some(record) = reader.next_record().with_context(problem)? else {
@@ -245,7 +261,7 @@ pub(super) fn read_first_ad(
         session.warn(&error.caret(&name).render(&error.message));
     }
     if reader.form() != AdForm::Long && !cli.output.quiet && matches!(reader.next_record(), Ok(Some(_))) {
-        session.warn(&format!("{name} has more than one ad; the first is taken"));
+        session.warn(&format!("{name} has more than one ad; the first is used"));
     }
     Ok(record.ad)
 }

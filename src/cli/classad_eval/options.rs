@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, Parser};
 
-use crate::classad::stream::AdForm;
-use crate::cli::common::{ClockOptions, InputOptions, OutputOptions, RowOptions, TimeLimitOptions};
+use crate::cli::common::{
+    ClockOptions, InputOptions, OptionGroup, OutputOptions, QuirksOptions, RowOptions, TimeLimitOptions,
+};
 
 #[derive(Parser, Debug)]
 pub(super) struct ClassadEvalCli {
@@ -31,136 +32,138 @@ pub(super) struct ClassadEvalCli {
     #[command(flatten)]
     pub(super) clock: ClockOptions,
     #[command(flatten)]
+    pub(super) quirks: QuirksOptions,
+    #[command(flatten)]
     pub(super) limit: TimeLimitOptions,
 }
 
 /// Options for the context in which expressions are evaluated.
 #[derive(Args, Debug)]
 pub(super) struct ContextOptions {
-    /// Take the first ad of FILE for MY
-    #[arg(long, alias = "file", value_name = "FILE", action = ArgAction::Append, help_heading = "Question")]
+    /// Use the first ad of FILE as MY
+    #[arg(long, alias = "file", value_name = "FILE", action = ArgAction::Append, help_heading = OptionGroup::Evaluation)]
     pub(super) my_file: Vec<PathBuf>,
-    /// Take the first ad of FILE for TARGET
-    #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = "Question")]
+    /// Use the first ad of FILE as TARGET
+    #[arg(long, value_name = "FILE", action = ArgAction::Append, help_heading = OptionGroup::Evaluation)]
     pub(super) target_file: Vec<PathBuf>,
     /// Evaluate in strict mode, as with STRICT_CLASSAD_EVALUATION
-    #[arg(long, help_heading = "Question", hide_short_help = true)]
+    #[arg(long, help_heading = OptionGroup::Evaluation, hide_short_help = true)]
     pub(super) strict: bool,
 }
 
 /// Options for the evaluation of expressions.
 #[derive(Args, Debug, Clone, Copy)]
 pub(super) struct EvaluationOptions {
-    /// Show the value of each part, where names were found, and why
-    #[arg(long, help_heading = "Question")]
+    /// Shows the value of each part, where each name was found, and why the result is what it is.
+    #[arg(long, help_heading = OptionGroup::Evaluation)]
     pub(super) explain: bool,
-    /// Print the expressions with all parentheses instead of evaluating them
-    #[arg(long, help_heading = "Question", conflicts_with_all = ["explain", "refs"], hide_short_help = true)]
+    /// Print the expressions with all parentheses; do not evaluate them
+    #[arg(long, help_heading = OptionGroup::Evaluation, conflicts_with_all = ["explain", "refs"], hide_short_help = true)]
     pub(super) parse: bool,
     /// Print the names that the expressions refer to
-    #[arg(long, help_heading = "Question", conflicts_with = "explain", hide_short_help = true)]
+    #[arg(long, help_heading = OptionGroup::Evaluation, conflicts_with = "explain", hide_short_help = true)]
     pub(super) refs: bool,
-    /// Exit with the last value: true 0, false 1, undefined 4, all else 5
-    #[arg(long, short = 'e', help_heading = "Question")]
+    /// Exit with the last value: true 0, false 1, undefined 4, other values 5
+    #[arg(long, short = 'e', help_heading = OptionGroup::Evaluation)]
     pub(super) exit_status: bool,
 }
 
 /// Options for a stream of ads.
 #[derive(Args, Debug)]
 pub(super) struct StreamOptions {
-    /// Input format: long, json, jsonl, xml, new, newl [default: detected]
-    #[arg(long, value_name = "FORM", help_heading = "Input", value_parser = parse_form, hide_short_help = true)]
-    pub(super) from: Option<AdForm>,
     /// Keep ads for which EXPR is true; if repeated, all must be true
-    #[arg(long, short = 'c', value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream")]
+    #[arg(long, short = 'c', value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads)]
     pub(super) constraint: Vec<OsString>,
-    /// Match each ad with those of FILE and print the pairs
-    #[arg(long, value_name = "FILE", help_heading = "Stream")]
+    /// Match each ad with the ads of FILE and print the pairs
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Ads)]
     pub(super) r#match: Option<PathBuf>,
-    /// With --match: the best first, by Rank of the ads of --ads
-    #[arg(long, requires = "match", help_heading = "Stream", hide_short_help = true)]
+    /// Print a summary of all pairs of --match --explain [default: for more than 10]
+    #[arg(long, requires_all = ["match", "explain"], help_heading = OptionGroup::Ads, hide_short_help = true,
+          conflicts_with_all = ["rank", "constraint", "limit", "strict", "exit_status"])]
+    pub(super) summary: bool,
+    /// Write a web page of --match --explain with all clauses to FILE
+    #[arg(long, value_name = "FILE", requires_all = ["match", "explain"], help_heading = OptionGroup::Ads, hide_short_help = true,
+          conflicts_with_all = ["rank", "constraint", "limit", "strict", "exit_status"])]
+    pub(super) html: Option<PathBuf>,
+    /// Print the pairs of each ad of --match with the highest Rank first
+    #[arg(long, requires = "match", help_heading = OptionGroup::Ads, hide_short_help = true)]
     pub(super) rank: bool,
     /// Sort by EXPR; may be repeated
-    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream")]
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads)]
     pub(super) sort: Vec<OsString>,
     /// Sort in descending order
-    #[arg(long, requires = "sort", help_heading = "Stream", hide_short_help = true)]
+    #[arg(long, requires = "sort", help_heading = OptionGroup::Ads)]
     pub(super) reverse: bool,
-    /// Write each ad to DIR/VALUE.ads, by its value of EXPR
-    #[arg(long, value_names = ["EXPR", "DIR"], num_args = 2, help_heading = "Stream", hide_short_help = true,
+    /// Write each ad to DIR/VALUE.ads, where VALUE is its value of EXPR
+    #[arg(long, value_names = ["EXPR", "DIR"], num_args = 2, help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["sort", "unique", "count", "count_by", "autoformat", "format", "attributes", "explain",
                                 "match", "xml", "new", "json", "jsonl", "csv", "tsv", "null"])]
     pub(super) split_by: Vec<OsString>,
     /// Stop after N results
-    #[arg(long, value_name = "N", help_heading = "Stream")]
+    #[arg(long, value_name = "N", help_heading = OptionGroup::Ads)]
     pub(super) limit: Option<u64>,
     /// Number of threads [default: number of CPUs]
-    #[arg(long, short = 'j', value_name = "N", help_heading = "Stream", hide_short_help = true)]
+    #[arg(long, short = 'j', value_name = "N", help_heading = OptionGroup::Ads, hide_short_help = true)]
     pub(super) threads: Option<std::num::NonZero<usize>>,
     /// Print equal results once
-    #[arg(long, help_heading = "Stream", hide_short_help = true)]
+    #[arg(long, help_heading = OptionGroup::Ads, hide_short_help = true)]
     pub(super) unique: bool,
-    /// Count the ads by the value of EXPR
+    /// Count the ads by the value of EXPR; may be repeated
     ///
     /// The most frequent value comes first. If repeated, combinations of the values are counted.
-    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream",
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) count_by: Vec<OsString>,
-    /// With or without --count-by: add the sum of EXPR; may be repeated
-    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream", hide_short_help = true,
+    /// Print the sum of EXPR (of each group of --count-by); may be repeated
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) sum: Vec<OsString>,
-    /// With or without --count-by: add the average of EXPR; may be repeated
-    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream", hide_short_help = true,
+    /// Print the average of EXPR (of each group of --count-by); may be repeated
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) avg: Vec<OsString>,
-    /// With or without --count-by: add the smallest value of EXPR; may be repeated
-    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream", hide_short_help = true,
+    /// Print the minimum of EXPR (of each group of --count-by); may be repeated
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) min: Vec<OsString>,
-    /// With or without --count-by: add the largest value of EXPR; may be repeated
-    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream", hide_short_help = true,
+    /// Print the maximum of EXPR (of each group of --count-by); may be repeated
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) max: Vec<OsString>,
-    /// Print the number of results only
-    #[arg(long, help_heading = "Stream")]
+    /// Print only the number of results
+    #[arg(long, help_heading = OptionGroup::Ads)]
     pub(super) count: bool,
 }
 
 /// Options for the output of each ad.
 #[derive(Args, Debug)]
 pub(super) struct ColumnOptions {
-    /// Print columns, as -af:jh does for condor_q
+    /// Suffixes such as -af:jh work as in condor_q.
     #[arg(long = "af", visible_alias = "autoformat", value_name = "EXPR", num_args = 1.., action = ArgAction::Append,
-          help_heading = "Output")]
+          help_heading = OptionGroup::Output)]
     pub(super) autoformat: Vec<OsString>,
-    /// Print EXPR by a printf format
+    /// Print EXPR with a printf format; may be repeated
     #[arg(long, short = 'f', value_names = ["FORMAT", "EXPR"], num_args = 2, action = ArgAction::Append,
-          allow_hyphen_values = true, help_heading = "Output", hide_short_help = true)]
+          allow_hyphen_values = true, help_heading = OptionGroup::Output, hide_short_help = true)]
     pub(super) format: Vec<OsString>,
     /// Print the columns of a print format (SELECT ...), as condor_q -print-format does
-    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true,
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Output, hide_short_help = true,
           conflicts_with_all = ["autoformat", "format", "attributes", "count_by"])]
     pub(super) print_format: Option<PathBuf>,
-    /// Only these attributes
-    #[arg(long, value_name = "A,B", action = ArgAction::Append, help_heading = "Output")]
+    /// Print only these attributes
+    #[arg(long, value_name = "A,B", action = ArgAction::Append, help_heading = OptionGroup::Output)]
     pub(super) attributes: Vec<OsString>,
     /// Write XML
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["long", "json", "jsonl", "new"],
+    #[arg(long, help_heading = OptionGroup::Output, conflicts_with_all = ["long", "json", "jsonl", "new"],
           hide_short_help = true)]
     pub(super) xml: bool,
     /// Write ads in brackets
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["long", "json", "jsonl"],
+    #[arg(long, help_heading = OptionGroup::Output, conflicts_with_all = ["long", "json", "jsonl"],
           hide_short_help = true)]
     pub(super) new: bool,
-    /// Print STR where a column is undefined
-    #[arg(long, value_name = "STR", help_heading = "Output", hide_short_help = true)]
+    /// Print STR for undefined values in columns [default: undefined]
+    #[arg(long, value_name = "STR", help_heading = OptionGroup::Output, hide_short_help = true)]
     pub(super) undefined: Option<OsString>,
-}
-
-fn parse_form(text: &str) -> Result<AdForm, String> {
-    let form = AdForm::from_name(text);
-    form.ok_or_else(|| "expected long, json, jsonl, xml, new or newl".to_owned())
 }
 
 impl ClassadEvalCli {

@@ -5,11 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::ArgMatches;
 
+use super::operands;
 use super::options::ClassadEvalCli;
 use crate::classad::AttrName;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::stream::AdForm;
-use crate::cli::common::{AdFormat, Aggregation, PrintFormat, PrintMask, Problem};
+use crate::cli::common::{AdFormat, Aggregation, PrintFormat, PrintMask, Problem, ProgramContext};
 use crate::text::caret::Caret;
 
 /// Returns the requested output format, or `None` if no option selects one.
@@ -54,8 +55,13 @@ fn column_groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
     groups
 }
 
-/// Parses the columns of `-af` and `-format` in the order in which they were typed.
-pub(super) fn parse_columns(cli: &ClassadEvalCli, matches: &ArgMatches) -> anyhow::Result<PrintMask> {
+/// Parses the columns of `-af` and `-format` in the order in which they were typed. Warns of a column that is the name of a
+/// file.
+pub(super) fn parse_columns(
+    cli: &ClassadEvalCli,
+    matches: &ArgMatches,
+    session: &ProgramContext,
+) -> anyhow::Result<PrintMask> {
     let mut mask = match read_print_format(cli)? {
         Some(format) => {
             let mut mask = format.mask;
@@ -72,11 +78,11 @@ pub(super) fn parse_columns(cli: &ClassadEvalCli, matches: &ArgMatches) -> anyho
     for (_, is_auto, words) in column_groups(matches) {
         let mut words = words.into_iter().map(|word| word.as_bytes());
         let made = if is_auto {
-            let mut words = words.peekable();
+            let mut words = words.inspect(|word| operands::warn_of_file_name(word, session)).peekable();
             let letters = words.next_if(|word| word.starts_with(b":")).unwrap_or_default();
             if words.peek().is_none() {
                 return Err(Problem::usage("-autoformat has no expression")
-                    .hint("write the attributes behind it: -af:h Owner JobStatus")
+                    .hint("write the attributes after it: -af:h Owner JobStatus")
                     .into());
             }
             mask.add_autoformat(letters, words)
@@ -93,14 +99,14 @@ pub(super) fn parse_columns(cli: &ClassadEvalCli, matches: &ArgMatches) -> anyho
         })?;
     }
     if mask.has_second_conversion() {
-        return Err(Problem::usage("a format of -format has two conversions but one value")
-            .hint("give each value a -format of its own")
+        return Err(Problem::usage("the format of -format has two conversions but only one value")
+            .hint("use a separate -format for each value")
             .into());
     }
     if let Some(unknown) = mask.unknown_conversion() {
         let text = String::from_utf8_lossy(unknown);
         return Err(Problem::usage(format!(
-            "'{text}' of a -format is no conversion: no value would be printed"
+            "'{text}' of a -format is not a valid conversion: no value would be printed"
         ))
         .hint("%v prints any value, %s text, %d integers, %f reals; %% is a percent sign")
         .into());

@@ -6,17 +6,19 @@ use std::io::{Read, Write};
 use rustc_hash::FxBuildHasher;
 
 use super::ads::ReportingAdStream;
-use super::sort_keys::{compare_in_reverse, compare_sort_keys};
 use super::split::AdSplitter;
 use super::stream_diagnostics::StreamDiagnostics;
 use super::stream_plan::StreamPlan;
-use super::value_counts::ValueCounts;
 use super::{explanation, expr_reader, operands, output};
 use crate::classad::format::list::{ListForm, ListWriter};
 use crate::classad::stream::{AdForm, AdRecord, Projection};
 use crate::classad::{AttrName, ClassAd, Context, Value};
-use crate::cli::common::{PrintMask, Problem, ProgramContext, RenderedRow, Status};
+use crate::cli::common::{
+    CountForm, PrintMask, Problem, ProgramContext, RenderedRow, Status, ValueCounts, compare_in_reverse,
+    compare_sort_keys, sort_error_warning,
+};
 use crate::os::RealWorld;
+use crate::text::plural::counted;
 
 /// Result that waits for its position, with the data to print.
 enum PendingResult {
@@ -43,7 +45,8 @@ pub(super) struct StreamResults<'a, W> {
     /// Number of ads for which a sort key is an error.
     sort_errors: u64,
     count: u64,
-    last: Option<Option<Value>>,
+    /// The last value, or `None` if nothing was evaluated.
+    last: Option<Value>,
     /// Number of the first printed ad that would be read back differently, and the attribute.
     misread: Option<(u64, AttrName)>,
     /// Number of the first ad of the output whose JSON is not UTF-8.
@@ -54,7 +57,8 @@ pub(super) struct StreamResults<'a, W> {
 pub(super) struct PortionOutput {
     text: Vec<u8>,
     count: u64,
-    last: Option<Option<Value>>,
+    /// The last value, or `None` if nothing was evaluated.
+    last: Option<Value>,
     misread: Option<(u64, AttrName)>,
     invalid_utf8: Option<u64>,
 }
@@ -203,7 +207,11 @@ impl<'a, W: Write> StreamResults<'a, W> {
         }
         let aggregates = work.aggregates.iter().map(|aggregate| &aggregate.expr);
         let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(aggregates);
-        self.mask.projection(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))
+        let mut projection =
+            self.mask.projection(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))?;
+        // Names that no ad has are reported, those of --attributes too.
+        work.looked_up_names.iter().for_each(|name| projection.add(name.clone()));
+        Some(projection)
     }
 
     /// Returns true if whole ads are printed.
@@ -225,13 +233,13 @@ impl<'a, W: Write> StreamResults<'a, W> {
         let cli = self.work.cli;
         if self.work.is_counting() {
             self.counts.add_ad(&self.work.count_by, &self.work.aggregates, context);
-            self.last = Some(Some(Value::Bool(true)));
+            self.last = Some(Value::Bool(true));
             return Ok(());
         }
         if let Some(splitter) = &mut self.splitter {
             splitter.write(ad, context)?;
             self.count += 1;
-            self.last = Some(Some(Value::Bool(true)));
+            self.last = Some(Value::Bool(true));
             return Ok(());
         }
         self.text.clear();
@@ -242,13 +250,13 @@ impl<'a, W: Write> StreamResults<'a, W> {
             for operand in &self.work.operands {
                 let value = context.try_eval(&operand.expr);
                 operands::print_value(value.as_ref(), cli, &mut self.text)?;
-                self.last = Some(value);
+                self.last = Some(value.unwrap_or(Value::Error));
             }
             PendingResult::Text(std::mem::take(&mut self.text))
         } else if !self.prints_whole_ads() && self.mask.is_empty() {
             PendingResult::Text(Vec::new())
         } else if self.mask.is_empty() && self.work.sort.is_empty() && !cli.stream.unique {
-            self.last = Some(Some(Value::Bool(true)));
+            self.last = Some(Value::Bool(true));
             self.count += 1;
             if let Some(writer) = &mut self.writer {
                 writer.write(ad, &mut self.out)?;
@@ -260,7 +268,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
             let row = self.mask.render(ad, context);
             if let Some(column) = row.truncated_number() {
                 return Err(Problem::usage(format!(
-                    "the number {} does not fit the format '{}', which has 32 bits",
+                    "the number {} does not fit into the 32 bits of the format '{}'",
                     column.1, column.0
                 ))
                 .hint("use %lld")
@@ -269,7 +277,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
             PendingResult::Row(row)
         };
         if !cli.question.explain && self.work.operands.is_empty() {
-            self.last = Some(Some(Value::Bool(true)));
+            self.last = Some(Value::Bool(true));
         }
         if cli.stream.unique && !self.is_new(&item) {
             return Ok(());
@@ -304,7 +312,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
         }
         for (_, expr) in all {
             let mut text = std::mem::take(&mut self.text);
-            self.last = Some(explanation::print_explanation(context, expr, cli, &mut text)?);
+            let value = explanation::print_explanation(context, expr, cli, &mut text)?;
+            self.last = Some(value.unwrap_or(Value::Error));
             self.text = text;
         }
         Ok(())
@@ -379,11 +388,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
 
     fn warn_of_sort_errors(&self, session: &ProgramContext) {
         if self.sort_errors > 0 && !self.work.cli.output.quiet {
-            session.warn(&format!(
-                "a sort key is an error for {} ads, which come last\n    hint: a string has no negative; --reverse sorts in \
-                 descending order",
-                self.sort_errors
-            ));
+            session.warn(&sort_error_warning(self.sort_errors, "ad"));
         }
     }
 
@@ -403,12 +408,23 @@ impl<'a, W: Write> StreamResults<'a, W> {
             self.count = waiting.len() as u64;
         }
         if self.work.is_counting() {
-            let columns = (self.work.count_by.as_slice(), self.work.aggregates.as_slice());
-            self.count = std::mem::take(&mut self.counts).print(cli, columns, &mut self.out)?;
+            let limit = cli.stream.limit.and_then(|limit| usize::try_from(limit).ok());
+            let form = CountForm {
+                rows: cli.rows,
+                undefined: cli.columns.undefined.as_deref(),
+                limit: limit.unwrap_or(usize::MAX),
+                list: output::output_form(cli).map(|form| output::list_writer(cli, form)),
+            };
+            self.count = std::mem::take(&mut self.counts).print(
+                form,
+                &self.work.count_by,
+                &self.work.aggregates,
+                &mut self.out,
+            )?;
         } else if let Some(splitter) = &mut self.splitter {
             let files = splitter.finish()?;
             if !cli.output.quiet {
-                session.write_line(&format!("{} ads in {files} files", self.count));
+                session.write_line(&format!("{} in {}", counted(self.count, "ad"), counted(files, "file")));
             }
         } else if cli.stream.count {
             writeln!(self.out, "{}", self.count)?;
@@ -443,7 +459,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(match (cli.question.exit_status, &self.last) {
             (false, _) => Status::Done,
             (true, None) => Status::No,
-            (true, Some(value)) => expr_reader::exit_status_of(value.as_ref(), session),
+            (true, Some(value)) => expr_reader::exit_status_of(value, session),
         })
     }
 }

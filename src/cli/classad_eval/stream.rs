@@ -35,7 +35,7 @@ pub(super) fn run(
     }
     let dialect = expr_reader::expression_dialect(cli);
     let mut work = StreamPlan::new(cli, dialect, session)?;
-    let columns = output::parse_columns(cli, matches)?;
+    let columns = output::parse_columns(cli, matches, session)?;
     work.looked_up_names =
         name_coverage::looked_up_names(&work, &columns.expressions().cloned().collect::<Vec<_>>());
     let (input, out) = open_stdio_pipe();
@@ -63,7 +63,7 @@ pub(super) fn run(
         // The stream has its own buffer.
         let mut ads = ReportingAdStream::new(read.into_inner(), name, cli, dialect, session);
         if threads > 1 && results.can_run_in_parallel() && ads.detect_form()? == AdForm::Long {
-            process_stream_in_parallel(ads, (threads, &enough), &mut results, &mut odd)?;
+            process_stream_in_parallel(ads, threads, &enough, &mut results, &mut odd)?;
         } else {
             results.process_stream(&mut ads, &mut odd)?;
         }
@@ -92,7 +92,8 @@ struct PortionResult {
 /// Processes a stream of long ads with several threads.
 fn process_stream_in_parallel<R: Read + Send>(
     ads: ReportingAdStream<'_, R>,
-    (threads, enough): (usize, &StopFlag),
+    threads: usize,
+    enough: &StopFlag,
     results: &mut StreamResults<'_, JsonLineWriter<PipedStdout>>,
     odd: &mut StreamDiagnostics,
 ) -> anyhow::Result<()> {

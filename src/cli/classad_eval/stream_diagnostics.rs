@@ -4,6 +4,7 @@ use super::name_coverage::NameCoverage;
 use super::stream_plan::StreamPlan;
 use crate::classad::Value;
 use crate::cli::common::ProgramContext;
+use crate::text::plural::counted;
 
 /// Warnings about a stream: ads for which the constraint was neither true, false nor undefined, and names
 /// that no ad has.
@@ -26,7 +27,7 @@ impl StreamDiagnostics {
         let what = match value {
             Some(value) if value.truth().is_some() || value.is_undefined() => return,
             Some(value) => value.type_name(),
-            None => "nothing, since its evaluation failed",
+            None => "nothing, because its evaluation failed",
         };
         self.count += 1;
         self.first.get_or_insert_with(|| (line, what.to_owned()));
@@ -37,9 +38,9 @@ impl StreamDiagnostics {
             self.name_coverage.report_missing(&work.looked_up_names, session);
         }
         if let (Some((line, what)), false) = (&self.first, work.cli.output.quiet) {
-            let ads = if self.count == 1 { "1 ad".to_owned() } else { format!("{} ads", self.count) };
+            let ads = counted(self.count, "ad");
             session.warn(&format!(
-                "the constraint was no truth value for {ads}, which were left out: {what} for that of line {line}"
+                "the constraint was neither true nor false for {ads} (skipped): it is {what} for the ad at line {line}"
             ));
         }
     }

@@ -5,11 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::expr_reader::ExprReader;
 use super::options::ClassadEvalCli;
-use super::value_counts::{Aggregate, AggregateKind};
 use super::{classad_eval_script, operands, output};
 use crate::classad::format::list::ListForm;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
-use crate::cli::common::{GroupKey, Problem, ProgramContext, tool_user_maps};
+use crate::cli::common::{Aggregate, AggregateKind, GroupKey, Problem, ProgramContext, tool_user_maps};
 use crate::os::{RealWorld, SharedUserMaps};
 
 /// Expression among the operands, evaluated for each ad.
@@ -93,10 +92,10 @@ impl<'a> StreamPlan<'a> {
         };
         if let Some(file) = cli.context.my_file.first() {
             return Err(Problem::usage(format!(
-                "each ad of the stream is MY, so '{}' cannot be",
+                "each ad of the stream is MY, so '{}' cannot be MY as well MY as well",
                 file.display()
             ))
-            .hint("leave --my-file out, or --ads")
+            .hint("use either --my-file or --ads")
             .into());
         }
         let form = output::output_form(cli);
@@ -104,7 +103,7 @@ impl<'a> StreamPlan<'a> {
             || !cli.columns.format.is_empty()
             || cli.columns.print_format.is_some();
         if form.is_some() && has_columns {
-            return Err(Problem::usage("columns and whole ads cannot be printed at once")
+            return Err(Problem::usage("columns and whole ads cannot be printed together")
                 .hint("use --attributes A,B to choose attributes of whole ads")
                 .into());
         }
@@ -114,8 +113,9 @@ impl<'a> StreamPlan<'a> {
             && !cli.question.explain
             && split_by.is_none();
         if (!count_by.is_empty() || !aggregates.is_empty()) && !operands.is_empty() {
-            let problem = Problem::usage("values are counted, or expressions evaluated for each ad");
-            return Err(problem.hint("leave --count-by or the expressions out").into());
+            let problem =
+                Problem::usage("values cannot be counted and expressions evaluated in the same run");
+            return Err(problem.hint("use either --count-by or expressions").into());
         }
         Ok(StreamPlan {
             cli,

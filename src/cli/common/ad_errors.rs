@@ -2,6 +2,7 @@
 
 use super::{ProgramContext, malformed_ad_problem};
 use crate::classad::stream::{AdError, AdRecord};
+use crate::text::plural::counted;
 
 /// Number of errors of one input that are reported one by one.
 const MAX_ERROR_MESSAGES: u64 = 20;
@@ -28,8 +29,13 @@ impl AdErrorReporter {
 
     /// Reports the errors of an ad.
     pub(crate) fn report(&mut self, record: &AdRecord) {
-        record.errors.iter().for_each(|error| self.report_error(error));
-        self.count += record.more_errors;
+        self.report_all(&record.errors, record.more_errors);
+    }
+
+    /// Reports errors of several ads, and adds the number of further ones.
+    pub(crate) fn report_all(&mut self, errors: &[AdError], more_errors: u64) {
+        errors.iter().for_each(|error| self.report_error(error));
+        self.count += more_errors;
     }
 
     fn report_error(&mut self, error: &AdError) {
@@ -43,10 +49,10 @@ impl AdErrorReporter {
     /// Reports how many errors were not reported one by one; returns the number of all errors.
     pub(crate) fn end(&mut self) -> u64 {
         if self.count > MAX_ERROR_MESSAGES {
-            self.session.warn(&format!("{}: {} errors in all", self.name, self.count));
+            self.session.warn(&format!("{}: {} in total", self.name, counted(self.count, "error")));
         }
         if self.warning_count > MAX_ERROR_MESSAGES {
-            self.session.warn(&format!("{}: {} joined ads in all", self.name, self.warning_count));
+            self.session.warn(&format!("{}: {} in total", self.name, counted(self.warning_count, "warning")));
         }
         std::mem::take(&mut self.count)
     }

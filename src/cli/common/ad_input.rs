@@ -10,10 +10,11 @@ use anyhow::Context;
 use super::ad_errors::AdErrorReporter;
 use super::compression::{Compression, LONGEST_MAGIC};
 use super::{PipedStdin, Problem, ProgramContext};
+use crate::classad::AttrName;
 use crate::classad::format::long;
 use crate::classad::stream::AdReader;
 use crate::os::{StopFlag, StoppableReader};
-use crate::queue::{JobQueue, QueueLogReader};
+use crate::queue::{MissingAttributes, ProjectedJobs, ProjectedQueue, QueueLogReader};
 
 /// File name extensions of ad files.
 const AD_FILE_EXTENSIONS: [&str; 3] = ["ad", "ads", "classad"];
@@ -50,7 +51,7 @@ pub(crate) struct OpenInput {
     pub(crate) reader: InputReader,
     /// Kind, according to its first line.
     pub(crate) kind: InputKind,
-    /// True if it was compressed.
+    /// True if the input was compressed.
     pub(crate) is_compressed: bool,
     /// Name for messages.
     pub(crate) name: String,
@@ -99,7 +100,7 @@ impl OpenInput {
             }
             Some(supported) => supported.decompress(raw),
         };
-        let start = read_start(&mut text, InputKind::is_undecided)?;
+        let start = read_start(&mut text, InputKind::needs_more_bytes)?;
         let kind = InputKind::detect(&start);
         let reader = Box::new(Cursor::new(start).chain(text));
         Ok(OpenInput { reader, kind, is_compressed: compression.is_some(), name })
@@ -113,8 +114,8 @@ impl OpenInput {
         match self.kind {
             InputKind::Ads => Ok(self.reader),
             InputKind::QueueLog => {
-                let queue = read_queue_log(&mut self.reader, Path::new(&self.name), session)?;
-                Ok(Box::new(Cursor::new(queue_to_text(&queue))))
+                let queue = read_queue_log(&mut self.reader, Path::new(&self.name), session, None)?;
+                Ok(Box::new(QueueText { jobs: queue.into_jobs(&[]), text: Cursor::new(Vec::new()) }))
             }
             InputKind::EventLog => Err(self.event_log_problem().into()),
         }
@@ -140,7 +141,7 @@ impl InputKind {
     }
 
     /// True if more bytes after `start` are needed.
-    fn is_undecided(start: &[u8]) -> bool {
+    fn needs_more_bytes(start: &[u8]) -> bool {
         start.len() < LONGEST_TEXT_START
             && !start.contains(&b'\n')
             && start.first().is_none_or(u8::is_ascii_digit)
@@ -231,7 +232,7 @@ pub(crate) fn list_inputs<P: AsRef<Path>>(
         let (chosen, skipped) = choose_files(path).with_context(|| read_problem(path))?;
         if chosen.is_empty() {
             let hint = "files that are read in a directory: *.ad, *.ads, *.classad, job_queue.log, history*";
-            return Err(Problem::unreadable(format!("the directory '{}' holds no ads", path.display()))
+            return Err(Problem::unreadable(format!("the directory '{}' has no ads", path.display()))
                 .hint(hint)
                 .into());
         }
@@ -252,13 +253,18 @@ fn warn_of_skipped_files(directory: &Path, skipped: &[PathBuf], session: &Progra
     session.warn(&format!("{}: skipped {}{more}", directory.display(), names.join(", ")));
 }
 
-/// Reads a queue log; warns about records that are skipped.
+/// Reads a queue log, and keeps only the wanted attributes, or all if there is no list; warns about records that are
+/// skipped. Reading ends, without a warning, when a kept attribute refers to one that is missing.
+///
+/// # Errors
+/// Returns an error if it cannot be read.
 pub(crate) fn read_queue_log(
     file: &mut dyn Read,
     path: &Path,
     session: &ProgramContext,
-) -> anyhow::Result<JobQueue> {
-    let mut reader = QueueLogReader::new().with_dialect(session.dialect());
+    wanted: Option<&[AttrName]>,
+) -> anyhow::Result<ProjectedQueue> {
+    let mut reader = QueueLogReader::with_queue(ProjectedQueue::new(wanted, session.dialect()));
     let mut block = vec![0; 1 << 20];
     loop {
         match file.read(&mut block) {
@@ -266,6 +272,9 @@ pub(crate) fn read_queue_log(
             Ok(length) => reader.feed(&block[..length]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error).with_context(|| read_problem(path)),
+        }
+        if *reader.queue().missing_attributes() != MissingAttributes::None {
+            return Ok(reader.into_queue());
         }
     }
     let (bad, count) = reader.bad_records();
@@ -276,18 +285,33 @@ pub(crate) fn read_queue_log(
         session.warn(&format!("{}: {} more bad records", path.display(), count - bad.len() as u64));
     }
     if reader.header().is_none() && reader.record_count() + count > 0 {
-        session.warn(&format!("{}: a queue log begins with a record 107, this one does not", path.display()));
+        session.warn(&format!(
+            "{}: this is not a complete queue log: it does not begin with a record 107",
+            path.display()
+        ));
     }
     Ok(reader.into_queue())
 }
 
-fn queue_to_text(queue: &JobQueue) -> Vec<u8> {
-    let mut text = Vec::new();
-    for job in queue.job_ids().into_iter().filter_map(|id| queue.job(id)) {
-        text.extend_from_slice(&long::print(&job.flattened_chain()));
-        text.push(b'\n');
+/// Jobs of a queue log in the long form, which are made when they are read.
+struct QueueText {
+    jobs: ProjectedJobs,
+    text: Cursor<Vec<u8>>,
+}
+
+impl Read for QueueText {
+    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let length = self.text.read(block)?;
+            if length > 0 || block.is_empty() {
+                return Ok(length);
+            }
+            let Some((_, ad)) = self.jobs.next() else { return Ok(0) };
+            let mut text = long::print(&ad).to_vec();
+            text.push(b'\n');
+            self.text = Cursor::new(text);
+        }
     }
-    text
 }
 
 /// Returns the files of a directory that are read, and those that are skipped. Hidden files are in neither
@@ -345,6 +369,10 @@ impl ConcatenatedFiles {
         let problem = || read_problem(path);
         let input = OpenInput::open_file(path, &self.stop_flag).with_context(problem)?;
         let mut reader = input.into_ads(&self.session)?;
+        // The reader of all files expects the named format.
+        if self.session.input_form().is_some() {
+            return Ok(reader);
+        }
         let blank = |start: &[u8]| start.iter().all(u8::is_ascii_whitespace);
         let start = read_start(&mut reader, blank).with_context(problem)?;
         let is_long = !matches!(start.trim_ascii_start().first(), Some(b'[' | b'{' | b'<'));
@@ -353,7 +381,7 @@ impl ConcatenatedFiles {
             return Ok(reader);
         }
         Ok(Box::new(LongFormReader {
-            ads: AdReader::new(reader, None).dialect(self.session.dialect()),
+            ads: self.session.ad_reader(reader),
             errors: AdErrorReporter::new(path.display().to_string(), &self.session),
             text: Cursor::new(Vec::new()),
         }))
@@ -434,9 +462,9 @@ mod tests {
         assert_eq!(kind(b"A = 1\n"), InputKind::Ads);
         assert_eq!(kind(b"000 (12.0) = 1"), InputKind::Ads);
         assert!(
-            InputKind::is_undecided(b"10")
-                && !InputKind::is_undecided(b"A")
-                && !InputKind::is_undecided(b"1\n")
+            InputKind::needs_more_bytes(b"10")
+                && !InputKind::needs_more_bytes(b"A")
+                && !InputKind::needs_more_bytes(b"1\n")
         );
     }
 }

@@ -132,7 +132,7 @@ impl<R: BufRead> Read for GzipReader<R> {
                 [] => {}
                 [0x1f] | [0x1f, 0x8b, ..] => self.member = Some(GzDecoder::new(input)),
                 _ => {
-                    let message = "something else follows it";
+                    let message = "other data follows it";
                     return Err(io::Error::new(io::ErrorKind::InvalidData, message));
                 }
             }
@@ -260,7 +260,7 @@ mod tests {
         let two = [member(b"a\n"), member(b"b\n")].concat();
         assert_eq!(read(two.clone()).unwrap(), b"a\nb\n");
         assert_eq!(read([two.clone(), vec![0; 1000]].concat()).unwrap(), b"a\nb\n");
-        let other = "the gzip data is damaged: something else follows it";
+        let other = "the gzip data is damaged: other data follows it";
         assert_eq!(read([two.clone(), b"A = 1\n".to_vec()].concat()).unwrap_err(), other);
         assert_eq!(read([two.clone(), b"\0x".to_vec()].concat()).unwrap_err(), other);
         assert_eq!(read(two[..two.len() - 1].to_vec()).unwrap_err(), "the gzip data is truncated");

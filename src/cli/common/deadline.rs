@@ -1,7 +1,8 @@
 //! Deadline of `--timeout` for operations that wait for others, such as a pipe without a writer or a missing
 //! reply.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use nix::unistd::Pid;
 use super::{Problem, ProgramContext, Status};
 use crate::os::clock;
 use crate::time::MonotonicTime;
+
+/// Shortest time between two checks of an [`InputWatch`].
+const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// True once [`terminate_at_deadline`] has asked this process to end.
 static TIME_IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -45,10 +49,52 @@ pub(crate) fn exit_at_deadline(
     let waits = move || {
         thread::sleep(until.since(clock::monotonic_now()));
         teller.report(&Problem::new(Status::TimedOut, message).into());
-        #[allow(clippy::exit, reason = "the thread that waits cannot be told")]
+        #[allow(clippy::exit, reason = "cannot notify the waiting thread")]
         std::process::exit(i32::from(Status::TimedOut.code()))
     };
     if thread::Builder::new().spawn(waits).is_err() {
-        session.warn("--timeout: no thread can be made, so that nothing ends by it");
+        session.warn("--timeout: no thread can be created, so the time is not limited");
+    }
+}
+
+/// Limit of the time that the program waits for its input. Work between two reads does not count.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InputWatch {
+    /// Start of the current wait in microseconds of the monotonic clock, or 0 if the program does not wait.
+    waiting_since: Arc<AtomicU64>,
+}
+
+impl InputWatch {
+    /// Starts the watch, which ends the program with status 124 after a wait of `limit`; for `None` there is no limit.
+    pub(crate) fn start(limit: Option<Duration>, session: &ProgramContext) -> Self {
+        let watch = InputWatch::default();
+        let Some(limit) = limit else { return watch };
+        let (waiting_since, teller) = (Arc::clone(&watch.waiting_since), session.clone());
+        let checks = move || {
+            let interval = (limit / 10).max(MIN_CHECK_INTERVAL);
+            loop {
+                thread::sleep(interval);
+                let since = waiting_since.load(Ordering::SeqCst);
+                let waited = clock::now().monotonic_us.saturating_sub(since);
+                if since > 0 && u128::from(waited) >= limit.as_micros() {
+                    let problem = "the time limit (--timeout) has passed before all ads were read";
+                    teller.report(&Problem::new(Status::TimedOut, problem).into());
+                    #[allow(clippy::exit, reason = "the thread that waits cannot be interrupted")]
+                    std::process::exit(i32::from(Status::TimedOut.code()))
+                }
+            }
+        };
+        if thread::Builder::new().spawn(checks).is_err() {
+            session.warn("--timeout: no thread can be created, so the wait for input is not limited");
+        }
+        watch
+    }
+
+    /// Runs a function that waits for input.
+    pub(crate) fn wait_for<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.waiting_since.store(clock::now().monotonic_us.max(1), Ordering::SeqCst);
+        let result = read();
+        self.waiting_since.store(0, Ordering::SeqCst);
+        result
     }
 }

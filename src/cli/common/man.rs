@@ -7,7 +7,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
 use super::Status;
-use super::man_verbs::{self, is_help, write_roff};
+use super::man_verbs::{self, MAN_DATE, is_help, write_roff};
 use super::program::Program;
 
 /// Returns the man page of a program in troff.
@@ -20,11 +20,15 @@ pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     let man = Man::new(command.clone())
         .title(program.name.to_uppercase())
+        .date(MAN_DATE)
         .source(format!("htc-hooks {}", env!("CARGO_PKG_VERSION")))
         .manual("User Commands");
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
+    let mut roff = Roff::default();
+    roff.control("SH", ["SYNOPSIS"]);
+    roff.text(man_verbs::synopsis(program.name, &command));
+    write_roff(&roff, &mut page)?;
 
     let mut roff = Roff::default();
     roff.control("SH", ["DESCRIPTION"]);
@@ -47,12 +51,16 @@ pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
     roff.control("SH", ["DIFFERENCES"]);
     push_paragraphs(&mut roff, program.manual.differences);
     write_roff(&roff, &mut page)?;
-    Ok(page)
+    Ok(man_verbs::wrap_long_lines(&page))
 }
 
+/// Adds paragraphs to a section. `mandoc` warns about a paragraph macro directly after a heading.
 fn push_paragraphs(roff: &mut Roff, texts: &[&str]) {
-    for text in texts {
-        roff.control("PP", []).text([roman(*text)]);
+    for (number, text) in texts.iter().enumerate() {
+        if number > 0 {
+            roff.control("PP", []);
+        }
+        roff.text([roman(*text)]);
     }
 }
 
@@ -105,9 +113,9 @@ fn push_examples(roff: &mut Roff, program: &Program) {
 
 fn push_environment(roff: &mut Roff, program: &Program) {
     const COMMON_VARIABLES: &[(&str, &str)] = &[
-        ("CONDOR_CONFIG", "The configuration file, or ONLY_ENV for none."),
-        ("_CONDOR_NAME", "Overrides the knob NAME, in any case."),
-        ("NO_COLOR", "If set and not empty, no colours unless --color always."),
+        ("CONDOR_CONFIG", "Configuration file, or ONLY_ENV for none"),
+        ("_CONDOR_NAME", "Value of the parameter NAME; the case of NAME does not matter"),
+        ("NO_COLOR", "If set and not empty, no colours are used, except with --color always"),
     ];
     let all: Vec<_> = program.manual.environment.iter().chain(COMMON_VARIABLES).copied().collect();
     push_terms(roff, "ENVIRONMENT", &all);

@@ -7,7 +7,13 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
-use super::program::Program;
+use super::program::{Program, VerbManual};
+
+/// Longest line of a page that `mandoc -Tlint` accepts, with its newline.
+const MAX_LINE_BYTES: usize = 80;
+
+/// Date of the man pages: the same on every machine, so that the pages can be compared.
+pub(super) const MAN_DATE: &str = "2026-11-29";
 
 /// Minimum number of verbs for separate pages; fewer are described on the program's own page.
 const MIN_VERBS_WITH_PAGES: usize = 5;
@@ -24,7 +30,7 @@ fn group_similar_verbs(command: &Command) -> Vec<Vec<&Command>> {
     for verb in command.get_subcommands() {
         match groups
             .iter_mut()
-            .find(|group| verb.get_arguments().count() > 3 && taken(group[0]) == taken(verb))
+            .find(|group| verb.get_arguments().count() > 1 && taken(group[0]) == taken(verb))
         {
             Some(group) => group.push(verb),
             None => groups.push(vec![verb]),
@@ -45,7 +51,7 @@ pub fn verb_pages(program: &Program) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
     for group in group_similar_verbs(&command) {
         let first = page_name(program, group[0]);
-        pages.push((first.clone(), verb_page(program, &group)?));
+        pages.push((first.clone(), verb_page(program, &command, &group)?));
         for other in &group[1..] {
             pages.push((page_name(program, other), format!(".so man1/{first}.1\n").into_bytes()));
         }
@@ -57,13 +63,26 @@ fn page_name(program: &Program, verb: &Command) -> String {
     format!("{}-{}", program.name, verb.get_name())
 }
 
-fn verb_page(program: &Program, group: &[&Command]) -> io::Result<Vec<u8>> {
+/// Returns the page of verbs with the same options. The options of the program are known to it, but not shown: those of the
+/// verb may refer to them.
+fn verb_page(program: &Program, command: &Command, group: &[&Command]) -> io::Result<Vec<u8>> {
     let first = group[0];
     let mut page = Vec::new();
-    let named = first.clone().name(page_name(program, first)).display_name(page_name(program, first));
+    let named = first
+        .clone()
+        .name(page_name(program, first))
+        .display_name(page_name(program, first))
+        .disable_help_flag(true);
     let shown = named.mut_args(|arg| if is_help(&arg) { arg.hide(true) } else { arg });
+    let is_missing =
+        |arg: &&Arg| arg.is_global_set() && !first.get_arguments().any(|own| own.get_id() == arg.get_id());
+    let shown = command
+        .get_arguments()
+        .filter(is_missing)
+        .fold(shown, |shown, arg| shown.arg(arg.clone().hide(true)));
     let man = Man::new(shown)
         .title(page_name(program, first).to_uppercase())
+        .date(MAN_DATE)
         .source(format!("htc-hooks {}", env!("CARGO_PKG_VERSION")))
         .manual("User Commands");
     man.render_title(&mut page)?;
@@ -80,11 +99,11 @@ fn verb_page(program: &Program, group: &[&Command]) -> io::Result<Vec<u8>> {
         if number > 0 {
             roff.control("br", []);
         }
-        roff.text(synopsis(program, verb));
+        roff.text(synopsis(&format!("{} {}", program.name, verb.get_name()), verb));
     }
     roff.control("SH", ["DESCRIPTION"]);
     match group {
-        [only] => drop(roff.control("PP", []).text([roman(long_about(only))])),
+        [only] => drop(roff.text([roman(long_about(only))])),
         _ => {
             for verb in group {
                 roff.control("TP", []).text([bold(verb.get_name())]).text([roman(long_about(verb))]);
@@ -94,27 +113,47 @@ fn verb_page(program: &Program, group: &[&Command]) -> io::Result<Vec<u8>> {
     write_roff(&roff, &mut page)?;
     man.render_options_section(&mut page)?;
     let mut roff = Roff::default();
-    let line_begins =
-        |verb: &&Command, line: &str| line.starts_with(&format!("{} {} ", program.name, verb.get_name()));
-    let mut examples = program
-        .manual
-        .examples
-        .iter()
-        .filter(|example| group.iter().any(|verb| line_begins(verb, example.line)))
-        .peekable();
-    if examples.peek().is_some() {
+    let texts: Vec<&VerbManual> =
+        group.iter().filter_map(|verb| program.manual.verb(verb.get_name())).collect();
+    if let Some(first) = texts.first() {
+        roff.control("SH", ["EXIT STATUS"]).text([roman(first.statuses)]);
         roff.control("SH", ["EXAMPLES"]);
     }
-    for example in examples {
+    for example in texts.iter().flat_map(|texts| texts.examples) {
         roff.control("TP", []).text([bold(example.line)]).text([roman(example.what)]);
     }
     roff.control("SH", ["SEE ALSO"]);
     roff.text([
         bold(program.name),
-        roman("(1): what it is for, the options that all verbs take, exit statuses, environment, differences from HTCondor"),
+        roman("(1) for the options of all verbs, all exit statuses, the environment and the differences from HTCondor"),
     ]);
     write_roff(&roff, &mut page)?;
-    Ok(page)
+    Ok(wrap_long_lines(&page))
+}
+
+/// Breaks the text lines of a page at spaces, since `mandoc -Tlint` reports lines of more than 80 bytes. Requests, which begin with a dot,
+/// are kept, and so are spaces within a run of several.
+pub(super) fn wrap_long_lines(page: &[u8]) -> Vec<u8> {
+    let mut wrapped = Vec::with_capacity(page.len() + page.len() / 60);
+    for line in page.split_inclusive(|&byte| byte == b'\n') {
+        let mut rest = line;
+        while rest.len() > MAX_LINE_BYTES && !rest.starts_with(b".") && !rest.starts_with(b"'") {
+            let is_break = |at: &usize| {
+                let next = rest.get(at + 1).copied().unwrap_or(b'\n');
+                rest[*at] == b' '
+                    && *at > 0
+                    && rest[at - 1] != b' '
+                    && !matches!(next, b' ' | b'.' | b'\'' | b'\n')
+            };
+            let before = (1..MAX_LINE_BYTES.min(rest.len())).rev().find(is_break);
+            let Some(at) = before.or_else(|| (MAX_LINE_BYTES..rest.len()).find(is_break)) else { break };
+            wrapped.extend_from_slice(&rest[..at]);
+            wrapped.push(b'\n');
+            rest = &rest[at + 1..];
+        }
+        wrapped.extend_from_slice(rest);
+    }
+    wrapped
 }
 
 /// Shortens a description for `whatis`: without parentheses, and starting in lower case.
@@ -134,10 +173,16 @@ fn long_about(verb: &Command) -> String {
     verb.get_long_about().or_else(|| verb.get_about()).map(ToString::to_string).unwrap_or_default()
 }
 
-fn synopsis(program: &Program, verb: &Command) -> Vec<Inline> {
-    let mut line = vec![bold(format!("{} {}", program.name, verb.get_name())), roman(" [OPTION]...")];
+/// Returns the line under SYNOPSIS of a program or verb: its name, options, verb and operands.
+pub(super) fn synopsis(name: &str, command: &Command) -> Vec<Inline> {
+    let mut line = vec![bold(name), roman(" [OPTION]...")];
+    if let Some(verb) = command.get_subcommand_value_name().filter(|_| command.has_subcommands()) {
+        let is_required = command.is_subcommand_required_set();
+        line.push(roman(if is_required { format!(" {verb}") } else { format!(" [{verb}]") }));
+    }
     line.extend(
-        verb.get_positionals()
+        command
+            .get_positionals()
             .filter(|arg| !arg.is_hide_set())
             .map(|arg| roman(format!(" {}", operand_text(arg)))),
     );
@@ -155,8 +200,8 @@ fn operand_text(arg: &Arg) -> String {
 /// Adds the list of verbs to the program's own page.
 pub(super) fn push_verb_list(roff: &mut Roff, program: &Program, command: &Command) {
     roff.control("SH", ["VERBS"]);
-    roff.control("PP", []).text([roman(format!(
-        "Each verb has a page of its own, such as {}(1); it takes the options above as well.",
+    roff.text([roman(format!(
+        "Each verb has its own page, such as {}(1). The options above apply to all verbs.",
         command.get_subcommands().next().map(|verb| page_name(program, verb)).unwrap_or_default()
     ))]);
     for verb in command.get_subcommands() {

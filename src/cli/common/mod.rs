@@ -6,21 +6,29 @@
 
 mod ad_errors;
 mod ad_input;
+mod ad_selection;
 mod color;
 mod column_functions;
+mod column_source;
 mod compression;
 mod deadline;
 mod events;
+mod help;
 mod json_line_writer;
+mod machine_columns;
 mod man;
 mod man_verbs;
 mod normalise;
 mod number_error;
+mod open_metrics;
+mod option_group;
 mod option_values;
 mod options;
 mod output_target;
 mod print_format;
 mod print_format_language;
+mod print_format_tokens;
+mod print_letters;
 mod print_mask;
 mod problem;
 mod program;
@@ -28,28 +36,39 @@ mod program_context;
 mod program_main;
 mod progress;
 mod read_ads;
+mod row_order;
 mod rows;
 mod scenario;
+mod sort_keys;
 mod status;
 mod stdio_pipe;
 mod stdout;
 mod table;
 mod user_maps;
+mod value_counts;
 mod vocabulary;
 
 pub(crate) use ad_errors::{AdErrorReporter, render_ad_warning, report_ad_error};
-pub(crate) use ad_input::{InputKind, OpenInput, is_not_found, list_inputs, open_input, read_queue_log};
+pub(crate) use ad_input::{
+    InputKind, InputReader, OpenInput, is_not_found, list_inputs, open_input, read_queue_log,
+};
+pub(crate) use ad_selection::AdSelection;
+pub use ad_selection::AdSelectionOptions;
 pub use color::{Painter, StyleChoice};
 pub(crate) use column_functions::{ColumnFunction, FunctionSettings, memory};
-pub(crate) use deadline::{exit_at_deadline, time_is_over};
+pub use column_source::BadColumn;
+pub(crate) use deadline::{InputWatch, exit_at_deadline, time_is_over};
 pub(crate) use events::finish_events;
 pub use events::stderr_outlet;
+pub use help::{HelpLength, render_help};
 pub(crate) use json_line_writer::JsonLineWriter;
 pub use man::man_page;
 pub use man_verbs::verb_pages;
 pub use normalise::normalise;
+pub(crate) use open_metrics::{Metric, MetricKind, OpenMetrics, Sample, write_metrics};
+pub use option_group::OptionGroup;
 pub use option_values::EventTarget;
-pub(crate) use option_values::{parse_assignment, parse_event_target, parse_seconds};
+pub(crate) use option_values::{parse_assignment, parse_event_target, parse_form, parse_seconds, parse_time};
 pub use options::{
     AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions, OutputOptions,
     QuirksOptions, TimeLimitOptions,
@@ -58,22 +77,33 @@ pub(crate) use output_target::OutputTarget;
 pub(crate) use print_format_language::{
     Aggregation, GroupKey, HeadFoot, PrintFormat, RowSyntax, add_appended_columns,
 };
-pub use print_mask::{BadColumn, PrintMask, RenderedRow};
 pub(crate) use print_mask::{ColumnFlags, ColumnSpec, Separators};
+pub use print_mask::{PrintMask, RenderedRow};
 pub use problem::Problem;
 pub(crate) use problem::{exit_status_of, is_broken_pipe, is_missing_config, malformed_ad_problem};
-pub use program::{CLASSAD_PARAMETERS_NOTE, CompatTool, Example, Manual, Program, program_command};
+pub use program::{
+    CLASSAD_PARAMETERS_NOTE, CompatTool, Example, ExampleSetting, Manual, Program, VerbManual,
+    program_command,
+};
 pub use program_context::{ProgramContext, shorten_message};
 pub use progress::Progress;
 pub(crate) use read_ads::{AdStream, read_ads, refuse_malformed};
+pub use row_order::RowOrderOptions;
 pub use rows::RowOptions;
 pub(crate) use rows::{RowForm, render_objects};
-pub(crate) use scenario::{find_param_line, read_jobs, read_scenario, scenario_problem};
+pub(crate) use scenario::{
+    find_param_line, find_scenario_and_events, read_jobs, read_scenario, scenario_problem,
+};
+pub(crate) use sort_keys::{
+    SortKeys, compare_in_reverse, compare_sort_keys, parse_expressions, sort_error_warning,
+};
 pub use status::Status;
 pub(crate) use stdio_pipe::write_to_stdout;
 pub use stdio_pipe::{PipedStdin, PipedStdout, open_stdio_pipe};
-pub(crate) use stdout::exit_when_reader_is_gone;
 pub use stdout::{ProgramStdout, stdout};
+pub(crate) use stdout::{exit_when_reader_is_gone, terminal_height, terminal_width};
+pub(crate) use table::TableBuilder;
 pub use table::render_table;
 pub(crate) use user_maps::tool_user_maps;
-pub use vocabulary::{COMMON_OPTIONS, CommonOption, vocabulary_table};
+pub(crate) use value_counts::{Aggregate, AggregateKind, CountForm, ValueCounts};
+pub use vocabulary::{COMMON_OPTIONS, CommonOption, has_common_meaning, vocabulary_table};

@@ -61,6 +61,31 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
     Ok(out)
 }
 
+/// Returns the verb of a command line, or `None` if it has none.
+pub(super) fn verb_of<'a>(command: &'a Command, words: &[OsString]) -> Option<&'a Command> {
+    let here = CommandPosition { command, above: Vec::new() };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let bytes = word.as_bytes();
+        if bytes == b"--" {
+            return None;
+        }
+        let Some(name) = dashed_name(bytes) else {
+            match word.to_str().and_then(|word| command.find_subcommand(word)) {
+                Some(verb) => return Some(verb),
+                None => continue,
+            }
+        };
+        let parts = OptionParts::parse(name);
+        if let (Ok(OptionMatch::Known(option)), None) = (here.find_option(bytes, parts.name), parts.value) {
+            for _ in 0..value_count(option).min_values() {
+                words.next();
+            }
+        }
+    }
+    None
+}
+
 /// Returns an operand in a form that clap accepts. If operands may be negative numbers they are expressions:
 /// `-5 + 3` gets a leading blank, which does not change its value, so that clap does not take it for an
 /// option.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::classad::stream::AdForm;
 use crate::config::statement;
 use crate::quirks::QuirkMode;
 
@@ -67,7 +68,7 @@ pub(crate) fn parse_param(text: &str) -> Result<(String, String), String> {
     if statement::is_valid_name(name.as_bytes()) {
         Ok((name, value))
     } else {
-        Err(format!("'{name}' is no name of a knob: letters, digits, '_', '.' and '/' may stand in one"))
+        Err(format!("'{name}' is not a valid parameter name: use letters, digits, '_', '.' and '/'"))
     }
 }
 
@@ -87,6 +88,11 @@ pub(crate) fn parse_event_target(text: &str) -> Result<EventTarget, String> {
         None if text.is_empty() => Err("expected a file name or fd:N".to_owned()),
         None => Ok(EventTarget::File(PathBuf::from(text))),
     }
+}
+
+/// Parses the value of `--from`.
+pub(crate) fn parse_form(text: &str) -> Result<AdForm, String> {
+    AdForm::from_name(text).ok_or_else(|| "expected long, json, jsonl, xml, new or newl".to_owned())
 }
 
 #[cfg(test)]

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use super::ad_input::{NamedAdReader, open_input};
 use super::deadline::{exit_at_deadline, terminate_at_deadline};
+use super::option_group::OptionGroup;
 use super::option_values::{self, EventTarget};
 use super::{PipedStdin, Problem, ProgramContext, StyleChoice};
+use crate::classad::stream::AdForm;
 use crate::config::{CommandPolicy, LoadOptions};
 use crate::os::{LineOutput, RealWorld, clock};
 use crate::quirks::QuirkMode;
@@ -20,14 +22,14 @@ use crate::time::ClockReading;
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigOptions {
     /// Read this configuration [default: that of CONDOR_CONFIG]
-    #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration")]
+    #[arg(long, value_name = "FILE", global = true, help_heading = OptionGroup::Configuration)]
     pub config_file: Option<PathBuf>,
     /// Set a parameter, overriding all files; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = option_values::parse_param, global = true,
-          help_heading = "Configuration")]
+          help_heading = OptionGroup::Configuration, hide_short_help = true)]
     pub param: Vec<(String, String)>,
     /// Ignore _CONDOR_* environment variables
-    #[arg(long, global = true, help_heading = "Configuration")]
+    #[arg(long, global = true, help_heading = OptionGroup::Configuration, hide_short_help = true)]
     pub no_env: bool,
 }
 
@@ -35,7 +37,7 @@ impl ConfigOptions {
     /// Returns the name of the configuration, to distinguish it from another one.
     pub fn display_name(&self) -> String {
         let named = self.config_file.clone().or_else(|| std::env::var_os("CONDOR_CONFIG").map(PathBuf::from));
-        named.map_or_else(|| "the present configuration".to_owned(), |file| file.display().to_string())
+        named.map_or_else(|| "the current configuration".to_owned(), |file| file.display().to_string())
     }
 
     /// Returns the choice of the configuration, for hooks and other programs that are started.
@@ -61,10 +63,14 @@ pub struct InputOptions {
     ///
     /// FILE may be compressed (gzip, zstd, xz, bzip2), a queue log (job_queue.log), a history, or a directory
     /// of these.
-    #[arg(long, alias = "jobads", value_name = "FILE", global = true, help_heading = "Input")]
+    #[arg(long, alias = "jobads", value_name = "FILE", global = true, help_heading = OptionGroup::Input)]
     pub ads: Vec<PathBuf>,
+    /// Input format: long, json, jsonl, xml, new, newl [default: detected]
+    #[arg(long, value_name = "FORM", value_parser = option_values::parse_form, global = true, help_heading = OptionGroup::Input,
+          hide_short_help = true)]
+    pub from: Option<AdForm>,
     /// Stop at the first malformed ad [default: report it and continue]
-    #[arg(long, global = true, help_heading = "Input")]
+    #[arg(long, global = true, help_heading = OptionGroup::Input, hide_short_help = true)]
     pub strict_input: bool,
 }
 
@@ -87,7 +93,7 @@ impl InputOptions {
     pub(crate) fn open(&self, stdin: PipedStdin, session: &ProgramContext) -> anyhow::Result<NamedAdReader> {
         match self.paths().as_slice() {
             [path] => open_input(path, stdin, session),
-            _ => Err(Problem::usage("--ads is given more than once, and one ad is wanted").into()),
+            _ => Err(Problem::usage("--ads is given more than once, but only one ad is needed").into()),
         }
     }
 
@@ -119,16 +125,16 @@ pub enum AdFormat {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct OutputOptions {
     /// Write ads as 'Name = value' lines
-    #[arg(long, short = 'l', global = true, help_heading = "Output", overrides_with_all = ["json", "jsonl"])]
+    #[arg(long, short = 'l', global = true, help_heading = OptionGroup::Output, overrides_with_all = ["json", "jsonl"], hide_short_help = true)]
     pub long: bool,
     /// Write one JSON array
-    #[arg(long, global = true, help_heading = "Output", overrides_with_all = ["long", "jsonl"])]
+    #[arg(long, global = true, help_heading = OptionGroup::Output, overrides_with_all = ["long", "jsonl"], hide_short_help = true)]
     pub json: bool,
     /// Write one JSON object per line
-    #[arg(long, global = true, help_heading = "Output", overrides_with_all = ["long", "json"])]
+    #[arg(long, global = true, help_heading = OptionGroup::Output, overrides_with_all = ["long", "json"], hide_short_help = true)]
     pub jsonl: bool,
     /// Print only results and errors
-    #[arg(long, short = 'q', global = true, help_heading = "Output")]
+    #[arg(long, short = 'q', global = true, help_heading = OptionGroup::Output, hide_short_help = true)]
     pub quiet: bool,
     /// Use colours: auto, always or never [default: auto]
     #[arg(
@@ -138,8 +144,7 @@ pub struct OutputOptions {
         hide_default_value = true,
         hide_possible_values = true,
         global = true,
-        help_heading = "Output"
-    )]
+        help_heading = OptionGroup::Output, hide_short_help = true)]
     pub color: StyleChoice,
 }
 
@@ -175,7 +180,7 @@ impl OutputOptions {
             OutputOptions { jsonl: true, .. } => "--jsonl",
             _ => return Ok(()),
         };
-        Err(Problem::usage(format!("{option} cannot be had with {what}, which prints text")).into())
+        Err(Problem::usage(format!("{option} cannot be used with {what}, which prints text")).into())
     }
 
     /// Returns the requested format, or `None` if no option selects one.
@@ -194,10 +199,10 @@ impl OutputOptions {
 pub struct ClockOptions {
     /// Use T as the current time: seconds since 1970, or a date
     #[arg(long, value_name = "T", value_parser = option_values::parse_time, global = true,
-          help_heading = "Behaviour")]
+          help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub now: Option<i64>,
     /// Random seed
-    #[arg(long, value_name = "N", global = true, help_heading = "Behaviour")]
+    #[arg(long, value_name = "N", global = true, help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub seed: Option<u64>,
 }
 
@@ -219,16 +224,16 @@ impl ClockOptions {
 /// Choice of behaviour where HTCondor 25.14 and its manual differ.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct QuirksOptions {
-    /// 'reference': imitate 25.14 even where it contradicts its manual
+    /// Imitate 25.14 even where it contradicts its manual: reference [default: none]
     #[arg(long, value_name = "none|reference", value_parser = option_values::quirks_parser(), default_value = "none",
-          hide_default_value = true, hide_possible_values = true, global = true, help_heading = "Behaviour")]
+          hide_default_value = true, hide_possible_values = true, global = true, help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub quirks: QuirkMode,
 }
 
 /// Options for the log lines of a runner.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LogLineOptions {
-    /// Begin each line with the time: auto, always or never [default: auto]
+    /// Start each line with the time: auto, always or never [default: auto]
     #[arg(
         long,
         value_name = "WHEN",
@@ -236,7 +241,7 @@ pub struct LogLineOptions {
         hide_default_value = true,
         hide_possible_values = true,
         global = true,
-        help_heading = "Output",
+        help_heading = OptionGroup::Output,
         hide_short_help = true
     )]
     pub timestamps: StyleChoice,
@@ -245,20 +250,20 @@ pub struct LogLineOptions {
 /// Time limit of a program whose verbs leave nothing behind when they end early.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct TimeLimitOptions {
-    /// Give up after this many seconds (exit status 124)
+    /// Stop after SECONDS with exit status 124 [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = option_values::parse_seconds, global = true,
-          help_heading = "Behaviour", hide_short_help = true)]
+          help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub timeout: Option<Duration>,
 }
 
 impl TimeLimitOptions {
-    /// Ends the program with status 124 when the time is over.
+    /// Ends the program with status 124 when the time limit ends.
     pub(crate) fn start(&self, session: &ProgramContext) {
         let end = self.timeout.map(|after| clock::monotonic_now().plus(after));
-        exit_at_deadline(end, session, "the time given with --timeout is over");
+        exit_at_deadline(end, session, "the time limit (--timeout) ended");
     }
 
-    /// Asks this process to end, as SIGTERM does, when the time is over; for verbs that have to stop children.
+    /// Asks this process to end, as SIGTERM does, when the time limit ends; for verbs that have to stop children.
     pub(crate) fn start_gracefully(&self, session: &ProgramContext) {
         if let Some(after) = self.timeout {
             terminate_at_deadline(after, session);
@@ -271,11 +276,11 @@ impl TimeLimitOptions {
 pub struct EventsOptions {
     /// Write JSON events to FILE or fd:N
     #[arg(long, value_name = "FILE|fd:N", value_parser = option_values::parse_event_target, global = true,
-          help_heading = "Output")]
+          help_heading = OptionGroup::Output, hide_short_help = true)]
     events: Option<EventTarget>,
-    /// Give up after this many seconds (exit status 124)
+    /// Stop after SECONDS with exit status 124 [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = option_values::parse_seconds, global = true,
-          help_heading = "Behaviour")]
+          help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub timeout: Option<Duration>,
 }
 

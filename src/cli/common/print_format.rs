@@ -83,7 +83,7 @@ impl PrintfFormat {
         is_width
     }
 
-    /// Whether it is `%s` and nothing else, or empty: the value stands as it is.
+    /// True if it is `%s` and nothing else, or empty: the value is printed unchanged.
     pub(crate) fn is_plain_string(&self) -> bool {
         self.text.is_empty() || self.text == b"%s"
     }

@@ -4,7 +4,9 @@
 use bstr::ByteSlice;
 
 use super::column_functions::ColumnFunction;
-use super::print_mask::{Alternative, ColumnFlags, ColumnSpec, PrintMask, Separators};
+use super::print_format_tokens::{Tokens, collapse_known_escapes};
+use super::print_letters::Alternative;
+use super::print_mask::{ColumnFlags, ColumnSpec, PrintMask, Separators};
 use crate::classad::{Dialect, Expr};
 use crate::text::number::integer_prefix;
 
@@ -518,102 +520,6 @@ const KEYWORDS: [&[u8]; 14] = [
     b"WIDTH",
 ];
 
-/// Words of a line; a word in quotes may contain blanks.
-struct Tokens<'a> {
-    line: &'a [u8],
-    start: usize,
-    end: usize,
-    next: usize,
-    quote: Option<u8>,
-}
-
-impl<'a> Tokens<'a> {
-    fn new(line: &'a [u8]) -> Self {
-        Tokens { line, start: 0, end: 0, next: 0, quote: None }
-    }
-
-    /// Moves to the next word; false if there is none.
-    fn next(&mut self) -> bool {
-        self.quote = None;
-        let rest = self.line.get(self.next..).unwrap_or_default();
-        let Some(at) = rest.find_not_byteset(b" \t\r\n") else {
-            (self.start, self.end, self.next) = (self.line.len(), self.line.len(), self.line.len());
-            return false;
-        };
-        self.start = self.next + at;
-        let first = self.line[self.start];
-        if matches!(first, b'"' | b'\'') {
-            self.quote = Some(first);
-            self.start += 1;
-            let close = self.line[self.start..].find_byte(first).map(|at| self.start + at);
-            self.end = close.unwrap_or(self.line.len());
-            self.next = close.map_or(self.line.len(), |close| close + 1);
-        } else {
-            let end = self.line[self.start..].find_byteset(b" \t\r\n").map(|at| self.start + at);
-            self.end = end.unwrap_or(self.line.len());
-            self.next = self.end;
-        }
-        true
-    }
-
-    fn token(&self) -> &'a [u8] {
-        &self.line[self.start..self.end]
-    }
-
-    fn is(&self, word: &[u8]) -> bool {
-        self.token() == word
-    }
-
-    fn is_quoted(&self) -> bool {
-        self.quote.is_some()
-    }
-
-    fn to_end(&self) -> &'a [u8] {
-        &self.line[self.start..]
-    }
-
-    /// Returns the text from a mark to the current word.
-    fn from(&self, mark: usize) -> &'a [u8] {
-        self.line.get(mark..self.start).unwrap_or_default()
-    }
-}
-
-/// Resolves the escapes of C in a text; others keep their backslash (tokener.cpp, `collapse_escapes`).
-fn collapse_known_escapes(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        if byte != b'\\' {
-            out.push(byte);
-            continue;
-        }
-        match bytes.next() {
-            Some(b'a') => out.push(7),
-            Some(b'b') => out.push(8),
-            Some(b'f') => out.push(12),
-            Some(b'n') => out.push(b'\n'),
-            Some(b'r') => out.push(b'\r'),
-            Some(b't') => out.push(b'\t'),
-            Some(b'v') => out.push(11),
-            Some(known @ (b'\\' | b'\'' | b'"' | b'?')) => out.push(known),
-            Some(digit @ b'0'..=b'9') => {
-                // Each digit is added to nine times the value before, as it is in the reference.
-                let mut value = u32::from(digit - b'0');
-                while let Some(digit) = bytes.next_if(u8::is_ascii_digit) {
-                    value = value.wrapping_mul(9).wrapping_add(u32::from(digit - b'0'));
-                }
-                if value as u8 == 0 {
-                    return out;
-                }
-                out.push(value as u8);
-            }
-            Some(other) => out.extend([b'\\', other]),
-            None => out.push(b'\\'),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -652,10 +558,5 @@ mod tests {
              attribute or expression is not valid: 1 +\n"
         );
         assert!(PrintFormat::parse([b"A".to_vec()], PrintMask::default()).is_none());
-    }
-
-    #[test]
-    fn escapes_of_quoted_names_are_resolved() {
-        assert_eq!(collapse_known_escapes(br"a\tb\q\12"), b"a\tb\\q\x0b");
     }
 }

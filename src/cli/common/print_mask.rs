@@ -4,93 +4,14 @@
 //! wide as the widest value of all ads.
 
 use crate::classad::stream::Projection;
-use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
+use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::world::World;
 
-use super::column_functions::{ColumnFunction, ColumnWidth, FunctionKind, FunctionSettings};
+use super::column_functions::{ColumnFunction, FunctionKind, FunctionSettings};
+use super::column_source::{BadColumn, ColumnSource, parse_source};
+use super::machine_columns::ColumnWidth;
 use super::print_format::{self, ConversionKind, PrintfFormat};
-
-/// Output style selected by the letters of `-af`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct AutoformatLetters {
-    row_prefix: Option<u8>,
-    prefix: Option<u8>,
-    suffix: Option<u8>,
-    label: bool,
-    headings: bool,
-    job_id: bool,
-    conversion: &'static str,
-}
-
-impl AutoformatLetters {
-    /// Parses the letters after the colon. Their order matters only for letters that set the same separator.
-    fn parse(text: &[u8]) -> AutoformatLetters {
-        let mut letters = AutoformatLetters { prefix: Some(b' '), ..AutoformatLetters::default() };
-        let has = |wanted: &[u8]| text.iter().any(|letter| wanted.contains(letter));
-        for letter in text {
-            match letter {
-                b',' => letters.suffix = Some(b','),
-                b'n' => letters.suffix = Some(b'\n'),
-                b'g' => (letters.prefix, letters.row_prefix) = (None, Some(b'\n')),
-                b't' => letters.prefix = Some(b'\t'),
-                b'l' => letters.label = true,
-                b'h' => letters.headings = true,
-                b'j' => letters.job_id = true,
-                _ => {}
-            }
-        }
-        letters.conversion = match () {
-            () if has(b"ro") => "%r",
-            () if has(b"V") => "%V",
-            () if has(b"Y") => "%Y",
-            () if has(b"T") => "%T",
-            () => "%v",
-        };
-        letters
-    }
-}
-
-/// Attribute or expression of a column.
-#[derive(Clone, Debug)]
-struct ColumnSource {
-    /// Name of an attribute; where the ad lacks it, the text of the expression.
-    name: Vec<u8>,
-    /// Expression, or `None` if the text is not a valid one.
-    expr: Option<Expr>,
-}
-
-/// Text of a column without a value (`OR ?` in a print format).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Alternative {
-    character: u8,
-    /// True if the text is as wide as the column.
-    is_wide: bool,
-}
-
-impl Alternative {
-    /// Parses the word after `OR`; `None` if it is not one.
-    pub(crate) fn parse(word: &[u8]) -> Option<Self> {
-        let character = *word.first().filter(|byte| b" ?*.-_#0".contains(byte))?;
-        Some(Alternative { character, is_wide: word.get(1) == Some(&character) })
-    }
-
-    /// Replaces the character, without a change of width.
-    pub(crate) fn replace_character(&mut self, character: u8) {
-        *self = Alternative { character, is_wide: false };
-    }
-
-    fn text(self, width: usize) -> Vec<u8> {
-        let character = if self.character == 0 { b' ' } else { self.character };
-        match (self.is_wide, width) {
-            (false, _) if character == b' ' => Vec::new(),
-            (false, _) => vec![character],
-            (true, 0) => Vec::new(),
-            (true, 1 | 2) => vec![character],
-            (true, _) if character == b'?' => [b"[", &vec![b'?'; width - 2][..], b"]"].concat(),
-            (true, _) => vec![character; width],
-        }
-    }
-}
+use super::print_letters::{Alternative, AutoformatLetters};
 
 /// Description of a column to add.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +53,7 @@ pub(crate) struct MaskColumn {
 /// Value of one column for one ad.
 #[derive(Clone, Debug)]
 enum MaskCell {
-    /// Nothing that the format can print; a function that is always called gets the value.
+    /// A value that the format cannot print; a function that is always called still gets it.
     Invalid(Value),
     /// An evaluation that failed, which is no value: the condor tools show nothing.
     Failed,
@@ -188,15 +109,6 @@ pub(crate) struct Separators {
     pub(crate) prefix: Vec<u8>,
     pub(crate) suffix: Vec<u8>,
     pub(crate) row_suffix: Vec<u8>,
-}
-
-/// A word that is no expression: its text, and where and why it stops being one.
-#[derive(Clone, Debug)]
-pub struct BadColumn {
-    /// Text of the column.
-    pub text: Vec<u8>,
-    /// Parse error.
-    pub error: crate::classad::ParseError,
 }
 
 impl PrintMask {
@@ -326,7 +238,7 @@ impl PrintMask {
         self.columns.len()
     }
 
-    /// What stands for an undefined value, instead of the word `undefined`.
+    /// Text for an undefined value, instead of the word `undefined`.
     pub fn set_undefined(&mut self, text: &[u8]) {
         self.undefined = Some(text.to_vec());
     }
@@ -499,14 +411,6 @@ impl PrintMask {
     }
 }
 
-fn parse_source(word: &[u8]) -> Result<ColumnSource, BadColumn> {
-    // The condor tools parse columns like values of long ads: a backslash is an ordinary byte.
-    match Expr::parse_with(word, Dialect::old_syntax()) {
-        Ok(expr) => Ok(ColumnSource { name: word.to_vec(), expr: Some(expr) }),
-        Err(error) => Err(BadColumn { text: word.to_vec(), error }),
-    }
-}
-
 impl MaskColumn {
     /// Returns the function of the column, if it has one.
     pub(crate) fn function(&self) -> Option<ColumnFunction> {
@@ -646,7 +550,8 @@ impl MaskColumn {
     }
 }
 
-/// The value of an attribute for a conversion; an expression where the ad has no attribute of that name.
+/// Value that a conversion prints: that of the attribute, or of the text as an expression if the ad has no such
+/// attribute.
 fn attribute_cell(
     ad: &ClassAd,
     context: &Context<'_>,

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
+use clap::{ArgMatches, Command, CommandFactory};
 
+use super::option_group::add_help_options;
 use super::vocabulary::apply_vocabulary;
 use super::{ProgramContext, Status};
 
@@ -39,74 +40,98 @@ pub struct Manual {
     pub about: &'static str,
     /// DESCRIPTION: paragraphs.
     pub description: &'static [&'static str],
-    /// EXAMPLES. A test runs them in a copy of `tests/data/manual`.
+    /// Exit statuses in one line, for the help.
+    pub statuses: &'static str,
+    /// EXAMPLES. A test runs them in a copy of `tests/data/manual`; the help prints the first two.
     pub examples: &'static [Example],
+    /// Texts of the verbs.
+    pub verbs: &'static [VerbManual],
     /// ENVIRONMENT: variables and their effects, besides CONDOR_CONFIG, _CONDOR_* and NO_COLOR.
     pub environment: &'static [(&'static str, &'static str)],
-    /// FILES.
+    /// Value of FILES.
     pub files: &'static [(&'static str, &'static str)],
     /// DIFFERENCES from HTCondor: paragraphs.
     pub differences: &'static [&'static str],
 }
 
-/// Example: a shell line, its purpose, and its exit status.
+/// Texts of one verb: its exit statuses and examples, for its help and its man page.
+#[derive(Clone, Copy, Debug)]
+pub struct VerbManual {
+    /// Name of the verb.
+    pub verb: &'static str,
+    /// Exit statuses in one line.
+    pub statuses: &'static str,
+    /// Examples; the help prints the first two.
+    pub examples: &'static [Example],
+}
+
+impl Manual {
+    /// Returns the texts of a verb.
+    pub fn verb(&self, name: &str) -> Option<&'static VerbManual> {
+        self.verbs.iter().find(|texts| texts.verb == name)
+    }
+}
+
+/// Example: a shell line, its purpose, its exit status, and what has to run beside it.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// Purpose in a few words.
+    /// Purpose, in the imperative, without a full stop.
     pub what: &'static str,
     /// Line as typed.
     pub line: &'static str,
     /// Exit status in a copy of `tests/data/manual`.
     pub status: u8,
+    /// State that the example needs.
+    pub setting: ExampleSetting,
+}
+
+/// State in which an example runs. The test that runs the examples sets it up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExampleSetting {
+    /// The files of `tests/data/manual` are enough.
+    Files,
+    /// These lines have been run.
+    After(&'static [&'static str]),
+    /// `htc-slot-run --config-file slots.conf` runs, and these lines have been run after it started.
+    Slots(&'static [&'static str]),
+}
+
+impl Example {
+    /// Creates an example that needs only files and ends with status 0.
+    pub const fn new(what: &'static str, line: &'static str) -> Example {
+        Example { what, line, status: 0, setting: ExampleSetting::Files }
+    }
+
+    /// Changes the exit status.
+    pub const fn ends_with(self, status: u8) -> Example {
+        Example { status, ..self }
+    }
+
+    /// Requires that these lines have been run.
+    pub const fn after(self, lines: &'static [&'static str]) -> Example {
+        Example { setting: ExampleSetting::After(lines), ..self }
+    }
+
+    /// Requires running slots, after these lines.
+    pub const fn with_slots(self, lines: &'static [&'static str]) -> Example {
+        Example { setting: ExampleSetting::Slots(lines), ..self }
+    }
 }
 
 /// Paragraph of man pages about the ClassAd settings of the configuration.
-pub const CLASSAD_PARAMETERS_NOTE: &str = "STRICT_CLASSAD_EVALUATION is read as 25.14 reads it. ENABLE_CLASSAD_CACHING changes nothing that \
-    could be seen. The libraries of CLASSAD_USER_LIBS and CLASSAD_USER_PYTHON_MODULES are not loaded: a call of their functions gives \
-    error, as for any unknown name. userMap() asks the maps of <SUBSYS>_CLASSAD_USER_MAP_NAMES of the subsystem that the program acts as; a map that \
-    is no regular file or larger than 64 MiB is not loaded.";
+pub const CLASSAD_PARAMETERS_NOTE: &str = "STRICT_CLASSAD_EVALUATION has the same effect as in 25.14. ENABLE_CLASSAD_CACHING has no visible \
+    effect. The libraries of CLASSAD_USER_LIBS and CLASSAD_USER_PYTHON_MODULES are not loaded: a call of their functions evaluates to \
+    error, as for any unknown function. userMap() reads the maps of <SUBSYS>_CLASSAD_USER_MAP_NAMES of the subsystem that the program acts as; a map that \
+    is not a regular file, or is larger than 64 MiB, is not loaded.";
 
 /// Returns the clap definition of a program: its derived options, and the options of all programs.
 pub fn program_command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -> Command {
-    let examples: String = manual
-        .examples
-        .iter()
-        .map(|example| format!("  {}\n      {}\n", example.line, example.what))
-        .collect::<Vec<_>>()
-        .concat();
     let command = C::command()
         .name(name)
         .bin_name(name)
         .about(manual.about)
         .version(env!("HTC_VERSION"))
         .infer_long_args(true)
-        .disable_help_subcommand(true)
-        .max_term_width(100)
-        .after_help(format!("Examples:\n{}", examples.trim_end()))
-        .help_template("{name}: {about}\n\n{usage-heading} {usage}\n\n{all-args}\n{after-help}");
-    let version = Arg::new("version")
-        .long("version")
-        .short('V')
-        .action(ArgAction::Version)
-        .help("Print the version")
-        .hide_short_help(true)
-        .help_heading("Help");
-    apply_vocabulary(add_help_options(command.disable_version_flag(true).arg(version)))
-}
-
-/// Adds the help options: `--help` fits a screen, `--help-all` prints everything.
-fn add_help_options(command: Command) -> Command {
-    let help = Arg::new("help")
-        .long("help")
-        .short('h')
-        .action(ArgAction::HelpShort)
-        .help("Print this help; --help-all prints all options")
-        .help_heading("Help");
-    let all = Arg::new("help-all")
-        .long("help-all")
-        .action(ArgAction::HelpLong)
-        .help("Print all options with notes")
-        .hide_short_help(true)
-        .help_heading("Help");
-    command.disable_help_flag(true).arg(help).arg(all).mut_subcommands(add_help_options)
+        .disable_help_subcommand(true);
+    apply_vocabulary(add_help_options(command))
 }

@@ -1,13 +1,16 @@
 //! Name and settings of a running program, and its messages on standard error.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::color::Painter;
 use super::problem;
 use crate::classad::Dialect;
+use crate::classad::stream::{AdForm, AdReader};
+use crate::quirks::{Quirk, QuirkMode};
 use crate::text::control_characters::mask_terminal_controls;
+use crate::text::plural::counted;
 
 /// Name and settings of a running program.
 #[derive(Clone, Debug)]
@@ -18,12 +21,23 @@ pub struct ProgramContext {
     kept_messages: Option<Arc<Mutex<String>>>,
     /// Dialect in which ads from users or a queue log are read.
     dialect: Dialect,
+    /// Format of ads, or `None` if it is detected.
+    form: Option<AdForm>,
+    /// Selection of quirks for reading ads.
+    quirks: QuirkMode,
 }
 
 impl ProgramContext {
     /// Creates the context of a program with this name and painter.
     pub(super) fn new(name: &str, painter: Painter) -> Self {
-        ProgramContext { name: name.to_owned(), painter, kept_messages: None, dialect: Dialect::new_syntax() }
+        ProgramContext {
+            name: name.to_owned(),
+            painter,
+            kept_messages: None,
+            dialect: Dialect::new_syntax(),
+            form: None,
+            quirks: QuirkMode::Manual,
+        }
     }
 
     pub(super) fn painter(&self) -> Painter {
@@ -43,6 +57,22 @@ impl ProgramContext {
     /// Returns the dialect in which ads are read.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// Returns the context with the format of the ads that are read, and the quirks that apply to them.
+    pub(crate) fn with_input(&self, form: Option<AdForm>, quirks: QuirkMode) -> ProgramContext {
+        ProgramContext { form, quirks, ..self.clone() }
+    }
+
+    /// Returns the format of the ads that are read, or `None` if it is detected.
+    pub(crate) fn input_form(&self) -> Option<AdForm> {
+        self.form
+    }
+
+    /// Returns a reader of ads with the settings of the command line.
+    pub(crate) fn ad_reader<R: Read>(&self, read: R) -> AdReader<R> {
+        let is_reference = self.quirks.reproduces(Quirk::JsonEscapes);
+        AdReader::new(read, self.form).dialect(self.dialect).reference_json(is_reference)
     }
 
     /// Returns the context with messages kept until [`ProgramContext::take_messages`] is called.
@@ -104,7 +134,7 @@ pub fn shorten_message(message: &str) -> Cow<'_, str> {
         let boundary =
             |at: usize| (at..line.len()).find(|&at| line.is_char_boundary(at)).unwrap_or(line.len());
         let (head, tail) = (boundary(HEAD_LENGTH), boundary(line.len() - TAIL_LENGTH));
-        format!("{} ... ({} more bytes) ... {}", &line[..head], tail - head, &line[tail..])
+        format!("{} ... ({}) ... {}", &line[..head], counted(tail - head, "more byte"), &line[tail..])
     };
     Cow::Owned(message.lines().map(shortened).collect::<Vec<_>>().join("\n"))
 }

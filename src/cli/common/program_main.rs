@@ -10,14 +10,17 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::color::{Painter, StyleChoice};
+use super::help::{help_command_for, requested_help};
 use super::stdout::stdout;
 use super::{Program, ProgramContext, Status, normalise, number_error, problem};
 use crate::cli::{compat, complete};
+use crate::quirks::QuirkMode;
 
 impl Program {
     /// Runs the whole program: parses the command line, runs it, prints errors and returns the status.
     pub fn main(&self) -> ExitCode {
         crate::os::replace_closed_stdout();
+        crate::os::block_file_size_signal();
         let mut words = std::env::args_os();
         let called = words.next().unwrap_or_default();
         let words: Vec<OsString> = words.collect();
@@ -31,7 +34,8 @@ impl Program {
     fn dispatch(&self, called: &OsStr, words: &[OsString]) -> Status {
         let called = Path::new(called).file_name().and_then(OsStr::to_str).unwrap_or(self.name);
         if let Some(compat) = self.compat.iter().find(|compat| compat.tool == called) {
-            let session = ProgramContext::new(called, Painter::plain());
+            let session =
+                ProgramContext::new(called, Painter::plain()).with_input(None, QuirkMode::Reference);
             return finish_program((compat.run)(words, &session), &session);
         }
         if called != self.name
@@ -52,9 +56,6 @@ impl Program {
             return Ok(Status::Done);
         }
         let mut command = (self.command)();
-        if words.iter().any(|word| word.to_string_lossy().trim_start_matches('-') == "help-all") {
-            command = command.mut_subcommands(|verb| verb.hide(false));
-        }
         let normal = normalise(&command, words)?;
         let full = std::iter::once(OsString::from(self.name)).chain(normal);
         let matches = command.try_get_matches_from_mut(full);
@@ -62,12 +63,21 @@ impl Program {
         std::mem::forget(command);
         match matches {
             Ok(matches) => (self.run)(&matches, session),
-            Err(error) => self.report_clap_error(&error, session),
+            Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp) => {
+                stdout().write_all(requested_help(self, words).as_bytes())?;
+                Ok(Status::Done)
+            }
+            Err(error) => self.report_clap_error(&error, words, session),
         }
     }
 
-    /// Prints help and version to standard output with status 0; everything else is an invalid command line.
-    fn report_clap_error(&self, error: &clap::Error, session: &ProgramContext) -> anyhow::Result<Status> {
+    /// Prints the version to standard output with status 0; everything else is an invalid command line.
+    fn report_clap_error(
+        &self,
+        error: &clap::Error,
+        words: &[OsString],
+        session: &ProgramContext,
+    ) -> anyhow::Result<Status> {
         let text = error.render().to_string();
         if !error.use_stderr() {
             stdout().write_all(text.as_bytes())?;
@@ -89,24 +99,40 @@ impl Program {
         } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             "a verb or an argument is missing".to_owned()
         } else {
-            message.join("\n").replace("\n  tip: ", "\nhint: ")
+            // The help calls them verbs.
+            let text = message.join("\n").replace("\n  tip: ", "\nhint: ");
+            text.replace("unrecognized subcommand", "unknown verb")
+                .replace("a similar subcommand", "a similar verb")
         };
         let elsewhere = match error.get(ContextKind::InvalidSubcommand) {
             Some(ContextValue::String(word)) => native_verb(word, &(self.command)()),
             _ => None,
         };
         let verb = match elsewhere {
-            Some(own) => format!("{}\nhint: here it is '{own}'", verb.lines().next().unwrap_or_default()),
+            Some(own) => format!("{}\nhint: use '{own}'", verb.lines().next().unwrap_or_default()),
+            None => verb,
+        };
+        let verb = match file_hint(error, &(self.command)()) {
+            Some(hint) => format!("{verb}\nhint: {hint}"),
             None => verb,
         };
         session.write_stderr(&format!(
-            "{}: {verb}\n{} try '{} --help'\n",
+            "{}: {verb}\n{} try '{}'\n",
             session.painter().bold(session.name()),
             session.painter().bold("hint:"),
-            self.name
+            help_command_for(self, words)
         ));
         Ok(Status::Usage)
     }
+}
+
+/// Returns a hint if an argument without an option is a file, and the program reads such files by an option.
+fn file_hint(error: &clap::Error, command: &Command) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    let reads_ads = |command: &Command| command.get_arguments().any(|arg| arg.get_long() == Some("ads"));
+    let has_option = reads_ads(command) || command.get_subcommands().any(reads_ads);
+    let is_file = error.kind() == ErrorKind::UnknownArgument && Path::new(word).is_file();
+    (has_option && is_file).then(|| format!("--ads {word} reads the ads of the file"))
 }
 
 /// Returns this program's name for a verb of the condor tools.

@@ -1,21 +1,35 @@
 //! Rows of values as CSV, as TSV, or ended by NUL.
 
-use clap::Args;
+use std::fmt;
 
-/// Form of rows, where it is not the usual one.
+use clap::Args;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::option_group::OptionGroup;
+
+/// Options for separated rows.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct RowOptions {
+pub struct SeparatedRowOptions {
     /// Write rows as CSV (RFC 4180) with a header
-    #[arg(long, global = true, help_heading = "Output", hide_short_help = true,
-          conflicts_with_all = ["tsv", "null", "json", "jsonl", "long"])]
+    #[arg(long, help_heading = OptionGroup::Output, hide_short_help = true,
+          conflicts_with_all = ["tsv", "json", "jsonl", "long"])]
     pub csv: bool,
     /// Write rows separated by tabs with a header; tabs and newlines in values become \t and \n
-    #[arg(long, global = true, help_heading = "Output", hide_short_help = true,
-          conflicts_with_all = ["null", "json", "jsonl", "long"])]
-    pub tsv: bool,
-    /// End each row with NUL instead of newline, as xargs -0 reads it
-    #[arg(long, short = '0', global = true, help_heading = "Output", hide_short_help = true,
+    #[arg(long, help_heading = OptionGroup::Output, hide_short_help = true,
           conflicts_with_all = ["json", "jsonl", "long"])]
+    pub tsv: bool,
+}
+
+/// Options for rows of columns.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct RowOptions {
+    /// Separated rows.
+    #[command(flatten)]
+    pub separated: SeparatedRowOptions,
+    /// End each row with NUL instead of newline, as xargs -0 reads it
+    #[arg(long, short = '0', help_heading = OptionGroup::Output, hide_short_help = true,
+          conflicts_with_all = ["csv", "tsv", "json", "jsonl", "long"])]
     pub null: bool,
 }
 
@@ -26,30 +40,63 @@ pub(crate) enum RowForm {
     Csv,
     /// Tab-separated values.
     Tsv,
+    /// Cells separated by tabs, without a header; each row ends with NUL.
+    Null,
 }
 
-impl RowOptions {
+impl SeparatedRowOptions {
     /// Returns the separated form, or `None`.
     pub(crate) fn form(self) -> Option<RowForm> {
         match self {
-            RowOptions { csv: true, .. } => Some(RowForm::Csv),
-            RowOptions { tsv: true, .. } => Some(RowForm::Tsv),
+            SeparatedRowOptions { csv: true, .. } => Some(RowForm::Csv),
+            SeparatedRowOptions { tsv: true, .. } => Some(RowForm::Tsv),
             _ => None,
         }
     }
 
     /// Returns the name of the option that was given, or `None`.
     pub(crate) fn given_option(self) -> Option<&'static str> {
-        match self {
-            RowOptions { csv: true, .. } => Some("--csv"),
-            RowOptions { tsv: true, .. } => Some("--tsv"),
-            RowOptions { null: true, .. } => Some("--null"),
-            _ => None,
-        }
+        self.form().map(|form| match form {
+            RowForm::Csv => "--csv",
+            RowForm::Tsv => "--tsv",
+            RowForm::Null => "--null",
+        })
+    }
+}
+
+impl RowOptions {
+    /// Returns the separated form, or `None`.
+    pub(crate) fn form(self) -> Option<RowForm> {
+        self.separated.form()
+    }
+
+    /// Returns the form of rows that have no separators of their own, or `None` if no option selects one.
+    pub(crate) fn report_form(self) -> Option<RowForm> {
+        self.form().or_else(|| self.null.then_some(RowForm::Null))
+    }
+
+    /// Formats rows, or returns `None` if no option selects a form.
+    ///
+    /// # Errors
+    /// Returns an error if a row has no JSON form.
+    pub(crate) fn render<Row: Serialize>(self, rows: &[Row]) -> anyhow::Result<Option<Vec<u8>>> {
+        self.report_form().map(|form| render_objects(form, rows)).transpose()
+    }
+
+    /// Returns the name of the option that was given, or `None`.
+    pub(crate) fn given_option(self) -> Option<&'static str> {
+        self.separated.given_option().or_else(|| self.null.then_some("--null"))
     }
 }
 
 impl RowForm {
+    /// Appends the header, if the form has one.
+    pub(crate) fn push_header<C: AsRef<[u8]>>(self, names: impl IntoIterator<Item = C>, out: &mut Vec<u8>) {
+        if self != RowForm::Null {
+            self.push_row(names, out);
+        }
+    }
+
     /// Appends a row.
     pub(crate) fn push_row<C: AsRef<[u8]>>(self, cells: impl IntoIterator<Item = C>, out: &mut Vec<u8>) {
         for (number, cell) in cells.into_iter().enumerate() {
@@ -66,30 +113,77 @@ impl RowForm {
                     }
                     push_tsv_cell(cell.as_ref(), out);
                 }
+                RowForm::Null => {
+                    if number > 0 {
+                        out.push(b'\t');
+                    }
+                    // A NUL within a cell would end the row.
+                    out.extend(cell.as_ref().iter().filter(|byte| **byte != 0));
+                }
             }
         }
         out.extend_from_slice(match self {
             RowForm::Csv => b"\r\n",
             RowForm::Tsv => b"\n",
+            RowForm::Null => b"\0",
         });
     }
 }
 
-/// Returns the rows of objects, with their keys as the header.
-pub(crate) fn render_objects(form: RowForm, rows: &[serde_json::Value]) -> Vec<u8> {
+/// Object with its members in the order in which they were written.
+struct OrderedObject(Vec<(String, serde_json::Value)>);
+
+impl<'de> Deserialize<'de> for OrderedObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MemberVisitor;
+        impl<'de> Visitor<'de> for MemberVisitor {
+            type Value = OrderedObject;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OrderedObject, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(OrderedObject(members))
+            }
+        }
+        deserializer.deserialize_map(MemberVisitor)
+    }
+}
+
+/// Returns the rows of objects; the header has all their keys, in the order in which they first appear.
+///
+/// # Errors
+/// Returns an error if a row is not an object.
+pub(crate) fn render_objects<Row: Serialize>(form: RowForm, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
-    let objects: Vec<_> = rows.iter().filter_map(serde_json::Value::as_object).collect();
-    let Some(first) = objects.first() else { return out };
-    form.push_row(first.keys(), &mut out);
+    let mut objects: Vec<OrderedObject> = Vec::new();
+    for row in rows {
+        objects.push(serde_json::from_str(&serde_json::to_string(row)?)?);
+    }
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in objects.iter().flat_map(|object| &object.0) {
+        if !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    if keys.is_empty() {
+        return Ok(out);
+    }
+    form.push_header(&keys, &mut out);
     for object in &objects {
-        let cells = first.keys().map(|key| match object.get(key) {
-            None | Some(serde_json::Value::Null) => String::new(),
-            Some(serde_json::Value::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
+        let cells = keys.iter().map(|key| match object.0.iter().find(|member| member.0 == *key) {
+            None | Some((_, serde_json::Value::Null)) => String::new(),
+            Some((_, serde_json::Value::String(text))) => text.clone(),
+            Some((_, value)) => value.to_string(),
         });
         form.push_row(cells, &mut out);
     }
-    out
+    Ok(out)
 }
 
 fn push_csv_cell(cell: &[u8], out: &mut Vec<u8>) {
@@ -130,9 +224,21 @@ mod tests {
     }
 
     #[test]
+    fn rows_have_the_keys_of_all_objects() {
+        let rows = [serde_json::json!({ "a": 1 }), serde_json::json!({ "a": null, "b": [1, "x"] })];
+        let text = String::from_utf8(render_objects(RowForm::Csv, &rows).unwrap()).unwrap();
+        assert_eq!(text, "a,b\r\n1,\r\n,\"[1,\"\"x\"\"]\"\r\n");
+        assert_eq!(render_objects::<serde_json::Value>(RowForm::Tsv, &[]).unwrap(), b"");
+    }
+
+    #[test]
     fn cells_with_separators_are_quoted_or_escaped() {
         let cells = ["a", "b,c", "say \"x\"", "two\nlines", "tab\t\\", ""];
         assert_eq!(row(RowForm::Csv, &cells), "a,\"b,c\",\"say \"\"x\"\"\",\"two\nlines\",tab\t\\,\r\n");
+        assert_eq!(row(RowForm::Null, &["a\0b", "c\n"]), "ab\tc\n\0");
+        let mut header = Vec::new();
+        RowForm::Null.push_header(["a"], &mut header);
+        assert_eq!(header, b"");
         assert_eq!(row(RowForm::Tsv, &cells), "a\tb,c\tsay \"x\"\ttwo\\nlines\ttab\\t\\\\\t\n");
     }
 }

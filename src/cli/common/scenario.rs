@@ -6,7 +6,9 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::{OpenInput, Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe};
+use super::{
+    EventTarget, OpenInput, Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe,
+};
 use crate::classad::Dialect;
 use crate::classad::references::AttrNames;
 use crate::os::{RealWorld, read_at_most};
@@ -17,6 +19,28 @@ use crate::simulate::{
 use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
+
+/// Returns the scenario of a simulation, and the target of its events. `--events` may precede the scenario: its optional value
+/// is then the scenario, and the events are printed.
+///
+/// # Errors
+/// Returns an error if no scenario is given.
+pub(crate) fn find_scenario_and_events<'a>(
+    scenario: Option<&'a Path>,
+    events: Option<&'a EventTarget>,
+) -> anyhow::Result<(&'a Path, Option<&'a EventTarget>)> {
+    const STDOUT_NAMES: &EventTarget = &EventTarget::Descriptor(1);
+    match (scenario, events) {
+        (Some(path), Some(EventTarget::File(file))) if file == Path::new("-") => {
+            Ok((path, Some(STDOUT_NAMES)))
+        }
+        (Some(path), events) => Ok((path, events)),
+        (None, Some(EventTarget::File(file))) if file != Path::new("-") => Ok((file, Some(STDOUT_NAMES))),
+        (None, _) => Err(Problem::usage("simulate: no scenario is given")
+            .hint("'htc-slot-run simulate --init scenario.toml' writes a first one")
+            .into()),
+    }
+}
 
 /// Reads a scenario (`-` is standard input); warns once about keys that only another simulation uses.
 pub(crate) fn read_scenario(
@@ -52,10 +76,10 @@ pub(crate) fn read_scenario(
         SimulationKind::Routes => "for slots (htc-slot-run simulate)",
     };
     for key in scenario.unused_keys(players) {
-        session.warn(&format!("{name}: '{key}' is {others} and means nothing here"));
+        session.warn(&format!("{name}: '{key}' is {others} and has no effect here"));
     }
     for key in scenario.keys_ignored_with_from() {
-        session.warn(&format!("{name}: '{key}' means nothing beside 'from': the ads of the file say it"));
+        session.warn(&format!("{name}: '{key}' has no effect with 'from': the ads of the file set it"));
     }
     Ok(scenario)
 }
@@ -63,8 +87,11 @@ pub(crate) fn read_scenario(
 /// Creates a problem about a value in a table of a scenario, with its place.
 pub(crate) fn scenario_problem(
     message: String,
-    (scenario, path): (&Scenario, &Path),
-    (table, index, key): (&str, usize, &str),
+    scenario: &Scenario,
+    path: &Path,
+    table: &str,
+    index: usize,
+    key: &str,
 ) -> Problem {
     let span = scenario.span_of_key(table, index, key);
     let name = path.display().to_string();
@@ -75,7 +102,8 @@ pub(crate) fn scenario_problem(
 
 /// Returns the file and line of the scenario where a parameter has this value.
 pub(crate) fn find_param_line(
-    (scenario, path): (&Scenario, &Path),
+    scenario: &Scenario,
+    path: &Path,
     name: &str,
     value: &str,
 ) -> Option<(String, usize)> {
@@ -88,9 +116,11 @@ const MAX_SKIPPED_AD_WARNINGS: u64 = 5;
 /// Reads the jobs of the scenario. Relative file names are resolved in the directory of the scenario; only
 /// the attributes in `asked` are kept of the ads. Skipped ads are reported.
 pub(crate) fn read_jobs(
-    (scenario, path): (&Scenario, &Path),
+    scenario: &Scenario,
+    path: &Path,
     start: i64,
-    (asked, world): (Option<&AttrNames>, &dyn World),
+    asked: Option<&AttrNames>,
+    world: &dyn World,
     session: &ProgramContext,
 ) -> anyhow::Result<Workload> {
     let directory = path.parent().unwrap_or(Path::new(""));
@@ -116,7 +146,7 @@ pub(crate) fn read_jobs(
             SkippedAd::InvalidAttribute(error) => session.report(&malformed_ad_problem(error, file).into()),
             SkippedAd::NoQueueDate { line } => {
                 session.warn(&format!(
-                    "{file}:{line}: this ad has no QDate, and nobody knows when its job came"
+                    "{file}:{line}: this ad has no QDate, so the arrival of its job is unknown"
                 ));
             }
         }
@@ -125,9 +155,9 @@ pub(crate) fn read_jobs(
     let jobs = Workload::new(scenario, start, asked, world, files);
     for (file, count) in counts {
         let (ads, are) = if count == 1 { ("ad", "is") } else { ("ads", "are") };
-        session.warn(&format!("{file}: {count} {ads} cannot be played and {are} left out"));
+        session.warn(&format!("{file}: {count} {ads} cannot be simulated and {are} left out"));
     }
-    let jobs = jobs.map_err(|error| workload_problem(error, (scenario, path), failed))?;
+    let jobs = jobs.map_err(|error| workload_problem(error, scenario, path, failed))?;
     for note in jobs.notes() {
         session.warn(note);
     }
@@ -138,25 +168,29 @@ pub(crate) fn read_jobs(
 /// opened.
 fn workload_problem(
     error: WorkloadError,
-    scenario: (&Scenario, &Path),
+    scenario: &Scenario,
+    path: &Path,
     failed: Option<anyhow::Error>,
 ) -> anyhow::Error {
     let text = error.to_string();
     match (error, failed) {
         (WorkloadError::Line { group, .. }, _) => {
-            scenario_problem(text, scenario, ("jobs", group - 1, "ad")).into()
+            scenario_problem(text, scenario, path, "jobs", group - 1, "ad").into()
         }
         (WorkloadError::File { group, .. }, Some(failed)) => scenario_problem(
             format!("jobs {group}: 'from': {failed:#}"),
             scenario,
-            ("jobs", group - 1, "from"),
+            path,
+            "jobs",
+            group - 1,
+            "from",
         )
         .into(),
         (WorkloadError::File { group, source, .. }, None) => {
-            scenario_problem(format!("{text}: {source}"), scenario, ("jobs", group - 1, "from")).into()
+            scenario_problem(format!("{text}: {source}"), scenario, path, "jobs", group - 1, "from").into()
         }
         (WorkloadError::Content { group, .. }, _) => {
-            scenario_problem(text, scenario, ("jobs", group - 1, "from")).into()
+            scenario_problem(text, scenario, path, "jobs", group - 1, "from").into()
         }
     }
 }

@@ -58,18 +58,18 @@ impl Status {
         }
     }
 
-    /// Table for man pages and `--help-all`.
+    /// Table for man pages.
     pub const MANUAL_TABLE: &[(&str, &str)] = &[
-        ("0", "done, or the answer is yes"),
-        ("1", "it ran, and the answer is no (runners: a job failed)"),
-        ("2", "wrong command line"),
-        ("3", "input or configuration cannot be read"),
-        ("4", "the value is undefined"),
-        ("5", "the value is an error"),
-        ("99", "DAEMON_SHUTDOWN or a drain ended it: it is not to be started again"),
-        ("124", "timed out"),
-        ("125", "the program itself failed"),
-        ("126, 127, 128+n", "of a child, as timeout(1) relays them"),
+        ("0", "Done, or the answer is yes"),
+        ("1", "The answer is no; for runners, a job failed"),
+        ("2", "The command line is wrong"),
+        ("3", "Input or configuration cannot be read"),
+        ("4", "The value is undefined"),
+        ("5", "The value is an error"),
+        ("99", "DAEMON_SHUTDOWN or a drain stopped the program: do not start it again"),
+        ("124", "Timed out"),
+        ("125", "The program itself failed"),
+        ("126, 127, 128+n", "Status of a child, as timeout(1) returns it"),
     ];
 }
 

@@ -63,3 +63,13 @@ impl Write for ProgramStdout {
         ignore_closed_pipe(out.flush().map(|()| 0), 0).map(|_| ())
     }
 }
+
+/// Returns the number of lines of the terminal that standard output is, or `None`.
+pub(crate) fn terminal_height() -> Option<u16> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(_, terminal_size::Height(lines))| lines)
+}
+
+/// Returns the number of columns of the terminal that standard output is, or `None`.
+pub(crate) fn terminal_width() -> Option<u16> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(terminal_size::Width(columns), _)| columns)
+}

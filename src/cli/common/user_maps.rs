@@ -23,7 +23,9 @@ pub(crate) fn tool_user_maps(session: Option<&ProgramContext>) -> SharedUserMaps
             }
             Err(error) => {
                 if !is_missing_config(&error) {
-                    warn(&format!("there are no user maps, since the configuration cannot be read: {error}"));
+                    warn(&format!(
+                        "there are no user maps, because the configuration cannot be read: {error}"
+                    ));
                 }
                 UserMaps::default()
             }

@@ -1,6 +1,6 @@
 //! Options that have one name, one meaning and one default in all programs, and spellings that were removed.
 
-use clap::Command;
+use clap::{Arg, Command, Id};
 
 /// Option that several programs have.
 #[derive(Clone, Copy, Debug)]
@@ -25,49 +25,67 @@ const fn option(
 }
 
 /// Options of the vocabulary, in the order of the table in the book.
-pub const COMMON_OPTIONS: [CommonOption; 32] = [
+pub const COMMON_OPTIONS: [CommonOption; 45] = [
     option("config-file", None, "FILE", "Read this configuration [default: that of CONDOR_CONFIG]"),
     option("param", None, "NAME=VALUE", "Set a parameter, overriding all files; may be repeated"),
     option("no-env", None, "", "Ignore _CONDOR_* environment variables"),
-    option("local-name", None, "NAME", "Use the settings of this local name"),
+    option("local-name", None, "NAME", "Use the settings of this local name [default: none]"),
     option("ads", None, "FILE", "Read ads from FILE; may be repeated; '-' is standard input"),
     option("slot-ads", None, "FILE", "Read slot ads from FILE"),
+    option("from", None, "FORM", "Input format: long, json, jsonl, xml, new, newl [default: detected]"),
     option("strict-input", None, "", "Stop at the first malformed ad [default: report it and continue]"),
     option("constraint", Some('c'), "EXPR", "Keep ads for which EXPR is true; if repeated, all must be true"),
     option("limit", None, "N", "Stop after N results"),
-    option("af", None, "EXPR", "Print these attributes or expressions of each ad"),
+    option("sort", None, "EXPR", "Sort by EXPR; may be repeated"),
+    option("reverse", None, "", "Sort in descending order"),
+    option("count-by", None, "EXPR", "Count the ads by the value of EXPR; may be repeated"),
+    option("sum", None, "EXPR", "Print the sum of EXPR (of each group of --count-by); may be repeated"),
+    option("avg", None, "EXPR", "Print the average of EXPR (of each group of --count-by); may be repeated"),
+    option("min", None, "EXPR", "Print the minimum of EXPR (of each group of --count-by); may be repeated"),
+    option("max", None, "EXPR", "Print the maximum of EXPR (of each group of --count-by); may be repeated"),
+    option("split-by", None, "EXPR DIR", "Write each ad to DIR/VALUE.ads, where VALUE is its value of EXPR"),
+    option("af", None, "EXPR", "Print these attributes or expressions of each ad as columns"),
     option("long", Some('l'), "", "Write ads as 'Name = value' lines"),
     option("json", None, "", "Write one JSON array"),
     option("jsonl", None, "", "Write one JSON object per line"),
+    option("csv", None, "", "Write rows as CSV (RFC 4180) with a header"),
+    option(
+        "tsv",
+        None,
+        "",
+        "Write rows separated by tabs with a header; tabs and newlines in values become \\t and \\n",
+    ),
+    option("null", Some('0'), "", "End each row with NUL instead of newline, as xargs -0 reads it"),
     option("xml", None, "", "Write XML"),
     option("new", None, "", "Write ads in brackets"),
-    option("summary", None, "", "Print a summary instead"),
+    option("summary", None, "", "Print a summary instead of the details"),
     option("quiet", Some('q'), "", "Print only results and errors"),
     option("color", None, "WHEN", "Use colours: auto, always or never [default: auto]"),
     option(
         "timestamps",
         None,
         "WHEN",
-        "Begin each line with the time: auto, always or never [default: auto]",
+        "Start each line with the time: auto, always or never [default: auto]",
     ),
     option("events", None, "FILE|fd:N", "Write JSON events to FILE or fd:N"),
     option("now", None, "T", "Use T as the current time: seconds since 1970, or a date"),
     option("seed", None, "N", "Random seed"),
     option("threads", Some('j'), "N", "Number of threads [default: number of CPUs]"),
-    option("timeout", None, "SECONDS", "Give up after this many seconds (exit status 124)"),
-    option("hook-timeout", None, "SECONDS", "Kill a hook that runs longer"),
+    option("timeout", None, "SECONDS", "Stop after SECONDS with exit status 124 [default: never]"),
+    option("hook-timeout", None, "SECONDS", "Kill a hook that runs longer than SECONDS"),
     option(
         "quirks",
         None,
         "none|reference",
-        "'reference': imitate 25.14 even where it contradicts its manual",
+        "With 'reference', imitate 25.14 even where it contradicts its manual [default: none]",
     ),
     option("dry-run", Some('n'), "", "Print what would be done, and do nothing"),
-    option("explain", None, "", "Print the reasons, too"),
+    option("explain", None, "", "Print the reasons as well"),
     option("any", None, "", "Exit with 0 if at least one job is accepted [default: if all are]"),
-    option("once", None, "", "End when there is no more work"),
-    option("idle-exit", None, "SECONDS", "End when there has been no work for this long"),
+    option("once", None, "", "Stop when there is no more work"),
+    option("idle-exit", None, "SECONDS", "Stop when there has been no work for SECONDS"),
     option("watch", None, "SECONDS", "Refresh every SECONDS"),
+    option("openmetrics", None, "FILE", "Print metrics for Prometheus, or write them to FILE in one step"),
 ];
 
 /// Spellings that were removed, and the present ones.
@@ -79,17 +97,31 @@ pub(super) fn present_spelling(name: &[u8]) -> Option<&'static str> {
     REMOVED_SPELLINGS.iter().find(|(old, _)| old.as_bytes() == name).map(|(_, present)| *present)
 }
 
+/// True if an option has the meaning of its name in the vocabulary. The option of lint that explains a rule, and that of
+/// `explain` for slots instead of jobs, which are not sorted, are others.
+pub fn has_common_meaning(command: &Command, arg: &Arg) -> bool {
+    match arg.get_long() {
+        Some("explain") => !arg.get_action().takes_values(),
+        Some("reverse") => command.get_arguments().any(|other| other.get_long() == Some("sort")),
+        _ => true,
+    }
+}
+
 /// Gives each option of the vocabulary its meaning, in the command and its verbs. What a verb says of its own about the option is
 /// kept for `--help-all` and the man page.
 pub(super) fn apply_vocabulary(command: Command) -> Command {
+    let others: Vec<Id> = command
+        .get_arguments()
+        .filter(|arg| !has_common_meaning(&command, arg))
+        .map(|arg| arg.get_id().clone())
+        .collect();
     command
         .mut_args(|arg| {
             let Some(common) = COMMON_OPTIONS.iter().find(|common| arg.get_long() == Some(common.long))
             else {
                 return arg;
             };
-            // The option of lint that explains a rule is another one.
-            if arg.get_long() == Some("explain") && arg.get_action().takes_values() {
+            if others.contains(arg.get_id()) {
                 return arg;
             }
             let own = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -126,7 +158,9 @@ pub fn vocabulary_table(programs: &[(&str, Command)]) -> String {
 
 /// Returns the verbs of a program that have an option: `all`, their names, or `-` for none.
 fn verbs_with(command: &Command, long: &str) -> String {
-    let has = |command: &Command| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let is_it =
+        |command: &Command, arg: &Arg| arg.get_long() == Some(long) && has_common_meaning(command, arg);
+    let has = |command: &Command| command.get_arguments().any(|arg| is_it(command, arg));
     let is_global = command.get_arguments().any(|arg| arg.get_long() == Some(long) && arg.is_global_set());
     let verbs: Vec<&Command> = command.get_subcommands().collect();
     if is_global || (verbs.is_empty() && has(command)) {

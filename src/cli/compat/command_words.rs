@@ -101,11 +101,6 @@ impl<'a, Id: Copy> CommandWords<'a, Id> {
         self.next_value()
     }
 
-    /// Returns the full name of the option that the next word is, however short it was typed.
-    pub fn next_option_name(&self) -> Option<&'static str> {
-        self.find_rule(self.rest.first()?.as_bytes()).map(|(rule, _)| rule.name)
-    }
-
     fn find_rule(&self, word: &[u8]) -> Option<(&'static OptionRule<Id>, Option<OsString>)> {
         let name = word.strip_prefix(b"-")?;
         let (name, whole) = match name.strip_prefix(b"-") {

@@ -15,7 +15,7 @@ use bstr::{BString, ByteSlice};
 use super::configuration;
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Context};
-use crate::cli::common::{ProgramContext as Program, Status, stdout};
+use crate::cli::common::{ProgramContext, Status, stdout};
 use crate::cli::compat::{CommandWord, CommandWords, OptionRule, option_rule};
 use crate::config::{ConfigView, MacroSource};
 use crate::os::RealWorld;
@@ -82,7 +82,7 @@ struct RouterInfoOptions {
 }
 
 /// Runs the program under the name `condor_job_router_info`.
-pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = match configuration::load("TOOL", &world, program) {
         Ok(config) => config,
@@ -107,7 +107,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
 }
 
 /// Parses the command line, which may end the tool with a status.
-fn parse_options(words: &[OsString], program: &Program) -> ControlFlow<u8, RouterInfoOptions> {
+fn parse_options(words: &[OsString], program: &ProgramContext) -> ControlFlow<u8, RouterInfoOptions> {
     let mut options = RouterInfoOptions::default();
     let mut words = CommandWords::new(OPTION_RULES, words);
     while let Some(word) = words.next() {
@@ -190,7 +190,7 @@ struct JobSubmission<'a> {
 }
 
 struct RouterInfoTool<'a> {
-    program: &'a Program,
+    program: &'a ProgramContext,
     options: &'a RouterInfoOptions,
     world: &'a dyn World,
     view: &'a ConfigView<'a>,
@@ -270,7 +270,9 @@ impl RouterInfoTool<'_> {
         );
         for note in notes.iter().filter(|note| !note.text.is_empty()) {
             match note.subject {
-                NoteSubject::InvalidValue(_) | NoteSubject::Error => log.write_error(&note.text),
+                NoteSubject::InvalidValue(_) | NoteSubject::InvalidMacro(_) | NoteSubject::Error => {
+                    log.write_error(&note.text)
+                }
                 _ => log.write_line(&note.text),
             }
         }
@@ -301,7 +303,7 @@ impl RouterInfoTool<'_> {
         log: &mut DaemonLog,
     ) -> anyhow::Result<u8> {
         let candidates = match table.enabled {
-            true => match self.find_routes((table, knobs), jobs, log)? {
+            true => match self.find_routes(table, knobs, jobs, log)? {
                 Some(candidates) => candidates,
                 None => return Ok(ABORT_STATUS),
             },
@@ -372,7 +374,8 @@ impl RouterInfoTool<'_> {
     /// Finds a route for each job. Returns `None` if the router aborts.
     fn find_routes<'j>(
         &self,
-        (table, knobs): (&RouteTable, &RouterParameters),
+        table: &RouteTable,
+        knobs: &RouterParameters,
         jobs: &'j [(String, ClassAd)],
         log: &mut DaemonLog,
     ) -> anyhow::Result<Option<CandidateJobs<'j>>> {
@@ -393,7 +396,7 @@ impl RouterInfoTool<'_> {
             let is_full = knobs.max_jobs >= 0 && candidates.len() as i64 >= knobs.max_jobs;
             let rounds = RoutingState { route_states: &mut states, choices_made: &mut turn };
             let choice = chooser.choose_with_events(&umbrella, job, rounds, &mut |event| {
-                log_search_event(&event, (key, is_full), log)
+                log_search_event(&event, key, is_full, log)
             });
             let skips = "Skipping further searches for candidate jobs.";
             let text = match choice {
@@ -462,8 +465,7 @@ impl RouterInfoTool<'_> {
             log.write_line(format!("JobRouter ({description}): Done editing job.\n").as_bytes());
             return Ok(true);
         }
-        let Ok(lent) = copy_lent_proxy(route.lent_proxy(&source, self.world), (key, &description), log)
-        else {
+        let Ok(lent) = copy_lent_proxy(route.lent_proxy(&source, self.world), key, &description, log) else {
             return Ok(true);
         };
         let context = Context::new(self.world).my(&source);
@@ -517,7 +519,7 @@ impl RouterInfoTool<'_> {
 }
 
 /// Logs a step of the search for a route; returns false if no more jobs are accepted.
-fn log_search_event(event: &ChoiceEvent<'_>, (key, is_full): (&str, bool), log: &mut DaemonLog) -> bool {
+fn log_search_event(event: &ChoiceEvent<'_>, key: &str, is_full: bool, log: &mut DaemonLog) -> bool {
     match event {
         ChoiceEvent::Candidate if is_full => return false,
         ChoiceEvent::Candidate => {
@@ -531,7 +533,8 @@ fn log_search_event(event: &ChoiceEvent<'_>, (key, is_full): (&str, bool), log: 
 /// Copies a proxy that a job is lent, and logs an error.
 fn copy_lent_proxy(
     file: Option<BString>,
-    (key, description): (&str, &str),
+    key: &str,
+    description: &str,
     log: &mut DaemonLog,
 ) -> Result<Option<BString>, ()> {
     let Some(file) = file else { return Ok(None) };

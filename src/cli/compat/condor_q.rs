@@ -1,16 +1,19 @@
 //! Behaviour under the name `condor_q`: the tool's output formats for ads of a file, byte by byte. There is
 //! no schedd to query (reference: condor_q.V6/queue.cpp). `condor_router_q` uses them for a queue log.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
 
 use super::condor_q_analysis::{Analysis, AnalysisSetup};
-use super::condor_q_options::CondorQOptions;
+use super::condor_q_jobs::JobsById;
+use super::condor_q_options::{CondorQOptions, ParsedOptions};
 use super::condor_q_report::{JobCounts, ReportSource};
-use super::condor_q_rows::packed_id;
 use super::condor_q_slots::{SlotPool, UserPriorities};
-use super::condor_q_source::{AdSource, open_ads};
+use super::condor_q_source::{AdSource, keeps_ad, open_ads};
+use super::condor_q_stream::SortedJobs;
+use super::condor_q_user_log::read_logged_jobs;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
 use crate::classad::stream::Projection;
@@ -28,10 +31,11 @@ use crate::world::World;
 /// Returns an error if standard output cannot be written.
 pub fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
     let mut options = match CondorQOptions::from_words(words, session)? {
-        Ok(options) => options,
-        Err(status) => return Ok(status),
+        ParsedOptions::Report(options) => options,
+        ParsedOptions::Finished(status) => return Ok(status),
     };
-    let Some(file) = options.file.take() else {
+    let is_log = options.file.is_none();
+    let Some(file) = options.file.take().or_else(|| options.user_log.take()) else {
         session.write_stderr("Error: there is no queue here\nhint: name a file of ads with -jobads\n");
         return Ok(Status::Tool(1));
     };
@@ -41,7 +45,7 @@ pub fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Statu
         Some(Ok(config)) => config,
         Some(Err(status)) => return Ok(status),
     };
-    if let Err(status) = options.finish(config.as_ref(), &world, session)? {
+    if let Some(status) = options.finish(config.as_ref(), &world, session)? {
         return Ok(status);
     }
     let constraint = options.constraint(session);
@@ -50,17 +54,33 @@ pub fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Statu
         Ok(analysis) => analysis,
         Err(status) => return Ok(status),
     };
-    let Some(read) = open_ads(&file, session) else { return Ok(Status::Tool(1)) };
     let mut out = BufWriter::new(stdout());
+    if let (false, None, Some(form)) = (is_log, &analysis, options.streamed_form())
+        && let Some(jobs) = SortedJobs::find(&file, &options, constraint.as_ref(), &world, session)
+    {
+        jobs.write(options.list_writer(form), &mut out)?;
+        out.flush()?;
+        return Ok(Status::Tool(0));
+    }
     let mut jobs = JobsById::new(options.modes.id_attribute);
-    let projection = options.projection(constraint.as_ref());
-    let mut source = AdSource::of_jobs(read, options.form, projection);
-    source.for_each(constraint.as_ref(), &world, |ad| {
+    let mut add = |ad: ClassAd| {
         if !jobs.add(ad, &world) {
             session.write_stderr("Error: Two results with the same ID.\n");
         }
-    });
-    let label = format!("Jobads: {}", file.to_string_lossy());
+    };
+    if is_log {
+        let Ok(logged) = read_logged_jobs(&file, &options.ids, &world) else {
+            session.write_stderr(&format!("\nCan't open user log: {}\n", file.to_string_lossy()));
+            return Ok(Status::Tool(1));
+        };
+        logged.into_iter().filter(|ad| keeps_ad(constraint.as_ref(), ad, &world)).for_each(&mut add);
+    } else {
+        let Some(read) = open_ads(&file, session) else { return Ok(Status::Tool(1)) };
+        let projection = options.projection(constraint.as_ref());
+        AdSource::of_jobs(read, options.form, projection).for_each(constraint.as_ref(), &world, add);
+    }
+    let source = if is_log { "Userlog" } else { "Jobads" };
+    let label = format!("{source}: {}", file.to_string_lossy());
     if let Some((setup, slots)) = analysis {
         let mut analysis = Analysis::new(setup, std::mem::take(&mut jobs.by_id).into_iter(), slots);
         if options.analysis.is_wanted {
@@ -137,7 +157,8 @@ fn load_config(world: &RealWorld, session: &ProgramContext) -> Result<Option<Con
 impl CondorQOptions {
     /// Returns the attributes that are needed of each ad, if they are known in advance: with columns.
     fn projection(&self, constraint: Option<&Expr>) -> Option<Projection> {
-        if self.long.is_some() || !self.is_plain_columns() || self.analysis.unmatchable {
+        let needs_all = self.analysis.unmatchable || self.capture.is_some();
+        if self.long.is_some() || !self.is_plain_columns() || needs_all {
             return None;
         }
         let mut skim = self.mask.projection(constraint.into_iter())?;
@@ -185,6 +206,12 @@ impl CondorQOptions {
             }
             return Ok(Status::Tool(0));
         }
+        if let Some(file) = self.capture.take()
+            && let Err(error) = capture_jobs(&file, jobs, out)
+        {
+            session.write_stderr(&format!("Error: {}: {error}\n", file.to_string_lossy()));
+            return Ok(Status::Tool(1));
+        }
         let source = ReportSource { label: label.to_owned(), all_users: None };
         self.print_report(jobs.by_id.values(), &source, world, out, session)
     }
@@ -210,15 +237,31 @@ impl CondorQOptions {
         writer.finish(out)
     }
 
+    /// Returns the form of ads that may be printed while they are read, or `None`.
+    fn streamed_form(&self) -> Option<ListForm> {
+        let needs_all = self.totals_only || self.modes.id_attribute.is_some() || self.capture.is_some();
+        self.long.filter(|form| !needs_all && !self.is_unsorted_projection(*form))
+    }
+
+    fn is_unsorted_projection(&self, form: ListForm) -> bool {
+        self.unsorted && form == ListForm::Long && !self.attributes.is_empty()
+    }
+
+    /// Returns the writer of ads.
+    fn list_writer(&self, form: ListForm) -> ListWriter {
+        let order = if self.unsorted { AttributeOrder::Internal } else { AttributeOrder::Sorted };
+        let writer = ListWriter::new(form, order);
+        match self.attributes.is_empty() {
+            true => writer,
+            false => writer.only(self.attributes.iter().cloned()),
+        }
+    }
+
     fn print_long(&self, form: ListForm, jobs: &JobsById, out: &mut dyn Write) -> io::Result<()> {
-        if self.unsorted && form == ListForm::Long && !self.attributes.is_empty() {
+        if self.is_unsorted_projection(form) {
             return self.print_unsorted(jobs, out);
         }
-        let order = if self.unsorted { AttributeOrder::Internal } else { AttributeOrder::Sorted };
-        let mut writer = ListWriter::new(form, order);
-        if !self.attributes.is_empty() {
-            writer = writer.only(self.attributes.iter().cloned());
-        }
+        let mut writer = self.list_writer(form);
         for ad in jobs.by_id.values() {
             writer.write(ad, out)?;
         }
@@ -244,50 +287,26 @@ impl CondorQOptions {
     }
 }
 
-/// Jobs of a file by job ID. Of two jobs with the same ID the first is kept; a job without ClusterId has its
-/// number in the file as part of its key.
-#[derive(Default)]
-struct JobsById {
-    by_id: BTreeMap<(i64, i32), ClassAd>,
-    number: i32,
-    /// Attribute that is the id instead of cluster and process.
-    attribute: Option<&'static str>,
-}
-
-impl JobsById {
-    fn new(attribute: Option<&'static str>) -> Self {
-        JobsById { attribute, ..JobsById::default() }
+/// Writes the jobs of a table as they were read (`-capture-raw-results`): to a file, after what it has if its name begins
+/// with `+`, or to standard output or standard error for `-` and `-2`.
+fn capture_jobs(file: &OsStr, jobs: &JobsById, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::from("# condor_q v25.14.0 raw query results\n");
+    for ad in jobs.by_id.values() {
+        for (name, expr) in ad {
+            text.extend_from_slice(name);
+            text.push(b'=');
+            text.extend_from_slice(&expr.unparse_old());
+            text.push(b'\n');
+        }
+        text.push(b'\n');
     }
-
-    fn add(&mut self, ad: ClassAd, world: &dyn World) -> bool {
-        let context = Context::new(world).my(&ad);
-        let number = self.number;
-        self.number += 1;
-        if let Some(attribute) = self.attribute {
-            let id = context.int(attribute);
-            let key = (id.unwrap_or(packed_id(i32::MAX, number)), 0);
-            return match self.by_id.entry(key) {
-                std::collections::btree_map::Entry::Vacant(entry) => {
-                    entry.insert(ad);
-                    true
-                }
-                std::collections::btree_map::Entry::Occupied(_) => false,
-            };
+    match file.as_bytes() {
+        b"-" => out.write_all(&text),
+        b"-2" => io::stderr().write_all(&text),
+        [b'+', name @ ..] => {
+            let mut file = File::options().append(true).create(true).open(OsStr::from_bytes(name))?;
+            file.write_all(&text)
         }
-        let (cluster, mut process) = match (context.int("ClusterId"), context.int("JobSetId")) {
-            (Some(cluster), _) => (cluster as i32, number),
-            (None, Some(set)) => (0, set as i32),
-            (None, None) => (i32::MAX, number),
-        };
-        if let Some(own) = context.int("ProcId") {
-            process = own as i32;
-        }
-        let own = if cluster == i32::MAX { number } else { 0 };
-        let id = (packed_id(cluster, process), own);
-        if self.by_id.contains_key(&id) {
-            return false;
-        }
-        self.by_id.insert(id, ad);
-        true
+        name => std::fs::write(OsStr::from_bytes(name), &text),
     }
 }

@@ -1,14 +1,12 @@
 //! Clauses of Requirements and how many ads each of them matches, as `condor_q -better-analyze` prints them (reference:
 //! expr_analyze.cpp). Its wrong conclusions are part of the output and reproduced.
 
+mod constants;
+
 use std::collections::BTreeSet;
 
-use bstr::{BString, ByteSlice};
-
 use super::condor_q_analysis_options::{DETAIL_IF_THEN_ELSE, DETAIL_SHOW_ALL};
-use crate::classad::references::{self, ReferenceSpelling};
-use crate::classad::{AttrName, ClassAd, Context, Dialect, Expr, ExprKind};
-use crate::cli::common::{ColumnFlags, ColumnSpec, PrintMask, Separators};
+use crate::classad::{AttrName, ClassAd, Context, Expr, ExprKind};
 use crate::world::World;
 
 /// Operator that joins clauses.
@@ -329,7 +327,7 @@ impl MatchColumns {
 
 /// Ads that clauses are evaluated against.
 pub(super) struct MatchTargets<'t> {
-    /// The ads; those with a parent are drained.
+    /// The slot ads; an ad with a parent describes the slot as drained.
     pub(super) ads: Vec<&'t ClassAd>,
     /// Columns of the counts.
     pub(super) columns: MatchColumns,
@@ -347,124 +345,6 @@ impl Clauses<'_> {
         self.print_table(targets)
     }
 
-    fn find_constants(&mut self, world: &dyn World) {
-        for clause in &mut self.clauses {
-            let text = clause.expr.unparse();
-            let context = Context::new(world).my(self.ad);
-            let parsed = Expr::parse_with(&text, Dialect::old_syntax());
-            let names =
-                parsed.ok().and_then(|expr| references::external(&expr, context, ReferenceSpelling::Full));
-            clause.text = text.to_string();
-            if names.is_none_or(|names| names.is_empty()) {
-                clause.constant = Some(context.eval(&clause.expr).truth() == Some(true));
-            }
-        }
-    }
-
-    /// Follows constant values upward (`AnalyzePropagateConstants`).
-    fn propagate_constants(&mut self) {
-        for at in 0..self.clauses.len() {
-            let Some(logic) = self.clauses[at].logic else { continue };
-            let part = |number: Option<usize>| match number.map(|number| &self.clauses[number]) {
-                Some(part) if part.constant.is_some() => (part.hard_value(), part.is_variable),
-                _ => (HardValue::Open, false),
-            };
-            let clause = &self.clauses[at];
-            let (left, right, third) = (clause.left, clause.right, clause.third);
-            let values = [part(left), part(right), part(third)];
-            let outcome = match logic {
-                Logic::Not => PropagationResult::default(),
-                Logic::Or => propagate_or(&values, left, right),
-                Logic::And => propagate_and(&values, left, right),
-                Logic::IfThenElse => self.propagate_conditional(&values, right, third),
-            };
-            let label = propagation_label(logic, [left, right, third], &values);
-            let clause = &mut self.clauses[at];
-            if logic == Logic::Not {
-                if clause.label.is_empty() && clause.left.is_some() {
-                    clause.label = label;
-                }
-                continue;
-            }
-            clause.label = label;
-            if let Some((value, is_variable)) = outcome.constant {
-                (clause.constant, clause.is_variable) = (Some(value), is_variable);
-            }
-            self.apply(at, outcome);
-        }
-    }
-
-    fn propagate_conditional(
-        &self,
-        values: &[(HardValue, bool); 3],
-        right: Option<usize>,
-        third: Option<usize>,
-    ) -> PropagationResult {
-        let (condition, is_soft) = values[0];
-        let (taken, other) = match condition {
-            HardValue::Open => return PropagationResult::default(),
-            HardValue::True => (right, third),
-            HardValue::False => (third, right),
-        };
-        let constant = taken.and_then(|taken| self.clauses[taken].constant);
-        PropagationResult {
-            constant: constant.map(|value| (value, is_soft)),
-            effective: taken,
-            irrelevant: other,
-            is_soft,
-        }
-    }
-
-    fn apply(&mut self, at: usize, outcome: PropagationResult) {
-        let (mut irrelevant, mut is_soft) = (outcome.irrelevant, outcome.is_soft);
-        if let Some(effective) = outcome.effective {
-            if irrelevant.is_none() {
-                if self.clauses[at].left == Some(effective) {
-                    irrelevant = self.clauses[at].right;
-                }
-                if self.clauses[at].right == Some(effective) {
-                    irrelevant = self.clauses[at].left;
-                }
-                is_soft |= self.clauses[at].is_variable;
-            }
-            self.clauses[at].effective = Some(self.follow(effective));
-        }
-        if let (Some(irrelevant), false) = (irrelevant, is_soft) {
-            self.mark_irrelevant(irrelevant);
-        }
-    }
-
-    /// Returns the clause to which another one reduces in the end.
-    fn follow(&self, mut at: usize) -> usize {
-        while let Some(next) = self.clauses[at].effective {
-            at = next;
-        }
-        at
-    }
-
-    fn mark_irrelevant(&mut self, at: usize) {
-        self.clauses[at].is_irrelevant = true;
-        let clause = &self.clauses[at];
-        for part in [clause.left, clause.right, clause.third].into_iter().flatten() {
-            self.mark_irrelevant(part);
-        }
-    }
-
-    fn propagate_effective(&mut self) {
-        for at in 0..self.clauses.len() {
-            let of = |part: Option<usize>| part.and_then(|part| self.clauses[part].effective);
-            let clause = &self.clauses[at];
-            let [left, right, third] = [clause.left, clause.right, clause.third].map(of);
-            let clause = &mut self.clauses[at];
-            if left.is_some() || right.is_some() || third.is_some() {
-                clause.left = left.or(clause.left);
-                clause.right = right.or(clause.right);
-                clause.third = third.or(clause.third);
-                clause.label.clear();
-            }
-        }
-    }
-
     fn count_matches(&mut self, targets: &MatchTargets<'_>, world: &dyn World) {
         for at in 0..self.clauses.len() {
             let clause = &self.clauses[at];
@@ -473,7 +353,7 @@ impl Clauses<'_> {
             }
             let parts = clause.left.zip(clause.right).zip(clause.logic);
             if let Some(((left, right), logic)) = parts {
-                self.short_circuit(at, (left, right), logic, targets);
+                self.short_circuit(at, left, right, logic, targets);
             }
             let expr = self.clauses[at].expr.clone();
             let mut matches = [0; 2];
@@ -486,7 +366,7 @@ impl Clauses<'_> {
             }
             self.clauses[at].matches = matches;
             if let Some(((left, right), logic)) = parts {
-                self.find_dominant(at, (left, right), logic, targets.columns);
+                self.find_dominant(at, left, right, logic, targets.columns);
             }
         }
     }
@@ -495,7 +375,8 @@ impl Clauses<'_> {
     fn short_circuit(
         &mut self,
         at: usize,
-        (left, right): (usize, usize),
+        left: usize,
+        right: usize,
         logic: Logic,
         targets: &MatchTargets<'_>,
     ) {
@@ -513,17 +394,11 @@ impl Clauses<'_> {
         if let Some(pruned) = pruned {
             self.mark_irrelevant(pruned);
         }
-        self.reduce(at, (left, right), effective, false);
+        self.reduce(at, left, right, effective, false);
     }
 
     /// Prunes the part of a clause that refuses less than the other.
-    fn find_dominant(
-        &mut self,
-        at: usize,
-        (left, right): (usize, usize),
-        logic: Logic,
-        columns: MatchColumns,
-    ) {
+    fn find_dominant(&mut self, at: usize, left: usize, right: usize, logic: Logic, columns: MatchColumns) {
         let count = |part: usize| columns.count(self.clauses[part].matches);
         let (of_left, of_right, own) = (count(left), count(right), count(at));
         let effective = match logic {
@@ -536,10 +411,10 @@ impl Clauses<'_> {
         {
             self.clauses[other].is_irrelevant = true;
         }
-        self.reduce(at, (left, right), effective.map(|(part, ..)| part), true);
+        self.reduce(at, left, right, effective.map(|(part, ..)| part), true);
     }
 
-    fn reduce(&mut self, at: usize, (left, right): (usize, usize), to: Option<usize>, clears: bool) {
+    fn reduce(&mut self, at: usize, left: usize, right: usize, to: Option<usize>, clears: bool) {
         if let Some(to) = to {
             self.clauses[at].effective = Some(self.follow(to));
             if clears {
@@ -591,283 +466,11 @@ impl Clauses<'_> {
     }
 }
 
-/// Result of constant parts for the clause that joins them.
-#[derive(Default)]
-struct PropagationResult {
-    constant: Option<(bool, bool)>,
-    effective: Option<usize>,
-    irrelevant: Option<usize>,
-    is_soft: bool,
-}
-
-fn propagate_or(
-    values: &[(HardValue, bool); 3],
-    left: Option<usize>,
-    right: Option<usize>,
-) -> PropagationResult {
-    let [(of_left, soft_left), (of_right, soft_right), _] = *values;
-    let is_set = |value: HardValue| value != HardValue::False;
-    match (of_left, of_right) {
-        (HardValue::True, _) => PropagationResult {
-            constant: Some((true, soft_left && soft_right)),
-            effective: left,
-            irrelevant: right,
-            is_soft: soft_left && (is_set(of_right) || soft_right),
-        },
-        (_, HardValue::True) => PropagationResult {
-            constant: Some((true, soft_left && soft_right)),
-            effective: right,
-            irrelevant: left,
-            is_soft: soft_right && (is_set(of_left) || soft_left),
-        },
-        (HardValue::False, HardValue::False) => PropagationResult {
-            constant: Some((false, soft_left || soft_right)),
-            ..PropagationResult::default()
-        },
-        (HardValue::False, _) => {
-            PropagationResult { constant: None, effective: right, irrelevant: left, is_soft: soft_left }
-        }
-        (_, HardValue::False) => {
-            PropagationResult { constant: None, effective: left, irrelevant: right, is_soft: soft_right }
-        }
-        _ => PropagationResult::default(),
-    }
-}
-
-fn propagate_and(
-    values: &[(HardValue, bool); 3],
-    left: Option<usize>,
-    right: Option<usize>,
-) -> PropagationResult {
-    let [(of_left, soft_left), (of_right, soft_right), _] = *values;
-    let either = soft_left || soft_right;
-    match (of_left, of_right) {
-        (HardValue::False, _) => PropagationResult {
-            constant: Some((false, either)),
-            effective: left,
-            irrelevant: right,
-            is_soft: soft_left,
-        },
-        (_, HardValue::False) => PropagationResult {
-            constant: Some((false, either)),
-            effective: right,
-            irrelevant: left,
-            is_soft: soft_right,
-        },
-        (HardValue::True, HardValue::True) => {
-            PropagationResult { constant: Some((true, either)), ..PropagationResult::default() }
-        }
-        (HardValue::True, _) => PropagationResult { effective: right, ..PropagationResult::default() },
-        (_, HardValue::True) => PropagationResult { effective: left, ..PropagationResult::default() },
-        _ => PropagationResult::default(),
-    }
-}
-
-fn propagation_label(logic: Logic, parts: [Option<usize>; 3], values: &[(HardValue, bool); 3]) -> String {
-    let part = |at: usize| {
-        let number = parts[at].map_or(-1, |number| number as i64);
-        let letter = match values[at] {
-            (HardValue::False, false) => "F",
-            (HardValue::True, false) => "T",
-            (HardValue::Open, false) => "",
-            (HardValue::False, true) => "f",
-            (HardValue::True, true) => "t",
-            (HardValue::Open, true) => "s",
-        };
-        format!("[{number}]{letter}")
-    };
-    match logic {
-        Logic::Not => format!(" ! {}", part(0)),
-        Logic::Or => format!("{} || {}", part(0), part(1)),
-        Logic::And => format!("{} && {}", part(0), part(1)),
-        Logic::IfThenElse => format!("ifThenElse({}, {}, {})", part(0), part(1), part(2)),
-    }
-}
-
-/// Appends an expression and breaks all of the text after `&&` and `||` where it is wider than a width
-/// (`PrettyPrintExprTree`).
-pub(super) fn append_wrapped(expr: &Expr, out: &mut Vec<u8>, indent: usize, width: usize) {
-    out.extend_from_slice(&expr.unparse());
-    let mut indent = indent as i64;
-    let mut indent_at_break = indent;
-    let (mut at, mut last_break, mut line_start) = (0, 0, 0);
-    let mut position = indent;
-    let mut was_operator = false;
-    let mut previous = 0;
-    while at < out.len() {
-        let byte = out[at];
-        let is_operator = matches!(byte, b'&' | b'|') && previous == byte;
-        match byte {
-            _ if is_operator => {}
-            b'(' => indent += 2,
-            b')' => indent -= 2,
-            _ => {}
-        }
-        if position >= width as i64 && last_break != line_start {
-            out[last_break] = b'\n';
-            line_start = last_break + 1;
-            last_break = line_start;
-            position = 0;
-            if let Ok(blanks @ 1..) = usize::try_from(indent_at_break) {
-                out.splice(line_start..line_start, std::iter::repeat_n(b' ', blanks));
-                at += blanks;
-                position = (at - line_start) as i64;
-            }
-            indent_at_break = indent;
-        }
-        if was_operator {
-            last_break = at;
-            indent_at_break = indent;
-        }
-        previous = byte;
-        at += 1;
-        position += 1;
-        was_operator = is_operator;
-    }
-}
-
-/// Returns the attributes of other ads that an expression reads, without their scope (`TrimReferenceNames`).
-fn external_names(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Option<BTreeSet<AttrName>> {
-    let names = references::external(expr, Context::new(world).my(ad), ReferenceSpelling::Full)?;
-    let trim = |name: &AttrName| {
-        let text = name.as_bytes();
-        let scopes: [&[u8]; 5] = [b"target.", b"other.", b".left.", b".right.", b"."];
-        let scope = scopes
-            .into_iter()
-            .find(|scope| text.get(..scope.len()).is_some_and(|start| start.eq_ignore_ascii_case(scope)));
-        let rest = &text[scope.map_or(0, <[u8]>::len)..];
-        AttrName::from(&rest[..rest.find_byteset(b".[").unwrap_or(rest.len())])
-    };
-    Some(names.iter().map(trim).collect())
-}
-
-fn internal_names(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Option<BTreeSet<AttrName>> {
-    let names = references::internal(expr, Context::new(world).my(ad))?;
-    let trim = |name: &AttrName| {
-        let text = name.as_bytes();
-        let rest = text.strip_prefix(b".").unwrap_or(text);
-        AttrName::from(&rest[..rest.find_byteset(b".[").unwrap_or(rest.len())])
-    };
-    Some(names.iter().map(trim).collect())
-}
-
-/// Writes lines of attributes.
-struct AttributeLines {
-    mask: PrintMask,
-}
-
-impl AttributeLines {
-    fn new() -> Self {
-        let mut mask = PrintMask::default();
-        mask.separators =
-            Separators { suffix: b"\n".to_vec(), row_suffix: b"\n".to_vec(), ..Separators::default() };
-        AttributeLines { mask }
-    }
-
-    fn add(&mut self, label: &str, name: &[u8]) {
-        let flags = ColumnFlags::default();
-        let spec = ColumnSpec { expr: name, format: Some(label.as_bytes()), flags, ..ColumnSpec::default() };
-        // A name that is not an expression prints nothing but the label.
-        let _ = self.mask.add_column(&spec);
-    }
-
-    /// Appends the lines; false if there is none.
-    fn print(mut self, context: &Context<'_>, ad: &ClassAd, world: &dyn World, out: &mut Vec<u8>) -> bool {
-        if self.mask.is_empty() {
-            return false;
-        }
-        let row = self.mask.render(ad, context);
-        self.mask.display(&row, world, out);
-        true
-    }
-}
-
-/// Appends the ad's own attributes that an attribute reads, and returns the names it reads in other ads
-/// (`AddReferencedAttribsToBuffer`).
-pub(super) fn append_own_attributes(
-    ad: &ClassAd,
-    attribute: &str,
-    hidden: &InlineAttributes,
-    is_raw: bool,
-    world: &dyn World,
-    out: &mut Vec<u8>,
-) -> BTreeSet<AttrName> {
-    let expr = Expr::attribute(attribute.as_bytes());
-    let (Some(mut others), Some(own)) = (external_names(&expr, ad, world), internal_names(&expr, ad, world))
-    else {
-        return BTreeSet::new();
-    };
-    if own.is_empty() && others.is_empty() {
-        return others;
-    }
-    if others.contains(&AttrName::from("AvailableGPUs")) {
-        others.insert(AttrName::from("GPUs"));
-    }
-    let mut lines = AttributeLines::new();
-    for name in own.iter().filter(|name| !hidden.contains(*name)) {
-        let unit = match name.as_bytes() {
-            b"RequestDisk" => " (kb)",
-            b"RequestMemory" => " (mb)",
-            _ => "",
-        };
-        let letter = if is_raw { 'r' } else { 'V' };
-        lines.add(&format!("    {name} = %{letter}{unit}"), name.as_bytes());
-    }
-    lines.print(&Context::new(world).my(ad), ad, world, out);
-    others
-}
-
-/// Appends the attributes of the other ad; returns its name, or `None` if there is none (`AddTargetAttribsToBuffer`).
-pub(super) fn append_target_attributes(
-    names: &BTreeSet<AttrName>,
-    ad: &ClassAd,
-    target: &ClassAd,
-    world: &dyn World,
-    out: &mut Vec<u8>,
-) -> Option<BString> {
-    let mut lines = AttributeLines::new();
-    for name in names {
-        let Some(expr) = target.get(name.as_bytes()) else { continue };
-        let unit = match name.as_bytes() {
-            b"Disk" => " (kb)",
-            b"Memory" => " (mb)",
-            _ => "",
-        };
-        lines.add(&format!("    TARGET.{name} = %V{unit}"), name.as_bytes());
-        let items = expr.as_list().unwrap_or_default();
-        for item in items.iter().filter_map(Expr::as_attribute) {
-            if target.contains(item.as_bytes()) {
-                lines.add(&format!("       {item} = %V"), item.as_bytes());
-            }
-        }
-    }
-    if !lines.print(&Context::new(world).my(ad).target(target), ad, world, out) {
-        return None;
-    }
-    let context = Context::new(world).my(target);
-    Some(context.string("Name").unwrap_or_else(|| match context.int("ClusterId") {
-        Some(cluster) => {
-            format!("Job {}.{}", cluster as i32, context.int("ProcId").unwrap_or(0) as i32).into()
-        }
-        None => "Target".into(),
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::os::RealWorld;
-
-    #[test]
-    fn a_long_condition_is_broken_after_its_operators() {
-        let expr = Expr::parse(b"Aaaa == 1 && (Bbbb == 2 || Cccc == 3) && Dddd == 4").unwrap();
-        let mut text = b"x ".to_vec();
-        append_wrapped(&expr, &mut text, 4, 24);
-        assert_eq!(
-            text.to_str_lossy(),
-            "x Aaaa == 1 &&\n    (Bbbb == 2 ||\n      Cccc == 3) &&\n    Dddd == 4"
-        );
-    }
+    use bstr::ByteSlice;
 
     #[test]
     fn clauses_are_numbered_in_the_order_of_evaluation() {

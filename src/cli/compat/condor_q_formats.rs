@@ -3,7 +3,7 @@
 /// Report that the options ask for, in the order of the reference's `QDO_` constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ReportKind {
-    /// No option asks for one.
+    /// No option requests a format.
     #[default]
     Unset,
     /// One line per job.
@@ -41,6 +41,29 @@ pub(super) enum ReportKind {
 }
 
 impl ReportKind {
+    /// Returns the name of the mode that options have selected, as `-dry-run` reports it.
+    pub(super) fn mode_name(self) -> &'static str {
+        match self {
+            ReportKind::Unset => "",
+            ReportKind::Jobs => "normal",
+            ReportKind::Running => "run",
+            ReportKind::Idle => "idle",
+            ReportKind::Grid => "grid",
+            ReportKind::GridEc2 => "grid:ec2",
+            ReportKind::Held => "hold",
+            ReportKind::HoldCodes => "holdcodes",
+            ReportKind::Io => "io",
+            ReportKind::Factory => "factory",
+            ReportKind::Dag => "dag",
+            ReportKind::Totals => "totals",
+            ReportKind::Batches => "batch",
+            ReportKind::AutoClusters => "autocluster",
+            ReportKind::JobSets => "jobset",
+            ReportKind::Custom => "custom",
+            ReportKind::Analysis => "analyze",
+        }
+    }
+
     /// Returns the infix of `Q_DEFAULT_..._PRINT_FORMAT_FILE`.
     pub(super) fn parameter(self) -> String {
         let tag = match self {

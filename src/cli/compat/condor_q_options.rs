@@ -1,6 +1,7 @@
 //! Options of `condor_q` (reference: condor_q.V6/queue.cpp, `processCommandLineArguments`).
 
 mod implications;
+mod restrictions;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Read, Write};
@@ -12,158 +13,32 @@ use super::condor_q_analysis_options::{
     AnalysisOptions, DETAIL_ALWAYS, DETAIL_BETTER, DETAIL_EACH_CLAUSE, parse_detail,
 };
 use super::condor_q_formats::{ReportKind, TOTALS};
+use super::condor_q_option_rules::{CondorQOption, OPTION_RULES};
 use super::condor_q_refusal::{OptionRefusal, USAGE};
 use super::condor_q_rows::RowModes;
+use crate::classad::AttrName;
 use crate::classad::format::list::ListForm;
 use crate::classad::stream::AdForm;
-use crate::classad::{AttrName, Dialect, Expr};
 use crate::cli::common::{
-    Aggregation, FunctionSettings, GroupKey, HeadFoot, PrintFormat, PrintMask, ProgramContext, Status, stdout,
+    Aggregation, FunctionSettings, GroupKey, HeadFoot, PrintFormat, PrintMask, ProgramContext, Status,
+    stdout, terminal_width,
 };
-use crate::cli::compat::{CommandWord, CommandWords, OptionRule, option_rule};
+use crate::cli::compat::{CommandWord, CommandWords};
 use crate::text::number::integer_prefix;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CondorQOption {
-    Wide,
-    Long,
-    Xml,
-    Json,
-    Limit,
-    Constraint,
-    Attributes,
-    Format,
-    Autoformat,
-    /// Columns that follow those of a report.
-    AppendedFormat,
-    PrintFormat,
-    Help,
-    Run,
-    Hold,
-    /// One line for each hold code and subcode.
-    HoldCodes,
-    Idle,
-    JobAds,
-    Version,
-    /// One line per batch.
-    Batch,
-    /// One line per job.
-    NoBatch,
-    /// Totals only.
-    Totals,
-    /// Jobs of the grid universe.
-    Grid,
-    Io,
-    Dag,
-    AutoCluster,
-    GroupBy,
-    Factory,
-    JobSet,
-    /// Times of all runs, of the current one, or of the CPU.
-    Cumulative,
-    Current,
-    Cpu,
-    /// Schedd to ask.
-    Name,
-    /// Owner or accounting group.
-    Submitter,
-    /// All schedds: a file without jobs prints nothing.
-    Global,
-    Analyze,
-    BetterAnalyze,
-    ReverseAnalyze,
-    Unmatchable,
-    SlotAds,
-    SlotConstraint,
-    Machine,
-    UserPriorities,
-    NoUserPriorities,
-    Verbose,
-    /// Known, without an effect on ads of a file.
-    Nothing,
-    /// The same, with a value.
-    NothingWithValue,
-    /// Known, but it asks a daemon, reads an event log or tests `condor_q` itself.
-    Unsupported,
-}
-
-/// Options in the order of the reference's source, because the first match is used.
-const OPTION_RULES: &[OptionRule<CondorQOption>] = &[
-    option_rule(CondorQOption::Wide, "wide", 1, true),
-    option_rule(CondorQOption::Long, "long", 1, true),
-    option_rule(CondorQOption::Xml, "xml", 3, false),
-    option_rule(CondorQOption::Json, "json", 2, false),
-    option_rule(CondorQOption::Limit, "limit", 3, false),
-    option_rule(CondorQOption::NothingWithValue, "pool", 1, false),
-    option_rule(CondorQOption::NothingWithValue, "D", 1, false),
-    option_rule(CondorQOption::Name, "name", 1, false),
-    option_rule(CondorQOption::NothingWithValue, "direct", 1, false),
-    option_rule(CondorQOption::Submitter, "submitter", 1, false),
-    option_rule(CondorQOption::Constraint, "constraint", 1, false),
-    option_rule(CondorQOption::SlotConstraint, "slotconstraint", 5, false),
-    option_rule(CondorQOption::SlotConstraint, "mconstraint", 2, false),
-    option_rule(CondorQOption::Machine, "machine", 2, false),
-    option_rule(CondorQOption::NothingWithValue, "address", 1, false),
-    option_rule(CondorQOption::AutoCluster, "autocluster", 2, true),
-    option_rule(CondorQOption::GroupBy, "group-by", 2, true),
-    option_rule(CondorQOption::Factory, "factory", 4, true),
-    option_rule(CondorQOption::JobSet, "jobset", 5, true),
-    option_rule(CondorQOption::Attributes, "attributes", 2, false),
-    option_rule(CondorQOption::Format, "format", 1, false),
-    option_rule(CondorQOption::AppendedFormat, "aaf", 3, true),
-    option_rule(CondorQOption::Autoformat, "autoformat", 5, true),
-    option_rule(CondorQOption::Autoformat, "af", 2, true),
-    option_rule(CondorQOption::PrintFormat, "print-format", 2, true),
-    option_rule(CondorQOption::Global, "global", 1, false),
-    option_rule(CondorQOption::Nothing, "allusers", 2, false),
-    option_rule(CondorQOption::Nothing, "all-users", 2, false),
-    option_rule(CondorQOption::NothingWithValue, "schedd-constraint", 5, false),
-    option_rule(CondorQOption::Help, "help", 1, false),
-    option_rule(CondorQOption::BetterAnalyze, "better-analyze", 2, true),
-    option_rule(CondorQOption::BetterAnalyze, "better-analyse", 2, true),
-    option_rule(CondorQOption::Analyze, "analyze", 2, true),
-    option_rule(CondorQOption::Analyze, "analyse", 2, true),
-    option_rule(CondorQOption::ReverseAnalyze, "reverse-analyze", 3, true),
-    option_rule(CondorQOption::Unmatchable, "unmatchable", 5, true),
-    option_rule(CondorQOption::Unsupported, "dry-run", 3, true),
-    option_rule(CondorQOption::Unsupported, "capture-raw-results", 7, true),
-    option_rule(CondorQOption::Verbose, "verbose", 4, false),
-    option_rule(CondorQOption::Run, "run", 1, false),
-    option_rule(CondorQOption::Hold, "hold", 2, true),
-    option_rule(CondorQOption::Hold, "held", 2, true),
-    option_rule(CondorQOption::HoldCodes, "hold-codes", 6, true),
-    option_rule(CondorQOption::HoldCodes, "holdcodes", 5, true),
-    option_rule(CondorQOption::Idle, "idle", 3, false),
-    option_rule(CondorQOption::Cpu, "cputime", 2, false),
-    option_rule(CondorQOption::Current, "currentrun", 3, false),
-    option_rule(CondorQOption::Cumulative, "cumulative-time", 3, false),
-    option_rule(CondorQOption::Grid, "grid", 2, true),
-    option_rule(CondorQOption::Nothing, "debug", 3, true),
-    option_rule(CondorQOption::Io, "io", 2, false),
-    option_rule(CondorQOption::Dag, "dag", 2, false),
-    option_rule(CondorQOption::Batch, "batch", 2, true),
-    option_rule(CondorQOption::Batch, "progress", 3, true),
-    option_rule(CondorQOption::NoBatch, "nobatch", 3, false),
-    option_rule(CondorQOption::Totals, "totals", 3, false),
-    option_rule(CondorQOption::Nothing, "expert", 1, false),
-    option_rule(CondorQOption::JobAds, "jobads", 1, true),
-    option_rule(CondorQOption::Unsupported, "userlog", 1, false),
-    option_rule(CondorQOption::SlotAds, "slotads", 1, true),
-    option_rule(CondorQOption::UserPriorities, "userprios", 5, true),
-    option_rule(CondorQOption::NoUserPriorities, "nouserprios", 7, true),
-    option_rule(CondorQOption::Version, "version", 1, false),
-    option_rule(CondorQOption::Nothing, "profile", 4, true),
-    option_rule(CondorQOption::Nothing, "stream-results", 2, false),
-];
-
-/// What the command line asks for.
+/// Request of the command line.
 pub(super) struct CondorQOptions {
     pub(super) file: Option<OsString>,
     pub(super) form: Option<AdForm>,
+    /// Event log of the jobs.
+    pub(super) user_log: Option<OsString>,
+    /// File that receives the ads of a table as they were read.
+    pub(super) capture: Option<OsString>,
+    is_dry_run: bool,
     all: Vec<Vec<u8>>,
     any: Vec<Vec<u8>>,
     /// Jobs, or whole clusters, selected by ID.
-    ids: Vec<(i32, Option<i32>)>,
+    pub(super) ids: Vec<(i32, Option<i32>)>,
     pub(super) long: Option<ListForm>,
     pub(super) unsorted: bool,
     pub(super) attributes: Vec<AttrName>,
@@ -180,7 +55,7 @@ pub(super) struct CondorQOptions {
     has_autoformat: bool,
     columns: Vec<CustomColumns>,
     appended: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
-    /// How many jobs are wanted.
+    /// Maximum number of jobs.
     pub(super) limit: Option<usize>,
     pub(super) modes: RowModes,
     /// True if `-batch` or `-nobatch` is given.
@@ -197,7 +72,7 @@ pub(super) struct CondorQOptions {
     functions: FunctionSettings,
     is_time_chosen: bool,
     uses_own_formats: bool,
-    /// What was passed over, as the tool says it.
+    /// Messages about ignored words, in the words of the tool.
     pub(super) warnings: Vec<String>,
     is_wide_given: bool,
     /// True if lines are as long as they are, without blanks at the end of rows.
@@ -218,6 +93,9 @@ impl Default for CondorQOptions {
         CondorQOptions {
             file: None,
             form: None,
+            user_log: None,
+            capture: None,
+            is_dry_run: false,
             all: Vec::new(),
             any: Vec::new(),
             ids: Vec::new(),
@@ -268,37 +146,45 @@ enum CustomColumns {
     Format(Vec<u8>, Vec<u8>),
 }
 
+/// Meaning of a command line.
+enum CommandLine {
+    Report(Box<CondorQOptions>),
+    /// `-help` or `-version`: a text is printed.
+    Print(String),
+}
+
+/// Options of a report, or the status of a command line that requests none.
+pub(super) enum ParsedOptions {
+    Report(Box<CondorQOptions>),
+    /// Help or version was printed, or the words were refused.
+    Finished(Status),
+}
+
 impl CondorQOptions {
-    /// Parses the words and prints warnings; returns the status if only help or version was requested, or if
-    /// the words are refused.
-    pub(super) fn from_words(
-        words: &[OsString],
-        session: &ProgramContext,
-    ) -> anyhow::Result<Result<CondorQOptions, Status>> {
+    /// Parses the words and prints what they request at once.
+    pub(super) fn from_words(words: &[OsString], session: &ProgramContext) -> anyhow::Result<ParsedOptions> {
         match CondorQOptions::parse(words) {
-            Ok(Ok(options)) => Ok(Ok(options)),
-            Ok(Err(text)) => {
+            Ok(CommandLine::Report(options)) => Ok(ParsedOptions::Report(options)),
+            Ok(CommandLine::Print(text)) => {
                 stdout().write_all(text.as_bytes())?;
-                Ok(Err(Status::Tool(0)))
+                Ok(ParsedOptions::Finished(Status::Tool(0)))
             }
-            Err(refusal) => refusal.report(session).map(Err),
+            Err(refusal) => refusal.report(session).map(ParsedOptions::Finished),
         }
     }
 
-    /// Parses the words; returns a text to print for `-help` and `-version`.
-    fn parse(words: &[OsString]) -> Result<Result<CondorQOptions, String>, OptionRefusal> {
+    /// Parses the words.
+    fn parse(words: &[OsString]) -> Result<CommandLine, OptionRefusal> {
         let mut options = CondorQOptions::default();
         let mut words = CommandWords::new(OPTION_RULES, words);
-        while let (name, Some(word)) = (words.next_option_name(), words.next()) {
+        while let Some(word) = words.next() {
             match word {
-                CommandWord::Option { id: CondorQOption::Unsupported, .. } => {
-                    let text =
-                        format!("-{} is not supported here: files of ads are read", name.unwrap_or_default());
-                    return Err(OptionRefusal::new(&text));
+                CommandWord::Option { id: CondorQOption::Help, .. } => {
+                    return Ok(CommandLine::Print(USAGE.to_owned()));
                 }
-                CommandWord::Option { id: CondorQOption::Help, .. } => return Ok(Err(USAGE.to_owned())),
                 CommandWord::Option { id: CondorQOption::Version, .. } => {
-                    return Ok(Err(format!("htc-hooks {} as condor_q\n", env!("CARGO_PKG_VERSION"))));
+                    let text = format!("htc-hooks {} as condor_q\n", env!("CARGO_PKG_VERSION"));
+                    return Ok(CommandLine::Print(text));
                 }
                 CommandWord::Option { id, suffix } => {
                     options.apply_option(id, suffix.as_deref(), &mut words)?
@@ -310,7 +196,7 @@ impl CondorQOptions {
                 }
             }
         }
-        Ok(Ok(options))
+        Ok(CommandLine::Report(Box::new(options)))
     }
 
     /// Applies one option with its values.
@@ -326,11 +212,17 @@ impl CondorQOptions {
         };
         match id {
             CondorQOption::Wide => self.set_wide(suffix),
-            // Those of the last three are answered before.
-            CondorQOption::Nothing
-            | CondorQOption::Help
-            | CondorQOption::Version
-            | CondorQOption::Unsupported => {}
+            // The last two are answered before.
+            CondorQOption::Nothing | CondorQOption::Help | CondorQOption::Version => {}
+            CondorQOption::UserLog => {
+                let file = value("-userlog requires a filename")?;
+                self.user_log = Some(OsStr::from_bytes(&file).to_owned());
+            }
+            CondorQOption::DryRun => self.is_dry_run = true,
+            CondorQOption::CaptureRawResults => {
+                let file = suffix.filter(|file| !file.is_empty()).unwrap_or(OsStr::new("-"));
+                self.capture = Some(file.to_owned());
+            }
             CondorQOption::NothingWithValue => drop(value("an option requires another parameter")?),
             CondorQOption::Long => self.set_long(suffix),
             CondorQOption::Xml => self.set_form(ListForm::Xml)?,
@@ -346,7 +238,7 @@ impl CondorQOptions {
                 let name = value("-submitter requires the name of a user.")?;
                 let name = name.strip_prefix(b"nice-user.").unwrap_or(&name);
                 let owner = "(AcctGroup is undefined ? Owner : AcctGroup)";
-                self.any.push(equality(owner, name));
+                self.any.push(Self::equality(owner, name));
             }
             CondorQOption::Constraint => {
                 self.all.push(value("-constraint requires another parameter")?);
@@ -496,9 +388,10 @@ impl CondorQOptions {
         }
     }
 
-    /// Returns the width of lines: that of `-wide`, or of the terminal.
+    /// Returns the width of lines: that of `-wide`, or of the terminal (`getDisplayWidth`).
     pub(super) fn display_width(&self) -> i64 {
-        self.given_width.filter(|columns| *columns > 0).unwrap_or(80)
+        let of_terminal = || terminal_width().map(i64::from);
+        self.given_width.filter(|columns| *columns > 0).or_else(of_terminal).unwrap_or(80)
     }
 
     /// Returns true if standard output is a terminal, whose lines are cut.
@@ -535,7 +428,7 @@ impl CondorQOptions {
         if self.long.replace(form) == Some(other) { Err(conflicting_forms()) } else { Ok(()) }
     }
 
-    /// Which runs the time shown is of, said once.
+    /// Runs to which the time shown belongs.
     fn choose_time(&mut self, one: &str, other: &str) -> Result<(), OptionRefusal> {
         match std::mem::replace(&mut self.is_time_chosen, true) {
             true => Err(OptionRefusal::new(&format!("{one} can't be used with {other}"))),
@@ -620,57 +513,6 @@ impl CondorQOptions {
         true
     }
 
-    /// Parses the codes of `-hold:CODE,CODE/SUBCODE`.
-    fn restrict_hold_codes(&mut self, suffix: Option<&OsStr>) {
-        let mut codes: Vec<String> = Vec::new();
-        for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
-            let Some((code, used)) = integer_prefix(word) else {
-                let word = String::from_utf8_lossy(word);
-                self.warnings
-                    .push(format!("Warning \"{word}\" is not a hold code and/or subcode. ignoring\n"));
-                continue;
-            };
-            let subcode = word[used..].strip_prefix(b"/").and_then(integer_prefix);
-            codes.push(match subcode.filter(|(subcode, _)| *subcode >= 0) {
-                Some((subcode, _)) => format!("(HoldReasonCode=={code} && HoldReasonSubCode=={subcode})"),
-                None => format!("HoldReasonCode=={code}"),
-            });
-        }
-        if !codes.is_empty() {
-            self.all.push(codes.join(" || ").into_bytes());
-        }
-    }
-
-    /// A word without a dash: a job, a cluster or an owner.
-    fn add_restriction(&mut self, word: &[u8]) {
-        match parse_job_id(word) {
-            Some(id) => self.ids.push(id),
-            None => self.any.push(equality("Owner", word)),
-        }
-    }
-
-    /// Returns the restrictions of which one must be true. A list of batches for a DAG includes its jobs.
-    fn any_restrictions(&self) -> Vec<Vec<u8>> {
-        let mut any = self.any.clone();
-        let batches = self.modes.dags || self.modes.batches;
-        for (cluster, process) in &self.ids {
-            any.push(match process {
-                Some(process) => format!("ClusterId == {cluster} && ProcId == {process}").into(),
-                None => format!("ClusterId == {cluster}").into(),
-            });
-            if batches && process.is_none_or(|process| process < 1) {
-                any.push(format!("DAGManJobId == {cluster}").into());
-                // Guarded, because in the reference it is an error without a batch, which loses jobs of the
-                // IDs after it.
-                any.push(
-                    format!("(JobBatchId isnt undefined && int(split(JobBatchId, \".\")[0]) == {cluster})")
-                        .into(),
-                );
-            }
-        }
-        any
-    }
-
     fn set_long(&mut self, suffix: Option<&OsStr>) {
         self.long.get_or_insert(ListForm::Long);
         for option in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
@@ -684,55 +526,6 @@ impl CondorQOptions {
                 b"xml" => self.long = Some(ListForm::Xml),
                 _ => {}
             }
-        }
-    }
-
-    /// The whole constraint. One that does not parse keeps all ads of a file.
-    pub(super) fn constraint(&self, session: &ProgramContext) -> Option<Expr> {
-        self.constraint_or_error(session).unwrap_or_default()
-    }
-
-    /// Returns the whole constraint; a queue is not queried with one that does not parse.
-    ///
-    /// # Errors
-    /// Returns an error if it does not parse, after reporting it.
-    pub(super) fn constraint_or_error(&self, session: &ProgramContext) -> Result<Option<Expr>, ()> {
-        let join = |constraints: &[Vec<u8>], with: &[u8]| -> Vec<u8> {
-            let each: Vec<Vec<u8>> =
-                constraints.iter().map(|text| [b"(", &text[..], b")"].concat()).collect();
-            [b"( ", &each.join(with)[..], b" )"].concat()
-        };
-        let mut parts = Vec::new();
-        if !self.all.is_empty() {
-            parts.push(join(&self.all, b" && "));
-        }
-        let any = self.any_restrictions();
-        if !any.is_empty() {
-            parts.push(join(&any, b" || "));
-        }
-        if parts.is_empty() {
-            return Ok(None);
-        }
-        let text = parts.join(&b" && "[..]);
-        Expr::parse_with(&text, Dialect::old_syntax()).map(Some).map_err(|_| {
-            session.write_stderr(&format!("Invalid constraint: {}\n", String::from_utf8_lossy(&text)));
-        })
-    }
-}
-
-/// Returns the ID of a job, or of a whole cluster (`7`, `7.`, `7.-1`), or `None` if the word is not an ID
-/// (proc_id.cpp, `StrIsProcId`).
-fn parse_job_id(word: &[u8]) -> Option<(i32, Option<i32>)> {
-    let (cluster, used) = integer_prefix(word)?;
-    let cluster = i32::try_from(cluster).ok().filter(|cluster| *cluster >= 0)?;
-    match word[used..].strip_prefix(b".") {
-        None => (used == word.len()).then_some((cluster, None)),
-        Some(b"") => Some((cluster, None)),
-        Some(process) => {
-            let digits = process.strip_prefix(b"-").unwrap_or(process);
-            let (number, used) = integer_prefix(digits).filter(|_| digits[0].is_ascii_digit())?;
-            let number = i32::try_from(number).ok().filter(|_| used == digits.len())?;
-            Some((cluster, Some(number).filter(|_| digits.len() == process.len())))
         }
     }
 }
@@ -774,11 +567,6 @@ fn parse_factory(suffix: Option<&OsStr>) -> Result<(bool, bool), OptionRefusal> 
         }
     }
     Ok(if clusters || late { (clusters, late) } else { (true, true) })
-}
-
-/// Returns the condition that an expression is a string, as it is written in old ads, where a backslash is an ordinary byte.
-fn equality(expr: &str, text: &[u8]) -> Vec<u8> {
-    [expr.as_bytes(), b"==\"", &text.replace("\"", "\\\"")[..], b"\""].concat()
 }
 
 /// Reads words up to the next option; a lone dash ends them.

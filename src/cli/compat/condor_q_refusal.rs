@@ -4,17 +4,19 @@ use std::io::Write;
 
 use crate::cli::common::{ProgramContext, Status, stdout};
 
-/// What `-help` prints.
+/// Text of `-help`.
 pub(super) const USAGE: &str =
     "Usage: condor_q -jobads[:auto|long|xml|json|new] <file> [restrictions] [output options] [analysis options]
+       condor_q -userlog <file> [restrictions] [output options] [analysis options]
     [restrictions]: <cluster> <cluster>.<proc> <owner> -constraint <expr> -run -hold -hold-codes -idle -submitter <name>
     [output options]: -batch -nobatch -totals -dag -io -grid[:ec2] -autocluster -factory -jobset -wide[:<width>]
         -autoformat[:jlhVrTY,tng] <attr>... -af[:...] <attr>... -aaf[:VrTY] <attr>... -format <fmt> <attr>
         -print-format <file> -long[:<form>] -json -xml -attributes X,Y,... -cputime -cumulative-time
+        -dry-run -capture-raw-results[:<file>]
     [analysis options]: -better-analyze[:<qualifiers>] -analyze[:...] -reverse-analyze -slotads[:<form>] <file>
         -machine <name> -mconstraint <expr> -userprios <file> -verbose -unmatchable
         qualifiers: summary, reverse, priority
-This condor_q reads ads from files; it asks no schedd.
+This condor_q reads ads and event logs from files; it asks no schedd.
 ";
 
 /// Why the command line cannot be carried out: what is said, and whether the usage follows it.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use bstr::BString;
 
+use super::condor_q_batches::{BatchCounts, BatchWidths, number_width};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::cli::common::{ColumnFunction, GroupKey, PrintMask, RenderedRow};
 use crate::job::Universe;
@@ -30,7 +31,7 @@ pub(super) struct RowModes {
     pub(super) batches: bool,
     /// Jobs of a DAG are shown under their DAGMan job.
     pub(super) dags: bool,
-    /// Ids are those of autoclusters or groups.
+    /// True if ids are those of autoclusters or groups.
     pub(super) id_attribute: Option<&'static str>,
     /// True if not all jobs of a cluster are in the report, so that nobody knows how many are done.
     pub(super) is_partial: bool,
@@ -91,7 +92,7 @@ pub(super) struct SharedJob {
 pub(super) struct NameColumn {
     /// True for built-in reports that begin with ids or have an owner.
     pub(super) is_standard: bool,
-    /// True if lines are as long as they are.
+    /// True if lines are not cut.
     pub(super) is_wide: bool,
     /// Maximum width where lines are cut.
     pub(super) most: usize,
@@ -273,7 +274,7 @@ impl JobRows {
             }
         }
         if name.is_standard && (cluster >= 9999 || process >= 999 || longest > 14) {
-            self.widen(mask, name, (cluster, process, longest));
+            self.widen(mask, name, cluster, process, longest);
         }
     }
 
@@ -296,12 +297,7 @@ impl JobRows {
     }
 
     /// Widens columns for large ids and long names (`fixup_std_column_widths`).
-    fn widen(
-        &self,
-        mask: &mut PrintMask,
-        name: &mut NameColumn,
-        (cluster, process, longest): (i32, i32, usize),
-    ) {
+    fn widen(&self, mask: &mut PrintMask, name: &mut NameColumn, cluster: i32, process: i32, longest: usize) {
         let digits = |number: i32| number.to_string().len();
         let (cluster, process) = (digits(cluster), digits(process));
         let wanted = if !name.is_wide && longest > 14 { longest.min(name.most) } else { 0 };
@@ -558,112 +554,6 @@ fn set_ids(ad: &ClassAd, context: &Context<'_>) -> Option<ClassAd> {
     Some(ad)
 }
 
-/// Counts of a batch.
-#[derive(Default)]
-struct BatchCounts {
-    jobs: i32,
-    done: i32,
-    total: i32,
-    has_unknown_total: bool,
-    states: [i32; 11],
-    first_process: i32,
-    last_process: i32,
-    first: i64,
-    last: i64,
-}
-
-impl BatchCounts {
-    fn add_state(&mut self, status: Option<i32>) {
-        let at = status.and_then(|status| usize::try_from(status).ok()).filter(|at| *at <= 10);
-        self.states[at.unwrap_or(0)] += 1;
-    }
-}
-
-/// Widths of the columns of the list of batches.
-#[derive(Default)]
-struct BatchWidths {
-    owner: i64,
-    batch: i64,
-    ids: i64,
-    counts: [usize; 5],
-    has_held: bool,
-}
-
-impl BatchWidths {
-    /// Divides the columns that the counts leave among names and ids.
-    fn fit_to(&mut self, columns: i64) {
-        let room = columns - 50;
-        if self.batch + self.owner + self.ids <= room {
-            return;
-        }
-        // 8, 10 and 9 are the minimum widths of owner, batch and ids.
-        let spare = (room - 27) / 3;
-        let (mut batch, mut owner) = (spare, spare);
-        if spare < self.ids && self.batch + self.owner - (batch + owner + 18) > 7 && batch < 10 {
-            self.ids /= 2;
-        }
-        if spare + 9 > self.ids {
-            let rest = spare + 9 - self.ids;
-            owner += rest / 2;
-            batch += rest - rest / 2;
-        }
-        if batch + 10 > self.batch {
-            owner = (8 + owner + batch + 10 - self.batch).min(self.owner) - 8;
-        }
-        if owner + 8 > self.owner {
-            batch = (10 + batch + owner + 8 - self.owner).min(self.batch) - 10;
-        }
-        self.batch = self.batch.min(batch + 10);
-        self.owner = self.owner.min(owner + 8);
-    }
-
-    /// Changes the columns (`fnFixupWidthsForProgressFormat`).
-    fn apply(&self, mask: &mut PrintMask, zero_character: Option<u8>) {
-        for (number, column) in mask.columns_mut().iter_mut().enumerate() {
-            match number {
-                0 if self.owner < column.width as i64 => {
-                    column.width = self.owner.max(8) as usize;
-                    (column.flags.is_cut, column.flags.grows) = (true, false);
-                }
-                0 => column.width = self.owner as usize,
-                1 => {
-                    column.width = self.batch.max(10) as usize;
-                    // The width is negative in the reference, which pads to the left and never grows.
-                    column.flags.left = true;
-                }
-                3..=7 => {
-                    let size = self.counts[number - 3];
-                    let digit = b'0' + size as u8;
-                    let is_wider = (7..=9).contains(&size)
-                        && column.format_mut().is_some_and(|format| format.widen(1, b'6', digit));
-                    if is_wider {
-                        column.width = size;
-                    }
-                    column.is_hidden |= number == 6 && !self.has_held;
-                    if let Some(character) = zero_character {
-                        column.alternative.replace_character(character);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Returns the number of digits; of large and negative numbers what the reference takes for it.
-fn number_width(number: i32) -> usize {
-    let mut width = 1;
-    let mut limit: i64 = 10;
-    while limit < 999_999_999 {
-        if i64::from(number) < limit {
-            return width;
-        }
-        width += 1;
-        limit *= 10;
-    }
-    width
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -676,15 +566,5 @@ mod tests {
         }
         assert_eq!(number_width(9), 1);
         assert_eq!(number_width(10), 2);
-    }
-
-    #[test]
-    fn widths_of_batches_fit_a_terminal() {
-        let mut widths = BatchWidths { owner: 29, batch: 34, ids: 6, ..BatchWidths::default() };
-        widths.fit_to(80);
-        assert!(widths.owner + widths.batch <= 30, "{} {}", widths.owner, widths.batch);
-        let mut widths = BatchWidths { owner: 3, batch: 4, ids: 5, ..BatchWidths::default() };
-        widths.fit_to(80);
-        assert_eq!((widths.owner, widths.batch), (3, 4));
     }
 }

@@ -14,7 +14,7 @@ use crate::world::World;
 
 /// Slot ad, or the ad of a slot as it would be if it were drained.
 pub(super) struct SlotEntry {
-    /// The ad; a drained one has the slot's as its parent.
+    /// The slot ad; the ad of a drained slot has the original one as its parent.
     pub(super) ad: Arc<ClassAd>,
     /// Number of a dynamic slot; negative: the index of the drained ad, or of the slot of a drained ad.
     pub(super) sub_id: i64,

@@ -49,15 +49,28 @@ impl AdSource {
         mut add: impl FnMut(ClassAd),
     ) {
         let mut ad = ClassAd::new();
-        while let Ok(true) = match &mut self.projection {
-            Some(skim) => self.reader.next_projected(skim, &mut ad),
-            None => self.reader.next_ad().map(|next| next.map(|next| ad = next).is_some()),
-        } {
+        while self.read_next(&mut ad) {
             if keeps_ad(constraint, &ad, world) {
                 add(std::mem::take(&mut ad));
-            } else if self.projection.is_none() {
-                self.reader.reuse(std::mem::take(&mut ad));
+            } else {
+                self.reuse(&mut ad);
             }
+        }
+    }
+
+    /// Reads the next ad. Returns false at the end, and if it cannot be read.
+    pub(super) fn read_next(&mut self, ad: &mut ClassAd) -> bool {
+        let read = match &mut self.projection {
+            Some(projection) => self.reader.next_projected(projection, ad),
+            None => self.reader.next_ad().map(|next| next.map(|next| *ad = next).is_some()),
+        };
+        matches!(read, Ok(true))
+    }
+
+    /// Accepts an ad that is not needed any more, to reuse its memory.
+    pub(super) fn reuse(&mut self, ad: &mut ClassAd) {
+        if self.projection.is_none() {
+            self.reader.reuse(std::mem::take(ad));
         }
     }
 }

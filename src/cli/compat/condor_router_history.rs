@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashMap;
 
-use crate::cli::common::{ProgramContext as Program, Status, exit_when_reader_is_gone, stdout};
+use crate::cli::common::{ProgramContext, Status, exit_when_reader_is_gone, stdout};
 use crate::config::{Config, LoadOptions, LookupContext};
 use crate::os::RealWorld;
 use crate::queue::{HistoryReader, HistoryRecord};
@@ -40,7 +40,7 @@ struct RouterHistoryOptions {
 }
 
 /// Runs the program under the name `condor_router_history`.
-pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Status> {
     exit_when_reader_is_gone();
     let options = match parse_options(words) {
         Ok(Some(options)) => options,
@@ -68,7 +68,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     };
     let end = now - options.age * SECONDS_PER_DAY;
     let start = end - options.days * SECONDS_PER_DAY;
-    let (out, failed) = make_report(&options, &spool, (start, end), &world);
+    let (out, failed) = make_report(&options, &spool, start, end, &world);
     stdout().write_all(&out)?;
     if failed > 0 {
         program.write_stderr(&format!(
@@ -160,7 +160,7 @@ fn parse_float(text: &str) -> Option<f64> {
     python_number(text)?.parse().ok()
 }
 
-/// Returns the message for `--start`: the script fails for every value, only with different messages.
+/// Returns the message for `--start`: the reference's script fails for every value, with one of several messages.
 fn start_error(text: &str) -> String {
     let number =
         |text: &str, widths: std::ops::RangeInclusive<usize>, range: std::ops::RangeInclusive<u32>| {
@@ -240,7 +240,8 @@ fn read_records(spool: &BString, start: f64, world: &dyn World) -> Vec<RoutedJob
 fn make_report(
     options: &RouterHistoryOptions,
     spool: &BString,
-    (start, end): (f64, f64),
+    start: f64,
+    end: f64,
     world: &dyn World,
 ) -> (Vec<u8>, u64) {
     let mut out = Vec::new();

@@ -7,13 +7,13 @@ use std::io::Write;
 
 use bstr::ByteSlice;
 
-use super::condor_q_options::CondorQOptions;
+use super::condor_q_options::{CondorQOptions, ParsedOptions};
 use super::condor_q_refusal::USAGE as QUEUE_USAGE;
 use super::condor_q_report::{JobCounts, ReportSource};
 use super::condor_q_source::keeps_ad;
 use super::configuration;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
-use crate::cli::common::{ProgramContext as Program, Status, exit_when_reader_is_gone, stdout};
+use crate::cli::common::{ProgramContext, Status, exit_when_reader_is_gone, stdout};
 use crate::cli::router_status::read_configured_queue;
 use crate::config::Config;
 use crate::job::JobId;
@@ -40,7 +40,7 @@ Usage for condor_q follows:
 ";
 
 /// Runs the program under the name `condor_router_q`.
-pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Status> {
     exit_when_reader_is_gone();
     let mut constraint = "RouteName =!= UNDEFINED".to_owned();
     let mut summary = false;
@@ -95,7 +95,7 @@ fn print_summary(
     constraint: &str,
     config: &Config,
     mut out: Vec<u8>,
-    program: &Program,
+    program: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let world = configured_world(RealWorld::new(), config, &mut |_| {});
     match Expr::parse_with(constraint.as_bytes(), Dialect::of_world(&world)) {
@@ -113,13 +113,13 @@ fn print_summary(
 }
 
 /// Prints the output of condor_q for these words, from the queue log.
-fn print_list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Result<Status> {
+fn print_list(words: &[OsString], config: &Config, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let mut options = match CondorQOptions::from_words(words, program)? {
-        Ok(options) => options,
-        Err(status) => return Ok(status),
+        ParsedOptions::Report(options) => options,
+        ParsedOptions::Finished(status) => return Ok(status),
     };
-    if let Err(status) = options.finish(Some(config), &world, program)? {
+    if let Some(status) = options.finish(Some(config), &world, program)? {
         return Ok(status);
     }
     // The list is that of the sources' queue, unless the schedd of the copies is named.

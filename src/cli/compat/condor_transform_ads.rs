@@ -14,9 +14,7 @@ use super::configuration;
 use crate::classad::format::list::{ListForm, ListWriter};
 use crate::classad::stream::{AdForm, Delimiter, ReferenceReader};
 use crate::classad::{ClassAd, Context, Dialect};
-use crate::cli::common::{
-    OutputTarget, Problem, ProgramContext as Program, Status, exit_when_reader_is_gone, stdout,
-};
+use crate::cli::common::{OutputTarget, Problem, ProgramContext, Status, exit_when_reader_is_gone, stdout};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
 use crate::os::{RealWorld, StopFlag, StoppableReader, find_overwritten_input, read_whole, thread_count};
@@ -24,7 +22,7 @@ use crate::transform::{IterationPlan, Transform, TransformLoadError, TransformSe
 use crate::world::World;
 
 /// Runs the program under the name `condor_transform_ads`.
-pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
+pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Status> {
     exit_when_reader_is_gone();
     let options = match parse_options(words, program) {
         ParsedCommandLine::Status(status) => return Ok(Status::Tool(status)),
@@ -177,7 +175,7 @@ impl TransformAdsTool<'_> {
             let text = text.trim_start().to_vec();
             let name = name.to_str_lossy();
             let transform = if text.starts_with(b"[") {
-                // An old route is read again, always from the configuration, with its macros expanded.
+                // The tool rereads an old route from the configuration, with its macros expanded.
                 let text = knob_text().and_then(|raw| self.view.expand_raw(&knob, &raw).ok());
                 route_conversion::transform_from_parameter(&name, &text.unwrap_or_default(), self.world)
                     .map_err(|error| error.to_string())
@@ -314,7 +312,7 @@ impl TransformAdsRun<'_> {
                 self.tool.program.write_stderr(&format!("#   {identity}\n"));
             }
             if loaded.transforms.is_empty() {
-                let message = "no transform is left: rules without any command are taken for configuration";
+                let message = "no transform is left: rules without any command are treated as configuration";
                 return Err(Problem::unreadable(message).hint("move a command out of its 'if', or name a transform the file defines with -jobtransforms").into());
             }
             let failed = self.transform_ad(&mut ad, loaded)?;
@@ -325,12 +323,12 @@ impl TransformAdsRun<'_> {
                 break;
             }
             if number == 1 && threads > 1 && reader.form() == Some(AdForm::Long) && !reader.would_abort() {
-                let rest = (reader, &enough);
-                return self.tool.transform_in_parallel(&loaded.transforms, rest, threads, &mut self.out);
+                let (transforms, out) = (&loaded.transforms, &mut self.out);
+                return self.tool.transform_in_parallel(transforms, reader, &enough, threads, out);
             }
         }
         if reader.would_abort() {
-            let message = format!("'{shown}' begins like an ad in brackets, but its first line is none");
+            let message = format!("'{shown}' starts like an ad in brackets, but its first line is not one");
             return Err(Problem::unreadable(message)
                 .hint("put '[' and ']' or '{' and '}' of a list on lines of their own")
                 .into());
@@ -345,9 +343,9 @@ impl TransformAdsRun<'_> {
             ListForm::Long | ListForm::JsonLines | ListForm::NewLines => true,
             ListForm::Json | ListForm::New | ListForm::Xml => false,
         };
-        let once = matches!(self.plan, None | Some(IterationState::Once));
+        // A TRANSFORM that results in one run sets macros, which the sessions of other threads do not have.
         one_by_one
-            && once
+            && self.plan.is_none()
             && !self.tool.options.verbose
             && loaded.transforms.iter().all(Transform::has_no_includes)
     }
@@ -399,7 +397,7 @@ impl TransformAdsRun<'_> {
                 let mut result = Ok(None);
                 self.session.run_for_each_item(&plan, |session| {
                     let mut copy = ad.clone();
-                    result = tool.apply_all(&loaded.transforms, session, &mut copy, (writer, out));
+                    result = tool.apply_all(&loaded.transforms, session, &mut copy, writer, out);
                     matches!(result, Ok(None))
                 });
                 self.plan = Some(IterationState::Plan(plan));
@@ -407,8 +405,8 @@ impl TransformAdsRun<'_> {
             }
             other => {
                 self.plan = other;
-                let to: (_, &mut dyn Write) = (&mut self.writer, &mut self.out);
-                self.tool.apply_all(&loaded.transforms, &mut self.session, ad, to)
+                let (writer, out) = (&mut self.writer, &mut self.out);
+                self.tool.apply_all(&loaded.transforms, &mut self.session, ad, writer, out)
             }
         }
     }

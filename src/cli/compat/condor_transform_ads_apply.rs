@@ -8,7 +8,7 @@ use bstr::{BStr, BString};
 use super::condor_transform_ads_options::TransformAdsOptions;
 use crate::classad::ClassAd;
 use crate::classad::format::list::{AttributeOrder, ListWriter};
-use crate::cli::common::{ProgramContext as Program, Status, stdout};
+use crate::cli::common::{ProgramContext, Status, stdout};
 use crate::cli::transform_report::{self as report, VerboseObserver};
 use crate::config::{Config, ConfigView};
 use crate::quirks::QuirkMode;
@@ -17,7 +17,7 @@ use crate::world::World;
 
 /// The tool, with its command line and configuration.
 pub(super) struct TransformAdsTool<'a> {
-    pub(super) program: &'a Program,
+    pub(super) program: &'a ProgramContext,
     pub(super) options: &'a TransformAdsOptions,
     pub(super) config: &'a Config,
     pub(super) world: &'a dyn World,
@@ -57,7 +57,8 @@ impl TransformAdsTool<'_> {
         transforms: &[Transform],
         session: &mut TransformSession<'_>,
         ad: &mut ClassAd,
-        (writer, out): (&mut ListWriter, &mut dyn Write),
+        writer: &mut ListWriter,
+        out: &mut dyn Write,
     ) -> anyhow::Result<Option<u8>> {
         let mut failed = None;
         let mut observer = VerboseObserver::new(self.program, self.options.verbose);

@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 
 use super::condor_transform_ads_apply::TransformAdsTool;
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::ProgramContext as Program;
+use crate::cli::common::ProgramContext;
 use crate::config::{Config, ConfigView, LoadOptions, LookupContext, MacroSource, expand};
 use crate::os::read_whole;
 use crate::transform::route_conversion::{self, ConversionOptions, OldRouteReader};
@@ -105,7 +105,7 @@ fn read_summary(name: &OsStr, world: &dyn World) -> Result<Config, String> {
 }
 
 struct RoutePrinter<'a> {
-    program: &'a Program,
+    program: &'a ProgramContext,
     defaults: &'a ClassAd,
     options: ConversionOptions,
     world: &'a dyn World,

@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 
 use crate::classad::format::list::ListForm;
 use crate::classad::stream::AdForm;
-use crate::cli::common::{ProgramContext as Program, stdout};
+use crate::cli::common::{ProgramContext, stdout};
 use crate::cli::compat::{CommandWord, CommandWords, OptionRule, option_rule};
 use crate::transform::route_conversion;
 
@@ -109,7 +109,7 @@ const CONVERT_HELP: &str = "
 
 ";
 
-pub(super) fn parse_options(words: &[OsString], program: &Program) -> ParsedCommandLine {
+pub(super) fn parse_options(words: &[OsString], program: &ProgramContext) -> ParsedCommandLine {
     let is_empty = words.is_empty();
     let mut reading = OptionParser {
         options: TransformAdsOptions::default(),
@@ -127,7 +127,7 @@ pub(super) fn parse_options(words: &[OsString], program: &Program) -> ParsedComm
 struct OptionParser<'a> {
     options: TransformAdsOptions,
     words: CommandWords<'a, TransformAdsOption>,
-    program: &'a Program,
+    program: &'a ProgramContext,
 }
 
 impl OptionParser<'_> {

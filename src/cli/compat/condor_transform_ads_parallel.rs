@@ -24,7 +24,8 @@ impl TransformAdsTool<'_> {
     pub(super) fn transform_in_parallel<R: Read + Send>(
         &self,
         transforms: &[Transform],
-        (reader, enough): (ReferenceReader<R>, &StopFlag),
+        reader: ReferenceReader<R>,
+        enough: &StopFlag,
         threads: usize,
         out: &mut (dyn Write + Send),
     ) -> anyhow::Result<u8> {
@@ -79,7 +80,7 @@ impl TransformAdsTool<'_> {
         let start = session.macros.mark();
         let (mut text, mut last) = (Vec::new(), Ok(None));
         while let (Ok(Some(mut ad)), Ok(None)) = (ads.next_ad(), &last) {
-            last = self.apply_all(transforms, &mut session, &mut ad, (&mut writer, &mut text));
+            last = self.apply_all(transforms, &mut session, &mut ad, &mut writer, &mut text);
             ads.reuse(ad);
             session.macros.rewind(start);
         }

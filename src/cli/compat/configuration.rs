@@ -1,12 +1,12 @@
 //! Configuration as a tool of the reference loads it: without our options, and an invalid one ends the tool.
 
-use crate::cli::common::{ProgramContext as Program, Status};
+use crate::cli::common::{ProgramContext, Status};
 use crate::config::{Config, LoadOptions, LookupContext};
 use crate::world::World;
 
 /// Loads the configuration of a subsystem and prints its warnings. If that fails, prints the error and
 /// returns the exit status of the tool.
-pub(super) fn load(subsystem: &str, world: &dyn World, program: &Program) -> Result<Config, Status> {
+pub(super) fn load(subsystem: &str, world: &dyn World, program: &ProgramContext) -> Result<Config, Status> {
     let who = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
     let read = Config::load_partially(world, &who, &LoadOptions::default());
     match read.error {

@@ -163,7 +163,7 @@ impl TypedConfig {
     fn running_slots(&self) -> Option<Vec<String>> {
         let (config, world) = self.load_config("STARTD")?;
         let log = config.view(&world).string("LOG").ok()??.value;
-        let request = SlotControlRequest::Status { slot: None };
+        let request = SlotControlRequest::Status { slot: None, counters: false };
         let answer =
             send_request(&default_socket(&PathBuf::from(log.to_string()), None), &request, &[]).ok()?;
         Some(answer.slots.into_iter().map(|slot| slot.slot).collect())

@@ -165,9 +165,7 @@ mod tests {
     fn an_empty_word_offers_operands_before_options() {
         let found = ask("bash", "htc-slot-run ");
         assert!(found.contains(&"simulate".to_owned()) && !found.iter().any(|word| word.starts_with('-')));
-        assert!(
-            ask("fish", "htc-slot-run ").iter().any(|line| line.starts_with("simulate\tPlay a scenario"))
-        );
+        assert!(ask("fish", "htc-slot-run ").iter().any(|line| line.starts_with("simulate\tSimulate slots")));
     }
 
     #[test]

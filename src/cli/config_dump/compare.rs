@@ -5,11 +5,16 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::loading::config_problem;
-use crate::cli::common::{OutputOptions, Painter, Status, stdout};
+use crate::cli::common::{
+    OutputOptions, Painter, ProgramContext, RowOptions, RowOrderOptions, Status, render_objects, stdout,
+};
 use crate::config::compare::{
     ConfigComparison, ConfigDifferences, DEFAULT_DAEMONS, ParameterDifference, UnreadableConfig,
 };
+use crate::text::plural::counted;
 use crate::world::World;
 
 /// Formats the differences for people.
@@ -40,29 +45,76 @@ fn render(found: &ConfigDifferences, painter: Painter, files: [&Path; 2]) -> Str
     let [before, after] = files.map(|file| file.display().to_string());
     let count = found.changed.iter().map(|it| &it.name).collect::<BTreeSet<_>>().len();
     text += &match count {
-        0 => format!("{before} and {after} come to the same; "),
+        0 => format!("{before} and {after} have the same effect; "),
         1 => "\n1 parameter differs; ".to_owned(),
-        _ => format!("\n{count} parameters differ; "),
+        _ => format!("\n{} differ; ", counted(count, "parameter")),
     };
     text += &match found.unchanged_count {
         0 if count == 0 => "neither sets anything\n".to_owned(),
-        1 => "1 that one of them sets comes to the same\n".to_owned(),
-        same => format!("{same} that one of them sets come to the same\n"),
+        1 => "1 more is set in only one file but has the same value\n".to_owned(),
+        same => format!("{same} more are set in only one file but have the same value\n"),
+    };
+    let moved: Vec<&str> = found.relocated.iter().map(String::as_str).collect();
+    text += &match moved.len() {
+        0 => String::new(),
+        1 => format!("{} differs only because the files are in different directories\n", moved[0]),
+        count => format!(
+            "{count} differ only because the files are in different directories: {}\n",
+            moved.join(", ")
+        ),
     };
     text
+}
+
+/// Row of a parameter that differs.
+#[derive(Serialize)]
+struct DifferenceRow<'a> {
+    name: &'a str,
+    daemons: String,
+    before: Option<&'a str>,
+    before_origin: &'a str,
+    after: Option<&'a str>,
+    after_origin: &'a str,
+}
+
+impl<'a> DifferenceRow<'a> {
+    fn new(difference: &'a ParameterDifference) -> Self {
+        let ParameterDifference { name, daemons, before, after } = difference;
+        DifferenceRow {
+            name,
+            daemons: daemons.join(", "),
+            before: before.value.as_deref(),
+            before_origin: &before.origin,
+            after: after.value.as_deref(),
+            after_origin: &after.origin,
+        }
+    }
 }
 
 /// Compares and prints; exit status 1 if anything differs.
 pub(super) fn run(
     asked: &ConfigComparison<'_>,
     world: &dyn World,
-    output: OutputOptions,
+    (output, rows, order): (OutputOptions, RowOptions, &RowOrderOptions),
+    session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    let found = asked.compare(world).map_err(|UnreadableConfig(file, error)| {
+    let mut found = asked.compare(world).map_err(|UnreadableConfig(file, error)| {
         anyhow::Error::from(config_problem(&error)).context(format!("'{}'", file.display()))
     })?;
+    let differs = !found.changed.is_empty();
+    // The text about all differences counts them.
+    if rows.report_form().is_none() && !output.wants_json() {
+        order.refuse("text: give --csv, --tsv, --null or --json")?;
+    }
+    found.changed =
+        order.apply(found.changed, |it| serde_json::to_string(&DifferenceRow::new(it)), session)?;
+    if let Some(form) = rows.report_form() {
+        let rows: Vec<DifferenceRow<'_>> = found.changed.iter().map(DifferenceRow::new).collect();
+        stdout().write_all(&render_objects(form, &rows)?)?;
+        return Ok(if differs { Status::No } else { Status::Done });
+    }
     let text = || render(&found, Painter::stdout(output.color), asked.files);
     let text = output.render_json(&found.changed)?.unwrap_or_else(text);
     stdout().write_all(text.as_bytes())?;
-    Ok(if found.changed.is_empty() { Status::Done } else { Status::No })
+    Ok(if differs { Status::No } else { Status::Done })
 }

@@ -206,7 +206,7 @@ impl CommandLineReader<'_> {
                 CommandWord::Unknown(word) => return Some(self.refuse_word(word.as_bytes())),
                 CommandWord::Option { id, suffix } => (id, suffix),
             };
-            // Only few options may have two dashes.
+            // Only a few options may have two dashes.
             let typed = words.len().checked_sub(left.len() + 1).and_then(|at| words.get(at));
             if let Some(typed) = typed.map(|typed| typed.as_bytes())
                 && typed.starts_with(b"--")
@@ -226,7 +226,7 @@ impl CommandLineReader<'_> {
     /// Prints the answer to -owner or -tilde and returns the status, or `None` if neither was given.
     fn print_account(&mut self, world: &dyn World) -> Option<u8> {
         if self.owner {
-            // Without root, the daemons would run as the caller.
+            // If the caller is not root, the daemons would run as the caller.
             let uid = world.effective_uid();
             let account = if uid == 0 { world.account_by_name(b"root") } else { world.account_by_uid(uid) };
             let name = account.map_or_else(|| uid.to_string().into(), |account| account.name);

@@ -12,7 +12,8 @@ use super::config_request::{ConfigRequest, RequestedName};
 use super::use_template;
 use crate::classad::regex::{Regex, RegexOptions};
 use crate::config::defaults::{self, Parameter, ParameterType};
-use crate::config::macro_set::{FoundMacro, SourceId, ValueReplacement};
+use crate::config::macro_definition::{FoundMacro, SourceId};
+use crate::config::macro_set::ValueReplacement;
 use crate::config::redact;
 use crate::config::use_counts::{EntryUses, LookupPurpose};
 use crate::config::{

@@ -17,7 +17,7 @@ pub(super) fn render_report(report: &HookReport, painter: Painter) -> String {
     }
     if !report.hooks.is_empty() {
         text.push('\n');
-        let columns = ["<CALLER", "<KNOB", "<PATH", "<TIME-OUT", "<ARGUMENTS", "<VERDICT"];
+        let columns = ["<CALLER", "<PARAMETER", "<PATH", "<TIME-OUT", "<ARGUMENTS", "<VERDICT"];
         let rows = report.hooks.iter().map(|row| {
             vec![
                 row.caller.clone(),
@@ -34,7 +34,7 @@ pub(super) fn render_report(report: &HookReport, painter: Painter) -> String {
     for keyword in &report.unused_keywords {
         let _ = writeln!(
             text,
-            "\nkeyword {keyword} has hooks, but no knob names it; jobs may, by their attribute HookKeyword"
+            "\nkeyword {keyword} has hooks, but no parameter selects it; jobs may select it with HookKeyword"
         );
     }
     text

@@ -3,7 +3,7 @@
 use bstr::{BStr, ByteSlice};
 use serde::Serialize;
 
-use crate::config::macro_set::{DefinitionPlace, MacroEntry};
+use crate::config::macro_definition::{DefinitionPlace, MacroEntry};
 use crate::config::parameter_rows::{ParameterRow, RowKind};
 use crate::config::redact;
 use crate::config::{Config, ConfigView, defaults};
@@ -17,7 +17,7 @@ pub(super) struct ParameterRecord {
     /// Expanded value; missing if it cannot be expanded.
     #[serde(skip_serializing_if = "Option::is_none")]
     expanded: Option<String>,
-    /// Reason why it cannot be expanded.
+    /// Reason why the value cannot be expanded.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// Messages of functions that failed.
@@ -36,6 +36,14 @@ pub(super) struct ParameterRecord {
     /// True if the value is masked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     redacted: bool,
+}
+
+impl ParameterRecord {
+    /// Returns the cells of a row: name, raw value, expanded value, file and line.
+    pub(super) fn into_cells(self) -> [String; 5] {
+        let line = self.place.line.map(|line| line.to_string()).unwrap_or_default();
+        [self.name, self.raw, self.expanded.unwrap_or_default(), self.place.source, line]
+    }
 }
 
 /// Place of a definition.

@@ -134,7 +134,7 @@ fn lint_config(
     let read =
         format!("{} and {} read", count_text(source_count, "source"), count_text(setting_count, "setting"));
     let partial = if is_partial {
-        "; taken for a part of a configuration, what may stand elsewhere is not missed"
+        "; treated as part of a configuration: parameters that other files may set are not reported as missing"
     } else {
         ""
     };

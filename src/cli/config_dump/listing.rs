@@ -50,10 +50,17 @@ pub(super) fn print_listing(
             chosen.iter().map(|row| json::parameter_record(row, &config, &view, redacting)).collect();
         let text = cli.output.render_json(&all)?.unwrap_or_default();
         stdout().write_all(text.as_bytes())?;
+    } else if let Some(form) = cli.rows.report_form() {
+        let mut rows = Vec::new();
+        form.push_header(["name", "value", "expanded", "source", "line"], &mut rows);
+        for row in &chosen {
+            form.push_row(json::parameter_record(row, &config, &view, redacting).into_cells(), &mut rows);
+        }
+        stdout().write_all(&rows)?;
     } else {
         // A line of a dump has about 40 bytes.
         let mut out = Vec::with_capacity(chosen.len() * 48);
-        write_statements(cli, &chosen, (&config, &view), &mut out);
+        write_statements(cli, &chosen, &config, &view, &mut out);
         stdout().write_all(&out)?;
     }
     for name in &missing {
@@ -75,7 +82,10 @@ fn choose<'r, 'c>(
     if cli.show.dump {
         let patterns = cli.names.iter().map(|pattern| {
             Regex::compile(pattern.as_bytes(), RegexOptions::CASELESS).map_err(|error| {
-                Problem::usage(format!("'{}' is no regular expression: {error}", pattern.to_string_lossy()))
+                Problem::usage(format!(
+                    "'{}' is not a valid regular expression: {error}",
+                    pattern.to_string_lossy()
+                ))
             })
         });
         let patterns = patterns.collect::<Result<Vec<Regex>, _>>()?;
@@ -106,7 +116,8 @@ fn choose<'r, 'c>(
 fn write_statements(
     cli: &ConfigDumpCli,
     rows: &[&ParameterRow<'_>],
-    (config, view): (&Config, &ConfigView<'_>),
+    config: &Config,
+    view: &ConfigView<'_>,
     out: &mut Vec<u8>,
 ) {
     let is_whole = cli.names.is_empty() && !cli.show.dump;
@@ -122,7 +133,10 @@ fn write_statements(
             DumpLine::Statement(row) => write_statement(cli, row, config, view, out),
             DumpLine::AlreadyIncluded(row) => {
                 let shown = row.raw.to_str_lossy().replace('\n', "\n#   ");
-                let text = format!("# what it brings in is in here: {} = {shown}\n", row.name);
+                let text = format!(
+                    "# not needed, because this file contains its settings: {} = {shown}\n",
+                    row.name
+                );
                 out.extend_from_slice(text.as_bytes());
             }
         }

@@ -10,12 +10,13 @@ mod json;
 pub(in crate::cli) mod lint;
 mod listing;
 mod loading;
+mod lsp;
 mod native;
 mod options;
 mod use_template;
 mod why;
 
-use crate::cli::common::{CompatTool, Example, Manual, Program, program_command};
+use crate::cli::common::{CompatTool, Example, Manual, Program, VerbManual, program_command};
 
 const NAME: &str = "htc-config-dump";
 
@@ -23,9 +24,10 @@ const NAME: &str = "htc-config-dump";
 pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {
-        let rare = ["long", "jsonl", "quiet", "color", "redact", "no_env", "param"];
         let command = program_command::<options::ConfigDumpCli>(NAME, &MANUAL);
-        rare.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)))
+        ["redact", "local_name"]
+            .into_iter()
+            .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)))
     },
     manual: &MANUAL,
     run: native::run,
@@ -37,47 +39,97 @@ const MANUAL: Manual = Manual {
     description: &[
         "Reads a configuration exactly as HTCondor's daemons do: root file, LOCAL_CONFIG_DIR, LOCAL_CONFIG_FILE, \
          includes, conditions, templates, the environment, detected values and compiled-in defaults. Without names it \
-         prints what the sources set, as statements that read back to the same; with names their values.",
-        "Called by the name condor_config_val it is that tool: the same options, output and exit statuses, for \
-         everything that needs no daemon. Hook scripts that call it by that name work unchanged.",
-        "Commands that a configuration names (include command, 'prog |') are run only with --exec; called as \
-         condor_config_val they are, as that tool does. They are killed after two minutes or 64 MiB of output.",
-        "The verb compare reads two configurations as each daemon would and tells the effective values that differ, for which daemons, \
-         and the file, line or template that each comes from; exit status 1 if there are any.",
-        "The verb lint finds mistakes that HTCondor passes over in silence: parameters nobody reads, hooks that are \
-         refused, values that are no expression, references that can never expand. It reads all that the configuration \
-         names; commands only with --exec. What it did not read it names, and ends with 4 if it found nothing else. With --here it says instead what \
-         is set that the programs of this package do not do, with what a pool would do, and what is for other daemons; with \
-         --ads the same of a job.",
+         prints the parameters that are set, as statements that read back to the same values. With names it prints their values.",
+        "Called as condor_config_val it acts as that tool, with the same options, output and exit statuses, for \
+         everything that needs no daemon. Hook scripts that call condor_config_val work unchanged.",
+        "Commands in a configuration (include command, 'prog |') are run only with --exec. Under the name \
+         condor_config_val they are run, as that tool does. They are killed after two minutes or 64 MiB of output.",
+        "compare reads two configurations as each daemon would and prints the effective values that differ, the daemons that use them, \
+         and the file, line or template of each value. The exit status is 1 if there are differences.",
+        "lint finds mistakes that HTCondor does not report: parameters that nothing reads, hooks that would be \
+         refused, values that are not valid expressions, and references that can never be expanded. It reads all files that the configuration \
+         names, and runs commands only with --exec. It lists what it could not read, and exits with 4 if it found nothing else. --here lists \
+         the settings that the programs of this package ignore, with their effect in a pool, and the settings of other daemons. --ads \
+         does the same for a job.",
+        "lsp checks configurations, routes and transforms for an editor while they are typed, shows values with their origin, completes names \
+         and finds definitions. The editor starts it and exchanges messages with it on standard input and output (Language Server Protocol). \
+         It may send settings as initializationOptions: configFile, param, noEnv, subsystem, localName, exec, for, select, ignore, usedBy and redact.",
     ],
+    statuses: "0 done, 1 undefined, false or different, 2 wrong options, 3 bad configuration",
     examples: &[
-        Example {
-            what: "Print the value of START as the startd sees it",
-            line: "htc-config-dump --config-file condor_config --subsystem STARTD START",
-            status: 0,
+        Example::new(
+            "Print the value of START as the startd sees it",
+            "htc-config-dump --config-file condor_config --subsystem STARTD START",
+        ),
+        Example::new("Find mistakes in a configuration", "htc-config-dump lint condor_config"),
+        Example::new(
+            "Show which values a change affects, and for which daemons",
+            "htc-config-dump compare condor_config condor_config.new",
+        )
+        .ends_with(1),
+    ],
+    verbs: &[
+        VerbManual {
+            verb: "lint",
+            statuses: "0 no findings, 1 findings, 2 wrong options, 3 bad configuration, 4 not all read",
+            examples: &[
+                Example::new("Check a configuration", "htc-config-dump lint condor_config"),
+                Example::new("Print the corrections as a diff", "htc-config-dump lint --diff condor_config"),
+            ],
         },
-        Example {
-            what: "Tell what a change of the configuration does to which daemons",
-            line: "htc-config-dump compare condor_config condor_config.new",
-            status: 1,
+        VerbManual {
+            verb: "compare",
+            statuses: "0 no difference, 1 values differ, 2 wrong options, 3 bad configuration",
+            examples: &[
+                Example::new(
+                    "Show the effect of a change",
+                    "htc-config-dump compare condor_config condor_config.new",
+                )
+                .ends_with(1),
+                Example::new(
+                    "Print the differences as JSON",
+                    "htc-config-dump compare --json condor_config condor_config.new",
+                )
+                .ends_with(1),
+            ],
         },
-        Example { what: "Check a configuration", line: "htc-config-dump lint condor_config", status: 0 },
+        VerbManual {
+            verb: "use",
+            statuses: "0 done, 1 no such template, 2 wrong options",
+            examples: &[
+                Example::new("List the templates of a category", "htc-config-dump use POLICY"),
+                Example::new("Print the statements of a template", "htc-config-dump use POLICY:Desktop"),
+            ],
+        },
+        VerbManual {
+            verb: "lsp",
+            statuses: "0 ended by the editor, 1 connection closed, 2 wrong options, 3 not the protocol",
+            examples: &[
+                Example::new("Check for an older version of HTCondor", "htc-config-dump lsp --for 24.0")
+                    .ends_with(1),
+                Example::new(
+                    "Show values as a startd has them",
+                    "htc-config-dump lsp --config-file condor_config --subsystem STARTD",
+                )
+                .ends_with(1),
+            ],
+        },
     ],
     environment: &[],
     files: &[(
         "/etc/condor/condor_config, /usr/local/etc/condor_config, ~condor/condor_config",
-        "Looked for in this order when neither --config-file nor CONDOR_CONFIG is given.",
+        "Searched in this order if neither --config-file nor CONDOR_CONFIG is given",
     )],
     differences: &[
-        "Values that refer to themselves hang or crash condor_config_val; here they are an error that names the chain, \
-         under both names. Under both names the texts on standard error about wrong command lines are our own.",
-        "-info tells type, range, default, readers and whether a restart is needed as condor_config_val does, but does \
-         not repeat that tool's own descriptions: a few lines '# description:' are in our words, the others and all \
-         '# use for :' are left out. --why describes the parameters of hooks, slots, cron jobs and the router.",
-        "Daemons are never asked. The options that would are refused with condor_config_val's own status.",
+        "Values that refer to themselves make condor_config_val hang or crash. Here they are an error that names the chain of references, \
+         under both names. Messages about wrong command lines differ from those of condor_config_val.",
+        "-info prints type, range, default, readers and whether a restart is needed, as condor_config_val does, but \
+         not the descriptions of that tool. A few lines '# description:' are our own; the others and all \
+         '# use for :' are missing. --why describes the parameters of hooks, slots, cron jobs and the router.",
+        "Daemons are never asked. Options that would ask one are refused with condor_config_val's own status.",
         "The compiled-in parameters are those of 25.14.0, as CONDOR_VERSION says. 25.14.1 has 18 more (METRICD_*, PROMETHEUS_*, \
          MAX_METRICD_LOG, GANGLIA_RESET_METRICS_FILE, GANGLIA_WANT_RESET_METRICS, SUBMIT_PREVENT_MULTI_QUEUE, ANNEX_USE_OLD_CREATE), \
-         which are only there here once a file sets them, and other defaults of ADSTASH_SE_INDEX_NAME and TRANSFER_JOB_ATTRS.",
+         which exist here only if a file sets them, and other defaults of ADSTASH_SE_INDEX_NAME and TRANSFER_JOB_ATTRS.",
         crate::cli::common::CLASSAD_PARAMETERS_NOTE,
     ],
 };

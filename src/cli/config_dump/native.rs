@@ -13,7 +13,7 @@ use super::config_request::{ConfigRequest, RequestedName};
 use super::listing::print_listing;
 use super::loading::{config_problem, load};
 use super::options::{ConfigDumpCli, ConfigDumpVerb};
-use super::{compare, hook_table, lint};
+use super::{compare, hook_table, lint, lsp};
 use crate::cli::common::{Painter, Problem, ProgramContext, Status, stdout};
 use crate::cli::lint::{print_explanation, print_rules};
 use crate::config::compare::ConfigComparison;
@@ -22,6 +22,7 @@ use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use crate::lint::config::DAEMON_NAMES;
 use crate::lint::daemons::build_hook_report;
 use crate::os::RealWorld;
+use crate::text::control_characters::mask_terminal_controls;
 use crate::text::similar_names;
 use crate::world::World;
 
@@ -55,7 +56,15 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
         };
         return lint::run(&request, &world, session);
     }
-    if let Some(ConfigDumpVerb::Compare { before, after }) = &cli.verb {
+    if let Some(ConfigDumpVerb::Lsp { lsp: lsp_options }) = &cli.verb {
+        cli.output.refuse_json("lsp")?;
+        let mut options = cli.load_options();
+        if !cli.who.exec {
+            options.commands = CommandPolicy::Skipped;
+        }
+        return lsp::run(lsp_options, options, cli.who(), cli.show.redact, &world, session);
+    }
+    if let Some(ConfigDumpVerb::Compare { before, after, rows, order }) = &cli.verb {
         let request = ConfigComparison {
             files: [before, after],
             // A setting equal to its default is not a difference.
@@ -64,7 +73,7 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
             local_name: cli.who.local_name.as_bytes().into(),
             redact: cli.show.redact,
         };
-        return compare::run(&request, &world, cli.output);
+        return compare::run(&request, &world, (cli.output, *rows, order), session);
     }
     refuse_records(&cli)?;
     if let Some(ConfigDumpVerb::Use { templates }) = &cli.verb {
@@ -77,7 +86,8 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
         !(request.trace || request.expand_text.is_some() || request.write.is_some() || request.sources)
             && request.check_if.is_none();
     let lists = cli.show.dump || cli.names.is_empty();
-    if cli.show.why || is_plain && (lists || cli.output.ad_format().is_some()) {
+    let has_form = cli.output.ad_format().is_some() || cli.rows.report_form().is_some();
+    if cli.show.why || is_plain && (lists || has_form) {
         return print_listing(&cli, &world, session);
     }
     print_values(&request, &world, session, cli.show.redact)
@@ -94,7 +104,15 @@ fn refuse_records(cli: &ConfigDumpCli) -> anyhow::Result<()> {
         (cli.show.check_if.is_some(), "--check-if"),
     ];
     let mut asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
-    asked.try_for_each(|(_, what)| cli.output.refuse_json(what))
+    asked.clone().try_for_each(|(_, what)| cli.output.refuse_json(what))?;
+    let text = asked.next().map(|(_, what)| what);
+    let text = text.or(cli.show.why.then_some("--why")).or(cli.show.hooks.then_some("--hooks"));
+    match (cli.rows.given_option(), text) {
+        (Some(option), Some(what)) => {
+            Err(Problem::usage(format!("{option} works for lists of parameters, not for {what}")).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a name that is not of a daemon or tool; a local name and a dot may precede it.
@@ -148,7 +166,7 @@ fn print_hooks(cli: &ConfigDumpCli, world: &dyn World, session: &ProgramContext)
     let report = build_hook_report(world, &cli.load_options(), local_name.as_ref(), &mut learn)
         .map_err(|error| config_problem(&error))?;
     if let Some(error) = &report.no_slots {
-        session.warn(&format!("no startd starts with this configuration, no slots are told of: {error}"));
+        session.warn(&format!("no startd can start with this configuration, so no slots are shown: {error}"));
     }
     report.warnings.iter().for_each(|warning| session.warn(warning));
     let any_refused = report.has_refused_hook() || report.no_slots.is_some();
@@ -179,7 +197,7 @@ fn print_values(
             let options = LoadOptions { keep_texts: true, ..super::config_query::load_options(request) };
             return match load(world, &who, &options, redacting) {
                 Err(error) => Err(config_problem(&error)).context("the configuration cannot be read"),
-                Ok(_) => anyhow::bail!("the configuration changes while it is read"),
+                Ok(_) => anyhow::bail!("the configuration changed while it was read"),
             };
         }
     };
@@ -205,6 +223,6 @@ fn print_values(
 
 fn write_output(output: &ToolOutput, session: &ProgramContext) -> anyhow::Result<()> {
     stdout().write_all(&output.out)?;
-    session.write_stderr(&output.err.to_str_lossy());
+    session.write_stderr(&mask_terminal_controls(&output.err.to_str_lossy()));
     Ok(())
 }

@@ -8,7 +8,10 @@ use bstr::BString;
 use clap::{Args, Parser, Subcommand};
 
 use super::config_request::{ConfigRequest, RequestedName};
-use crate::cli::common::{ConfigOptions, OutputOptions, TimeLimitOptions};
+use super::lsp::LspOptions;
+use crate::cli::common::{
+    ConfigOptions, OptionGroup, OutputOptions, RowOptions, RowOrderOptions, TimeLimitOptions,
+};
 use crate::cli::lint::LintOptions;
 use crate::config::redact;
 use crate::config::write_config::RowFilter;
@@ -16,9 +19,13 @@ use crate::config::{CommandPolicy, LoadOptions, LookupContext};
 
 /// Command line.
 #[derive(Parser, Debug)]
-#[command(args_conflicts_with_subcommands = false, subcommand_precedence_over_arg = true)]
+#[command(
+    args_conflicts_with_subcommands = false,
+    subcommand_precedence_over_arg = true,
+    subcommand_value_name = "VERB"
+)]
 pub(super) struct ConfigDumpCli {
-    /// Parameters to print; with --dump regular expressions, with --macro texts
+    /// Parameters to print; with --dump: patterns; with --macro: text
     #[arg(value_name = "NAME")]
     pub(super) names: Vec<OsString>,
     #[command(subcommand)]
@@ -32,24 +39,25 @@ pub(super) struct ConfigDumpCli {
     #[command(flatten)]
     pub(super) output: OutputOptions,
     #[command(flatten)]
+    pub(super) rows: RowOptions,
+    #[command(flatten)]
     pub(super) limit: TimeLimitOptions,
 }
 
 /// Task other than showing values.
 #[derive(Subcommand, Debug)]
 pub(super) enum ConfigDumpVerb {
-    /// Find mistakes that HTCondor passes over in silence (exit status 1 if there are any, 4 if there is none but not
-    /// all could be looked at)
+    /// Find mistakes that HTCondor does not report
     Lint {
-        /// Files that are the configuration, in order, with the files and directories that they name; --exec runs the
-        /// commands that they name, too
+        /// Configuration files, in order [default: those of CONDOR_CONFIG]
+        ///
+        /// The files and directories that they name are read as well; commands only with --exec.
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Check the ad of a fetched job instead of the configuration
+        /// Checks the ad of a fetched job instead of the configuration.
         #[arg(long = "ads", value_name = "FILE")]
         job_ad: Option<PathBuf>,
-        /// Say instead what is set that these programs do not do, and what a pool would do with it (exit status 1 if
-        /// there is anything)
+        /// List settings that these programs ignore, with their effect in a pool
         #[arg(long)]
         here: bool,
         /// List all rules with their severity
@@ -58,21 +66,31 @@ pub(super) enum ConfigDumpVerb {
         #[command(flatten)]
         lint: LintOptions,
     },
-    /// Tell which effective values differ between two configurations, for which daemons, and where they come from (exit
-    /// status 1 if any do)
+    /// Compare the effective values of two configurations
     Compare {
-        /// The configuration before
+        /// First configuration
         #[arg(value_name = "BEFORE")]
         before: PathBuf,
-        /// The configuration after
+        /// Second configuration
         #[arg(value_name = "AFTER")]
         after: PathBuf,
+        #[command(flatten)]
+        rows: RowOptions,
+        #[command(flatten)]
+        order: RowOrderOptions,
     },
     /// Print the statements of a template, or the templates of a category
     Use {
-        /// CATEGORY, or CATEGORY:NAME with arguments in parentheses
+        /// CATEGORY, or CATEGORY:NAME with its arguments in parentheses
         #[arg(value_name = "TEMPLATE", required = true)]
         templates: Vec<OsString>,
+    },
+    /// Serve an editor with the Language Server Protocol
+    ///
+    /// The texts in the editor replace the files on disk.
+    Lsp {
+        #[command(flatten)]
+        lsp: LspOptions,
     },
 }
 
@@ -80,65 +98,65 @@ pub(super) enum ConfigDumpVerb {
 #[derive(Args, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ShowOptions {
-    /// Print all parameters, defaults too, or those whose names match
-    #[arg(long, help_heading = "What to show")]
+    /// Print all parameters, including defaults, or those whose names match
+    #[arg(long, help_heading = OptionGroup::Show)]
     pub(super) dump: bool,
     /// Print values before expansion
-    #[arg(long, help_heading = "What to show")]
+    #[arg(long, help_heading = OptionGroup::Show)]
     pub(super) raw: bool,
-    /// Print expanded values, also with --dump and use
-    #[arg(long, global = true, hide_short_help = true, help_heading = "What to show")]
+    /// Print expanded values (with --dump and use)
+    #[arg(long, global = true, hide_short_help = true, help_heading = OptionGroup::Show)]
     pub(super) expanded: bool,
-    /// Print compiled-in defaults
-    #[arg(long, hide_short_help = true, help_heading = "What to show")]
+    /// Print the compiled-in defaults
+    #[arg(long, hide_short_help = true, help_heading = OptionGroup::Show)]
     pub(super) default: bool,
-    /// Print location, raw value and default, too
-    #[arg(long, short = 'v', global = true, help_heading = "What to show")]
+    /// Print location, raw value and default as well
+    #[arg(long, short = 'v', global = true, help_heading = OptionGroup::Show)]
     pub(super) verbose: bool,
-    /// Tell the story of each value: definitions, conditions, steps of its expansion
-    #[arg(long, help_heading = "What to show")]
+    /// Show where each value comes from: definitions, conditions, expansion
+    #[arg(long, help_heading = OptionGroup::Show)]
     pub(super) why: bool,
     /// List the hooks of every slot, starter, shadow and router
-    #[arg(long, help_heading = "What to show")]
+    #[arg(long, help_heading = OptionGroup::Show)]
     pub(super) hooks: bool,
-    /// Print only what files changed, by file
-    #[arg(long, hide_short_help = true, help_heading = "What to show")]
+    /// Prints only what each file changed.
+    #[arg(long, hide_short_help = true, help_heading = OptionGroup::Show)]
     pub(super) summary: bool,
     /// Print the files that were read
-    #[arg(long, hide_short_help = true, help_heading = "What to show")]
+    #[arg(long, hide_short_help = true, help_heading = OptionGroup::Show)]
     pub(super) sources: bool,
-    /// Print each change of the values while files were read
-    #[arg(long, hide_short_help = true, help_heading = "What to show")]
+    /// Print each change of the values while files are read
+    #[arg(long, hide_short_help = true, help_heading = OptionGroup::Show)]
     pub(super) trace: bool,
-    /// Expand the words as texts
-    #[arg(long = "macro", hide_short_help = true, help_heading = "What to show")]
+    /// Expand $(...) in the arguments
+    #[arg(long = "macro", hide_short_help = true, help_heading = OptionGroup::Show)]
     pub(super) expand: bool,
-    /// Say whether CONDITION holds in an 'if' (exit status 1 if not)
-    #[arg(long, value_name = "CONDITION", hide_short_help = true, help_heading = "What to show")]
+    /// Evaluate CONDITION as 'if' does, and exit with 1 if it is false
+    #[arg(long, value_name = "CONDITION", hide_short_help = true, help_heading = OptionGroup::Show)]
     pub(super) check_if: Option<OsString>,
     /// Mask passwords and other secrets
-    #[arg(long, global = true, help_heading = "Output")]
+    #[arg(long, global = true, help_heading = OptionGroup::Output)]
     pub(super) redact: bool,
 }
 
 /// Options for the daemon whose configuration is read.
 #[derive(Args, Debug)]
 pub(super) struct SubsystemOptions {
-    /// Read as this daemon
-    #[arg(long, value_name = "NAME", default_value = "TOOL", global = true, help_heading = "Configuration")]
+    /// Read the configuration as this daemon does
+    #[arg(long, value_name = "NAME", default_value = "TOOL", global = true, help_heading = OptionGroup::Configuration)]
     pub(super) subsystem: OsString,
-    /// Use the settings of this local name
+    /// Use the settings of this local name [default: none]
     #[arg(
         long,
         value_name = "NAME",
         default_value = "",
         hide_default_value = true,
         global = true,
-        help_heading = "Configuration"
+        help_heading = OptionGroup::Configuration
     )]
     pub(super) local_name: OsString,
     /// Run the commands that the configuration names
-    #[arg(long, global = true, hide_short_help = true, help_heading = "Configuration")]
+    #[arg(long, global = true, hide_short_help = true, help_heading = OptionGroup::Configuration)]
     pub(super) exec: bool,
 }
 
@@ -162,7 +180,9 @@ impl ConfigDumpCli {
             Some(ConfigDumpVerb::Use { templates }) => {
                 templates.iter().map(|text| RequestedName::Template(text.as_bytes().into())).collect()
             }
-            Some(ConfigDumpVerb::Lint { .. } | ConfigDumpVerb::Compare { .. }) => Vec::new(),
+            Some(
+                ConfigDumpVerb::Lint { .. } | ConfigDumpVerb::Compare { .. } | ConfigDumpVerb::Lsp { .. },
+            ) => Vec::new(),
             None => {
                 let text = |name: &OsString| match self.show.redact && self.show.expand {
                     true => redact::mask_value(b"", name.as_bytes()).into_owned().into(),

@@ -10,7 +10,7 @@ use crate::config::finding::Finding;
 use crate::config::redact;
 use crate::lint::config::name_usage::NameUsage;
 use crate::lint::value_explanation::{
-    self, DefinitionRecord, ExpansionRecord, ValueExplanation, ValueOrigin,
+    self, DefinitionRecord, ExpandedValue, ExpansionRecord, ValueExplanation, ValueOrigin,
 };
 
 /// Value for display, masked on request.
@@ -57,12 +57,12 @@ pub(super) fn render_story(
     push_readers(story, &mut line);
     push_origin(story, &shown, &mut line);
     for told in &story.ineffective_definitions {
-        line(format!("  {} sets it in vain: it is always detected", told.place));
+        line(format!("  {} sets it without effect: it is always detected", told.place));
         line(format!("      = {}", shown.lines(&told.raw)));
     }
     for left_out in &story.disabled_definitions {
         let (condition, number) = &left_out.condition;
-        line(format!("  {} is left out: '{condition}' of line {number} does not hold", left_out.place));
+        line(format!("  {} is left out: '{condition}' in line {number} is false", left_out.place));
         line(format!("      = {}", shown.lines(&left_out.raw)));
     }
     if let Some(meaning) = story.description {
@@ -104,10 +104,10 @@ fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
             line(format!("  {}", unread.fix));
         }
         NameUsage::Removed(instead) => {
-            line("  HTCondor reads it no more, earlier versions did".to_owned());
+            line("  HTCondor 25 no longer reads it (earlier versions did)".to_owned());
             line(format!("  {instead}"));
         }
-        // For a name that nothing sets, further lines follow later.
+        // If nothing sets the name, further lines follow later.
         NameUsage::Misspelled(_) | NameUsage::SiteOwn if !is_set => {}
         NameUsage::Misspelled(near) => {
             line("  HTCondor has no such parameter, and nothing refers to it".to_owned());
@@ -179,12 +179,12 @@ fn push_expansion(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut
         line(format!("  function failed: {message}"));
     }
     match &story.value {
-        None => {}
-        Some(Ok(value)) if value.is_empty() => {
+        ExpandedValue::Unset => {}
+        ExpandedValue::Value(value) if value.is_empty() => {
             line("  value: none; what it expands to is empty, which reads as undefined".to_owned());
         }
-        Some(Ok(value)) => line(format!("  value: {}", shown.lines(value))),
-        Some(Err(error)) => line(format!("  value: none; {error}")),
+        ExpandedValue::Value(value) => line(format!("  value: {}", shown.lines(value))),
+        ExpandedValue::Failed(error) => line(format!("  value: none; {error}")),
     }
 }
 
@@ -295,9 +295,9 @@ pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redac
     let (read_by, note) = reader_words(&story.usage);
     let entered = story.table_entry.as_ref();
     let (value, error) = match &story.value {
-        Some(Ok(value)) => (Some(shown.text(value)), None),
-        Some(Err(error)) => (None, Some(error.clone())),
-        None => (None, None),
+        ExpandedValue::Value(value) => (Some(shown.text(value)), None),
+        ExpandedValue::Failed(error) => (None, Some(error.clone())),
+        ExpandedValue::Unset => (None, None),
     };
     StoryRecord {
         name: text(&story.name),
@@ -328,7 +328,11 @@ pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redac
         hints: story.hints.clone(),
         findings: findings
             .iter()
-            .map(|it| StoryFinding { rule: it.rule, message: it.message.clone(), fix: it.fix.clone() })
+            .map(|it| StoryFinding {
+                rule: it.rule,
+                message: it.message.clone(),
+                fix: it.fix.as_ref().map(ToString::to_string),
+            })
             .collect(),
     }
 }

@@ -11,7 +11,7 @@ use std::thread::Scope;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::classad::ClassAd;
-use crate::cli::common::AdStream;
+use crate::cli::common::{AdStream, InputWatch};
 use crate::hook_testing::CallSource;
 
 /// Ads of which the first have already been read.
@@ -19,6 +19,8 @@ pub(super) struct LimitedAds<'a> {
     pub first: std::vec::IntoIter<ClassAd>,
     pub rest: AdStream<'a>,
     pub left: u64,
+    /// Limit of the time that is waited for ads.
+    pub watch: InputWatch,
 }
 
 impl LimitedAds<'_> {
@@ -29,7 +31,7 @@ impl LimitedAds<'_> {
         self.left -= 1;
         match self.first.next() {
             Some(ad) => Ok(Some(ad)),
-            None => self.rest.next(),
+            None => self.watch.wait_for(|| self.rest.next()),
         }
     }
 }
@@ -103,7 +105,7 @@ fn send_ads(mut ads: LimitedAds<'_>, sender: SyncSender<anyhow::Result<ClassAd>>
         if is_last || !is_taken {
             break;
         }
-        // It cannot be full, because it is emptied long before.
+        // The pipe cannot be full, because the reader empties it long before.
         let _ = bell.write(1);
     }
     drop(sender);

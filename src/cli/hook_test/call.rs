@@ -8,7 +8,7 @@ use crate::classad::ClassAd;
 use crate::cli::common::{Problem, ProgramContext, stderr_outlet};
 use crate::hook::HookType;
 use crate::hook_testing::{CallEnding, CallError, CallReport, CallSetup, Expectation, unmet_expectations};
-use crate::os::Reactor;
+use crate::os::{ENDING_SIGNALS, Reactor};
 use crate::runner::events::{EventStream, RunnerEvent, RunnerEventKind, describe_exit};
 use crate::text::Span;
 use crate::text::caret::Caret;
@@ -16,11 +16,12 @@ use crate::world::World;
 
 /// Returns the reactor of the program, which ends calls cleanly after a signal.
 pub(super) fn program_reactor() -> anyhow::Result<Reactor> {
-    new_reactor().context("setting up signals and children")
+    new_reactor().context("cannot set up signals and child processes")
 }
 
 pub(super) fn new_reactor() -> std::io::Result<Reactor> {
-    Reactor::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
+    let requests = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+    Reactor::new(&requests.into_iter().chain(ENDING_SIGNALS).collect::<Vec<i32>>())
 }
 
 /// Returns the default number of parallel calls.

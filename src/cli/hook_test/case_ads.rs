@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::options::{AdOptions, HookCallArgs};
 use crate::classad::{ClassAd, Expr};
-use crate::cli::common::{AdStream, Problem, ProgramContext, read_ads};
+use crate::cli::common::{AdStream, ClockOptions, Problem, ProgramContext, read_ads};
 use crate::hook::HookType;
 use crate::hook_testing::{AdChanges, Assignments, Case, SlotAdSource, samples};
 use crate::text::Span;
@@ -30,7 +30,13 @@ pub(super) fn apply_ads(
     }
     if let Some(given) = &one.given {
         let mut given = given.iter().cloned();
-        let first = given.next().ok_or_else(|| no_ad_problem(&one.input.names()))?;
+        let first = given.next().ok_or_else(|| match one.selection.is_given() {
+            true => Problem::unreadable(format!(
+                "{}: it has no such ad (--constraint, --limit)",
+                one.input.names()
+            )),
+            false => no_ad_problem(&one.input.names()),
+        })?;
         match hook {
             HookType::FetchWork => (case.slot, slot) = (first, SlotAdSource::FromUser),
             HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
@@ -61,14 +67,28 @@ pub(super) fn apply_ads(
 
 fn unknown_sample(what: &str, kind: &str, kinds: impl Iterator<Item = &'static str>) -> Problem {
     let kinds: Vec<_> = kinds.collect();
-    Problem::usage(format!("there is no sample {what} '{kind}'"))
-        .hint(format!("known are {}", kinds.join(", ")))
+    Problem::usage(format!("unknown sample {what}: '{kind}'")).hint(format!("known are {}", kinds.join(", ")))
 }
 
 fn no_ad_problem(name: &str) -> Problem {
     let name = if name == "-" { "standard input" } else { name };
-    Problem::unreadable(format!("{name}: there is no ad in it"))
-        .hint("--sample-job vanilla uses a built-in job")
+    Problem::unreadable(format!("{name}: it has no ad")).hint("--sample-job vanilla uses a built-in job")
+}
+
+/// Returns the note about the built-in ad that the hook gets because none is given, or `None`.
+pub(super) fn built_in_note(hook: HookType, one: &HookCallArgs) -> Option<&'static str> {
+    let ads = &one.ads;
+    let has_slot = ads.sample_slot.is_some() || ads.slot_ads.is_some();
+    match hook {
+        _ if one.given.is_some() => None,
+        HookType::FetchWork if has_slot => None,
+        HookType::FetchWork => Some(
+            "no slot ad is given: using the slot of the configuration, otherwise a built-in one (--sample-slot, --ads FILE)",
+        ),
+        HookType::RouterUpdateJobInfo | HookType::JobCleanup if ads.routed_ads.is_some() => None,
+        _ if ads.sample_job.is_some() => None,
+        _ => Some("no job ad is given: using the built-in job (--sample-job vanilla, --ads FILE)"),
+    }
 }
 
 /// Returns the number of ads that a hook of this type reads.
@@ -82,9 +102,13 @@ pub(super) fn ads_read_by(hook: HookType) -> usize {
 /// Opens the given ads, or returns `None` if there are none.
 pub(super) fn open_given_ads<'a>(
     one: &HookCallArgs,
+    clock: &ClockOptions,
     session: &'a ProgramContext,
 ) -> anyhow::Result<Option<AdStream<'a>>> {
-    input_paths(one).map(|paths| AdStream::open(&paths, one.input.strict_input, session)).transpose()
+    let selection = one.selection.parse()?;
+    let Some(paths) = input_paths(one) else { return Ok(None) };
+    let stream = AdStream::open(&paths, one.input.strict_input, session)?;
+    Ok(Some(stream.select(selection, clock.world())))
 }
 
 /// Returns the files to read: those of `--ads`, otherwise standard input if it may provide ads.

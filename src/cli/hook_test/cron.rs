@@ -12,78 +12,81 @@ use super::options::SharedOptions;
 use super::{call, env_variables, report, screen_report, setup};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
-use crate::cli::common::{Problem, ProgramContext, Status, parse_seconds, read_ads, stdout};
+use crate::cli::common::{OptionGroup, Problem, ProgramContext, Status, parse_seconds, read_ads, stdout};
 use crate::config::{CommandPolicy, Config, LookupContext};
 use crate::hook::cron_job::CronManager;
 use crate::hook_testing as hook_test;
 use crate::hook_testing::{
     CronList, CronPlan, CronSession, DEFAULT_TIMEOUT, SessionPause, StandaloneCronJob, merge_published,
-    sample_slot, samples, unmet_expectations,
+    published_value_findings, sample_slot, samples, unmet_expectations,
 };
 use crate::os::{RealWorld, identity};
 use crate::process::Exit;
 use crate::quirks::QuirkMode;
 use crate::runner::cron::CronContext;
 use crate::slot::cron_ads::convert_usage_for_sending;
+use crate::text::control_characters::mask_terminal_controls;
 
 /// Options of a cron job.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct CronArgs {
-    /// The program; without it the jobs that the configuration lists
+    /// Program to run [default: the jobs that the configuration lists]
     #[arg(value_name = "PROGRAM")]
     pub program: Option<PathBuf>,
-    /// Its arguments
+    /// Arguments of the program
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
-    /// Only this job of the list, or the name of the job
+    /// Name of the job; selects one job of the configuration
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// PREFIX of the job
+    /// PREFIX of the job [default: none]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub prefix: String,
-    /// SLOTS of the job, such as 1,2
+    /// SLOTS of the job, such as 1,2 [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub slots: Vec<i64>,
-    /// METRICS of the job, such as SUM:GPUs
+    /// METRICS of the job, such as SUM:GPUs [default: none]
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub metrics: String,
-    /// Run each job N times; an OneShot job once
+    /// Run each job N times, OneShot jobs once [default: 1]
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
     pub runs: u64,
-    /// Let SECONDS pass instead; nothing is waited for while no program runs
+    /// Run jobs by their schedule for SECONDS, on a virtual clock
     #[arg(long = "for", value_name = "SECONDS", value_parser = parse_seconds)]
     pub seconds: Option<Duration>,
-    /// Read the configuration again after so many seconds; may be repeated
+    /// Reread the configuration after SECONDS; may be repeated
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "seconds")]
     pub reconfig: Vec<Duration>,
-    /// The configuration that is read from the first --reconfig on
-    #[arg(long, value_name = "FILE", requires = "reconfig")]
+    /// Configuration to read at --reconfig [default: the same one]
+    #[arg(long, value_name = "FILE", requires = "reconfig", hide_short_help = true)]
     pub reconfig_file: Option<PathBuf>,
-    /// A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "seconds")]
+    /// Start a job in the slot of --job-slot after SECONDS
+    ///
+    /// Metrics count for the job from then on.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "seconds", hide_short_help = true)]
     pub job_begins: Option<Duration>,
-    /// The slot of --job-begins, by its number among the ads
-    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
+    /// Number of the slot for --job-begins [default: 1]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, hide_short_help = true)]
     pub job_slot: usize,
-    /// Show only what reaches the slot of that number
+    /// Show only the attributes of slot N
     #[arg(long, value_name = "N")]
     pub slot: Option<i64>,
-    /// The ads of the slots, or of the schedd, instead of a built-in one
-    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    /// These are the ads of the slots, or of the schedd. The default is a built-in ad.
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Input)]
     pub slot_ads: Option<PathBuf>,
     /// Set a variable of the program's environment; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", help_heading = "Call")]
+    #[arg(long, value_name = "NAME=VALUE")]
     pub env: Vec<String>,
-    /// Put a directory in front of the program's PATH; may be repeated
-    #[arg(long, value_name = "DIR", help_heading = "Call")]
+    /// Put DIR at the start of the program's PATH; may be repeated
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub path_prepend: Vec<PathBuf>,
     /// Run the program as this account (needs root)
-    #[arg(long, value_name = "NAME", help_heading = "Call")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub user: Option<String>,
-    /// Print how each program would be called and run nothing
-    #[arg(long, short = 'i', help_heading = "Behaviour")]
+    /// Print how each program would be called, and run nothing
+    #[arg(long, short = 'i')]
     pub show_input: bool,
-    /// Must be true of each slot's ad afterwards; may be repeated
+    /// Fail unless EXPR is true for every resulting ad; may be repeated
     #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
 }
@@ -102,9 +105,9 @@ pub(super) fn run(
     let before = slots.clone();
     let plan = cron_plan(args, cli.events.timeout);
     let teller = CronReporter::new(cli, &plan, session);
-    let (surroundings, _log) = make_surroundings(cli, (manager, cli.quirks.quirks), args, &world)?;
+    let (surroundings, _log) = make_surroundings(cli, manager, cli.quirks.quirks, args, &world)?;
     let mut reactor = call::program_reactor()?;
-    let mut play = CronSession::new(plan, surroundings, (&before, &world), &mut reactor);
+    let mut play = CronSession::new(plan, surroundings, &before, &world, &mut reactor);
     if args.show_input {
         for job in &list.jobs {
             session.write_stderr(&format!("{} ({}):\n", job.name, job.mode.name()));
@@ -155,7 +158,8 @@ fn cron_plan(args: &CronArgs, time_limit: Option<Duration>) -> CronPlan {
 /// dropped.
 fn make_surroundings(
     cli: &SharedOptions,
-    (manager, quirks): (CronManager, QuirkMode),
+    manager: CronManager,
+    quirks: QuirkMode,
     args: &CronArgs,
     world: &RealWorld,
 ) -> anyhow::Result<(CronContext, tempfile::TempDir)> {
@@ -191,7 +195,7 @@ fn read_slots(
     if let Some(number) = args.slot {
         slots.retain(|slot| slot.literal("SlotID").and_then(|value| value.as_int()) == Some(number));
         if slots.is_empty() {
-            return Err(Problem::unreadable(format!("none of the ads is that of slot {number}")).into());
+            return Err(Problem::unreadable(format!("there is no ad of slot {number}")).into());
         }
     }
     Ok(slots)
@@ -285,6 +289,14 @@ impl CronListSource<'_> {
     fn merge_output(&self, play: &CronSession<'_>, slots: &mut [ClassAd]) {
         let CronListSource { cli, manager, world, session, .. } = *self;
         let ran = i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX);
+        if let (Some(first), false) = (slots.first(), cli.output.quiet) {
+            for found in published_value_findings(play.published_ads(), first) {
+                let message = mask_terminal_controls(&found.message);
+                let advice = mask_terminal_controls(&found.advice);
+                let rule = found.rule.word();
+                session.write_stderr(&format!("  warning {rule}: {message}\n    hint: {advice}\n"));
+            }
+        }
         for slot in slots {
             let parts = merge_published(play.published_ads(), manager, slot, world);
             if !cli.output.quiet {

@@ -15,6 +15,8 @@ use crate::process::Exit;
 use crate::runner::cron::CronNotice;
 use crate::slot::cron_ads::CronPublication;
 use crate::slot::cron_schedule::CronNote;
+use crate::text::control_characters::mask_terminal_controls;
+use crate::text::plural::counted;
 
 /// Maximum number of characters of an invalid line that are shown, and of such lines.
 const MAX_SHOWN_CHARACTERS: usize = 120;
@@ -50,6 +52,7 @@ impl<'a> CronReporter<'a> {
             false => String::new(),
         };
         let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        let text = mask_terminal_controls(text);
         self.session.write_stderr(&format!("{when}{name}{text}\n"));
     }
 
@@ -96,12 +99,14 @@ impl<'a> CronReporter<'a> {
             CronNotice::Published { job, block } => self.report_published(play, job, block),
             CronNotice::UnterminatedLine { line, leaks } => {
                 let leaks = leaks.id();
-                let text = format!("'{line}' has no newline; it is glued to the next run ({leaks})");
+                let text = format!(
+                    "'{line}' has no newline; it is joined to the first line of the next run ({leaks})"
+                );
                 self.report_line(play, "  warning last-line", &text);
             }
             CronNotice::Signalled { name, signal } => {
                 if !quiet {
-                    self.report_line(play, &name.to_string(), &format!("gets signal {signal}"));
+                    self.report_line(play, &name.to_string(), &format!("signal {signal} is sent to it"));
                 }
             }
             CronNotice::Ended { name, exit, took, stderr, left_behind } => {
@@ -120,7 +125,7 @@ impl<'a> CronReporter<'a> {
                 );
             }
             CronNotice::Dropped { name } => {
-                self.report_line(play, &name.to_string(), "dropped, and its attributes with it");
+                self.report_line(play, &name.to_string(), "the job is removed, and its attributes with it");
             }
             CronNotice::Note(note) => self.report_note(play, note),
         }
@@ -148,15 +153,19 @@ impl<'a> CronReporter<'a> {
             (Some(false), _) => ", no update",
             _ => "",
         };
-        self.report_line(play, &format!("  {}", block.name), &format!("{count} attributes{update}"));
+        self.report_line(
+            play,
+            &format!("  {}", block.name),
+            &format!("{}{update}", counted(count, "attribute")),
+        );
         for word in &block.ignored {
-            self.report_line(play, "  note", &format!("'{word}' behind the dash means nothing"));
+            self.report_line(play, "  note", &format!("'{word}' after the dash has no effect"));
         }
     }
 
     fn report_ended(&self, play: &CronSession<'_>, name: &str, exit: Exit, took: Duration) {
         let note = match exit.is_success() {
-            false => "; nobody looks at that, what it printed counts",
+            false => "; the exit status is ignored, and the output is used",
             true => "",
         };
         self.report_line(play, name, &format!("{exit}, {:.1} ms{note}", took.as_secs_f64() * 1e3));
@@ -177,14 +186,18 @@ impl<'a> CronReporter<'a> {
     fn report_note(&self, play: &CronSession<'_>, note: &CronNote) {
         match note {
             CronNote::Waiting { name, for_load: false } if !play.has_run_enough(name) => {
-                self.report_line(play, &name.to_string(), "not started: CONDITION does not hold");
+                self.report_line(play, &name.to_string(), "not started: CONDITION is not true");
             }
             CronNote::Waiting { name, for_load: true } if !self.quiet => {
                 self.report_line(play, &name.to_string(), "waiting for load");
             }
             CronNote::Waiting { .. } => {}
             CronNote::NeverFits { name } => {
-                self.report_line(play, &name.to_string(), "JOB_LOAD is above MAX_JOB_LOAD: it never starts");
+                self.report_line(
+                    play,
+                    &name.to_string(),
+                    "JOB_LOAD is above MAX_JOB_LOAD, so it never starts",
+                );
             }
             note => {
                 if !self.quiet {

@@ -10,43 +10,50 @@ use crate::classad::format::long;
 use crate::cli::common::{Painter, ProgramContext, Progress, Status, stdout};
 use crate::hook::HookType;
 use crate::hook_testing::fuzz::{RandomGenerator, to_printf_command};
-use crate::hook_testing::fuzz_search::{FuzzSearch, MAX_SHRINK_TIME};
+use crate::hook_testing::fuzz_search::{FuzzFailure, FuzzSearch, MAX_SHRINK_TIME};
 use crate::hook_testing::{CallReport, CallSetup, Case};
 use crate::os::Reactor;
 use crate::process::Exit;
 use crate::quirks::QuirkMode;
+use crate::text::plural::counted;
 use crate::world::World;
 
 pub(super) fn run(
     setup: &mut CallSetup,
     reactor: &mut Reactor,
-    (times, baseline): (u32, &CallReport),
-    (cli, one): (&SharedOptions, &HookCallArgs),
+    baseline: &CallReport,
+    cli: &SharedOptions,
+    one: &HookCallArgs,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
+    let times = one.also.fuzz.unwrap_or_default();
     let interrupted = |number| Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     let seed = cli.clock.seed.unwrap_or_else(|| setup.world.random());
     let mut search = FuzzSearch::new(setup, baseline);
     let progress = Progress::new("calls", Some(times.into()), cli.output.quiet);
     let signal =
-        search.make_calls(reactor, (times, &mut RandomGenerator::new(seed)), &|| progress.advance(1))?;
+        search.make_calls(reactor, times, &mut RandomGenerator::new(seed), &|| progress.advance(1))?;
     drop(progress);
+    let painter = Painter::stderr(cli.output.color);
     if let Some(signal) = signal {
+        for (what, failure) in &search.failures {
+            write_failure(what, failure, times, &painter, session);
+        }
+        session.write_stderr(&format!(
+            "interrupted: {} so far with seed {seed}, not reduced to small ads\n",
+            counted(search.failures.len(), "different failure")
+        ));
         return interrupted(signal);
     }
-    let painter = Painter::stderr(cli.output.color);
     let mut listed = Vec::new();
     for (what, trouble) in search.failures.clone() {
-        let words: Vec<String> =
-            trouble.mutations.iter().map(|one| format!("{} is {}", one.name, one.description)).collect();
-        session.write_stderr(&format!("{} ({} of {times}): {what}\n", painter.warn("found"), trouble.calls));
-        session.write_stderr(&format!("  first seen when {}\n", words.join(", ")));
+        let words = write_failure(&what, &trouble, times, &painter, session);
         let small = search.shrink_failure(reactor, &what, &trouble.case);
         if small.out_of_time {
             let seconds = MAX_SHRINK_TIME.as_secs();
-            session.write_stderr(&format!("  after {seconds} s it was not made smaller any more\n"));
+            session.write_stderr(&format!("  stopped shrinking the input after {seconds} s\n"));
         }
-        session.write_stderr(&format!("  smallest ad, {} attributes:\n", small.ad.len()));
+        session.write_stderr(&format!("  smallest ad, {}:\n", counted(small.ad.len(), "attribute")));
         let text = long::print(&small.ad);
         let setup = search.original_setup();
         let hook = setup.case.hook.word();
@@ -65,15 +72,34 @@ pub(super) fn run(
         }
     }
     if let Some(always) = &search.baseline_failure {
-        session.write_stderr(&format!("with the unchanged ad as well, and not counted: {always}\n"));
+        session.write_stderr(&format!("also found with the unchanged ad, and not counted: {always}\n"));
     }
     let kinds = listed.len();
     let all = serde_json::json!({ "calls": times, "seed": seed, "found": listed });
     if let Some(text) = cli.output.render_json(&[all])? {
         stdout().write_all(text.as_bytes())?;
     }
-    session.write_stderr(&format!("{times} calls with seed {seed}: {kinds} kinds of trouble\n"));
+    session.write_stderr(&format!(
+        "{} with seed {seed}: {}\n",
+        counted(times, "call"),
+        counted(kinds, "different failure")
+    ));
     Ok(if kinds == 0 { Status::Done } else { Status::No })
+}
+
+/// Writes a failure and the mutations that first showed it, which are returned.
+fn write_failure(
+    what: &str,
+    failure: &FuzzFailure,
+    times: u32,
+    painter: &Painter,
+    session: &ProgramContext,
+) -> Vec<String> {
+    let words: Vec<String> =
+        failure.mutations.iter().map(|one| format!("{} is {}", one.name, one.description)).collect();
+    session.write_stderr(&format!("{} ({} of {times}): {what}\n", painter.warn("found"), failure.calls));
+    session.write_stderr(&format!("  first seen when {}\n", words.join(", ")));
+    words
 }
 
 /// Returns the other options that are needed to repeat the call.

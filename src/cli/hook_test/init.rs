@@ -11,10 +11,10 @@ use crate::hook_testing::{guess_hook_type, suite_template};
 /// Options of `init`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct InitArgs {
-    /// The hook
+    /// Path of the hook or cron job
     #[arg(value_name = "HOOK")]
     pub hook: PathBuf,
-    /// Its type, such as prepare or startd-cron; guessed from its name otherwise
+    /// Type, such as prepare or startd-cron [default: guessed from the name]
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
 }
@@ -23,12 +23,12 @@ pub(super) struct InitArgs {
 pub(super) fn print_first_suite(args: &InitArgs) -> anyhow::Result<Status> {
     let name = args.hook.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let Some(kind) = args.kind.as_deref().or_else(|| guess_hook_type(&name)) else {
-        let message = format!("the name of '{}' does not tell its type", args.hook.display());
-        return Err(Problem::usage(message).hint("--type prepare says it").into());
+        let message = format!("the name of '{}' does not show its type", args.hook.display());
+        return Err(Problem::usage(message).hint("name it, such as --type prepare").into());
     };
     let shown = args.hook.display().to_string();
     let text = suite_template(kind, &shown, &path_from_suite(&args.hook))
-        .ok_or_else(|| Problem::usage(format!("there is no type '{kind}'")))?;
+        .ok_or_else(|| Problem::usage(format!("unknown hook type '{kind}'")))?;
     stdout().write_all(text.as_bytes())?;
     Ok(Status::Done)
 }

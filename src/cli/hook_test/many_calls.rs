@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use anyhow::Context as _;
+use serde::Serialize;
 
 use super::ad_channel::{AdChannel, LimitedAds};
 use super::call;
@@ -21,6 +22,7 @@ use crate::hook_testing::{
 use crate::os::Reactor;
 use crate::process::Exit;
 use crate::runner::events::EventStream;
+use crate::text::plural::counted;
 
 /// Maximum number of common attributes that are shown.
 const MAX_COMMON_ATTRIBUTES: usize = 5;
@@ -39,10 +41,38 @@ struct CallSummary<'a> {
     printed: usize,
 }
 
+/// Group of equal verdicts, as a row of `--summary`.
+#[derive(Serialize)]
+struct VerdictRow<'a> {
+    ads: u64,
+    verdict: &'static str,
+    good: bool,
+    hold_code: Option<i64>,
+    hold_subcode: Option<i64>,
+    first: &'a str,
+    reason: &'a str,
+}
+
+impl<'a> VerdictRow<'a> {
+    fn new(group: &'a VerdictGroup) -> Self {
+        VerdictRow {
+            ads: group.count,
+            verdict: group.word,
+            good: group.good,
+            hold_code: group.hold.map(|hold| hold.0),
+            hold_subcode: group.hold.map(|hold| hold.1),
+            first: &group.example,
+            reason: &group.reason,
+        }
+    }
+}
+
 /// Calls the hook for each ad.
 pub(super) fn run(
-    (cli, hook): (&SharedOptions, HookType),
-    (one, expectations): (&HookCallArgs, &[Expectation]),
+    cli: &SharedOptions,
+    hook: HookType,
+    one: &HookCallArgs,
+    expectations: &[Expectation],
     ads: LimitedAds<'_>,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
@@ -79,8 +109,8 @@ fn refuse_single_ad_options(one: &HookCallArgs) -> anyhow::Result<()> {
         ("--explain", also.explain),
     ];
     match asked.into_iter().find(|(_, asked)| *asked) {
-        Some((option, _)) => Err(Problem::usage(format!("{option} is about one ad, and there are more"))
-            .hint("--limit 1 takes the first; htc-classad-eval --ads FILE -constraint EXPR finds another")
+        Some((option, _)) => Err(Problem::usage(format!("{option} is for one ad, but there are more"))
+            .hint("--limit 1 uses the first; htc-classad-eval --ads FILE -constraint EXPR selects another")
             .into()),
         None => Ok(()),
     }
@@ -106,8 +136,9 @@ fn make_calls(
     let mut reactor = call::program_reactor()?;
     let enough = ads.rest.stop_flag();
     std::thread::scope(|scope| {
-        let feed = AdChannel::start(scope, ads, parallel).context("cannot read ads beside the calls")?;
-        let ended = make_calls_from(&feed, (seen, hook), (&mut reactor, parallel), session);
+        let feed =
+            AdChannel::start(scope, ads, parallel).context("cannot read ads while hooks are called")?;
+        let ended = make_calls_from(&feed, seen, hook, &mut reactor, parallel, session);
         // Ends the thread that reads ads, which may be waiting for more.
         drop(feed);
         enough.set();
@@ -118,8 +149,10 @@ fn make_calls(
 /// Makes the calls for the ads of the channel.
 fn make_calls_from(
     feed: &AdChannel,
-    (seen, hook): (&mut CallSummary<'_>, HookType),
-    (reactor, parallel): (&mut Reactor, usize),
+    seen: &mut CallSummary<'_>,
+    hook: HookType,
+    reactor: &mut Reactor,
+    parallel: usize,
     session: &ProgramContext,
 ) -> anyhow::Result<Option<i32>> {
     let (cli, one) = (seen.cli, seen.one);
@@ -141,8 +174,7 @@ fn make_calls_from(
         progress.advance(1);
         taken
     };
-    call_hooks_in_parallel(reactor, (parallel, feed), &mut next, &mut done)
-        .map_err(|CallFailure(error)| error)
+    call_hooks_in_parallel(reactor, parallel, feed, &mut next, &mut done).map_err(|CallFailure(error)| error)
 }
 
 impl CallSummary<'_> {
@@ -151,13 +183,19 @@ impl CallSummary<'_> {
         let failed = call::find_failed_expectations(setup, &shown, self.expectations);
         let word = shown.verdict.decision.word();
         let wanted = self.one.also.expect_verdict.as_deref();
-        let good = failed.is_empty() && wanted.map_or(shown.verdict.good, |wanted| wanted == word);
+        let warning = shown.findings.iter().find(|finding| !finding.rule.is_note());
+        let warning = warning.filter(|_| self.one.also.strict).map(|finding| finding.message.as_str());
+        let good = failed.is_empty()
+            && warning.is_none()
+            && wanted.map_or(shown.verdict.good, |wanted| wanted == word);
         let name = call::job_id(shown.case.subject()).unwrap_or_else(|| format!("ad {number}"));
         self.tally.add(
             shown.case.subject(),
-            (number, &name),
+            number,
+            &name,
             &shown.verdict,
-            (good, failed.first().map(String::as_str)),
+            good,
+            failed.first().map(String::as_str).or(warning),
         );
         for finding in shown.findings.iter().filter(|finding| !finding.rule.is_note()) {
             let first = || (0, name.clone(), finding.message.clone());
@@ -169,9 +207,11 @@ impl CallSummary<'_> {
         if let Some(directory) = &self.one.also.keep {
             shown.write_record(directory).map_err(call::call_problem)?;
         }
+        if self.one.also.summary {
+            return Ok(());
+        }
         let text = match self.cli.output.ad_format() {
-            None | Some(AdFormat::Long) if self.one.also.summary => return Ok(()),
-            None | Some(AdFormat::Long) => report::ads_to_long_form(&shown.verdict.result_ads),
+            None | Some(AdFormat::Long) => report::ads_to_long_form(&shown.ads_for_next_program()),
             Some(AdFormat::Json | AdFormat::Jsonl) => {
                 CheckedCall { setup, shown: &shown, failed: &failed }.to_json()?.to_string().into_bytes()
             }
@@ -204,12 +244,15 @@ impl CallSummary<'_> {
 
     /// Prints the table of verdicts: to standard error, or with `--summary` to standard output.
     fn end(&self, session: &ProgramContext) -> anyhow::Result<()> {
-        let format = self.cli.output.ad_format();
-        if format == Some(AdFormat::Json) {
+        let is_summary = self.one.also.summary;
+        if is_summary && let Some(rows) = self.verdict_rows()? {
+            stdout().write_all(&rows)?;
+            return Ok(());
+        }
+        if self.cli.output.ad_format() == Some(AdFormat::Json) {
             let text = if self.printed == 0 { "[]\n" } else { "\n]\n" };
             stdout().write_all(text.as_bytes())?;
         }
-        let is_summary = self.one.also.summary;
         if self.cli.output.quiet && !is_summary {
             return Ok(());
         }
@@ -223,6 +266,16 @@ impl CallSummary<'_> {
             session.write_stderr(&text);
         }
         Ok(())
+    }
+
+    /// Returns the groups of verdicts as JSON or as separated rows, or `None` if neither is requested.
+    fn verdict_rows(&self) -> anyhow::Result<Option<Vec<u8>>> {
+        let groups = self.tally.groups();
+        let rows: Vec<VerdictRow<'_>> = groups.iter().map(|group| VerdictRow::new(group)).collect();
+        match self.cli.output.render_json(&rows)? {
+            Some(text) => Ok(Some(text.into_bytes())),
+            None => self.one.also.rows.render(&rows),
+        }
     }
 
     fn verdict_table(&self, painter: Painter) -> String {
@@ -249,7 +302,7 @@ impl CallSummary<'_> {
             if common.is_empty() {
                 continue;
             }
-            text += &format!("\n{}, {}:\n", paint_verdict(group, painter), count_text(group.count));
+            text += &format!("\n{}, {}:\n", paint_verdict(group, painter), counted(group.count, "ad"));
             for common in common.iter().take(MAX_COMMON_ATTRIBUTES) {
                 let elsewhere = match common.elsewhere {
                     0.0 => "no other".to_owned(),
@@ -267,7 +320,11 @@ impl CallSummary<'_> {
     fn warning_lines(&self, painter: Painter) -> String {
         let line = |(rule, (count, name, message)): (&&str, &(u64, String, String))| {
             let message = message.lines().next().unwrap_or_default();
-            format!("{} {rule}: {}, first {name}: {message}\n", painter.warn("warning"), count_text(*count))
+            format!(
+                "{} {rule}: {}, first {name}: {message}\n",
+                painter.warn("warning"),
+                counted(*count, "ad")
+            )
         };
         let lines: String = self.findings.iter().map(line).collect();
         if lines.is_empty() { lines } else { format!("\n{lines}") }
@@ -279,8 +336,4 @@ fn paint_verdict(group: &VerdictGroup, painter: Painter) -> String {
         true => painter.good(group.word).to_string(),
         false => painter.bad(group.word).to_string(),
     }
-}
-
-fn count_text(ads: u64) -> String {
-    if ads == 1 { "1 ad".to_owned() } else { format!("{ads} ads") }
 }

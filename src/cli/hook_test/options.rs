@@ -7,7 +7,8 @@ use clap::{Args, value_parser};
 
 use crate::classad::ClassAd;
 use crate::cli::common::{
-    ClockOptions, ConfigOptions, EventsOptions, InputOptions, OutputOptions, QuirksOptions,
+    AdSelectionOptions, ClockOptions, ConfigOptions, EventsOptions, InputOptions, OptionGroup, OutputOptions,
+    QuirksOptions, RowOptions,
 };
 use crate::hook_testing::Decision;
 
@@ -29,22 +30,24 @@ pub(super) struct SharedOptions {
 /// Hook, its ads, and the options of the call.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct HookCallArgs {
-    /// The hook; without it the one that the configuration names
+    /// Hook to run [default: the one in the configuration]
     #[arg(value_name = "HOOK")]
     pub hook: Option<PathBuf>,
-    /// Words behind the path: accept or reject, exit or evict, arguments of a prepare hook
+    /// Arguments for the hook: accept/reject, exit/evict/hold/remove, ...
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
 
     #[command(flatten)]
     pub input: InputOptions,
     #[command(flatten)]
+    pub selection: AdSelectionOptions,
+    #[command(flatten)]
     pub ads: AdOptions,
     #[command(flatten)]
     pub call: CallOptions,
     #[command(flatten)]
     pub also: ExtraActionOptions,
-    /// True if `--ads` is given, so that standard input is read if it names it, whatever it is.
+    /// True if `--ads` is given: standard input is then read only if `--ads` names it.
     #[arg(skip)]
     pub names_ads: bool,
     /// Ads of `--ads`, once they have been read.
@@ -75,132 +78,135 @@ impl HookCallArgs {
 /// Options for the ads and their changes.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct AdOptions {
-    /// Read the slot's ad from FILE
-    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    /// The default is a built-in slot, or the slot of the configuration.
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Input)]
     pub slot_ads: Option<PathBuf>,
-    /// Read the routed job's ad from FILE
-    #[arg(long, value_name = "FILE", help_heading = "Input", hide_short_help = true)]
+    /// Read the ad of the routed job from FILE
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Input, hide_short_help = true)]
     pub routed_ads: Option<PathBuf>,
-    /// Use a built-in job: vanilla, container, docker, gpu, grid, java, parallel, v1
-    #[arg(long, value_name = "KIND", help_heading = "Input")]
+    /// Use a built-in job: vanilla, container, docker, gpu, grid, java, ...
+    ///
+    /// The others are parallel and v1.
+    #[arg(long, value_name = "KIND", help_heading = OptionGroup::Input)]
     pub sample_job: Option<String>,
     /// Use a built-in slot: static, partitionable, gpu
-    #[arg(long, value_name = "KIND", help_heading = "Input")]
+    #[arg(long, value_name = "KIND", help_heading = OptionGroup::Input)]
     pub sample_slot: Option<String>,
-    /// Set an attribute of the job (of the slot, for fetch); may be repeated
-    #[arg(long, value_name = "NAME=EXPR", help_heading = "Input")]
+    /// Set an attribute of the job (fetch: of the slot); may be repeated
+    #[arg(long, value_name = "NAME=EXPR", help_heading = OptionGroup::Input)]
     pub set: Vec<String>,
-    /// Remove an attribute of the job (of the slot, for fetch); may be repeated
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    /// Delete an attribute of the job (fetch: of the slot); may be repeated
+    #[arg(long, value_name = "NAME", help_heading = OptionGroup::Input, hide_short_help = true)]
     pub delete: Vec<String>,
     /// Set an attribute of the slot; may be repeated
-    #[arg(long, value_name = "NAME=EXPR", help_heading = "Input", hide_short_help = true)]
+    #[arg(long, value_name = "NAME=EXPR", help_heading = OptionGroup::Input, hide_short_help = true)]
     pub set_slot: Vec<String>,
     /// Set an attribute of the routed job; may be repeated
-    #[arg(long, value_name = "NAME=EXPR", help_heading = "Input", hide_short_help = true)]
+    #[arg(long, value_name = "NAME=EXPR", help_heading = OptionGroup::Input, hide_short_help = true)]
     pub set_routed: Vec<String>,
 }
 
 /// Options for the call of the hook.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct CallOptions {
-    /// Look the hook up under this keyword instead of the caller's
-    #[arg(long, value_name = "WORD", help_heading = "Call")]
+    /// Use the hook of this keyword [default: the one its caller would use]
+    #[arg(long, value_name = "WORD")]
     pub keyword: Option<String>,
-    /// Look keyword and knobs up as this slot does: slot2, slot1_3, or only its number
+    /// Use the parameters of this slot: slot2, slot1_3 or 2 [default: slot1]
     #[arg(
         long,
         value_name = "SLOT",
         default_value = "slot1",
         hide_default_value = true,
         value_parser = parse_slot,
-        help_heading = "Call",
         hide_short_help = true
     )]
     pub slot: String,
-    /// Type of the slot, for `SLOT_TYPE_<N>` knobs
-    #[arg(long, value_name = "N", help_heading = "Call", hide_short_help = true)]
+    /// Type of the slot, for SLOT_TYPE_<N> parameters
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub slot_type: Option<u32>,
     /// Name of the route
-    #[arg(long, value_name = "NAME", help_heading = "Call", hide_short_help = true)]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub route: Option<String>,
     /// TargetUniverse of the route
-    #[arg(long, value_name = "N", help_heading = "Call", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub target_universe: Option<i64>,
     /// GridResource of the route
-    #[arg(long, value_name = "TEXT", help_heading = "Call", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub grid_resource: Option<String>,
-    /// The route edits the job in place
-    #[arg(long, help_heading = "Call", hide_short_help = true)]
+    /// Act as a route with EditJobInPlace
+    #[arg(long, hide_short_help = true)]
     pub edit_in_place: bool,
-    /// The job comes from a schedd, not from a fetch hook: failures hold it or send it back
-    #[arg(long, help_heading = "Call")]
+    /// Treat the job as one of a schedd, not as a fetched job
+    ///
+    /// A failure of the hook then holds the job or puts it back in the queue.
+    #[arg(long)]
     pub shadow: bool,
-    /// For update and exit: the job has not been started, so that its ad tells nothing of a run
-    #[arg(long, help_heading = "Call", hide_short_help = true)]
+    /// For update and exit: use the ad of a job that has not started
+    #[arg(long, hide_short_help = true)]
     pub before_job: bool,
-    /// Speak the protocol of the 7.1 manual
-    #[arg(long, value_name = "7.1", value_parser = ["7.1", "present"], hide_possible_values = true,
-          help_heading = "Call", hide_short_help = true)]
+    /// Use the hook protocol of the 7.1 manual [default: present]
+    #[arg(long, value_name = "7.1", value_parser = ["7.1", "present"], hide_possible_values = true, hide_short_help = true)]
     pub protocol: Option<String>,
-    /// Id of the claim
-    #[arg(long, value_name = "ID", help_heading = "Call", hide_short_help = true)]
+    /// Claim id that the hook gets
+    #[arg(long, value_name = "ID", hide_short_help = true)]
     pub claim_id: Option<String>,
     /// Set a variable of the hook's environment; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", help_heading = "Call")]
+    #[arg(long, value_name = "NAME=VALUE")]
     pub env: Vec<String>,
-    /// Put a directory in front of the hook's PATH; may be repeated
-    #[arg(long, value_name = "DIR", help_heading = "Call")]
+    /// Put DIR at the start of the hook's PATH; may be repeated
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub path_prepend: Vec<PathBuf>,
     /// Run the hook as this account (needs root)
-    #[arg(long, value_name = "NAME", help_heading = "Call")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub user: Option<String>,
-    /// Run the hook although its caller would refuse the path
-    #[arg(long, help_heading = "Call", hide_short_help = true)]
+    /// Run the hook even if its caller would refuse the path
+    #[arg(long, hide_short_help = true)]
     pub ignore_path_check: bool,
 }
 
 /// Options for additional actions.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct ExtraActionOptions {
-    /// Print what the hook would get and run nothing
-    #[arg(long, short = 'i', help_heading = "Behaviour")]
+    /// Print what the hook would read, and run nothing
+    #[arg(long, short = 'i')]
     pub show_input: bool,
-    /// Must be true of the result (MY) and what went in (TARGET); may be repeated
-    #[arg(long, value_name = "EXPR", help_heading = "Behaviour")]
+    /// Fail unless EXPR is true (MY = result, TARGET = input)
+    #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
-    /// The verdict must be this word, such as go-on or held; it is then a success
-    #[arg(long, value_name = "WORD", help_heading = "Behaviour", value_parser = parse_verdict)]
+    /// Exit with 0 only if this is the verdict (go-on, held, ...)
+    #[arg(long, value_name = "WORD", value_parser = parse_verdict)]
     pub expect_verdict: Option<String>,
-    /// Keep argv, env, stdin, stdout, stderr and meta of each call below DIR
-    #[arg(long, value_name = "DIR", help_heading = "Behaviour")]
+    /// Exit with status 1 for warnings, too
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["time", "fuzz"])]
+    pub strict: bool,
+    /// Keep arguments, environment, input and output of each call in DIR
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub keep: Option<PathBuf>,
-    /// Call it N times and compare the answers
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour")]
+    /// Call the hook N times and compare the outputs
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
-    /// Call it again in another directory, with another HOME and with your own environment, and compare
-    #[arg(long, help_heading = "Behaviour")]
+    /// Call it again in another directory and environment, and compare
+    #[arg(long, hide_short_help = true)]
     pub probe: bool,
-    /// Call it N times and print a table of how long it took
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour",
+    /// Call the hook N times and print how long it took
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
           conflicts_with_all = ["expect", "expect_verdict", "keep", "repeat", "probe", "fuzz"])]
     pub time: Option<u32>,
-    /// Change the ad at random N times; --seed repeats it
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour",
+    /// Call the hook with N random changes of the ad
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..),
           conflicts_with_all = ["expect", "expect_verdict", "keep", "repeat", "probe"])]
     pub fuzz: Option<u32>,
-    /// For several ads, print the table of verdicts to standard output instead of the ads
-    #[arg(long, help_heading = "Output")]
+    /// Prints the table of verdicts of several ads to standard output instead of the ads.
+    #[arg(long, help_heading = OptionGroup::Output, hide_short_help = true)]
     pub summary: bool,
-    /// Of many ads, make N calls side by side
-    #[arg(long, short = 'j', value_name = "N", help_heading = "Behaviour", hide_short_help = true)]
+    #[command(flatten)]
+    pub rows: RowOptions,
+    /// Makes this many calls at once for many ads.
+    #[arg(long, short = 'j', value_name = "N", help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub threads: Option<NonZero<usize>>,
-    /// Take the first N ads only
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Input",
-          hide_short_help = true)]
-    pub limit: Option<u64>,
-    /// Tell how keyword and path were found
-    #[arg(long, help_heading = "Behaviour")]
+    /// Shows how the keyword and the path of the hook were found.
+    #[arg(long)]
     pub explain: bool,
 }
 

@@ -14,35 +14,38 @@ use crate::hook_testing::DEFAULT_TIMEOUT;
 use crate::hook_testing::queue_test::{QueueError, QueueTest, QueueTestReport, RoundReport, TestRound};
 use crate::os::RealWorld;
 use crate::process::Exit;
+use crate::text::plural::counted;
 use crate::world::World;
 
 /// Options of `queue`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct QueueArgs {
-    /// How many slots fetch at once
+    /// Number of slots that fetch at the same time
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub slots: usize,
-    /// How many jobs the queue holds; without it only what is handed out is looked at
+    /// Number of jobs in the queue [default: unknown; only fetched jobs are checked]
     #[arg(long, value_name = "M")]
     pub jobs: Option<usize>,
-    /// A shell command that fills the queue; JOBS is in its environment
+    /// Shell command that fills the queue with $JOBS jobs
     #[arg(long, value_name = "COMMAND")]
     pub fill: Option<String>,
-    /// Work on the queue itself, not on copies of the configuration's directory; one round only, in which nothing is
-    /// learnt about exit records
+    /// Use the queue itself, not copies of the configuration's directory
+    ///
+    /// There is only one round then, and exit records are not checked.
     #[arg(long)]
     pub in_place: bool,
-    /// What tells one job from another
+    /// Expression that identifies a job [default: detected]
     #[arg(long, value_name = "EXPR")]
     pub id: Option<String>,
-    /// Share of jobs that are evicted once before they end, in percent
+    /// Percentage of jobs that are evicted once before they end
     #[arg(long, value_name = "P", default_value_t = 20)]
     pub evict: u32,
-    /// Share of jobs that are rejected once, in percent; 20 on a copy, otherwise 0
+    /// Percentage of jobs that are rejected once [default: 20; 0 with --in-place]
     #[arg(long, value_name = "P")]
     pub reject: Option<u32>,
-    /// Share of calls that are killed in the middle of the last round, in percent; 0 leaves that round out; 5 on a copy,
-    /// otherwise 0, since a killed fetch excuses a lost job
+    /// Percentage of calls killed in the last round [default: 5; 0 with --in-place]
+    ///
+    /// 0 skips the last round. A job that is lost by a killed fetch is not counted as an error.
     #[arg(long, value_name = "P")]
     pub kill: Option<u32>,
     /// Use the hooks of this keyword
@@ -108,9 +111,9 @@ pub(super) fn run(cli: &SharedOptions, args: &QueueArgs, session: &ProgramContex
                 print_record_places(&proof, session);
             }
             session.write_stderr(match (proof.is_passed(), proof.interrupted) {
-                (false, _) => "the queue's contract is broken\n",
-                (true, Some(_)) => "interrupted: so far the queue's contract holds\n",
-                (true, None) => "the queue's contract holds\n",
+                (false, _) => "the queue loses, repeats or misreports jobs\n",
+                (true, Some(_)) => "interrupted; so far every job is handed out and recorded once\n",
+                (true, None) => "every job is handed out and recorded once\n",
             });
         }
     }
@@ -133,7 +136,7 @@ fn queue_problem(error: QueueError) -> anyhow::Error {
             "let them find the queue from their own place or from $CONDOR_CONFIG; --in-place is for queues \
              that cannot be copied",
         ),
-        QueueError::NoJobs => Some("fill it before, or with --fill COMMAND"),
+        QueueError::NoJobs => Some("fill the queue first, or use --fill COMMAND"),
         QueueError::CallDirectories(_) | QueueError::System(_) => return error.into(),
         QueueError::Directory { .. }
         | QueueError::FillFailed(_)
@@ -170,7 +173,6 @@ fn print_proof(cli: &SharedOptions, proof: &QueueTestReport, seed: u64, session:
         if cli.output.quiet {
             continue;
         }
-        let slots = if told.round.slots == 1 { "slot" } else { "slots" };
         let filed = if told.set_aside > 0 {
             format!(", {} of them put aside", told.set_aside)
         } else {
@@ -178,13 +180,20 @@ fn print_proof(cli: &SharedOptions, proof: &QueueTestReport, seed: u64, session:
         };
         let stopped = if told.stopped { "; stopped there" } else { "" };
         session.write_stderr(&format!(
-            "{}: {} calls from {} {slots}, seed {seed}: {} jobs handed out, {} done, {} evicted, {} rejected{filed}{stopped}\n",
-            told.round.name, told.calls, told.round.slots, told.jobs, told.finished, told.evicted, told.rejected,
+            "{}: {} from {}, seed {seed}: {} handed out, {} done, {} evicted, {} rejected{filed}{stopped}\n",
+            told.round.name,
+            counted(told.calls, "call"),
+            counted(told.round.slots, "slot"),
+            counted(told.jobs, "job"),
+            told.finished,
+            told.evicted,
+            told.rejected,
         ));
         if told.killed > 0 {
             session.write_stderr(&format!(
-                "{} calls were killed in the middle, which leaves {} jobs in doubt\n",
-                told.killed, told.doubtful
+                "killed in the middle: {}, so the state of {} is unknown\n",
+                counted(told.killed, "call"),
+                counted(told.doubtful, "job")
             ));
         }
     }
@@ -202,7 +211,7 @@ fn print_record_places(proof: &QueueTestReport, session: &ProgramContext) {
         session.write_stderr(&format!("exit records were looked for in {}\n", places.join(", ")));
     } else if !effects.changes_queue_here {
         session.write_stderr(
-            "the queue is not in the copy: exit records are told by the status of JOB_EXIT only\n",
+            "the queue is not in the copy, so exit records are recognized only by the status of JOB_EXIT\n",
         );
     }
 }

@@ -17,22 +17,24 @@ use crate::process::Exit;
 /// Options of `record`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RecordArgs {
-    /// Keep the calls below DIR, readable by this account only; the first 8 MiB of each stream
+    /// Write the calls to DIR, readable only by this account
+    ///
+    /// The first 8 MiB of each stream are kept.
     #[arg(long, value_name = "DIR")]
     pub into: PathBuf,
-    /// The type of hook, such as prepare, for replay; guessed from the hook's name otherwise
+    /// Type of the hook, such as prepare [default: guessed from the name]
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// The hook and its arguments
+    /// Hook and its arguments
     #[arg(value_name = "HOOK", required = true, last = true)]
     pub command: Vec<std::ffi::OsString>,
 }
 
 pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result<Status> {
     let Some((program, words)) = args.command.split_first() else {
-        return Err(Problem::usage("no hook is named").into());
+        return Err(Problem::usage("the case has no `hook`").into());
     };
-    // Created before anything else is opened.
+    // The recorder is created before any other file is opened.
     let recorder = CallRecorder::from_this_process(program, words, parse_hook_type(args.kind.as_deref())?)?;
     // The handles of the standard library are not used, because their buffers would keep bytes.
     let outside = [
@@ -64,7 +66,7 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
 pub(super) fn parse_hook_type(name: Option<&str>) -> anyhow::Result<Option<HookType>> {
     let named = |name: &str| {
         HookType::from_name(name.as_bytes())
-            .ok_or_else(|| Problem::usage(format!("there is no type '{name}'")).into())
+            .ok_or_else(|| Problem::usage(format!("unknown hook type '{name}'")).into())
     };
     name.map(named).transpose()
 }
@@ -76,7 +78,7 @@ fn store_call(record: &CallRecord, args: &RecordArgs, session: &ProgramContext) 
         |place: &std::path::Path| place.file_name().is_some_and(|name| name.as_bytes().starts_with(b"001-"));
     match record.write_below(&args.into) {
         Ok(place) if record.hook.is_none() && is_first(&place) => {
-            session.warn("the hook's name does not tell its type: --type tells it, here or to replay");
+            session.warn("the hook's name does not show its type: name it with --type, here or to replay");
         }
         Ok(_) => {}
         Err(error) => {

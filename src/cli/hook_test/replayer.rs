@@ -16,6 +16,7 @@ use crate::hook_testing::replay::{JudgedReplay, Replay, ReplayOutcome, SkipReaso
 use crate::hook_testing::{AttributeChange, Verdict};
 use crate::os::RealWorld;
 use crate::process::Exit;
+use crate::text::plural::counted;
 
 /// Options of `replay`.
 #[derive(Args, Clone, Debug)]
@@ -23,16 +24,16 @@ pub(super) struct ReplayArgs {
     /// Directories with recorded calls
     #[arg(value_name = "DIR", required = true)]
     pub directories: Vec<PathBuf>,
-    /// Call this hook with each recorded input and show what would change
+    /// Call this hook with each recorded input and show what changes
     #[arg(long, value_name = "FILE")]
     pub hook: Option<PathBuf>,
-    /// Only calls of this type; those that do not tell their type are taken for it
+    /// Replay only calls of this type, and calls of unknown type [default: all]
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// The jobs come from a schedd
+    /// Treat the jobs as jobs of a schedd, not as fetched jobs
     #[arg(long)]
     pub shadow: bool,
-    /// Write results as JUnit XML to FILE: a call that changes is a failure
+    /// Write results as JUnit XML to FILE; a changed call is a failure
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 }
@@ -156,12 +157,16 @@ impl<'a> ReplayReport<'a> {
             let problem = Problem::unreadable(format!("there is no recorded call to replay{left_out}"));
             return Err(match self.left_out.contains(&SkipReason::Untyped) {
                 false => problem,
-                true => problem.hint("--type WORD tells the type of those that do not tell it themselves"),
+                true => problem.hint("name the type of those that do not state it with --type WORD"),
             }
             .into());
         }
         if !self.cli.output.quiet {
-            self.session.write_stderr(&format!("{} calls, {} changed{left_out}\n", self.calls, self.changed));
+            self.session.write_stderr(&format!(
+                "{}, {} changed{left_out}\n",
+                counted(self.calls, "call"),
+                self.changed
+            ));
         }
         Ok(if self.changed == 0 { Status::Done } else { Status::No })
     }

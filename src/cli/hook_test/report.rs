@@ -1,9 +1,5 @@
 //! Complete report of one call as JSON.
 
-use std::borrow::Cow;
-use std::path::Path;
-
-use bstr::ByteSlice;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -118,7 +114,7 @@ impl CheckedCall<'_> {
             stdin: text(&shown.record.stdin),
             stdout,
             stderr,
-            result: shown.verdict.result_ads.iter().map(ad_to_json).collect(),
+            result: shown.ads_for_next_program().iter().map(ad_to_json).collect(),
         };
         Ok(serde_json::to_value(&call)?)
     }
@@ -152,27 +148,6 @@ pub(super) fn ad_to_json(ad: &ClassAd) -> Value {
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Returns the ad without an Iwd that is the scratch directory of the call: it is removed when the program ends, and a starter sets its own.
-fn without_removed_directory(ad: &ClassAd) -> Cow<'_, ClassAd> {
-    let names = |path: &Path, number: usize| {
-        let name = path.ancestors().nth(number).and_then(Path::file_name);
-        name.and_then(|name| name.to_str()).unwrap_or_default().to_owned()
-    };
-    let is_removed = |path: &Path| {
-        names(path, 0) == "scratch"
-            && names(path, 1).starts_with("dir_")
-            && names(path, 2).starts_with("htc-hook-test.")
-    };
-    let iwd =
-        ad.literal("Iwd").and_then(|value| value.as_str().map(|text| text.to_path_lossy().into_owned()));
-    if !iwd.is_some_and(|iwd| is_removed(&iwd)) {
-        return Cow::Borrowed(ad);
-    }
-    let mut ad = ad.clone();
-    ad.remove("Iwd");
-    Cow::Owned(ad)
-}
-
 /// Formats ads in the long form, separated as JOB_FINALIZE reads them, with an empty line at the end.
 pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -180,7 +155,7 @@ pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
         if at > 0 {
             out.extend_from_slice(b"\n------\n");
         }
-        out.extend_from_slice(&long::print(&without_removed_directory(ad)));
+        out.extend_from_slice(&long::print(ad));
     }
     if !out.is_empty() {
         out.push(b'\n');

@@ -8,6 +8,8 @@ use super::report::{self, CheckedCall};
 use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, stdout};
 use crate::hook_testing::{AttributeChange, CallEnding, CallSetup, Verdict, describe_process};
 use crate::process::{ChildSpec, SessionMode as ProcessSession, Stdio};
+use crate::text::control_characters::mask_terminal_controls;
+use crate::text::plural::counted;
 
 /// Maximum number of changed attributes that are shown; the rest is counted.
 const MAX_SHOWN_CHANGES: usize = 20;
@@ -32,7 +34,8 @@ pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> Stri
     text += &format!("{} {}: {word} ({end})\n", setup.case.hook.name(), setup.path);
     text += &format!("  {}\n", verdict.action);
     if !verdict.reason.is_empty() {
-        text += &format!("  because: {}\n", verdict.reason.replace('\n', "\n           "));
+        let reason = mask_terminal_controls(&verdict.reason).replace('\n', "\n           ");
+        text += &format!("  because: {reason}\n");
     }
     if let Some((code, subcode)) = verdict.hold {
         text += &format!("  hold code {code}, subcode {subcode}\n");
@@ -49,7 +52,7 @@ pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> Stri
         let other = &shown.other_quirks_verdict;
         let who = match setup.quirks {
             crate::quirks::QuirkMode::Manual => "HTCondor 25.14 itself",
-            crate::quirks::QuirkMode::Reference => "by its manual",
+            crate::quirks::QuirkMode::Reference => "as in the manual",
         };
         text += &format!("  {}: {}, {}\n", painter.warn(who), other.decision, other.action);
     }
@@ -153,7 +156,7 @@ pub(super) fn render_call(spec: &ChildSpec) -> String {
     let group = match spec.session {
         ProcessSession::NewSession => "its own",
         ProcessSession::ForegroundGroup | ProcessSession::NewGroup => "its own group in the caller's session",
-        ProcessSession::Inherit | ProcessSession::JoinGroup(_) => "those of the caller",
+        ProcessSession::Inherit | ProcessSession::JoinGroup(_) => "the caller's",
     };
     text += &format!("session and group: {group}\n");
     let mask = match spec.blocked_signals.len() {
@@ -165,7 +168,7 @@ pub(super) fn render_call(spec: &ChildSpec) -> String {
     let descriptor = |stdio: &Stdio| match stdio {
         Stdio::Closed => "closed".to_owned(),
         Stdio::Null => "/dev/null".to_owned(),
-        Stdio::Bytes(bytes) => format!("pipe with {} bytes", bytes.len()),
+        Stdio::Bytes(bytes) => format!("pipe with {}", counted(bytes.len(), "byte")),
         Stdio::Capture { limit } => format!("pipe, at most {limit} bytes are read"),
         _ => "pipe".to_owned(),
     };

@@ -70,8 +70,7 @@ fn make_case(hook: HookType, one: &HookCallArgs) -> anyhow::Result<Case> {
     if call.protocol.as_deref() == Some("7.1") {
         case.protocol = Protocol::Legacy;
         if !case.protocol.has_hook(hook) {
-            let hint =
-                "it has FETCH_WORK, REPLY_FETCH, EVICT_CLAIM, PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT";
+            let hint = "the manual of 7.1 has FETCH_WORK, REPLY_FETCH, EVICT_CLAIM, PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT";
             let problem = Problem::usage(format!("the manual of 7.1 has no hook {}", hook.name()));
             return Err(problem.hint(hint).into());
         }
@@ -98,8 +97,10 @@ fn set_words(case: &mut Case, one: &HookCallArgs) -> anyhow::Result<()> {
     };
     if let Some((word, rest)) = one.words.split_first() {
         if !allowed.contains(&word.as_str()) {
-            let message = format!("{} is not told '{word}'", case.hook.name());
-            return Err(Problem::usage(message).hint(format!("it is told {}", allowed.join(", "))).into());
+            let message = format!("{} is never called with '{word}'", case.hook.name());
+            return Err(Problem::usage(message)
+                .hint(format!("it is called with {}", allowed.join(", ")))
+                .into());
         }
         case.word = word.as_str().into();
         case.arguments = rest.iter().map(|word| word.as_str().into()).collect();

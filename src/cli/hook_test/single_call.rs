@@ -7,11 +7,12 @@ use super::options::{HookCallArgs, SharedOptions};
 use super::report::{self, CheckedCall};
 use super::setup::make_setup;
 use super::{call, case_ads, many_calls, screen_report, timing};
-use crate::cli::common::{Painter, Problem, ProgramContext, Status, finish_events, stdout};
+use crate::cli::common::{InputWatch, Painter, Problem, ProgramContext, Status, finish_events, stdout};
 use crate::hook::HookType;
-use crate::hook_testing::{CallEnding, CallReport, CallSetup, Decision, Interruptible};
+use crate::hook_testing::{CallEnding, CallProgress, CallReport, CallSetup, Decision, Interruptible};
 use crate::os::Reactor;
 use crate::process::Exit;
+use crate::text::plural::counted;
 
 pub(super) fn run(
     cli: &SharedOptions,
@@ -19,18 +20,20 @@ pub(super) fn run(
     one: &HookCallArgs,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
+    let session = &session.with_input(one.input.from, cli.quirks.quirks);
     let expectations = call::parse_expectations(&one.also.expect)?;
     let mut one = one.clone();
     warn_of_ad_files(&one, cli.output.quiet, session);
-    if one.also.summary && cli.output.wants_json() {
-        return Err(Problem::usage("--summary prints a table, not JSON").into());
+    if let (Some(option), false) = (one.also.rows.given_option(), one.also.summary) {
+        return Err(Problem::usage(format!("{option} can only be used with --summary")).into());
     }
-    if let Some(mut stream) = case_ads::open_given_ads(&one, session)? {
+    let watch = InputWatch::start(cli.events.timeout, session);
+    if let Some(mut stream) = watch.wait_for(|| case_ads::open_given_ads(&one, &cli.clock, session))? {
         let enough = case_ads::ads_read_by(hook);
-        let left = one.also.limit.unwrap_or(u64::MAX);
+        let left = one.selection.limit.unwrap_or(u64::MAX);
         let mut first = Vec::new();
         while first.len() <= enough && (first.len() as u64) < left {
-            match stream.next()? {
+            match watch.wait_for(|| stream.next())? {
                 Some(ad) => first.push(ad),
                 None => break,
             }
@@ -38,15 +41,16 @@ pub(super) fn run(
         // A table of one verdict is a table, too.
         let is_list = first.len() > enough || one.also.summary && enough == 1 && !first.is_empty();
         if is_list {
-            let ads = LimitedAds { first: first.into_iter(), rest: stream, left };
-            return many_calls::run((cli, hook), (&one, &expectations), ads, session);
+            let ads = LimitedAds { first: first.into_iter(), rest: stream, left, watch };
+            return many_calls::run(cli, hook, &one, &expectations, ads, session);
         }
         one.given = Some(first);
     }
-    if one.also.summary {
-        return Err(Problem::usage("--summary is about ads of --ads or standard input").into());
+    refuse_options_of_many_ads(&one)?;
+    if let (Some(note), false) = (case_ads::built_in_note(hook, &one), cli.output.quiet) {
+        session.write_line(note);
     }
-    let mut setup = make_setup(cli, hook, &one, session)?;
+    let mut setup = watch.wait_for(|| make_setup(cli, hook, &one, session))?;
     if one.also.explain {
         for line in &setup.lookup_log {
             session.write_stderr(&format!("{line}\n"));
@@ -68,8 +72,8 @@ pub(super) fn run(
         Interruptible::Finished(shown) => shown,
         Interruptible::Interrupted(signal) => return relayed(signal),
     };
-    if let Some(times) = one.also.fuzz {
-        return super::fuzz::run(&mut setup, &mut reactor, (times, &shown), (cli, &one), session);
+    if one.also.fuzz.is_some() {
+        return super::fuzz::run(&mut setup, &mut reactor, &shown, cli, &one, session);
     }
     if let Some(events) = &mut events {
         call::report_call(events, &setup, &shown);
@@ -80,8 +84,24 @@ pub(super) fn run(
     let failed = call::find_failed_expectations(&setup, &shown, &expectations);
     let report = CheckedCall { setup: &setup, shown: &shown, failed: &failed };
     print_result(cli, &report, session)?;
-    let status = exit_status(&report, one.also.expect_verdict.as_deref(), session);
+    let status = exit_status(&report, &one, session);
     Ok(events.map_or(status, |events| finish_events(events, status)))
+}
+
+/// Refuses options about the ads that are read where none are read.
+fn refuse_options_of_many_ads(one: &HookCallArgs) -> Result<(), Problem> {
+    let selection = &one.selection;
+    let is_read = one.given.is_some();
+    let asked = [
+        ("--summary", one.also.summary),
+        ("--constraint", !is_read && !selection.constraint.is_empty()),
+        ("--sort", !is_read && !selection.sort.is_empty()),
+        ("--limit", !is_read && selection.limit.is_some()),
+    ];
+    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+        Some((option, _)) => Err(Problem::usage(format!("{option} is about ads of --ads or standard input"))),
+        None => Ok(()),
+    }
 }
 
 /// Makes the call and shows the hook's standard error while it runs; returns the signal that interrupted it,
@@ -93,10 +113,18 @@ fn call_and_show(
     session: &ProgramContext,
 ) -> anyhow::Result<Interruptible<CallReport>> {
     let mut open_line = false;
-    let shown = setup.run_call(reactor, |bytes| {
-        if !quiet {
+    let shown = setup.run_call(reactor, |progress| match progress {
+        _ if quiet => {}
+        CallProgress::Stderr(bytes) => {
             open_line = bytes.last().is_some_and(|last| *last != b'\n');
             session.write_stderr(&String::from_utf8_lossy(bytes));
+        }
+        CallProgress::StillRunning(time) => {
+            let text = format!(
+                "the hook has not ended after {} s; --timeout SECONDS limits the time",
+                time.as_secs()
+            );
+            session.write_line(&text);
         }
     });
     let shown = shown.map_err(call::call_problem)?;
@@ -142,28 +170,35 @@ fn print_result(
         if !cli.output.quiet || !verdict.good || !report.failed.is_empty() {
             session.write_stderr(&screen_report::render_verdict(report, Painter::stderr(cli.output.color)));
         }
-        report::ads_to_long_form(&verdict.result_ads)
+        report::ads_to_long_form(&report.shown.ads_for_next_program())
     };
     stdout().write_all(&text)?;
     Ok(())
 }
 
 /// Returns the exit status, after reporting the expectations that are not met.
-fn exit_status(report: &CheckedCall<'_>, wanted: Option<&str>, session: &ProgramContext) -> Status {
+fn exit_status(report: &CheckedCall<'_>, one: &HookCallArgs, session: &ProgramContext) -> Status {
     let CheckedCall { shown, failed, .. } = report;
+    let wanted = one.also.expect_verdict.as_deref();
     let decision = &shown.verdict.decision;
     if let Some(wanted) = wanted.filter(|wanted| *wanted != decision.word()) {
-        let text = format!("expected the verdict '{wanted}', it is '{decision}'");
+        let text = format!("expected the verdict '{wanted}', got '{decision}'");
         session.report(&Problem::new(Status::No, text).into());
         return Status::No;
     }
     for failure in *failed {
         session.write_line(&format!("expected {failure}"));
     }
+    let warnings = shown.findings.iter().filter(|finding| !finding.rule.is_note()).count();
+    let is_strict_failure = one.also.strict && warnings > 0;
+    if is_strict_failure {
+        let warnings = counted(warnings, "warning");
+        session.write_line(&format!("{warnings}, which --strict treats as failure"));
+    }
     let out_of_patience = matches!(&shown.outcome.ending, CallEnding::Ran(ended) if ended.exit.is_none())
         && *decision != Decision::TimedOut;
     match () {
-        () if !failed.is_empty() => Status::No,
+        () if !failed.is_empty() || is_strict_failure => Status::No,
         () if wanted.is_some() => Status::Done,
         () if out_of_patience => Status::TimedOut,
         () if shown.verdict.good => Status::Done,

@@ -1,16 +1,18 @@
 //! Results of a suite: on the screen, as TAP, as JUnit XML, as JSON.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::Args;
 
 use super::options::SharedOptions;
-use crate::cli::common::{Painter, Problem, ProgramContext, Status, stdout};
+use crate::cli::common::{OptionGroup, Painter, Problem, ProgramContext, RowOptions, Status, stdout};
 use crate::hook_testing::CaseResult;
+use crate::text::plural::counted;
 
 /// Formats the cases in the Test Anything Protocol.
-fn tap_text(done: &[CaseResult]) -> String {
+fn render_tap(done: &[CaseResult]) -> String {
     let mut text = format!("TAP version 13\n1..{}\n", done.len());
     for (number, one) in done.iter().enumerate() {
         let word = if one.failures.is_empty() { "ok" } else { "not ok" };
@@ -24,20 +26,33 @@ fn tap_text(done: &[CaseResult]) -> String {
     text
 }
 
-/// Prints the results of the cases; with `tap` to standard output, with `junit` to that file.
+/// Options of `run` that select how results are reported.
+#[derive(Args, Clone, Debug)]
+pub(super) struct SuiteReportOptions {
+    /// Write results as TAP to standard output
+    #[arg(long, help_heading = OptionGroup::Output, conflicts_with_all = ["csv", "tsv", "null", "json", "jsonl"])]
+    pub tap: bool,
+    /// Write results as JUnit XML to FILE
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Output)]
+    pub junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub rows: RowOptions,
+}
+
+/// Prints the results of the cases: as rows or TAP to standard output, as JUnit XML to a file.
 pub(super) fn report_cases(
     cli: &SharedOptions,
-    (tap, junit): (bool, Option<&Path>),
+    args: &SuiteReportOptions,
     done: &[CaseResult],
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let painter = Painter::stderr(cli.output.color);
     let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
     let skipped = done.iter().filter(|one| one.skipped.is_some()).count();
-    if tap {
-        stdout().write_all(tap_text(done).as_bytes())?;
+    if args.tap {
+        stdout().write_all(render_tap(done).as_bytes())?;
     }
-    if let Some(file) = junit {
+    if let Some(file) = args.junit.as_deref() {
         let told: Vec<CaseReport> = done.iter().map(CaseReport::from_done).collect();
         write_junit(file, &told)?;
     }
@@ -53,8 +68,11 @@ pub(super) fn report_cases(
             "failures": one.failures,
         })
     };
-    if let Some(text) = cli.output.render_json(&done.iter().map(row).collect::<Vec<_>>())? {
+    let rows: Vec<_> = done.iter().map(row).collect();
+    if let Some(text) = cli.output.render_json(&rows)? {
         stdout().write_all(text.as_bytes())?;
+    } else if let Some(text) = args.rows.render(&rows)? {
+        stdout().write_all(&text)?;
     }
     for one in done {
         if !one.failures.is_empty() {
@@ -70,7 +88,7 @@ pub(super) fn report_cases(
     }
     if !cli.output.quiet {
         let good = done.len() - bad - skipped;
-        session.write_stderr(&format!("{good} cases as expected, {bad} failed, {skipped} skipped\n"));
+        session.write_stderr(&format!("{} passed, {bad} failed, {skipped} skipped\n", counted(good, "case")));
     }
     Ok(if bad == 0 { Status::Done } else { Status::No })
 }

@@ -6,39 +6,39 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::call;
 use super::options::SharedOptions;
-use super::{call, suite_report};
+use super::suite_report::{SuiteReportOptions, report_cases};
 use crate::cli::common::{OpenInput, Problem, ProgramContext, Progress, Status, open_stdio_pipe, stdout};
 use crate::hook_testing as hook_test;
 use crate::hook_testing::suite::{self, SuiteError};
-use crate::hook_testing::suite_toml_messages;
+use crate::hook_testing::suite_messages;
 use crate::hook_testing::{Interruptible, SuiteSettings, suite_run};
 use crate::process::Exit;
 
 /// Options of `run`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RunSuitesArgs {
-    /// Suites: files, or directories of *.toml
+    /// Suite files, or directories with *.toml files
     #[arg(value_name = "DIR", required = true)]
     pub suites: Vec<PathBuf>,
     /// Run only cases whose name contains TEXT
-    #[arg(long, value_name = "TEXT", help_heading = "Cases")]
+    #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
-    /// Print the names of the cases and run nothing
-    #[arg(long, help_heading = "Cases")]
+    /// Print the names of the cases, and run nothing
+    #[arg(long)]
     pub list: bool,
     /// Number of threads [default: number of CPUs]
-    #[arg(long, short = 'j', value_name = "N", help_heading = "Cases")]
+    #[arg(long, short = 'j', value_name = "N")]
     pub threads: Option<NonZero<usize>>,
-    /// Write the present verdicts into the suites
-    #[arg(long, help_heading = "Cases")]
+    /// Rewrite failed expectations in the suites to the current results
+    #[arg(long)]
     pub update: bool,
-    /// Write results as TAP to standard output
-    #[arg(long, help_heading = "Output")]
-    pub tap: bool,
-    /// Write results as JUnit XML to FILE
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub junit: Option<PathBuf>,
+    /// Let cases fail that have warnings and do not list them in `findings`
+    #[arg(long)]
+    pub strict: bool,
+    #[command(flatten)]
+    pub report: SuiteReportOptions,
 }
 
 pub(super) fn run(
@@ -61,6 +61,7 @@ pub(super) fn run(
         cases.extend(suite::read_suites(path, &mut open_suite).map_err(suite_problem)?);
     }
     let mut cases = suite::read_ad_files(cases, &mut open).map_err(suite_problem)?;
+    let is_without_cases = cases.is_empty();
     if let Some(filter) = &args.filter {
         cases.retain(|case| case.name.contains(filter.as_str()));
     }
@@ -70,12 +71,20 @@ pub(super) fn run(
             stdout().write_all(text.as_bytes())?;
             return Ok(Status::Done);
         }
+        if let Some(text) = args.report.rows.render(&rows)? {
+            stdout().write_all(&text)?;
+            return Ok(Status::Done);
+        }
         let names: String = cases.iter().map(|case| format!("{}\n", case.name)).collect();
         stdout().write_all(names.as_bytes())?;
         return Ok(Status::Done);
     }
     if cases.is_empty() {
-        return Err(Problem::unreadable("there are no cases to run").into());
+        let message = match args.filter.as_deref().filter(|_| !is_without_cases) {
+            Some(filter) => format!("no case has '{filter}' in its name"),
+            None => "there are no cases to run".to_owned(),
+        };
+        return Err(Problem::unreadable(message).into());
     }
     let parallel = args.threads.map_or_else(call::default_parallelism, NonZero::get);
     let how = SuiteSettings {
@@ -83,6 +92,7 @@ pub(super) fn run(
         quirks: cli.quirks.quirks,
         timeout: cli.events.timeout,
         parallel,
+        strict: args.strict,
     };
     let progress = Progress::new("cases", Some(cases.len() as u64), cli.output.quiet);
     let done = suite_run::run_cases(cases, &how, &call::new_reactor, &|| progress.advance(1))?;
@@ -97,19 +107,20 @@ pub(super) fn run(
         hook_test::update_suites(&done, &mut |line| session.write_stderr(&format!("{line}\n")))
             .map_err(suite_problem)?;
     }
-    suite_report::report_cases(cli, (args.tap, args.junit.as_deref()), &done, session)
+    report_cases(cli, &args.report, &done, session)
 }
 
 fn suite_problem(error: SuiteError) -> anyhow::Error {
     match &error {
-        SuiteError::Malformed(path, text, inner) => {
+        SuiteError::Malformed(path, text, fault, inner) => {
             let name = path.display().to_string();
-            let span = inner.span().unwrap_or_default();
-            let span = crate::text::Span::new(span.start, span.end);
+            let range = inner.span().unwrap_or_default();
+            let span = crate::text::Span::new(range.start, range.end);
             let caret = crate::text::caret::Caret { source: &name, text: text.as_bytes(), span };
-            let (message, hint) = suite_toml_messages::explain_toml_message(inner.message());
+            let (message, hint) = suite_messages::explain_suite_error(fault.as_ref(), inner);
+            let unquoted = || suite_messages::explain_unquoted_text(text, range.start);
             let problem = Problem::unreadable(message).at(&caret);
-            problem.maybe_hint(hint).into()
+            problem.maybe_hint(hint.or_else(unquoted)).into()
         }
         SuiteError::Unreadable(..) | SuiteError::Unwritable(..) => {
             let message = error.to_string();

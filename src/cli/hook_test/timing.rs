@@ -34,7 +34,7 @@ pub(super) fn time_calls(
             stdout().write_all(text.as_bytes())?;
         }
         false => {
-            session.write_stderr("milliseconds a call\n");
+            session.write_stderr("milliseconds per call\n");
             let painted = std::io::IsTerminal::is_terminal(&std::io::stdout()) && !cli.output.quiet;
             let painter = if painted { Painter::stderr(cli.output.color) } else { Painter::plain() };
             stdout().write_all(render_timing(&timing, painter).as_bytes())?;

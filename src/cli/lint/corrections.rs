@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 
 use super::file_problem::file_problem;
+use super::replace_file::replace_file;
+use crate::cli::common::Problem;
 use crate::config::finding::{Finding, Replacement};
 
 /// Correction of one finding in one line.
@@ -41,7 +43,10 @@ impl CorrectionPlan {
 }
 
 /// Collects the corrections of findings whose files still have the lines that were read.
-pub(super) fn plan(findings: &[Finding]) -> CorrectionPlan {
+///
+/// # Errors
+/// A file with corrections is not a text file.
+pub(super) fn plan(findings: &[Finding]) -> anyhow::Result<CorrectionPlan> {
     let mut by_file: BTreeMap<&BString, BTreeMap<u32, Vec<LineCorrection>>> = BTreeMap::new();
     let mut texts: BTreeMap<(&BString, u32), &BString> = BTreeMap::new();
     for (at, finding) in findings.iter().enumerate() {
@@ -56,6 +61,9 @@ pub(super) fn plan(findings: &[Finding]) -> CorrectionPlan {
         let path = name.to_path_lossy().into_owned();
         let is_file = std::fs::metadata(&path).is_ok_and(|status| status.is_file());
         let Some(text) = is_file.then(|| std::fs::read(&path).ok()).flatten() else { continue };
+        if text.contains(&0) {
+            return Err(Problem::unreadable(format!("'{}' is not a text file", path.display())).into());
+        }
         let before: Vec<BString> = text.lines_with_terminator().map(BString::from).collect();
         let mut after = before.clone();
         let mut is_changed = false;
@@ -75,7 +83,7 @@ pub(super) fn plan(findings: &[Finding]) -> CorrectionPlan {
         }
     }
     plan.corrected.sort_unstable();
-    plan
+    Ok(plan)
 }
 
 /// Applies the corrections of a line from its end to its beginning, without those that overlap; returns their
@@ -107,7 +115,7 @@ fn correct_line(line: &mut BString, mut corrections: Vec<LineCorrection>) -> Vec
 pub(super) fn apply(plan: &CorrectionPlan) -> anyhow::Result<usize> {
     for file in &plan.files {
         let text: Vec<u8> = file.after.iter().flat_map(|line| line.iter().copied()).collect();
-        std::fs::write(&file.path, text).map_err(|error| file_problem("write", &file.path, error))?;
+        replace_file(&file.path, &text).map_err(|error| file_problem("write", &file.path, error))?;
     }
     Ok(plan.corrected.len())
 }

@@ -6,17 +6,18 @@ mod file_problem;
 mod github;
 mod options;
 mod record;
+mod replace_file;
 mod rule_table;
 mod sarif;
 mod text;
 
 use std::io::Write as _;
 
-use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, stdout};
+use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, render_objects, stdout};
 use crate::config::finding::Finding;
 use crate::config::lint_rule::{LintRule, LintSeverity};
 
-pub(super) use options::{LintFormat, LintOptions};
+pub(super) use options::{LintFormat, LintOptions, parse_rule, parse_version};
 pub(super) use record::FindingRecord;
 pub(super) use rule_table::{print_explanation, print_rules};
 
@@ -52,7 +53,7 @@ pub(super) fn finish(
         known = baseline::remove_known(path, &mut findings)?;
     }
     if options.fix || options.diff {
-        let corrected = corrections::plan(&findings);
+        let corrected = corrections::plan(&findings)?;
         if options.diff {
             stdout().write_all(&corrections::render_diff(&corrected))?;
             stdout().flush()?;
@@ -66,32 +67,40 @@ pub(super) fn finish(
         ));
         findings = corrected.remaining(findings);
     }
+    let status = status(&findings, options.strict);
+    let summary = summary(&findings);
+    let findings = options.order.apply(
+        findings,
+        |finding| serde_json::to_string(&FindingRecord::new(finding)),
+        program,
+    )?;
     let painter = Painter::stdout(output.color);
+    let records = || -> Vec<FindingRecord> { findings.iter().map(FindingRecord::new).collect() };
+    let rows = options.rows.report_form().map(|form| render_objects(form, &records())).transpose()?;
     let text = match format {
         LintFormat::Text => text::render_findings(&findings, painter),
         LintFormat::Json | LintFormat::Jsonl => {
-            let records: Vec<FindingRecord> = findings.iter().map(FindingRecord::new).collect();
             let form = OutputOptions {
                 json: format == LintFormat::Json,
                 jsonl: format == LintFormat::Jsonl,
                 ..*output
             };
-            form.render_json(&records)?.unwrap_or_default()
+            form.render_json(&records())?.unwrap_or_default()
         }
         LintFormat::Sarif => sarif::render_log(program.name(), &findings)?,
         LintFormat::Github => github::render_commands(&findings),
     };
     let mut out = stdout();
-    out.write_all(text.as_bytes())?;
+    out.write_all(rows.as_deref().unwrap_or(text.as_bytes()))?;
     out.flush()?;
     if !output.quiet {
         let known = match known {
             0 => String::new(),
             known => format!("; {} of the baseline not shown", count_text(known, "finding")),
         };
-        program.write_stderr(&format!("{}{known}; {read}\n", summary(&findings)));
+        program.write_stderr(&format!("{summary}{known}; {read}\n"));
     }
-    Ok(status(&findings, options.strict))
+    Ok(status)
 }
 
 /// Returns the exit status: errors and warnings count, notes only with `--strict`. Sources that were not read
@@ -137,5 +146,5 @@ fn summary(findings: &[Finding]) -> String {
 
 /// Returns a number with its noun in the singular or plural.
 pub(super) fn count_text(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    crate::text::plural::counted(count, noun)
 }

@@ -53,7 +53,7 @@ impl FindingRecord {
             end_column: spot.map(|spot| spot.span.end.max(spot.span.start) + 1),
             name: text(&finding.name),
             message: finding.message.clone(),
-            fix: finding.fix.clone(),
+            fix: finding.fix.as_ref().map(ToString::to_string),
             replacement,
         }
     }

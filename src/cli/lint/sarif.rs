@@ -69,14 +69,16 @@ fn render_result(finding: &Finding) -> Value {
     region["snippet"] = json!({"text": spot.text.to_str_lossy()});
     result["locations"] =
         json!([{"physicalLocation": {"artifactLocation": artifact(spot), "region": region}}]);
-    // As the baseline: rule, parameter and value, so that a finding keeps its identity when its line moves.
+    // As in the baseline: rule, parameter and value identify a finding, even if its line moves.
     let (parameter, value) = super::baseline::subject(finding);
     result["partialFingerprints"] =
         json!({"ruleParameterValue/v1": format!("{} {parameter} {value}", finding.rule)});
     if let Some(replacement) = &finding.replacement {
+        let advice = finding.fix.as_ref().map(ToString::to_string);
+        let description = advice.unwrap_or_else(|| "correct the text".to_owned());
         let deleted = self::region(spot, replacement.span.start, replacement.span.end);
         result["fixes"] = json!([{
-            "description": {"text": finding.fix.as_deref().unwrap_or("correct the text")},
+            "description": {"text": description},
             "artifactChanges": [{
                 "artifactLocation": artifact(spot),
                 "replacements": [{

@@ -76,7 +76,7 @@ fn render_finding(finding: &Finding, painter: Painter) -> String {
     };
     text.push('\n');
     if let Some(fix) = &finding.fix {
-        let _ = writeln!(text, "    {} {}", painter.bold("fix:"), mask_terminal_controls(fix));
+        let _ = writeln!(text, "    {} {}", painter.bold("fix:"), mask_terminal_controls(&fix.to_string()));
     }
     text
 }

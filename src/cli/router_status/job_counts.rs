@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::output_form::{Renderable, StatusOutputForm};
 use crate::classad::ClassAd;
-use crate::cli::common::render_table;
+use crate::cli::common::{Metric, MetricKind, OpenMetrics, Sample, render_table};
 use crate::job::JobStatus;
 use crate::router::job_pairs::JobPair;
 use crate::world::World;
@@ -17,7 +17,7 @@ use crate::world::World;
 const COUNT_NAMES: [&str; 6] = ["Jobs", "Idle", "Running", "Held", "Done", "Other"];
 
 /// Numbers of jobs of one group: all, then by state.
-struct JobStateCounts {
+pub(super) struct JobStateCounts {
     /// Kind of the group.
     group_kind: &'static str,
     name: BString,
@@ -47,26 +47,33 @@ impl Renderable for JobStateCounts {
     }
 }
 
-/// Formats the counts of jobs by `by` in the requested form.
-pub(super) fn render_counts(
-    rows: &[JobPair],
-    by: &str,
-    form: &StatusOutputForm,
-    world: &dyn World,
-) -> anyhow::Result<Vec<u8>> {
-    let (of, heading) = match by {
-        "user" => ("User", "<USER"),
-        "site" => ("Site", "<SITE"),
-        _ => ("Route", "<ROUTE"),
-    };
+const ROUTED_JOBS: Metric =
+    Metric { name: "htc_routed_jobs", kind: MetricKind::Gauge, help: "Routed jobs by route and state." };
+
+/// Formats the numbers of jobs by route and state as metrics.
+pub(super) fn render_metrics(rows: &[JobPair]) -> String {
+    let mut metrics = OpenMetrics::default();
+    let counts = count_jobs(rows, |row| &row.route);
+    // The first count is that of all states.
+    let samples = counts.iter().flat_map(|(route, counts)| {
+        let states = COUNT_NAMES.iter().zip(counts).skip(1);
+        states.map(|(state, &count)| {
+            let state = state.to_ascii_lowercase();
+            Sample::count(&[("route", &route.to_str_lossy()), ("state", &state)], count)
+        })
+    });
+    metrics.push(ROUTED_JOBS, samples);
+    metrics.finish()
+}
+
+/// Counts jobs by a name and by state.
+fn count_jobs<'a>(
+    rows: &'a [JobPair],
+    name: impl Fn(&'a JobPair) -> &'a BString,
+) -> BTreeMap<&'a BString, [u64; 6]> {
     let mut counts: BTreeMap<&BString, [u64; 6]> = BTreeMap::new();
     for row in rows {
-        let name = match by {
-            "user" => &row.owner,
-            "site" => &row.grid_resource,
-            _ => &row.route,
-        };
-        let counts = counts.entry(name).or_default();
+        let counts = counts.entry(name(row)).or_default();
         let place = match row.status {
             JobStatus::IDLE => 1,
             JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT => 2,
@@ -77,14 +84,42 @@ pub(super) fn render_counts(
         counts[0] += 1;
         counts[place] += 1;
     }
+    counts
+}
+
+/// Returns the name of a kind of groups, and its heading in tables.
+fn group_kind(by: &str) -> (&'static str, &'static str) {
+    match by {
+        "user" => ("User", "<USER"),
+        "site" => ("Site", "<SITE"),
+        _ => ("Route", "<ROUTE"),
+    }
+}
+
+/// Counts jobs by route, user or site.
+pub(super) fn count_by(rows: &[JobPair], by: &str) -> Vec<JobStateCounts> {
+    let counts = count_jobs(rows, |row| match by {
+        "user" => &row.owner,
+        "site" => &row.grid_resource,
+        _ => &row.route,
+    });
     let counts = counts.into_iter().map(|(name, counts)| JobStateCounts {
-        group_kind: of,
+        group_kind: group_kind(by).0,
         name: name.clone(),
         counts,
     });
-    let counts: Vec<JobStateCounts> = counts.collect();
-    form.render(&counts, world, |painter| {
-        let columns = [heading, ">JOBS", ">IDLE", ">RUN", ">HELD", ">DONE", ">OTHER"];
+    counts.collect()
+}
+
+/// Formats the counts of jobs by `by` in the requested form.
+pub(super) fn render_counts(
+    counts: &[JobStateCounts],
+    by: &str,
+    form: &StatusOutputForm,
+    world: &dyn World,
+) -> anyhow::Result<Vec<u8>> {
+    form.render(counts, world, |painter| {
+        let columns = [group_kind(by).1, ">JOBS", ">IDLE", ">RUN", ">HELD", ">DONE", ">OTHER"];
         let rows = counts.iter().map(|JobStateCounts { name, counts, .. }| {
             let name = if name.is_empty() { "-".into() } else { name.to_string() };
             std::iter::once(name).chain(counts.iter().map(u64::to_string)).collect::<Vec<_>>()

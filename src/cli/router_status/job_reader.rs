@@ -1,48 +1,93 @@
 //! Reading of jobs: from a queue log, ads in any format, or history files.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::Context as _;
 
-use crate::classad::stream::AdReader;
-use crate::classad::{ClassAd, Context, Dialect};
+use crate::classad::stream::{AdForm, AdReader, AdRecord, Delimiter, Projection};
+use crate::classad::{AttrName, ClassAd, Context, Dialect};
 use crate::cli::common::{
-    AdErrorReporter, InputKind, OpenInput, Problem, ProgramContext as Program, is_not_found, list_inputs,
+    AdErrorReporter, InputKind, OpenInput, Problem, ProgramContext, is_not_found, list_inputs,
     malformed_ad_problem, open_stdio_pipe, read_queue_log, report_ad_error,
 };
 use crate::config::Config;
 use crate::job::JobId;
 use crate::os::files::open_regular_file;
-use crate::queue::{BackwardHistoryReader, JobQueue, list_history_files};
-use crate::router::job_pairs::{self, flattened_jobs};
+use crate::queue::{BackwardHistoryReader, MissingAttributes, list_history_files};
+use crate::router::job_pairs;
+use crate::text::plural::counted;
 use crate::world::World;
 
 /// Number of ads without ids of one file that are reported one by one.
 const MAX_REPORTED_ERRORS: u64 = 10;
 
-/// Reads a queue log, compressed or not.
-pub(super) fn read_queue_log_file(path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
-    let mut input = OpenInput::open(path, open_stdio_pipe().0)?;
+/// Jobs and attributes of a queue log that are needed.
+#[derive(Clone, Copy)]
+pub(super) struct NeededJobs<'a> {
+    /// Attributes that are needed, or `None` for all.
+    pub(super) attributes: Option<&'a [AttrName]>,
+    /// A job without any of these attributes may have an empty ad, unless there are none.
+    pub(super) any_of: &'a [&'a str],
+}
+
+/// Maximum number of attempts to read a queue log with few attributes; each fails because values refer to others.
+const MAX_PROJECTIONS: u32 = 8;
+
+/// Reads the jobs of a queue log, compressed or not.
+pub(super) fn read_queue_log_file(
+    path: &Path,
+    needed: NeededJobs<'_>,
+    program: &ProgramContext,
+) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
+    let input = OpenInput::open(path, open_stdio_pipe().0)?;
     if input.kind == InputKind::EventLog {
         return Err(input.event_log_problem().into());
     }
-    read_queue_log(&mut input.reader, path, program)
+    read_opened_queue_log(input, path, needed, program)
+}
+
+/// Reads the jobs of an opened queue log. Only a regular file can be read again if the attributes refer to others.
+fn read_opened_queue_log(
+    mut input: OpenInput,
+    path: &Path,
+    needed: NeededJobs<'_>,
+    program: &ProgramContext,
+) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
+    let name = PathBuf::from(&input.name);
+    let can_repeat = path != Path::new("-") && path.is_file();
+    let mut wanted = needed.attributes.filter(|_| can_repeat).map(<[AttrName]>::to_vec);
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let queue = read_queue_log(&mut input.reader, &name, program, wanted.as_deref())?;
+        match queue.missing_attributes().clone() {
+            MissingAttributes::None => return Ok(queue.into_jobs(needed.any_of).collect()),
+            MissingAttributes::Names(more) if attempts < MAX_PROJECTIONS && wanted.is_some() => {
+                wanted.get_or_insert_default().extend(more);
+            }
+            MissingAttributes::Names(_) | MissingAttributes::All => wanted = None,
+        }
+        input = OpenInput::open(path, open_stdio_pipe().0)?;
+    }
 }
 
 /// Reads the jobs of a file or directory: queue logs, histories and ads in any format.
 pub(super) fn read_jobs_of_file(
     path: &Path,
     strict: bool,
-    program: &Program,
+    needed: NeededJobs<'_>,
+    program: &ProgramContext,
     world: &dyn World,
 ) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
     let files = list_inputs(&[path], program)?;
     let mut jobs = Vec::new();
     for file in &files {
-        match read_jobs_of_input(file, strict, program, world) {
+        match read_jobs_of_input(file, strict, needed, program, world) {
             Ok(read) => jobs.extend(read),
             // In a queue directory that is in use, a job may have left since the files were listed.
             Err(error) if file != path && is_not_found(&error) => {}
@@ -55,19 +100,20 @@ pub(super) fn read_jobs_of_file(
 fn read_jobs_of_input(
     path: &Path,
     strict: bool,
-    program: &Program,
+    needed: NeededJobs<'_>,
+    program: &ProgramContext,
     world: &dyn World,
 ) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
-    let mut input = OpenInput::open(path, open_stdio_pipe().0)?;
+    let input = OpenInput::open(path, open_stdio_pipe().0)?;
     let name = input.name.clone();
     let problem = || Problem::cannot_read(&name);
     if input.kind == InputKind::QueueLog {
-        return Ok(flattened_jobs(&read_queue_log(&mut input.reader, Path::new(&name), program)?));
+        return read_opened_queue_log(input, path, needed, program);
     }
     let mut jobs = Vec::new();
     let mut without_id = 0u64;
     let mut errors = AdErrorReporter::new(name.clone(), program);
-    let mut reader = AdReader::new(input.into_ads(program)?, None).exact(strict);
+    let mut reader = program.ad_reader(input.into_ads(program)?).exact(strict);
     while let Some(record) = reader.next_record().with_context(problem)? {
         if let (true, Some(error)) = (strict, record.errors.first()) {
             return Err(malformed_ad_problem(error, &name).into());
@@ -80,27 +126,30 @@ fn read_jobs_of_input(
         } else if !record.ad.is_empty() {
             without_id += 1;
             if without_id <= MAX_REPORTED_ERRORS {
-                program.warn(&format!(
-                    "{name}:{}: an ad without ClusterId and ProcId is passed over",
-                    record.line
-                ));
+                program
+                    .warn(&format!("{name}:{}: an ad without ClusterId and ProcId is skipped", record.line));
             }
         }
     }
     let error_count = errors.end();
     if without_id > MAX_REPORTED_ERRORS {
         let more = without_id - MAX_REPORTED_ERRORS;
-        program.warn(&format!("{name}: {more} more ads without ClusterId and ProcId"));
+        program.warn(&format!("{name}: {} without ClusterId and ProcId", counted(more, "more ad")));
     }
     if jobs.is_empty() && error_count > 0 {
-        return Err(Problem::unreadable(format!("'{name}' holds no ad of a job")).into());
+        return Err(Problem::unreadable(format!("'{name}' has no job ad")).into());
     }
     Ok(jobs)
 }
 
 /// Ads of a history that are wanted, the newest first.
 pub(super) struct PastAds<'a> {
-    pub(super) ads: Vec<ClassAd>,
+    /// Called with each wanted ad.
+    pub(super) keep: &'a mut dyn FnMut(&ClassAd) -> anyhow::Result<()>,
+    /// Number of wanted ads so far.
+    pub(super) kept: usize,
+    /// Attributes that are needed, or `None` for all.
+    pub(super) projection: Option<Projection>,
     /// Number of records with lines that are not attributes.
     pub(super) broken: u64,
     /// Maximum number of ads.
@@ -109,6 +158,35 @@ pub(super) struct PastAds<'a> {
     pub(super) strict: bool,
     /// Returns true if an ad is wanted.
     pub(super) selects: &'a dyn Fn(&ClassAd) -> bool,
+}
+
+impl PastAds<'_> {
+    /// Keeps an ad if it is wanted.
+    fn take(&mut self, ad: &ClassAd) -> anyhow::Result<()> {
+        if (self.selects)(ad) {
+            self.kept += 1;
+            (self.keep)(ad)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the next ad, with only the needed attributes if they are known. Returns false at the end.
+fn read_next<R: io::Read>(
+    ads: &mut AdReader<R>,
+    projection: &mut Option<Projection>,
+    record: &mut AdRecord,
+) -> io::Result<bool> {
+    match projection {
+        Some(projection) if ads.detect()? == AdForm::Long => ads.next_projected(projection, record),
+        _ => Ok(match ads.next_record()? {
+            Some(next) => {
+                ads.reuse(std::mem::replace(record, next).ad);
+                true
+            }
+            None => false,
+        }),
+    }
 }
 
 /// Numbers of records of one history.
@@ -126,7 +204,7 @@ impl RecordCounts {
 
     fn check(&self, path: &Path) -> anyhow::Result<()> {
         if self.all > 0 && self.of_jobs == 0 {
-            let message = format!("'{}' holds no record of a job", path.display());
+            let message = format!("'{}' has no record of a job", path.display());
             return Err(Problem::unreadable(message).into());
         }
         Ok(())
@@ -138,18 +216,18 @@ impl RecordCounts {
 pub(super) fn read_history(
     path: &Path,
     world: &dyn World,
-    program: &Program,
+    program: &ProgramContext,
     past: &mut PastAds<'_>,
 ) -> anyhow::Result<()> {
     if path != Path::new("-") && path.is_dir() {
         let files = list_history_files(&path.join("history"), world);
         if files.is_empty() {
-            let message = format!("the directory '{}' holds no history", path.display());
+            let message = format!("the directory '{}' has no history", path.display());
             return Err(Problem::unreadable(message).hint("files that are read: history, history.*").into());
         }
         return files.iter().try_for_each(|file| read_history(file, world, program, past));
     }
-    if past.ads.len() >= past.limit {
+    if past.kept >= past.limit {
         return Ok(());
     }
     let input = OpenInput::open(path, open_stdio_pipe().0)?;
@@ -180,6 +258,9 @@ fn read_backwards<R: io::Read + io::Seek>(
     path: &Path,
     past: &mut PastAds<'_>,
 ) -> anyhow::Result<()> {
+    if !past.strict {
+        return read_reversed(reader, path, past);
+    }
     let mut counts = RecordCounts::default();
     for record in reader {
         let record = record.with_context(|| Problem::cannot_read(path.display()))?;
@@ -189,42 +270,132 @@ fn read_backwards<R: io::Read + io::Seek>(
         }
         past.broken += u64::from(!errors.is_empty());
         counts.add(&ad);
-        if (past.selects)(&ad) {
-            past.ads.push(ad);
-        }
-        if past.ads.len() >= past.limit {
+        past.take(&ad)?;
+        if past.kept >= past.limit {
             return Ok(());
         }
     }
     counts.check(path)
 }
 
+/// Reads a history backwards through the reader of ads, which remembers the lines of similar ads.
+fn read_reversed<R: io::Read + io::Seek>(
+    reader: BackwardHistoryReader<R>,
+    path: &Path,
+    past: &mut PastAds<'_>,
+) -> anyhow::Result<()> {
+    let records = Rc::new(Cell::new(0));
+    let reversed =
+        ReversedHistory { reader, rest: Vec::new(), at: 0, error: None, records: Rc::clone(&records) };
+    let mut ads =
+        AdReader::new(reversed, Some(AdForm::Long)).delimiter(Delimiter::Prefix(HISTORY_TRAILER.to_vec()));
+    let mut projection = past.projection.take();
+    let mut counts = RecordCounts::default();
+    let mut record = AdRecord::default();
+    let problem = || Problem::cannot_read(path.display());
+    while read_next(&mut ads, &mut projection, &mut record).with_context(problem)? {
+        let is_broken = record.more_errors > 0 || record.errors.iter().any(|error| !error.is_warning);
+        past.broken += u64::from(is_broken);
+        counts.add(&record.ad);
+        past.take(&record.ad)?;
+        if past.kept >= past.limit {
+            return Ok(());
+        }
+    }
+    past.projection = projection;
+    // Records without attributes are no ads.
+    counts.all = records.get();
+    counts.check(path)
+}
+
+/// Beginning of the line after each record of a history.
+const HISTORY_TRAILER: &[u8] = b"***";
+
+/// Text of a history with the newest record first.
+struct ReversedHistory<R> {
+    reader: BackwardHistoryReader<R>,
+    /// Rest of a record that did not fit into a block.
+    rest: Vec<u8>,
+    /// Number of bytes of the rest that were read.
+    at: usize,
+    /// Error after the records that were read.
+    error: Option<io::Error>,
+    /// Number of records read.
+    records: Rc<Cell<u64>>,
+}
+
+impl<R: io::Read + io::Seek> ReversedHistory<R> {
+    /// Copies the previous record to the start of a block, and keeps what does not fit. Returns the number of bytes, which
+    /// is 0 at the start of the history.
+    fn copy_previous(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        let Some(record) = self.reader.previous()? else { return Ok(0) };
+        self.records.set(self.records.get() + 1);
+        let line_end: &[u8] = if record.text.ends_with(b"\n") { b"" } else { b"\n" };
+        let (mut length, mut rest) = (0, std::mem::take(&mut self.rest));
+        rest.clear();
+        for part in [record.text, line_end, HISTORY_TRAILER, b"\n"] {
+            let (now, later) = part.split_at(part.len().min(block.len() - length));
+            block[length..length + now.len()].copy_from_slice(now);
+            length += now.len();
+            rest.extend_from_slice(later);
+        }
+        (self.rest, self.at) = (rest, 0);
+        Ok(length)
+    }
+}
+
+impl<R: io::Read + io::Seek> io::Read for ReversedHistory<R> {
+    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        let mut length = block.len().min(self.rest.len() - self.at);
+        block[..length].copy_from_slice(&self.rest[self.at..self.at + length]);
+        self.at += length;
+        while length < block.len() {
+            match self.copy_previous(&mut block[length..]) {
+                Ok(0) => break,
+                Ok(copied) => length += copied,
+                // The records before the error come first.
+                Err(error) if length > 0 => {
+                    self.error = Some(error);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(length)
+    }
+}
+
 /// Reads a history from its start: of a history with trailers the last ads are kept, the newest first.
 fn read_forwards(
     input: OpenInput,
     path: &Path,
-    program: &Program,
+    program: &ProgramContext,
     past: &mut PastAds<'_>,
 ) -> anyhow::Result<()> {
     let name = input.name.clone();
-    let mut reader = AdReader::new(input.reader, None).dialect(program.dialect());
+    let mut reader = program.ad_reader(input.reader);
     let mut counts = RecordCounts::default();
     let mut kept: VecDeque<ClassAd> = VecDeque::new();
     let mut has_trailers = false;
-    let limit = past.limit - past.ads.len();
-    while let Some(record) = reader.next_record().with_context(|| Problem::cannot_read(&name))? {
+    let limit = past.limit - past.kept;
+    let mut projection = past.projection.take().filter(|_| !past.strict);
+    let mut record = AdRecord::default();
+    while read_next(&mut reader, &mut projection, &mut record).with_context(|| Problem::cannot_read(&name))? {
         if let (true, Some(error)) = (past.strict, record.errors.first()) {
             return Err(malformed_ad_problem(error, &name).into());
         }
         let (warnings, errors): (Vec<_>, Vec<_>) = record.errors.iter().partition(|error| error.is_warning);
         warnings.iter().for_each(|warning| report_ad_error(warning, &name, program));
-        past.broken += u64::from(!errors.is_empty());
-        has_trailers |= record.banner.is_some_and(|banner| banner.starts_with(b"***"));
+        past.broken += u64::from(!errors.is_empty() || record.more_errors > 0);
+        has_trailers |= record.banner.as_ref().is_some_and(|banner| banner.starts_with(b"***"));
         counts.add(&record.ad);
         if !(past.selects)(&record.ad) {
             continue;
         }
-        kept.push_back(record.ad);
+        kept.push_back(record.ad.clone());
         if kept.len() > limit {
             if !has_trailers {
                 kept.pop_back();
@@ -233,13 +404,14 @@ fn read_forwards(
             kept.pop_front();
         }
     }
+    past.projection = projection;
     counts.check(path)?;
+    past.kept += kept.len();
     if has_trailers {
-        past.ads.extend(kept.into_iter().rev());
+        kept.iter().rev().try_for_each(&mut *past.keep)
     } else {
-        past.ads.extend(kept);
+        kept.iter().try_for_each(&mut *past.keep)
     }
-    Ok(())
 }
 
 /// Reads the queue log that a configuration names: that of the copies, or that of the source jobs.
@@ -247,10 +419,10 @@ pub(in crate::cli) fn read_configured_queue(
     config: &Config,
     copies: bool,
     world: &dyn World,
-    program: &Program,
+    program: &ProgramContext,
 ) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
     let path: PathBuf = job_pairs::queue_log_path(&config.view(world), copies)
         .unwrap_or_else(|| Path::new("job_queue.log").into());
     let program = &program.with_dialect(Dialect::of_world(world).strict(config.is_strict()));
-    Ok(flattened_jobs(&read_queue_log_file(&path, program)?))
+    read_queue_log_file(&path, NeededJobs { attributes: None, any_of: &[] }, program)
 }

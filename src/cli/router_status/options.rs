@@ -11,7 +11,7 @@ use crate::cli::common::{
 
 /// Command line.
 #[derive(Debug, Parser)]
-#[command(args_conflicts_with_subcommands = false)]
+#[command(args_conflicts_with_subcommands = false, subcommand_value_name = "VERB")]
 pub(super) struct RouterStatusCli {
     #[command(subcommand)]
     pub(super) verb: Option<RouterStatusVerb>,
@@ -22,18 +22,20 @@ pub(super) struct RouterStatusCli {
 /// Kind of jobs to show.
 #[derive(Debug, Subcommand)]
 pub(super) enum RouterStatusVerb {
-    /// Routed jobs in the queue (the default)
+    /// List routed jobs in the queue (the default)
     Queue(FileArguments),
-    /// Find what is wrong; exit status 1 if there is anything
+    /// Find routed jobs that need attention
     Doctor(FileArguments),
-    /// Routed jobs that have left the queue, the newest first
+    /// List routed jobs that have left the queue, newest first
     History(FileArguments),
 }
 
 /// Files to read.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct FileArguments {
-    /// Queue logs, files of ads, history files; '-' is ads on standard input
+    /// Queue logs, ad files or history files [default: those of the configuration]
+    ///
+    /// '-' is standard input.
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
 }
@@ -41,35 +43,59 @@ pub(super) struct FileArguments {
 /// Options that select jobs and their output.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RoutedJobOptions {
-    /// Count jobs by state for each of these
+    /// Print a table with the number of jobs in each state
     #[arg(long, value_name = "ROUTE|USER|SITE", global = true, value_parser = ["route", "user", "site"],
           ignore_case = true, hide_possible_values = true)]
     pub(super) by: Option<String>,
-    /// Only running jobs
+    /// Show only running jobs
     #[arg(long, global = true)]
     pub(super) running: bool,
-    /// Only idle jobs
+    /// Show only idle jobs
     #[arg(long, global = true)]
     pub(super) idle: bool,
-    /// Only held jobs
+    /// Show only held jobs
     #[arg(long, global = true)]
     pub(super) held: bool,
-    /// Only jobs of this route
+    /// Show only jobs of this route
     #[arg(long, value_name = "NAME", global = true)]
     pub(super) route: Option<String>,
     /// Keep ads for which EXPR is true; if repeated, all must be true
     #[arg(long, short = 'c', value_name = "EXPR", global = true)]
     pub(super) constraint: Vec<String>,
-    /// Print these attributes or expressions of each job, with blanks between
+    /// Sort by EXPR; may be repeated
+    #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
+    pub(super) sort: Vec<String>,
+    /// Sort in descending order
+    #[arg(long, global = true, requires = "sort", hide_short_help = true)]
+    pub(super) reverse: bool,
+    /// The most frequent value comes first.
+    #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
+    pub(super) count_by: Vec<String>,
+    /// Print the sum of EXPR (of each group of --count-by); may be repeated
+    #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
+    pub(super) sum: Vec<String>,
+    /// Print the average of EXPR (of each group of --count-by); may be repeated
+    #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
+    pub(super) avg: Vec<String>,
+    /// Print the minimum of EXPR (of each group of --count-by); may be repeated
+    #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
+    pub(super) min: Vec<String>,
+    /// Print the maximum of EXPR (of each group of --count-by); may be repeated
+    #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
+    pub(super) max: Vec<String>,
+    /// Values are separated by blanks.
     #[arg(long, visible_alias = "autoformat", value_name = "EXPR", num_args = 1.., global = true)]
     pub(super) af: Vec<String>,
     /// Refresh every SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, global = true)]
     pub(super) watch: Option<Duration>,
-    /// How long a claim or an end may lead to nothing before doctor calls it trouble
+    /// Print metrics for Prometheus, or write them to FILE in one step
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, global = true)]
+    pub(super) openmetrics: Option<Option<PathBuf>>,
+    /// Report a claimed or ended job as stuck after SECONDS (doctor only)
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "300", global = true)]
     pub(super) patience: Duration,
-    /// Of the history, the newest N records
+    /// Shows the newest N records of the history.
     #[arg(long, value_name = "N", global = true)]
     pub(super) limit: Option<usize>,
     #[command(flatten)]
@@ -84,7 +110,7 @@ pub(super) struct RoutedJobOptions {
     pub(super) clock: ClockOptions,
     #[command(flatten)]
     pub(super) time_limit: TimeLimitOptions,
-    /// Queue logs or files of ads
+    /// Queue logs, ad files or history files [default: those of the configuration]
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
 }

@@ -33,7 +33,17 @@ impl StatusOutputForm {
     /// Returns the requested format. Only one can be requested, and doctor's findings are not ads.
     pub(super) fn from_options(common: &RoutedJobOptions, findings: bool) -> anyhow::Result<Self> {
         let problem = |text: &str, hint: &str| Err(Problem::usage(text).hint(hint).into());
-        let objects = "give --json for its findings as objects";
+        let objects = "use --json to get its findings as objects";
+        let has_other_form = common.output.wants_json()
+            || common.output.long
+            || common.by.is_some()
+            || !common.af.is_empty()
+            || common.rows.null
+            || common.rows.form().is_some();
+        let has_order = !common.sort.is_empty() || common.limit.is_some();
+        if common.openmetrics.is_some() && (has_other_form || has_order) {
+            return problem("--openmetrics is a format of its own", "remove the other output options");
+        }
         match (!common.af.is_empty(), common.output.wants_json(), common.output.long) {
             (true, true, _) => {
                 problem("--af and --json cannot be used together", "--af prints values as plain text")
@@ -41,14 +51,14 @@ impl StatusOutputForm {
             (true, _, true) => {
                 problem("--af and --long cannot be used together", "--long prints all attributes")
             }
-            (true, ..) if findings => problem("doctor has no use for --af", objects),
-            (_, _, true) if findings => problem("doctor has no use for --long", objects),
+            (true, ..) if findings => problem("--af cannot be used with doctor", objects),
+            (_, _, true) if findings => problem("--long cannot be used with doctor", objects),
             _ if common.rows.form().is_some() => {
                 let form = common.rows.form().unwrap_or(RowForm::Csv);
                 Ok(StatusOutputForm::Rows(form, parse_columns(&common.af)?))
             }
             (true, ..) => Ok(StatusOutputForm::Columns(parse_columns(&common.af)?, common.rows.null)),
-            _ if common.rows.null => problem("--null needs columns", "name them with --af Owner RouteName"),
+            _ if common.rows.null => Ok(StatusOutputForm::Rows(RowForm::Null, Vec::new())),
             (_, true, _) => Ok(StatusOutputForm::Objects(common.output)),
             (_, _, true) => Ok(StatusOutputForm::Ads),
             _ => Ok(StatusOutputForm::Table(Painter::stdout(common.output.color))),
@@ -68,29 +78,62 @@ impl StatusOutputForm {
                 let objects: Vec<serde_json::Value> = all.iter().map(Renderable::to_object).collect();
                 output.render_json(&objects)?.unwrap_or_default().into_bytes()
             }
-            StatusOutputForm::Columns(columns, ends_with_nul) => {
-                let line = |it: &T| {
-                    let mut line = bstr::join(" ", column_values(&it.to_ad(), columns, world));
-                    line.push(if *ends_with_nul { 0 } else { b'\n' });
-                    line
-                };
-                all.iter().flat_map(line).collect()
-            }
             StatusOutputForm::Rows(form, columns) if columns.is_empty() => {
                 let objects: Vec<serde_json::Value> = all.iter().map(Renderable::to_object).collect();
-                render_objects(*form, &objects)
+                render_objects(*form, &objects)?
             }
-            StatusOutputForm::Rows(form, columns) => {
+            StatusOutputForm::Columns(..) | StatusOutputForm::Rows(..) | StatusOutputForm::Ads => {
                 let mut text = Vec::new();
-                form.push_row(columns.iter().map(Expr::unparse), &mut text);
-                all.iter()
-                    .for_each(|it| form.push_row(column_values(&it.to_ad(), columns, world), &mut text));
+                self.push_header(&mut text);
+                all.iter().for_each(|it| self.push_item(&it.to_ad(), world, &mut text));
                 text
             }
-            StatusOutputForm::Ads => {
-                all.iter().flat_map(|it| [long::print(&it.to_ad()), b"\n".to_vec()].concat()).collect()
-            }
         })
+    }
+
+    /// Returns the expressions of columns.
+    pub(super) fn columns(&self) -> &[Expr] {
+        match self {
+            StatusOutputForm::Columns(columns, _) | StatusOutputForm::Rows(_, columns) => columns,
+            _ => &[],
+        }
+    }
+
+    /// True if each ad is printed on its own, without regard to the others.
+    pub(super) fn is_stream(&self) -> bool {
+        match self {
+            StatusOutputForm::Columns(..) | StatusOutputForm::Ads => true,
+            StatusOutputForm::Rows(_, columns) => !columns.is_empty(),
+            StatusOutputForm::Table(_) | StatusOutputForm::Objects(_) => false,
+        }
+    }
+
+    /// Appends the header of separated columns.
+    pub(super) fn push_header(&self, text: &mut Vec<u8>) {
+        if let StatusOutputForm::Rows(form, columns) = self {
+            form.push_header(columns.iter().map(Expr::unparse), text);
+        }
+    }
+
+    /// Appends an ad in a form that is a stream.
+    pub(super) fn push_item(&self, ad: &ClassAd, world: &dyn World, text: &mut Vec<u8>) {
+        match self {
+            StatusOutputForm::Columns(columns, ends_with_nul) => {
+                for (number, value) in column_values(ad, columns, world).iter().enumerate() {
+                    if number > 0 {
+                        text.push(b' ');
+                    }
+                    text.extend_from_slice(value);
+                }
+                text.push(if *ends_with_nul { 0 } else { b'\n' });
+            }
+            StatusOutputForm::Rows(form, columns) => form.push_row(column_values(ad, columns, world), text),
+            StatusOutputForm::Ads => {
+                text.extend_from_slice(&long::print(ad));
+                text.push(b'\n');
+            }
+            StatusOutputForm::Table(_) | StatusOutputForm::Objects(_) => {}
+        }
     }
 }
 

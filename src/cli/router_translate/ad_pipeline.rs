@@ -1,18 +1,18 @@
 //! Input and output of ads for the router's verbs.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::Context as _;
 use clap::Args;
 
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
-use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{
-    AdErrorReporter, InputOptions, OutputOptions, PipedStdin, PipedStdout, Problem,
-    ProgramContext as Program, is_not_found, list_inputs, malformed_ad_problem, open_input, open_stdio_pipe,
+    AdErrorReporter, AdSelection, AdSelectionOptions, InputOptions, OutputOptions, PipedStdin, PipedStdout,
+    Problem, ProgramContext, is_not_found, list_inputs, malformed_ad_problem, open_input, open_stdio_pipe,
 };
 use crate::world::World;
 
@@ -21,7 +21,9 @@ use crate::world::World;
 pub(super) struct InputFiles {
     #[command(flatten)]
     pub input: InputOptions,
-    /// More files of ads, read after those of --ads
+    #[command(flatten)]
+    pub selection: AdSelectionOptions,
+    /// Ad files, read after those of --ads
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
@@ -36,21 +38,46 @@ impl InputFiles {
 /// Reads all ads of all inputs in the mode of `world`; returns the number of malformed parts. The output that
 /// belongs to `stdin` is flushed before a read that would block.
 pub(super) fn for_each_ad(
-    (inputs, world): (&InputFiles, &dyn World),
-    program: &Program,
+    inputs: &InputFiles,
+    world: &dyn World,
+    program: &ProgramContext,
     stdin: Option<PipedStdin>,
     mut take: impl FnMut(ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
-    for_each_ad_with((inputs, world), program, stdin, |file| file, &mut take)
+    let mut selection = inputs.selection.parse()?;
+    if selection.is_sorted() {
+        let mut ads = Vec::new();
+        let malformed = for_each_ad_with(inputs, world, program, stdin, |file| file, &mut |ad| {
+            if selection.holds(&ad, world) {
+                ads.push(ad);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        selection.sort_and_limit(&mut ads, |ad| ad, world, program);
+        ads.into_iter().try_for_each(take)?;
+        return Ok(malformed);
+    }
+    for_each_ad_with(inputs, world, program, stdin, |file| file, &mut |ad| {
+        if selection.selects(&ad, world) {
+            take(ad)?;
+        }
+        Ok(flow(&selection))
+    })
+}
+
+/// Returns whether reading continues.
+fn flow(selection: &AdSelection) -> ControlFlow<()> {
+    if selection.is_finished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Processes the ads of all inputs, each passed through `prepare`.
 fn for_each_ad_with<R: Read>(
-    (inputs, world): (&InputFiles, &dyn World),
-    program: &Program,
+    inputs: &InputFiles,
+    world: &dyn World,
+    program: &ProgramContext,
     mut stdin: Option<PipedStdin>,
     prepare: impl Fn(BufReader<Box<dyn Read + Send>>) -> R,
-    take: &mut dyn FnMut(ClassAd) -> anyhow::Result<()>,
+    take: &mut dyn FnMut(ClassAd) -> anyhow::Result<ControlFlow<()>>,
 ) -> anyhow::Result<u64> {
     let mut bad = 0;
     for path in list_inputs(&inputs.paths(), program)? {
@@ -60,9 +87,10 @@ fn for_each_ad_with<R: Read>(
             Err(error) if !inputs.paths().contains(&path) && is_not_found(&error) => continue,
             opened => opened?,
         };
-        let mut reader = AdReader::new(prepare(file), None)
-            .exact(inputs.input.strict_input)
-            .dialect(Dialect::of_world(world));
+        let mut reader = program
+            .with_dialect(Dialect::of_world(world))
+            .ad_reader(prepare(file))
+            .exact(inputs.input.strict_input);
         let problem = || Problem::cannot_read(&name);
         let mut errors = AdErrorReporter::new(name.clone(), program);
         while let Some(record) = reader.next_record().with_context(problem)? {
@@ -70,8 +98,8 @@ fn for_each_ad_with<R: Read>(
                 return Err(malformed_ad_problem(error, &name).into());
             }
             errors.report(&record);
-            if !record.ad.is_empty() {
-                take(record.ad)?;
+            if !record.ad.is_empty() && take(record.ad)?.is_break() {
+                return Ok(bad + errors.end());
             }
         }
         bad += errors.end();
@@ -132,22 +160,38 @@ impl AdPrinter {
 
 /// Processes pairs of ads: a source followed by its copy, as [`AdPrinter::write_pair`] writes them.
 pub(super) fn for_each_pair(
-    of: (&InputFiles, &dyn World),
-    program: &Program,
+    inputs: &InputFiles,
+    world: &dyn World,
+    program: &ProgramContext,
     mut take: impl FnMut(ClassAd, ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let mut source: Option<ClassAd> = None;
     let prepare = |file| DashLineFilter { inner: file, line_start: true };
-    let mut malformed = for_each_ad_with(of, program, None, prepare, &mut |ad| match source.take() {
-        None => {
-            source = Some(ad);
-            Ok(())
-        }
-        Some(first) => take(first, ad),
-    })?;
+    let mut selection = inputs.selection.parse()?;
+    let mut sorted = Vec::new();
+    let mut malformed =
+        for_each_ad_with(inputs, world, program, None, prepare, &mut |ad| match source.take() {
+            None => {
+                source = Some(ad);
+                Ok(ControlFlow::Continue(()))
+            }
+            Some(first) if selection.is_sorted() => {
+                if selection.holds(&first, world) {
+                    sorted.push((first, ad));
+                }
+                Ok(ControlFlow::Continue(()))
+            }
+            Some(first) => {
+                if selection.selects(&first, world) {
+                    take(first, ad)?;
+                }
+                Ok(flow(&selection))
+            }
+        })?;
+    selection.sort_and_limit(&mut sorted, |(first, _)| first, world, program);
+    sorted.into_iter().try_for_each(|(first, second)| take(first, second))?;
     if source.is_some() {
-        let text =
-            "the last source ad has no routed ad behind it (pairs are: source, a line of dashes, routed ad)";
+        let text = "the last source ad has no routed ad after it (a pair is: source ad, a line of dashes, routed ad)";
         program.report(&Problem::unreadable(text).into());
         malformed += 1;
     }

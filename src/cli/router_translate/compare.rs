@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 
 use super::compare_routers;
 use super::compare_search::{
-    CompareArguments, DifferenceSearch, ad_to_raw_json, print_json_row, render_ad, world_with_stopped_clock,
+    CompareArguments, DifferenceSearch, ad_to_raw_json, print_row, render_ad, world_with_stopped_clock,
 };
 use super::compared_file::ComparedFile;
 use super::iteration;
 use super::rules::{self, RulesOptions};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{Problem, ProgramContext as Program, Status, write_to_stdout};
+use crate::cli::common::{Problem, ProgramContext, Status, write_to_stdout};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, MacroSource};
 use crate::os::RealWorld;
@@ -30,13 +30,13 @@ use crate::why::transform_comparison::{
 const MAX_SNIFFED_BYTES: u64 = 16 << 20;
 
 /// Runs the verb: status 0 if no difference was found, otherwise 1 with the smallest ad that shows it.
-pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &CompareArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     if arguments.left == Path::new("-") && arguments.right == Path::new("-") {
         return Err(Problem::usage("both files are standard input").into());
     }
     let files = (ComparedFile::open(&arguments.left)?, ComparedFile::open(&arguments.right)?);
     if arguments.routers || is_configuration(&files.0.path) || is_configuration(&files.1.path) {
-        return compare_routers::run((&files.0, &files.1), arguments, program);
+        return compare_routers::run([&files.0, &files.1], arguments, program);
     }
     let world = world_with_stopped_clock();
     let config = rules::load_config(&arguments.config, &RulesOptions::default(), &world, program)?;
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Re
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
     let (left, right) =
         (load(&files.0, Dialect::of_world(&world))?, load(&files.1, Dialect::of_world(&world))?);
-    let side = |rules| make_side(rules, arguments, (&world, knobs), program);
+    let side = |rules| make_side(rules, arguments, &world, knobs, program);
     let comparison = TransformComparison { left: side(&left)?, right: side(&right)? };
     let turns = comparison.differing_turn_counts();
     let difference = |ad: &ClassAd| {
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Re
     };
     let names = [files.0.name.clone(), files.1.name.clone()];
     let names = [names[0].as_str(), names[1].as_str()];
-    let mut looked = DifferenceSearch::compare_given_ads("ad", (arguments, program), difference)?;
+    let mut looked = DifferenceSearch::compare_given_ads("ad", arguments, program, difference)?;
     if comparison.are_rule_sets_equal() {
         return looked.report_identical(&[]);
     }
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Re
         comparison.add_evaluated_conditions(names, cover)
     })?;
     if let Some(found) = looked.difference.take() {
-        return print_difference(arguments, (turns, &looked), comparison.shrink_difference(found));
+        return print_difference(arguments, turns, &looked, comparison.shrink_difference(found));
     }
     let unreached = [cover.unreached_parts(), comparison.unreached_conditions(names)].concat();
     looked.report_no_difference(&unreached, &cover, &[])
@@ -97,8 +97,9 @@ fn load(file: &ComparedFile, dialect: Dialect) -> anyhow::Result<[Transform; 1]>
 fn make_side<'a>(
     rules: &'a [Transform],
     arguments: &CompareArguments,
-    (world, knobs): (&'a RealWorld, Option<&'a dyn MacroSource>),
-    program: &'a Program,
+    world: &'a RealWorld,
+    knobs: Option<&'a dyn MacroSource>,
+    program: &'a ProgramContext,
 ) -> anyhow::Result<TransformSide<'a>> {
     let mut session = TransformSession::new(world, knobs);
     session.commands = if arguments.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Refused };
@@ -158,15 +159,16 @@ impl RulesDifferenceRecord {
 
 fn print_difference(
     arguments: &CompareArguments,
-    (turns, looked): (Option<(u64, u64)>, &DifferenceSearch<'_, TransformDifference>),
+    turns: Option<(u64, u64)>,
+    looked: &DifferenceSearch<'_, TransformDifference>,
     found: TransformDifference,
 ) -> anyhow::Result<Status> {
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
-    if arguments.output.wants_json() {
-        print_json_row(&RulesDifferenceRecord::new(looked, &found)?, arguments)?;
+    if arguments.wants_rows() {
+        print_row(&RulesDifferenceRecord::new(looked, &found)?, arguments)?;
     } else {
         let mut text = looked.changed_ads_text();
-        text.push_str("the rule sets differ; the smallest ad found on which they do:\n\n");
+        text.push_str("the rule sets differ; the smallest ad found that they treat differently:\n\n");
         text.push_str(&render_ad(&found.ad));
         if let Some((left, right)) = turns {
             text.push_str(&format!("\nof each ad the first makes {left}, the second {right}\n"));

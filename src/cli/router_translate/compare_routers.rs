@@ -7,13 +7,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::compare_search::{
-    CompareArguments, DifferenceSearch, ad_to_raw_json, print_json_row, render_ad, to_lines,
+    CompareArguments, DifferenceSearch, ad_to_raw_json, print_row, render_ad, to_lines,
     world_with_stopped_clock,
 };
 use super::compared_file::ComparedFile;
 use super::router_setup::RouterSetup;
 use crate::classad::ClassAd;
-use crate::cli::common::{ConfigOptions, ProgramContext as Program, Status, write_to_stdout};
+use crate::cli::common::{ConfigOptions, ProgramContext, Status, write_to_stdout};
 use crate::cli::transform_report as report;
 use crate::quirks::QuirkMode;
 use crate::router::TranslateError;
@@ -22,28 +22,28 @@ use crate::why::router_comparison::{RouterComparison, RouterDifference, RouterOu
 
 /// Runs the verb: status 0 if no difference was found, otherwise 1 with the smallest job that shows it.
 pub(super) fn run(
-    files: (&ComparedFile, &ComparedFile),
+    files: [&ComparedFile; 2],
     arguments: &CompareArguments,
-    program: &Program,
+    program: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let world = world_with_stopped_clock();
     let load = |path: &Path| {
         let options = ConfigOptions { config_file: Some(path.to_owned()), ..arguments.config.clone() };
         RouterSetup::load(&options, QuirkMode::Manual, &world, program)
     };
-    let (left, right) = (load(&files.0.path)?, load(&files.1.path)?);
+    let (left, right) = (load(&files[0].path)?, load(&files[1].path)?);
     let world_of =
         |setup: &RouterSetup| configured_world(world.clone(), &setup.config, &mut |text| program.warn(text));
     let (left_world, right_world) = (world_of(&left), world_of(&right));
     let (left_view, right_view) = (left.config.view(&left_world), right.config.view(&right_world));
-    let names = [files.0.name.clone(), files.1.name.clone()];
+    let names = [files[0].name.clone(), files[1].name.clone()];
     let comparison = RouterComparison::new(
         RouterSide::new(&names[0], &left.table, &left.knobs, &left_view),
         RouterSide::new(&names[1], &right.table, &right.knobs, &right_view),
         &world,
         QuirkMode::Manual,
     );
-    let is_text = !arguments.output.json && !arguments.output.jsonl && !arguments.output.quiet;
+    let is_text = !arguments.wants_rows() && !arguments.output.quiet;
     let mut routes = [comparison.left.describe_routes(), comparison.right.describe_routes()].concat();
     routes.extend(comparison.order_warning());
     if is_text {
@@ -52,7 +52,7 @@ pub(super) fn run(
     let limits = comparison.describe_setting_differences();
     let difference = |ad: &ClassAd| Ok(comparison.find_difference(ad));
     let is_usable = comparison.left.has_usable_route() || comparison.right.has_usable_route();
-    let mut looked = DifferenceSearch::compare_given_ads("job", (arguments, program), difference)?;
+    let mut looked = DifferenceSearch::compare_given_ads("job", arguments, program, difference)?;
     if limits.is_empty() && is_usable && comparison.is_same_router() {
         return looked.report_identical(&routes);
     }
@@ -63,12 +63,12 @@ pub(super) fn run(
         let found = comparison.shrink_difference(found);
         let reasons =
             [&comparison.left, &comparison.right].map(|side| comparison.unrouted_reason(side, &found.ad));
-        return print_difference(arguments, (&routes, &limits, &looked), &found, &reasons);
+        return print_difference(arguments, &routes, &limits, &looked, &found, &reasons);
     }
     let mut unreached = comparison.unreached_parts(&cover);
     if !is_usable {
         unreached =
-            vec!["neither of the two has a route that a job may get: there is nothing to compare".into()];
+            vec!["neither router has a route that a job can get, so there is nothing to compare".into()];
         if is_text && limits.is_empty() {
             write_to_stdout(to_lines(&unreached))?;
             return Ok(Status::Undefined);
@@ -79,15 +79,14 @@ pub(super) fn run(
     }
     if is_text {
         let jobs = looked.searched_ads_text();
-        let text =
-            format!("the routers differ as told above; no difference in what they do with each of {jobs}\n");
+        let text = format!("the routers differ as shown above, but treat each of {jobs} alike\n");
         write_to_stdout(to_lines(&limits) + &to_lines(&unreached) + &text)?;
     } else if !arguments.output.quiet {
         let answer = serde_json::json!({
             "same": false, "routes": routes, "limits": limits, "given": looked.given, "generated": looked.generated,
             "unreached": unreached,
         });
-        print_json_row(&answer, arguments)?;
+        print_row(&answer, arguments)?;
     }
     Ok(Status::No)
 }
@@ -132,11 +131,13 @@ impl RouterResultRecord {
 
 fn print_difference(
     arguments: &CompareArguments,
-    (routes, limits, looked): (&[String], &[String], &DifferenceSearch<'_, RouterDifference>),
+    routes: &[String],
+    limits: &[String],
+    looked: &DifferenceSearch<'_, RouterDifference>,
     found: &RouterDifference,
     why_not: &[String; 2],
 ) -> anyhow::Result<Status> {
-    if arguments.output.wants_json() {
+    if arguments.wants_rows() {
         let row = RouterDifferenceRecord {
             same: false,
             given: looked.given,
@@ -147,12 +148,12 @@ fn print_difference(
             left: RouterResultRecord::new(&found.left, &why_not[0])?,
             right: RouterResultRecord::new(&found.right, &why_not[1])?,
         };
-        return print_json_row(&row, arguments).map(|()| Status::No);
+        return print_row(&row, arguments).map(|()| Status::No);
     }
     let mut text = to_lines(limits);
     text.push_str(&looked.changed_ads_text());
     text.push_str(&format!(
-        "the routers differ; the smallest job found with which they do:\n\n{}",
+        "the routers differ; the smallest job found that they treat differently:\n\n{}",
         render_ad(&found.ad)
     ));
     let sides = [(&arguments.left, &found.left), (&arguments.right, &found.right)];

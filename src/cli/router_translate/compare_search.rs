@@ -8,46 +8,62 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::classad::stream::AdReader;
+use crate::classad::stream::AdForm;
 use crate::classad::{ClassAd, format};
 use crate::cli::common::{
-    AdErrorReporter, ConfigOptions, JsonLineWriter, OutputOptions, Problem, ProgramContext as Program,
-    Progress, Status, list_inputs, open_input, open_stdio_pipe, write_to_stdout,
+    AdErrorReporter, ConfigOptions, JsonLineWriter, OutputOptions, Problem, ProgramContext, Progress,
+    RowOptions, Status, list_inputs, open_input, open_stdio_pipe, parse_form, write_to_stdout,
 };
 use crate::cli::transform_report as report;
 use crate::os::RealWorld;
+use crate::text::plural::counted;
 use crate::why::coverage::{ConditionCoverage, SeededRandom};
 use crate::world::World as _;
 
 /// Options of `compare`.
 #[derive(Args, Debug)]
 pub(super) struct CompareArguments {
-    /// The first rules file, or configuration of a router
+    /// First rules file, or configuration of a router
     #[arg(value_name = "A")]
     pub(super) left: PathBuf,
-    /// The second one
+    /// Second rules file, or configuration of a router
     #[arg(value_name = "B")]
     pub(super) right: PathBuf,
-    /// Compare on the ads of FILE too; may be repeated
+    /// These ads are compared in addition to the generated ones.
     #[arg(long, value_name = "FILE")]
     pub(super) ads: Vec<PathBuf>,
-    /// Take the files for configurations of routers: routes, transforms, constraint (the usual guess if they set
-    /// JOB_ROUTER_ knobs)
+    /// Input format: long, json, jsonl, xml, new, newl [default: detected]
+    #[arg(long, value_name = "FORM", value_parser = parse_form, hide_short_help = true)]
+    pub(super) from: Option<AdForm>,
+    /// Compare configurations of routers [default: if they set JOB_ROUTER_*]
+    ///
+    /// Routes, transforms and JOB_ROUTER_SOURCE_JOB_CONSTRAINT are compared.
     #[arg(long)]
     pub(super) routers: bool,
-    /// Run the commands that rules name ('include command', TRANSFORM from 'prog |'), each once
+    /// Run each command that rules name ('include command', TRANSFORM from 'prog |') once
     #[arg(long, hide_short_help = true)]
     pub(super) exec: bool,
-    /// Number of random ads, beside those that make each condition true and false
+    /// Number of random ads
+    ///
+    /// In addition, ads are generated that make each condition true and false.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(super) generate: usize,
-    /// Random seed for the ads that are made
+    /// Seed of the generated ads.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
     #[command(flatten)]
     pub(super) config: ConfigOptions,
     #[command(flatten)]
     pub(super) output: OutputOptions,
+    #[command(flatten)]
+    pub(super) rows: RowOptions,
+}
+
+impl CompareArguments {
+    /// True if the result is printed as JSON or as a separated row.
+    pub(super) fn wants_rows(&self) -> bool {
+        self.output.wants_json() || self.rows.report_form().is_some()
+    }
 }
 
 /// Maximum number of given ads that are also mutated to generate others.
@@ -80,7 +96,8 @@ impl<'a, D> DifferenceSearch<'a, D> {
     /// Compares both sides on all given ads.
     pub(super) fn compare_given_ads(
         what: &'static str,
-        (arguments, program): (&'a CompareArguments, &Program),
+        arguments: &'a CompareArguments,
+        program: &ProgramContext,
         difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
     ) -> anyhow::Result<Self> {
         let mut all = DifferenceSearch {
@@ -97,7 +114,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
             let (input, name) = open_input(&path, open_stdio_pipe().0, program)?;
             let problem = || Problem::cannot_read(&name);
             let mut errors = AdErrorReporter::new(name.clone(), program);
-            let mut reader = AdReader::new(input, None);
+            let mut reader = program.ad_reader(input);
             while let Some(record) = reader.next_record().with_context(problem)? {
                 errors.report(&record);
                 all.given += 1;
@@ -140,16 +157,16 @@ impl<'a, D> DifferenceSearch<'a, D> {
             found.is_none() && failed.is_none()
         };
         let mut random = SeededRandom(arguments.seed | 1);
-        cover.search((seeds, arguments.generate), &mut random, &mut look, &evaluated);
+        cover.search(seeds, arguments.generate, &mut random, &mut look, &evaluated);
         failed.map_or(Ok(()), Err)
     }
 
     /// Reports that the two sides are identical.
     pub(super) fn report_identical(&self, routes: &[String]) -> anyhow::Result<Status> {
-        if self.arguments.output.wants_json() {
+        if self.arguments.wants_rows() {
             self.report_as_json(&[], routes)?;
         } else if !self.arguments.output.quiet {
-            write_to_stdout(format!("the two say the same: no {} can make a difference\n", self.ad_noun))?;
+            write_to_stdout(format!("the two have the same effect for every {}\n", self.ad_noun))?;
         }
         Ok(Status::Done)
     }
@@ -161,7 +178,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
         cover: &ConditionCoverage<'_>,
         routes: &[String],
     ) -> anyhow::Result<Status> {
-        if self.arguments.output.wants_json() {
+        if self.arguments.wants_rows() {
             self.report_as_json(unreached, routes)?;
         } else if !self.arguments.output.quiet {
             let found = format!(
@@ -181,7 +198,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
         if !routes.is_empty() {
             answer["routes"] = json!(routes);
         }
-        print_json_row(&answer, self.arguments)
+        print_row(&answer, self.arguments)
     }
 
     /// Describes how many of the given ads differ.
@@ -191,9 +208,11 @@ impl<'a, D> DifferenceSearch<'a, D> {
         match (self.given, self.changed) {
             (0, _) => String::new(),
             (1, 1) => format!("the given {what} changes\n"),
-            (given, 0) => format!("none of {given} given {what}{one} changes; one that was made up does\n"),
-            (given, 1) => format!("1 of {given} given {what}{one} changes\n"),
-            (given, changed) => format!("{changed} of {given} given {what}{one} change{verb}\n"),
+            (given, 0) => {
+                format!("none of the {given} given {what}{one} changes, but a generated one does\n")
+            }
+            (given, 1) => format!("1 of the {given} given {what}{one} changes\n"),
+            (given, changed) => format!("{changed} of the {given} given {what}{one} change{verb}\n"),
         }
     }
 
@@ -211,16 +230,19 @@ fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String 
         (0, _) => match cover.skipped_count() {
             0 => "every condition was made true and false".into(),
             number => format!(
-                "every condition was made true and false but {number} that both have, which lead to the same in both"
+                "every condition was made true and false, except {number} that both have and that have the same effect in both"
             ),
         },
         (1, _) => "one condition could not be reached".into(),
-        (number, _) => format!("{number} conditions could not be reached"),
+        (number, _) => format!("{} could not be reached", counted(number, "condition")),
     }
 }
 
-/// Prints one JSON value; with --json in an array.
-pub(super) fn print_json_row(row: &impl Serialize, arguments: &CompareArguments) -> anyhow::Result<()> {
+/// Prints one row: separated, or as a JSON value, with --json in an array.
+pub(super) fn print_row(row: &impl Serialize, arguments: &CompareArguments) -> anyhow::Result<()> {
+    if let Some(rows) = arguments.rows.render(&[row])? {
+        return write_to_stdout(rows);
+    }
     let mut rows = JsonLineWriter::new(open_stdio_pipe().1, arguments.output.json);
     rows.write_value(row)?;
     Ok(rows.end()?)

@@ -6,7 +6,7 @@ use std::io::Write;
 use clap::Args;
 
 use crate::cli::common::{
-    ConfigOptions, OutputOptions, Problem, ProgramContext as Program, Status, open_stdio_pipe,
+    ConfigOptions, OptionGroup, OutputOptions, Problem, ProgramContext, Status, open_stdio_pipe,
 };
 use crate::config::{CommandPolicy, Config, LookupContext};
 use crate::lint::route_migration::RouteMigration;
@@ -18,16 +18,16 @@ use crate::router::old_routes;
 pub(super) struct ConvertArguments {
     #[command(flatten)]
     config: ConfigOptions,
-    /// Write what became of each route as one JSON array
-    #[arg(long, overrides_with = "jsonl", help_heading = "Output")]
+    /// Prints one object for each route, with the result of its conversion.
+    #[arg(long, overrides_with = "jsonl", help_heading = OptionGroup::Output)]
     json: bool,
-    /// The same as one JSON object a line
-    #[arg(long, overrides_with = "json", help_heading = "Output")]
+    /// Prints one object for each route, with the result of its conversion.
+    #[arg(long, overrides_with = "json", help_heading = OptionGroup::Output)]
     jsonl: bool,
 }
 
 /// Runs the verb: status 0 if all routes were converted, otherwise 1.
-pub(super) fn run(arguments: &ConvertArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &ConvertArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
     let load = arguments.config.load_options(CommandPolicy::BOUNDED_RUN);

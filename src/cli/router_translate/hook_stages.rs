@@ -1,6 +1,7 @@
 //! `htc-router-translate translate|update|finalize|cleanup|finish`: the router's hooks and its final update,
 //! one at a time.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
@@ -10,9 +11,7 @@ use super::ad_pipeline::{AdPrinter, for_each_ad, for_each_pair};
 use super::options::RouterVerbOptions;
 use super::router_setup::{self, RouterSetup};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{
-    Problem, ProgramContext as Program, Status, exit_when_reader_is_gone, open_stdio_pipe, parse_seconds,
-};
+use crate::cli::common::{Problem, ProgramContext, Status, open_stdio_pipe, parse_seconds};
 use crate::hook::{HookType, ParameterSource as _, keyword};
 use crate::os::Reactor;
 use crate::quirks::QuirkMode;
@@ -26,40 +25,42 @@ use crate::world::World;
 /// Options of `translate`, whose hook is the only one that gets a route.
 #[derive(Args, Debug)]
 pub(super) struct TranslateArguments {
-    /// The route that TRANSLATE_JOB is told of
+    /// Route that TRANSLATE_JOB gets [default: the one that the router chooses]
     #[arg(long, value_name = "NAME")]
     route: Option<String>,
     #[command(flatten)]
-    call: HookCallOptions,
+    pub(super) call: HookCallOptions,
 }
 
 /// Options of the verbs that call a hook.
 #[derive(Args, Debug)]
 pub(super) struct HookCallOptions {
-    /// Kill a hook that runs longer
+    /// HTCondor waits forever.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
     hook_timeout: Duration,
-    /// Do not call the hook; write what it would read
+    /// Prints the input of the hook and does not call it.
     #[arg(long, short = 'n')]
     dry_run: bool,
     #[command(flatten)]
-    options: RouterVerbOptions,
+    pub(super) options: RouterVerbOptions,
 }
 
 /// Stage that calls one hook for each ad of a stream.
 struct HookStage<'a> {
-    program: &'a Program,
+    program: &'a ProgramContext,
     call_options: &'a HookCallOptions,
     hooks: HookRunner<'a>,
     reactor: Option<Reactor>,
     world: &'a dyn World,
     quirks: QuirkMode,
     failed: u64,
+    /// Parameters that would name a hook and are not set: each is reported once.
+    unset_parameters: BTreeSet<BString>,
 }
 
 /// Outcome of a call.
 enum HookCallOutcome {
-    /// There is no hook for this job.
+    /// No hook is configured for this job.
     NoHook,
     /// The verdict on the output.
     Verdict(Box<HookVerdict>),
@@ -78,7 +79,10 @@ impl HookStage<'_> {
     ) -> anyhow::Result<HookCallOutcome> {
         let stdin = HookRunner::stdin(hook, route, source, routed);
         match self.hooks.path(hook, source) {
-            Err(NoHookReason::NotConfigured) => return Ok(HookCallOutcome::NoHook),
+            Err(NoHookReason::NotConfigured) => {
+                self.report_missing_hook(hook, source, key);
+                return Ok(HookCallOutcome::NoHook);
+            }
             Ok(path) if self.call_options.dry_run => {
                 let text = stdin.to_str_lossy();
                 self.program.write_stderr(&format!("{key}: {} {path} would read:\n{text}", hook.name()));
@@ -100,7 +104,8 @@ impl HookStage<'_> {
         };
         let complaint = called.stderr.trim().as_bstr();
         if !complaint.is_empty() {
-            self.program.write_stderr(&format!("{key}: {} says: {complaint}\n", hook.name()));
+            self.program
+                .write_stderr(&format!("{key}: {} printed on standard error: {complaint}\n", hook.name()));
         }
         if called.timed_out {
             let limit = self.call_options.hook_timeout.as_secs();
@@ -119,11 +124,23 @@ impl HookStage<'_> {
             edit_in_place: false,
         };
         let verdict = judge_hook_call(&answer, self.quirks);
-        // Output that was ignored has a reason too.
+        // Ignored output also has a reason.
         if !verdict.decision.is_success() || !verdict.reason.is_empty() {
             self.report_failure(key, &format!("{} {}: {}", hook.name(), called.path, verdict_text(&verdict)));
         }
         Ok(HookCallOutcome::Verdict(Box::new(verdict)))
+    }
+
+    /// Reports a keyword without this hook, whose jobs are printed unchanged.
+    fn report_missing_hook(&mut self, hook: HookType, source: &ClassAd, key: &str) {
+        let lookup = keyword::router_keyword(source, self.hooks.knobs, self.world);
+        let parameter = match &lookup.keyword {
+            Some(keyword) if !keyword.is_empty() => hook.path_parameter(keyword),
+            _ => "JOB_ROUTER_HOOK_KEYWORD".into(),
+        };
+        if self.unset_parameters.insert(parameter.clone()) {
+            self.program.warn(&format!("{key}: {parameter} is not set, so {} is not called", hook.name()));
+        }
     }
 
     fn report_failure(&mut self, key: &str, reason: &str) {
@@ -133,7 +150,7 @@ impl HookStage<'_> {
 }
 
 /// Runs `translate`: status 0 if all hooks succeeded, otherwise 1.
-pub(super) fn translate(options: &TranslateArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn translate(options: &TranslateArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     run_hook_stage(HookType::TranslateJob, options.route.as_deref(), &options.call, program)
 }
 
@@ -141,7 +158,7 @@ pub(super) fn translate(options: &TranslateArguments, program: &Program) -> anyh
 pub(super) fn run_hook_verb(
     hook: HookType,
     call: &HookCallOptions,
-    program: &Program,
+    program: &ProgramContext,
 ) -> anyhow::Result<Status> {
     run_hook_stage(hook, None, call, program)
 }
@@ -157,7 +174,7 @@ fn run_hook_stage(
     hook: HookType,
     route: Option<&str>,
     asked: &HookCallOptions,
-    program: &Program,
+    program: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let options = &asked.options;
     let world = options.clock.world();
@@ -173,7 +190,7 @@ fn run_hook_stage(
         (None, HookType::TranslateJob) => match setup.table.routes_in_order().next() {
             Some((_, route)) => route.description(),
             None => {
-                return Err(Problem::usage("TRANSLATE_JOB is told of a route: name one with --route").into());
+                return Err(Problem::usage("TRANSLATE_JOB needs a route: name one with --route").into());
             }
         },
         _ => BString::default(),
@@ -187,14 +204,21 @@ fn run_hook_stage(
         directory: None,
         quirks,
     };
-    let mut stage =
-        HookStage { program, call_options: asked, hooks, reactor: None, world: &world, quirks, failed: 0 };
-    exit_when_reader_is_gone();
+    let mut stage = HookStage {
+        program,
+        call_options: asked,
+        hooks,
+        reactor: None,
+        world: &world,
+        quirks,
+        failed: 0,
+        unset_parameters: BTreeSet::new(),
+    };
     let (stdin, stdout) = open_stdio_pipe();
     let mut ads = AdPrinter::new(&options.output, stdout);
     let malformed = if hook == HookType::JobFinalize {
         drop(stdin);
-        for_each_pair((&options.inputs, &world), program, |mut source, routed| {
+        for_each_pair(&options.inputs, &world, program, |mut source, routed| {
             let key = router_setup::job_key(&source, stage.world);
             if let HookCallOutcome::Verdict(verdict) =
                 stage.call_hook(hook, &route, &source, &routed, &key)?
@@ -205,7 +229,7 @@ fn run_hook_stage(
             Ok(ads.write_pair(&source, &routed)?)
         })?
     } else {
-        for_each_ad((&options.inputs, &world), program, Some(stdin), |mut ad| {
+        for_each_ad(&options.inputs, &world, program, Some(stdin), |mut ad| {
             let key = router_setup::job_key(&ad, stage.world);
             // Hooks of a copy are looked up by its source; the copy has the source's keyword unless a route
             // changed it.
@@ -228,15 +252,14 @@ fn run_hook_stage(
 }
 
 /// Runs `finish`: updates each source from the state of its copy, and writes the source.
-pub(super) fn finish(options: &RouterVerbOptions, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn finish(options: &RouterVerbOptions, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = options.clock.world();
     let setup = RouterSetup::load(&options.config, options.quirks.quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
-    exit_when_reader_is_gone();
     let mut ads = AdPrinter::new(&options.output, open_stdio_pipe().1);
     let mut failed = 0;
-    let malformed = for_each_pair((&options.inputs, &world), program, |mut source, routed| {
+    let malformed = for_each_pair(&options.inputs, &world, program, |mut source, routed| {
         let key = router_setup::job_key(&source, &world);
         let attributes = keyword::router_keyword(&source, &view, &world)
             .keyword
@@ -245,7 +268,9 @@ pub(super) fn finish(options: &RouterVerbOptions, program: &Program) -> anyhow::
         let extra =
             ExtraAttributes { configured_names: &attributes, chirp_patterns: &setup.knobs.chirp_prefix };
         let copy = (&routed, job_id_text(&routed, &world));
-        if let Err(error) = mirror::finish_source(&mut source, copy, extra, (world.now().epoch(), &world)) {
+        if let Err(error) =
+            mirror::finish_source(&mut source, copy.0, copy.1, extra, world.now().epoch(), &world)
+        {
             failed += 1;
             program.warn(&format!("{key}: {error}"));
         }

@@ -33,7 +33,12 @@ pub(super) fn plan_iteration(
     };
     let planned = session.plan_iteration(last, observer, &mut read, &command);
     let plan = planned.map_err(|error| {
-        let problem = Problem::unreadable(format!("cannot iterate over {}", last.name));
+        let place = last.envelope.iteration.as_ref().map(|iteration| {
+            let line = &iteration.line;
+            format!("{}:{}: ", line.source.name, line.number)
+        });
+        let place = place.unwrap_or_default();
+        let problem = Problem::unreadable(format!("{place}cannot iterate over {}", last.name));
         match told.take() {
             Some(CommandError::Refused) => {
                 anyhow::Error::new(error).context(problem.hint("rules run commands only with --exec"))

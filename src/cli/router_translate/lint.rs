@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::rules::{self, RulesOptions};
-use crate::cli::common::{ConfigOptions, OutputOptions, ProgramContext as Program, Status};
+use crate::cli::common::{ConfigOptions, OutputOptions, ProgramContext, Status};
 use crate::cli::config_dump::lint as config_lint;
 use crate::cli::lint::{self, LintOptions, LintReport, count_text, print_explanation};
 use crate::config::finding::Finding;
@@ -29,13 +29,13 @@ pub(super) struct LintArguments {
     config: ConfigOptions,
     #[command(flatten)]
     output: OutputOptions,
-    /// Further rules files, or the files of a router's configuration
+    /// Rules files, or files of a router's configuration
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 /// Runs the verb: status 0 if nothing was found, 1 otherwise, 3 if a transform cannot be loaded.
-pub(super) fn run(arguments: &LintArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &LintArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     if let Some(rule) = arguments.lint.explain {
         return print_explanation(rule, &arguments.output);
     }
@@ -65,7 +65,7 @@ impl LintArguments {
 fn lint_configuration(
     arguments: &LintArguments,
     files: Vec<PathBuf>,
-    program: &Program,
+    program: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let commands = if arguments.rules.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Skipped };
     let request = config_lint::LintCommand {
@@ -86,7 +86,7 @@ fn lint_configuration(
 }
 
 /// Checks the rules that the command line names.
-fn lint_rules(arguments: &LintArguments, program: &Program) -> anyhow::Result<Status> {
+fn lint_rules(arguments: &LintArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
     let world = match &config {

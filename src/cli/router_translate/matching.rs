@@ -1,6 +1,7 @@
 //! `htc-router-translate match`: shows which route each job gets, and why.
 
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
 use bstr::ByteSlice;
 use clap::Args;
@@ -8,38 +9,58 @@ use serde_json::json;
 
 use super::ad_pipeline::for_each_ad;
 use super::options::RouterVerbOptions;
+use super::route_set::RouteSet;
 use super::router_setup::{self, JsonObjectPrinter, ReasonCounts, RouteStateOptions, RouterSetup};
 use crate::classad::{ClassAd, Truth};
-use crate::cli::common::{PipedStdout, ProgramContext as Program, Status, open_stdio_pipe};
+use crate::cli::common::{
+    PipedStdout, Problem, ProgramContext, RowForm, RowOptions, Status, open_stdio_pipe,
+};
+use crate::cli::explain::ExplanationReport;
 use crate::router::explain::JobExplanation;
 use crate::router::{Route, RouteChoice, RoutingPass, forget_routing};
 use crate::runner::configured_world;
+use crate::text::plural::counted;
+use crate::why::matching::{Analysis, JobGrouper, SlotSet};
 
 /// Options of the verb.
 #[derive(Args, Debug)]
 pub(super) struct MatchArguments {
-    /// Tell for each job what each route said to it
+    /// Prints for each job which routes matched and which did not.
     #[arg(long)]
     explain: bool,
-    /// Only counts: jobs of each route, and why the others got none
+    /// Prints only counts: the jobs of each route, and why the others got none; with --explain one screen of causes and changes.
     #[arg(long)]
     summary: bool,
-    /// Exit with 0 if at least one job gets a route [default: if every job does]
+    /// Write one page of --explain with a table and a bar for each clause.
+    #[arg(long, value_name = "FILE", requires = "explain")]
+    html: Option<PathBuf>,
+    /// A job is accepted if it gets a route.
     #[arg(long)]
     any: bool,
     #[command(flatten)]
+    rows: RowOptions,
+    #[command(flatten)]
     state: RouteStateOptions,
     #[command(flatten)]
-    options: RouterVerbOptions,
+    pub(super) options: RouterVerbOptions,
 }
 
 /// Runs the verb: status 0 if every job got a route, otherwise 1.
-pub(super) fn run(arguments: &MatchArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &MatchArguments, program: &ProgramContext) -> anyhow::Result<Status> {
+    if let (Some(option), true, false) = (arguments.rows.given_option(), arguments.explain, arguments.summary)
+    {
+        return Err(Problem::usage(format!("{option} cannot be used with --explain"))
+            .hint("--jsonl prints the reasons as objects")
+            .into());
+    }
     let world = arguments.options.clock.world();
     let setup =
         RouterSetup::load(&arguments.options.config, arguments.options.quirks.quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let pass = setup.make_pass(&arguments.state, &world)?;
+    if arguments.explain && (arguments.summary || arguments.html.is_some()) {
+        return explain_every_job(arguments, &RouteSet::new(&setup, pass.route_states(), &world), program);
+    }
     let (stdin, stdout) = open_stdio_pipe();
     let mut report = MatchReport {
         arguments,
@@ -50,7 +71,8 @@ pub(super) fn run(arguments: &MatchArguments, program: &Program) -> anyhow::Resu
         reasons: ReasonCounts::default(),
         pass,
     };
-    let malformed = for_each_ad((&arguments.options.inputs, &world), program, Some(stdin), |mut job| {
+    report.print_header()?;
+    let malformed = for_each_ad(&arguments.options.inputs, &world, program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
             forget_routing(&mut job);
         }
@@ -61,6 +83,37 @@ pub(super) fn run(arguments: &MatchArguments, program: &Program) -> anyhow::Resu
     report.end(program)?;
     let is_yes = if arguments.any { is_any_routed } else { missed + malformed == 0 };
     Ok(if is_yes { Status::Done } else { Status::No })
+}
+
+/// Explains any number of jobs on one screen, in rows or on a page. Exit status 0: every job has a route.
+fn explain_every_job(
+    arguments: &MatchArguments,
+    routes: &RouteSet<'_>,
+    program: &ProgramContext,
+) -> anyhow::Result<Status> {
+    let mut jobs = JobGrouper::new(routes);
+    let options = &arguments.options;
+    let stdin = open_stdio_pipe().0;
+    let malformed = for_each_ad(&options.inputs, routes.world(), program, Some(stdin), |mut job| {
+        if arguments.state.ignore_prior_routing {
+            forget_routing(&mut job);
+        }
+        jobs.add(router_setup::job_key(&job, routes.world()), job);
+        Ok(())
+    })?;
+    let analysis = Analysis::new(routes, jobs);
+    let html = arguments.html.as_deref();
+    let report = ExplanationReport {
+        output: &options.output,
+        rows: arguments.rows,
+        by_slot: false,
+        html,
+        any: arguments.any,
+    };
+    match report.print(&analysis)? {
+        Status::Done if malformed > 0 && !arguments.any => Ok(Status::No),
+        status => Ok(status),
+    }
 }
 
 /// Report about the jobs.
@@ -76,6 +129,16 @@ struct MatchReport<'a> {
 }
 
 impl MatchReport<'_> {
+    /// Prints the header of separated rows.
+    fn print_header(&mut self) -> io::Result<()> {
+        let Some(form) = self.arguments.rows.report_form() else { return Ok(()) };
+        let names: &[&str] =
+            if self.arguments.summary { &["route", "jobs"] } else { &["job", "route", "reason"] };
+        let mut header = Vec::new();
+        form.push_header(names, &mut header);
+        self.out.write_all(&header)
+    }
+
     /// Finds the route of a job and prints it.
     fn match_job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
         let MatchArguments { summary, explain, .. } = *self.arguments;
@@ -108,6 +171,14 @@ impl MatchReport<'_> {
                     &route_search_to_json(key, name.map(|name| &**name), reason, story),
                 )?;
             }
+        } else if let Some(form) = self.arguments.rows.report_form() {
+            let mut row = Vec::new();
+            let (route, reason): (&[u8], &str) = match &route {
+                Ok(route) => (route.as_bytes(), ""),
+                Err(reason) => (b"", reason.as_str()),
+            };
+            form.push_row([key.as_bytes(), route, reason.as_bytes()], &mut row);
+            self.out.write_all(&row)?;
         } else if let Some(story) = story {
             let lines = story.to_report_lines(key, route.ok().map(|name| &**name));
             lines.into_iter().try_for_each(|line| writeln!(self.out, "{line}"))?;
@@ -121,7 +192,7 @@ impl MatchReport<'_> {
     }
 
     /// Prints the summary of all jobs.
-    fn end(mut self, program: &Program) -> io::Result<()> {
+    fn end(mut self, program: &ProgramContext) -> io::Result<()> {
         let MatchArguments { summary, ref options, .. } = *self.arguments;
         let is_json = self.json.is_some();
         if let Some(mut json) = self.json.take() {
@@ -135,8 +206,12 @@ impl MatchReport<'_> {
             return self.out.flush();
         }
         let mut lines = Vec::new();
+        if let (true, Some(form)) = (summary, self.arguments.rows.report_form()) {
+            return self.print_summary_rows(form);
+        }
         if summary {
-            let jobs = |(at, route): (usize, &Route)| format!("{}: {} jobs", route.name, self.counts[at]);
+            let jobs =
+                |(at, route): (usize, &Route)| format!("{}: {}", route.name, counted(self.counts[at], "job"));
             lines.extend(self.setup.table.routes_in_order().map(jobs));
         }
         if self.reasons.total() > 0 {
@@ -148,6 +223,17 @@ impl MatchReport<'_> {
             self.out.flush()?;
             program.write_stderr(&format!("{}\n", lines.join("\n")));
         }
+        self.out.flush()
+    }
+
+    /// Prints the jobs of each route, and those without one, as rows.
+    fn print_summary_rows(&mut self, form: RowForm) -> io::Result<()> {
+        let mut rows = Vec::new();
+        for (at, route) in self.setup.table.routes_in_order() {
+            form.push_row([route.name.as_slice(), self.counts[at].to_string().as_bytes()], &mut rows);
+        }
+        form.push_row([b"", self.reasons.total().to_string().as_bytes()], &mut rows);
+        self.out.write_all(&rows)?;
         self.out.flush()
     }
 

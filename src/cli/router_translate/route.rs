@@ -7,7 +7,7 @@ use super::ad_pipeline::{AdPrinter, for_each_ad};
 use super::options::RouterVerbOptions;
 use super::router_setup::{self, ReasonCounts, RouteStateOptions, RouterSetup};
 use crate::classad::ClassAd;
-use crate::cli::common::{Problem, ProgramContext as Program, Status, open_stdio_pipe, parse_seconds};
+use crate::cli::common::{Problem, ProgramContext, Status, open_stdio_pipe, parse_seconds};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
 use crate::router::explain::MAX_NAMED_ROUTES;
@@ -21,36 +21,36 @@ use crate::transform::{Observer, RuleLine, Transform, TransformEvent};
 /// Options of the verb.
 #[derive(Args, Debug)]
 pub(super) struct RouteArguments {
-    /// Tell on standard error for each job what each route said to it, and what became of it
+    /// Prints for each job to standard error which routes matched, and the result.
     #[arg(long)]
     explain: bool,
-    /// Tell on standard error what each statement of the transforms did
+    /// Print what each transform statement did to standard error
     #[arg(long)]
     trace: bool,
-    /// Write each source job too, as the router would leave it, in front of its copy
+    /// Print each source job, as the router would change it, before its copy
     #[arg(long)]
     pairs: bool,
     /// Do not call TRANSLATE_JOB hooks
     #[arg(long)]
     no_hooks: bool,
-    /// Kill a hook that runs longer
+    /// HTCondor waits forever.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
     hook_timeout: std::time::Duration,
-    /// Exit with 0 if at least one job is routed [default: if every job is]
+    /// A job is accepted if it is routed.
     #[arg(long)]
     any: bool,
-    /// Give every job this route, whatever its requirements and limits
+    /// Use this route for every job, ignoring its requirements and limits
     #[arg(long, value_name = "NAME")]
     route: Option<String>,
     #[command(flatten)]
     state: RouteStateOptions,
     #[command(flatten)]
-    options: RouterVerbOptions,
+    pub(super) options: RouterVerbOptions,
 }
 
 /// Tracer of transforms.
 struct TransformTracer<'a> {
-    program: &'a Program,
+    program: &'a ProgramContext,
     trace: bool,
 }
 
@@ -104,7 +104,7 @@ impl Observer for TransformTracer<'_> {
 
 struct RoutingRun<'a> {
     arguments: &'a RouteArguments,
-    program: &'a Program,
+    program: &'a ProgramContext,
     setup: &'a RouterSetup,
     pass: RoutingPass<'a>,
     /// Route that every job gets, or `None` if it is chosen.
@@ -116,7 +116,7 @@ struct RoutingRun<'a> {
 }
 
 /// Runs the verb: status 0 if every job was routed, otherwise 1.
-pub(super) fn run(arguments: &RouteArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &RouteArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = arguments.options.clock.world();
     let quirks = arguments.options.quirks.quirks;
     let setup = RouterSetup::load(&arguments.options.config, quirks, &world, program)?;
@@ -153,7 +153,7 @@ pub(super) fn run(arguments: &RouteArguments, program: &Program) -> anyhow::Resu
         reasons: ReasonCounts::default(),
         routed_count: 0,
     };
-    let malformed = for_each_ad((&arguments.options.inputs, &world), program, Some(stdin), |mut job| {
+    let malformed = for_each_ad(&arguments.options.inputs, &world, program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
             forget_routing(&mut job);
         }
@@ -191,8 +191,8 @@ impl<'a> RoutingRun<'a> {
             RoutingOutcome::Routed(pair) => self.ads.write(&pair.1)?,
             RoutingOutcome::Edited(edited) => self.ads.write(&edited)?,
             RoutingOutcome::GivenBack(reason) => {
-                self.program.warn(&format!("{key}: given back: {reason}"));
-                self.reasons.add(format!("given back by route {}: {reason}", route.name));
+                self.program.warn(&format!("{key}: released: {reason}"));
+                self.reasons.add(format!("released by route {}: {reason}", route.name));
             }
             RoutingOutcome::Stuck(what, reason) => {
                 self.program.warn(&format!("{key}: {what}: {reason}"));
@@ -238,7 +238,7 @@ impl<'a> RoutingRun<'a> {
                 program.warn(&format!("{key}: the router would call {path} (TRANSLATE_JOB) here"));
             }
             RoutingNotice::HookStderr(text) => {
-                program.write_stderr(&format!("{key}: TRANSLATE_JOB says: {text}\n"))
+                program.write_stderr(&format!("{key}: TRANSLATE_JOB printed on standard error: {text}\n"))
             }
             RoutingNotice::TransformFailure(failure) => {
                 program.report(&report::failure_problem(failure, Status::Failed))
@@ -251,6 +251,6 @@ impl<'a> RoutingRun<'a> {
             }
             RoutingNotice::Edited(..) => {}
         };
-        self.jobs.route(route, (key, job), &mut tracer, &mut tell)
+        self.jobs.route(route, key, job, &mut tracer, &mut tell)
     }
 }

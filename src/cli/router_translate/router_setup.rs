@@ -10,25 +10,26 @@ use rustc_hash::FxHashMap;
 
 use crate::classad::{ClassAd, Context as Eval, Dialect};
 use crate::cli::common::{
-    ConfigOptions, InputKind, OpenInput, OutputOptions, Problem, ProgramContext as Program, open_stdio_pipe,
+    ConfigOptions, InputKind, OpenInput, OutputOptions, Problem, ProgramContext, open_stdio_pipe,
     shorten_message,
 };
 use crate::config::{Config, LookupContext};
 use crate::queue::QueueLogReader;
 use crate::quirks::QuirkMode;
 use crate::router::{RouteLoadContext, RouteState, RouteTable, RouterParameters, RoutingPass};
+use crate::text::plural::counted;
 use crate::world::{FixedModeWorld, World};
 
 /// Options for the states of routes before the first job.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct RouteStateOptions {
-    /// Count the routed jobs of this job_queue.log against the limits of their routes
+    /// Count routed jobs in FILE (job_queue.log) towards the limits of routes
     #[arg(long, value_name = "FILE")]
     pub queue_log: Option<PathBuf>,
-    /// Route only jobs of this user, as a router does that is not root
+    /// Route only jobs of this user, as a router without root does [default: all]
     #[arg(long, value_name = "NAME")]
     pub owner: Option<String>,
-    /// Take every job for idle and never routed before
+    /// Treat every job as idle and never routed
     #[arg(long)]
     pub ignore_prior_routing: bool,
 }
@@ -46,7 +47,7 @@ impl RouterSetup {
         options: &ConfigOptions,
         quirks: QuirkMode,
         world: &dyn World,
-        program: &Program,
+        program: &ProgramContext,
     ) -> anyhow::Result<RouterSetup> {
         let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
         let load = options.load_options(crate::config::CommandPolicy::BOUNDED_RUN);
@@ -78,7 +79,7 @@ impl RouterSetup {
     ) -> anyhow::Result<RoutingPass<'a>> {
         let states = self.states(options, world)?;
         let owner = options.owner.as_deref().map(BString::from);
-        let pass = RoutingPass::new((&self.table, &self.knobs), owner, states, world);
+        let pass = RoutingPass::new(&self.table, &self.knobs, owner, states, world);
         Ok(pass.map_err(|error| Problem::unreadable(shorten_message(&error.to_string()).into_owned()))?)
     }
 
@@ -139,12 +140,11 @@ impl ReasonCounts {
 
     /// Returns lines such as `8112 jobs not routed` with the reasons below, the most frequent first.
     pub(super) fn to_lines(&self, what: &str) -> Vec<String> {
-        let jobs = |count: u64| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
         let sorted = self.sorted();
-        let mut lines = vec![format!("{} {what}", jobs(self.total))];
+        let mut lines = vec![format!("{} {what}", counted(self.total, "job"))];
         lines.extend(sorted.iter().take(20).map(|(reason, count)| format!("  {count}: {reason}")));
         if sorted.len() > 20 {
-            lines.push(format!("  and {} other reasons", sorted.len() - 20));
+            lines.push(format!("  and {}", counted(sorted.len() - 20, "other reason")));
         }
         lines
     }

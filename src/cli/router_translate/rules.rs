@@ -1,13 +1,14 @@
 //! Selection and loading of transforms: rules files and parameters of the configuration.
 
 use crate::classad::Dialect;
+use crate::text::plural::counted;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
 use clap::Args;
 
-use crate::cli::common::{ConfigOptions, Problem, ProgramContext as Program, Status};
+use crate::cli::common::{ConfigOptions, Problem, ProgramContext, Status};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, Config, ConfigView, LookupContext, MacroSource, SettingOrigin};
 use crate::lint::transforms::TransformRunner;
@@ -19,13 +20,13 @@ use crate::world::World;
 /// Options that name transforms.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct RulesOptions {
-    /// Apply the rules of FILE ('-' is standard input); may be repeated
+    /// Read rules from FILE, or '-' for standard input; may be repeated
     #[arg(long, short = 'r', value_name = "FILE", num_args = 1)]
     pub rules: Vec<PathBuf>,
-    /// Apply JOB_TRANSFORM_<name> of the configuration, or of a rules file before
+    /// Use JOB_TRANSFORM_<name> from the configuration or an earlier rules file
     #[arg(long, value_name = "NAMES")]
     pub job_transforms: Vec<String>,
-    /// Apply JOB_ROUTER_ROUTE_<name> of the configuration, or of a rules file before
+    /// Use JOB_ROUTER_ROUTE_<name> from the configuration or an earlier rules file
     #[arg(long, value_name = "NAMES")]
     pub route: Vec<String>,
     /// Run the commands that rules name ('include command', TRANSFORM from 'prog |')
@@ -68,7 +69,7 @@ pub(super) fn load_config(
     options: &ConfigOptions,
     rules: &RulesOptions,
     world: &dyn World,
-    program: &Program,
+    program: &ProgramContext,
 ) -> anyhow::Result<Option<Config>> {
     // Job transforms belong to the access point; together with rules or routes, all are read as the router
     // reads them.
@@ -93,16 +94,14 @@ pub(super) fn load(
     quirks: QuirkMode,
     view: Option<&ConfigView<'_>>,
     world: &dyn World,
-    program: &Program,
+    program: &ProgramContext,
 ) -> anyhow::Result<LoadedRules> {
     let loaded = load_usable(options, quirks, view, world, program)?;
     let broken = loaded.broken;
     if broken > 0 {
-        return Err(Problem::unreadable(format!(
-            "{broken} transform{} could not be loaded",
-            plural_suffix(broken)
-        ))
-        .into());
+        return Err(
+            Problem::unreadable(format!("{} could not be loaded", counted(broken, "transform"))).into()
+        );
     }
     Ok(loaded)
 }
@@ -113,7 +112,7 @@ pub(super) fn load_usable(
     quirks: QuirkMode,
     view: Option<&ConfigView<'_>>,
     world: &dyn World,
-    program: &Program,
+    program: &ProgramContext,
 ) -> anyhow::Result<LoadedRules> {
     let knobs = view.map(|view| view as &dyn MacroSource);
     let session =
@@ -165,11 +164,11 @@ fn no_rules_problem(view: Option<&ConfigView<'_>>) -> Problem {
     let old = ["JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD"];
     match old.into_iter().find(|knob| view.is_some_and(|view| view.is_defined(knob))) {
         Some(knob) => {
-            Problem::usage(format!("{knob} has routes of the old syntax, which nothing loads any more"))
-                .hint("write them anew with htc-router-translate convert")
+            Problem::usage(format!("{knob} has routes of the old syntax, which HTCondor 25 no longer loads"))
+                .hint("convert them with htc-router-translate convert")
         }
-        None => Problem::usage("no transform was named")
-            .hint("give --rules FILE, --job-transforms NAMES or --route NAME"),
+        None => Problem::usage("no transform is selected")
+            .hint("use --rules FILE, --job-transforms NAMES or --route NAME"),
     }
 }
 
@@ -177,7 +176,7 @@ fn no_rules_problem(view: Option<&ConfigView<'_>>) -> Problem {
 struct RulesLoader<'a> {
     view: Option<&'a ConfigView<'a>>,
     world: &'a dyn World,
-    program: &'a Program,
+    program: &'a ProgramContext,
     quirks: QuirkMode,
     /// Macros of rules files, which may define the requested parameters.
     defined: TransformSession<'a>,
@@ -277,11 +276,6 @@ fn param_place(knob: &BString, view: Option<&ConfigView<'_>>) -> String {
         Some(origin @ SettingOrigin { line: Some(_), .. }) => format!("{knob} ({origin})"),
         _ => knob.to_string(),
     }
-}
-
-/// Returns the plural suffix for a count.
-pub(super) fn plural_suffix(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 /// Reads the text of a rules file.

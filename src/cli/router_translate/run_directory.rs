@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::router_setup::RouterSetup;
 use crate::cli::common::{
-    ConfigOptions, EventTarget, Problem, ProgramContext as Program, QuirksOptions, Status, finish_events,
+    ConfigOptions, EventTarget, Problem, ProgramContext, QuirksOptions, Status, finish_events,
     parse_event_target, parse_seconds, stderr_outlet,
 };
 use crate::config::ConfigView;
@@ -20,31 +20,36 @@ use crate::runner::configured_world;
 use crate::runner::events::{EventStream, RunnerEvent, RunnerEventKind};
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{self, RouterOptions, RouterRunError, RoutingFailure, StopConditions};
+use crate::text::plural::counted;
 use crate::world::World;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
 pub(super) struct RunDirectoryArguments {
-    /// The directory: one job a file, CLUSTER.PROC.ad, in the long form
+    /// Directory with one job ad per file, CLUSTER.PROC.ad, in long format
     #[arg(long, value_name = "DIR")]
     queue: PathBuf,
-    /// Put copies into this directory, with cluster numbers of its own: the queue that JOB_ROUTER_SCHEDD2_* names
+    /// Write routed jobs to this directory [default: the one of --queue]
+    ///
+    /// It is the queue of JOB_ROUTER_SCHEDD2_*; it has cluster numbers of its own.
     #[arg(long, value_name = "DIR")]
     copies: Option<PathBuf>,
-    /// Poll once, wait for the hooks it called, and end
+    /// Polls once, waits for the hooks, and stops.
     #[arg(long)]
     once: bool,
-    /// End when nothing has been left to manage for this long
+    /// Stops when there has been no job to manage for this long.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     idle_exit: Option<Duration>,
-    /// Submit copies through this command; it reads the ad and prints CLUSTER.PROC or, as condor_submit does,
-    /// 'N job(s) submitted to cluster C.'
+    /// Submit routed jobs with this command
+    ///
+    /// It reads the ad from standard input and prints CLUSTER.PROC or, like condor_submit, 'N job(s) submitted to
+    /// cluster C.'
     #[arg(long, value_name = "COMMAND")]
     submit: Option<String>,
-    /// Poll this often in place of JOB_ROUTER_POLLING_PERIOD
+    /// Poll every SECONDS [default: JOB_ROUTER_POLLING_PERIOD]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     period: Option<Duration>,
-    /// Also limits a submit command
+    /// The limit also applies to the submit command.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "300")]
     hook_timeout: Duration,
     /// Write JSON events to FILE or fd:N
@@ -60,7 +65,7 @@ pub(super) struct RunDirectoryArguments {
 }
 
 /// Warns about settings that are configured but unsupported.
-fn warn_of_unsupported(arguments: &RunDirectoryArguments, view: &ConfigView<'_>, program: &Program) {
+fn warn_of_unsupported(arguments: &RunDirectoryArguments, view: &ConfigView<'_>, program: &ProgramContext) {
     for line in UnsupportedSettings::collect(view).warning_lines(view, &["router"]) {
         program.warn(&line);
     }
@@ -69,14 +74,14 @@ fn warn_of_unsupported(arguments: &RunDirectoryArguments, view: &ConfigView<'_>,
     let second = SECOND_QUEUE_PARAMETERS.iter().find(|name| view.is_defined(name));
     if let (Some(name), None, None) = (second, &arguments.copies, &arguments.submit) {
         program.warn(&format!(
-            "{name} names a second queue: without '--copies DIR' copies go into '{}' too",
+            "{name} names a second queue; without '--copies DIR' routed jobs go into '{}' as well",
             arguments.queue.display()
         ));
     }
 }
 
 /// Runs the verb.
-pub(super) fn run(arguments: &RunDirectoryArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &RunDirectoryArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let quirks = arguments.quirks.quirks;
     let mut setup = RouterSetup::load(&arguments.config, quirks, &world, program)?;
@@ -132,14 +137,14 @@ pub(super) fn run(arguments: &RunDirectoryArguments, program: &Program) -> anyho
 }
 
 /// Reports the failures and returns the exit status.
-fn report_failures(failures: &[RoutingFailure], program: &Program) -> Status {
+fn report_failures(failures: &[RoutingFailure], program: &ProgramContext) -> Status {
     /// Maximum number of failures that are reported individually.
     const MAX_REPORTED_FAILURES: usize = 20;
     for failure in failures.iter().take(MAX_REPORTED_FAILURES) {
         program.warn(&format!("{}: {}", failure.source, failure.reason));
     }
     if let Some(more) = failures.len().checked_sub(MAX_REPORTED_FAILURES).filter(|more| *more > 0) {
-        program.warn(&format!("{more} more failures"));
+        program.warn(&counted(more, "more failure"));
     }
     if failures.is_empty() { Status::Done } else { Status::No }
 }

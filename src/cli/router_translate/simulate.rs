@@ -2,8 +2,9 @@
 //! periods.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
@@ -11,10 +12,11 @@ use serde_json::json;
 
 use super::router_setup::{JsonObjectPrinter, RouterSetup};
 use crate::cli::common::{
-    ConfigOptions, OutputOptions, Painter, Problem, ProgramContext as Program, QuirksOptions, Status,
-    open_stdio_pipe, read_jobs, read_scenario, render_table,
+    ConfigOptions, EventTarget, OutputOptions, Painter, Problem, ProgramContext, QuirksOptions, RowOptions,
+    RowOrderOptions, Status, find_scenario_and_events, open_stdio_pipe, parse_event_target, read_jobs,
+    read_scenario, render_table,
 };
-use crate::os::RealWorld;
+use crate::os::{LineOutput, RealWorld};
 use crate::picture::{BandCount, BandSample, draw_band_chart};
 use crate::router::Router;
 use crate::router::limits::format_throttle;
@@ -22,27 +24,39 @@ use crate::runner::configured_world;
 use crate::simulate::SimulationKind;
 use crate::simulate::router::{RouteSnapshot, RouterSimulation, RouterSnapshot, RouterTotals, simulate};
 use crate::simulate::times::format_span;
+use crate::text::plural::counted;
 use crate::time::ClockReading;
 use crate::world::World;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
 pub(super) struct SimulateArguments {
-    /// The scenario, in TOML: htc-scenario(5); 'htc-slot-run simulate --init' writes one to begin with
+    /// Scenario file (TOML), see htc-scenario(5)
     #[arg(value_name = "SCENARIO")]
-    scenario: PathBuf,
-    /// Tell how all routes stand at each poll, or as often as 'every' in the scenario says, instead of a summary
-    #[arg(long)]
-    events: bool,
-    /// Draw a timeline of the jobs of each route
+    scenario: Option<PathBuf>,
+    /// Prints the state of all routes as text at each poll, or as often as 'every' in the scenario says, instead of
+    /// the summary; with FILE it is written as JSON, and the summary is printed.
+    #[arg(
+        long,
+        value_name = "FILE|fd:N",
+        value_parser = parse_event_target,
+        num_args = 0..=1,
+        default_missing_value = "-"
+    )]
+    events: Option<EventTarget>,
+    /// Write a timeline of the jobs of each route to FILE, as a picture
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Random seed [default: the scenario's]
+    /// The default is the seed of the scenario.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Tell what the router would log
+    /// Print the log messages of the router
     #[arg(long)]
     trace: bool,
+    #[command(flatten)]
+    rows: RowOptions,
+    #[command(flatten)]
+    order: RowOrderOptions,
     #[command(flatten)]
     config: ConfigOptions,
     #[command(flatten)]
@@ -52,9 +66,20 @@ pub(super) struct SimulateArguments {
 }
 
 /// Runs the verb.
-pub(super) fn run(arguments: &SimulateArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
-    let path = &arguments.scenario;
+    let (path, events) = find_scenario_and_events(arguments.scenario.as_deref(), arguments.events.as_ref())?;
+    let prints_timeline = matches!(events, Some(EventTarget::Descriptor(1)));
+    if let (Some(option), true) = (arguments.rows.given_option(), prints_timeline) {
+        return Err(
+            Problem::usage(format!("{option} is for the routes of the summary, not for --events")).into()
+        );
+    }
+    if prints_timeline {
+        arguments.order.refuse("--events")?;
+    }
+    // Opened first, so that no other file has the number of a given descriptor.
+    let mut sink = events.filter(|_| !prints_timeline).map(|target| target.open()).transpose()?;
     let scenario = read_scenario(path, arguments.seed, SimulationKind::Routes, program)?;
     let quirks = arguments.quirks.quirks;
     let mut config = arguments.config.clone();
@@ -64,9 +89,9 @@ pub(super) fn run(arguments: &SimulateArguments, program: &Program) -> anyhow::R
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
     let start = scenario.start.to_epoch(|epoch| i64::from(world.zone(epoch).offset));
-    let jobs = read_jobs((&scenario, path), start, (None, &world), program)?;
+    let jobs = read_jobs(&scenario, path, start, None, &world, program)?;
     let router = Router::new(setup.knobs, setup.table, quirks, ClockReading::from_epoch(start));
-    let keeps = arguments.events || arguments.svg.is_some();
+    let keeps = events.is_some() || arguments.svg.is_some();
     let mut points: Vec<RouterSnapshot> = Vec::new();
     let mut note = |point: &RouterSnapshot| {
         if keeps {
@@ -79,21 +104,27 @@ pub(super) fn run(arguments: &SimulateArguments, program: &Program) -> anyhow::R
         }
     };
     let simulation = RouterSimulation { scenario: &scenario, jobs, start, view: &view, world: &world };
-    let totals = simulate(simulation, router, &mut note, &mut log)
+    let mut totals = simulate(simulation, router, &mut note, &mut log)
         .with_context(|| Problem::unreadable(format!("cannot play '{}'", path.display())))?;
+    totals.routes = arguments.order.apply_to_rows(totals.routes, program)?;
     if let Some(path) = &arguments.svg {
         fs::write(path, draw_svg(&points))
             .with_context(|| Problem::new(Status::Failed, format!("cannot write '{}'", path.display())))?;
     }
+    if let Some(sink) = &mut sink {
+        write_events(sink, &points)?;
+    }
     let mut out = open_stdio_pipe().1;
     let painter = Painter::stdout(arguments.output.color);
     if let Some(mut json) = JsonObjectPrinter::new(&arguments.output) {
-        match arguments.events {
+        match prints_timeline {
             true => points.iter().try_for_each(|point| json.print_object(&mut out, &point_to_json(point)))?,
             false => json.print_object(&mut out, &serde_json::to_value(&totals)?)?,
         }
         json.end(&mut out)?;
-    } else if arguments.events {
+    } else if let Some(rows) = arguments.rows.render(&totals.routes)? {
+        out.write_all(&rows)?;
+    } else if prints_timeline {
         out.write_all(render_timeline(&points, painter).as_bytes())?;
     } else {
         out.write_all(render_summary(&totals, painter).as_bytes())?;
@@ -102,18 +133,38 @@ pub(super) fn run(arguments: &SimulateArguments, program: &Program) -> anyhow::R
     Ok(Status::Done)
 }
 
+/// Writes the state of all routes at each poll, one JSON object per line.
+fn write_events(sink: &mut LineOutput, points: &[RouterSnapshot]) -> anyhow::Result<()> {
+    let problem = || Problem::new(Status::Failed, "cannot write the events");
+    for point in points {
+        let mut line = serde_json::to_vec(&point_to_json(point))?;
+        line.push(b'\n');
+        sink.write_line(line).with_context(problem)?;
+        // The simulation waits for a slow reader.
+        while sink.has_pending_lines() && !sink.is_disk_full() {
+            sink.finish(Duration::from_secs(1));
+            sink.flush().with_context(problem)?;
+        }
+        if sink.is_disk_full() {
+            return Err(anyhow::Error::from(io::Error::from(io::ErrorKind::StorageFull)).context(problem()));
+        }
+    }
+    Ok(())
+}
+
 /// Formats the results on one screen.
 fn render_summary(totals: &RouterTotals, painter: Painter) -> String {
     let RouterTotals { length, came, finished, failed, waiting, mean_wait, longest_wait, routes, .. } =
         totals;
     let never = match totals.never_routed {
         0 => String::new(),
-        never => format!("; {never} never got one, counted to the end"),
+        never => format!("; {never} never got a route and are counted until the end"),
     };
     let mut text = format!(
-        "{}: {came} jobs came, {finished} finished, {waiting} wait for a route at the end; {failed} copies were removed\n\
-         they waited for a route {} on average, {} at most{never}\n",
+        "{}: {} came, {finished} finished, {waiting} without a route at the end, {failed} removed as routed jobs\n\
+         wait for a route: {} on average, {} at most{never}\n",
         format_span(*length),
+        counted(*came, "job"),
         format_span(*mean_wait),
         format_span(*longest_wait)
     );

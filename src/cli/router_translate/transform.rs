@@ -20,22 +20,23 @@ use self::transform_reporter::{MAX_REPORTED_AD_ERRORS, TransformReporter};
 use super::iteration;
 use super::rules::{self, LoadedRules};
 use crate::classad::Dialect;
-use crate::classad::stream::{AdForm, AdReader};
+use crate::classad::stream::AdForm;
 use crate::cli::common::{
-    OpenInput, OutputTarget, Problem, ProgramContext as Program, Status, exit_when_reader_is_gone,
-    list_inputs, open_stdio_pipe,
+    OpenInput, OutputTarget, Problem, ProgramContext, Status, exit_when_reader_is_gone, list_inputs,
+    open_stdio_pipe,
 };
 use crate::cli::transform_report as report;
 use crate::config::lint_rule::LintSeverity;
 use crate::lint::transforms as lint;
 use crate::os::{RealWorld, thread_count};
+use crate::text::plural::counted;
 use crate::transform::{IterationPlan, Transform, TransformSession};
 
 /// Number of ads made of one ad that is probably a mistake.
 const SUSPICIOUS_TURN_COUNT: u64 = 1_000_000;
 
 /// Runs the verb: status 0 if all transforms of all ads succeeded, otherwise 1.
-pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     arguments.refuse_overwriting_inputs()?;
     let world = arguments.clock.world();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
@@ -51,7 +52,7 @@ pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::
     if let Some(turns) =
         plan.as_ref().map(IterationPlan::runs_per_ad).filter(|turns| *turns >= SUSPICIOUS_TURN_COUNT)
     {
-        program.warn(&format!("TRANSFORM makes {turns} ads of each"));
+        program.warn(&format!("TRANSFORM makes {} from each ad", counted(turns, "ad")));
     }
     if let Some(items) = plan.as_ref().and_then(IterationPlan::item_file) {
         arguments.refuse_overwriting(Path::new(OsStr::from_bytes(items)))?;
@@ -72,6 +73,8 @@ pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::
         maps: world.shared_user_maps(),
         transforms: &mut transforms,
         plan,
+        selection: arguments.selection.parse()?,
+        waiting: Vec::new(),
         writer: TransformOutput::new(arguments),
         out: BufWriter::with_capacity(256 * 1024, out),
         observer,
@@ -80,35 +83,36 @@ pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::
         malformed: 0,
     };
     for path in list_inputs(&arguments.input_files(), program)? {
+        if run.selection.is_finished() {
+            break;
+        }
         transform_input(&mut run, &path, &mut session, &mut loaded.stdin)?;
     }
+    run.transform_sorted(&mut session)?;
     run.writer.finish(&mut run.out).with_context(written)?;
-    // Only now the old content of the file is replaced.
+    // The old content of the file is replaced only at this point.
     let out = run.out.into_inner().map_err(io::IntoInnerError::into_error).with_context(written)?;
     out.commit().with_context(written)?;
     if run.failed > 0 && !arguments.output.quiet {
-        program.warn(&format!(
-            "{} ad{} could not be transformed",
-            run.failed,
-            rules::plural_suffix(run.failed)
-        ));
+        program.warn(&format!("{} could not be transformed", counted(run.failed, "ad")));
     }
     if run.malformed > MAX_REPORTED_AD_ERRORS && !arguments.output.quiet {
-        program.warn(&format!("{} errors in the ads in all", run.malformed));
+        program.warn(&format!("{} in the ads in total", counted(run.malformed, "error")));
     }
     let broken = run.observer.broken;
     if broken > 0 && !arguments.output.quiet {
-        program.warn(&format!(
-            "{broken} problem{} kept statements from doing what was asked",
-            rules::plural_suffix(broken)
-        ));
+        program.warn(&format!("{} kept statements from taking effect", counted(broken, "problem")));
     }
     Ok(if run.failed + run.malformed + broken > 0 { Status::No } else { Status::Done })
 }
 
 /// Reports all statements that can never work. If one of them is not within an `if`, the run ends before the
 /// first ad, and ineffective statements are reported too, so that one run shows everything to correct.
-fn refuse_bad_statements(loaded: &LoadedRules, world: &RealWorld, program: &Program) -> anyhow::Result<()> {
+fn refuse_bad_statements(
+    loaded: &LoadedRules,
+    world: &RealWorld,
+    program: &ProgramContext,
+) -> anyhow::Result<()> {
     let mut fatal = 0;
     let mut findings = Vec::new();
     for (transform, runner) in &loaded.transforms {
@@ -124,13 +128,10 @@ fn refuse_bad_statements(loaded: &LoadedRules, world: &RealWorld, program: &Prog
     // A file that is not a rules file has an error in every line.
     let rest = told.count();
     if rest > 0 {
-        program.warn(&format!("{rest} more statements are wrong; lint tells all of them"));
+        program.warn(&format!("wrong as well: {}; lint lists all", counted(rest, "more statement")));
     }
     if fatal > 0 {
-        let message = format!(
-            "{fatal} statement{} would fail for every ad, nothing was done",
-            rules::plural_suffix(fatal)
-        );
+        let message = format!("{} would fail for every ad, so nothing was done", counted(fatal, "statement"));
         return Err(Problem::unreadable(message).into());
     }
     Ok(())
@@ -157,8 +158,11 @@ fn transform_input<W: Write + Send>(
         _ => OpenInput::open(path, stdin)?.into_ads(run.program)?,
     };
     // The reader has its own buffer.
-    let mut reader =
-        AdReader::new(read, None).exact(run.arguments.strict_input).dialect(Dialect::of_world(session.world));
+    let mut reader = run
+        .program
+        .with_dialect(Dialect::of_world(session.world))
+        .ad_reader(read)
+        .exact(run.arguments.strict_input);
     let threads = thread_count(run.arguments.threads);
     run.observer.input = shown.clone();
     if threads > 1 && run.can_run_in_parallel() && reader.detect().with_context(problem)? == AdForm::Long {

@@ -7,8 +7,10 @@ use anyhow::Context;
 use super::options::{DrainOptions, ExecutionPointOptions, SlotRunCli, SlotRunVerb};
 use super::slot_config;
 use super::status;
+use crate::classad::format::long;
 use crate::cli::common::{
-    InputOptions, Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe, write_to_stdout,
+    InputOptions, Problem, ProgramContext, Status, exit_at_deadline, malformed_ad_problem, open_stdio_pipe,
+    write_to_stdout,
 };
 use crate::os::RealWorld;
 use crate::runner::slot::{
@@ -33,20 +35,39 @@ impl<'a> ControlQuery<'a> {
     }
 }
 
+/// Describes what a request without an answer of its own has started, or returns `None` for requests about one slot.
+fn started_text(verb: &SlotRunVerb) -> Option<&'static str> {
+    match verb {
+        SlotRunVerb::Drain(_) => {
+            Some("the drain has started; 'htc-slot-run status' shows when all jobs have left")
+        }
+        SlotRunVerb::Undrain(_) => Some("the drain is cancelled; slots accept jobs again"),
+        SlotRunVerb::Reconfig(_) => Some("the configuration is being reread"),
+        SlotRunVerb::Off(_) => Some("the execution point is stopping"),
+        _ => None,
+    }
+}
+
 /// Runs a verb that sends a request to a running execution point.
 pub(super) fn run_control_verb(
     cli: &SlotRunCli,
     verb: &SlotRunVerb,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    exit_at_deadline(cli.end, session, "the time given with --timeout is over before there is an answer");
+    exit_at_deadline(cli.end, session, "the time limit (--timeout) ended before an answer arrived");
     let speed = |fast: bool| fast.then_some(VacateSpeed::Fast);
     let query = match verb {
         SlotRunVerb::Status(options) => {
             let of = &options.of.of;
-            let request = SlotControlRequest::Status { slot: options.of.slot.clone() };
+            let request = match cli.output.long {
+                true => SlotControlRequest::Ads {},
+                false => SlotControlRequest::Status {
+                    slot: options.of.slot.clone(),
+                    counters: options.openmetrics.is_some(),
+                },
+            };
             let ask = || send(cli, session, ControlQuery::new(of, request.clone()));
-            return status::show(cli, options, ask).map(|()| Status::Done);
+            return status::show(cli, options, session, ask).map(|()| Status::Done);
         }
         SlotRunVerb::Claim(options) => {
             let request = SlotControlRequest::Claim {
@@ -109,20 +130,25 @@ pub(super) fn run_control_verb(
         }
         SlotRunVerb::Drain(options) => {
             let answer = send(cli, session, drain_request(options))?;
+            if let (Some(text), false) = (started_text(verb), cli.output.quiet) {
+                session.write_line(text);
+            }
             write_to_stdout(answer.request_id.map_or_else(String::new, |id| format!("{id}\n")))?;
             return Ok(Status::Done);
         }
-        SlotRunVerb::Run
+        SlotRunVerb::Run(_)
         | SlotRunVerb::Ads { .. }
         | SlotRunVerb::Simulate { .. }
-        | SlotRunVerb::Doctor
+        | SlotRunVerb::Doctor(_)
         | SlotRunVerb::Explain { .. } => {
             return Err(Problem::usage("this verb is not for a running execution point").into());
         }
     };
     let answer = send(cli, session, query)?;
-    if let Some(note) = &answer.note {
-        session.write_line(note);
+    match (&answer.note, started_text(verb)) {
+        (Some(note), _) => session.write_line(note),
+        (None, Some(text)) if !cli.output.quiet => session.write_line(text),
+        (None, _) => {}
     }
     Ok(Status::Done)
 }
@@ -140,6 +166,19 @@ fn socket(cli: &SlotRunCli, of: &ExecutionPointOptions) -> anyhow::Result<PathBu
     Ok(default_socket(&log, cli.local_name.as_deref()))
 }
 
+/// Sends a request without an ad to a running execution point and returns the answer.
+///
+/// # Errors
+/// No execution point answers, or it refuses the request.
+pub(super) fn ask(
+    cli: &SlotRunCli,
+    session: &ProgramContext,
+    of: &ExecutionPointOptions,
+    request: SlotControlRequest,
+) -> anyhow::Result<SlotControlAnswer> {
+    send(cli, session, ControlQuery::new(of, request))
+}
+
 fn send(
     cli: &SlotRunCli,
     session: &ProgramContext,
@@ -151,9 +190,12 @@ fn send(
         None => Vec::new(),
         Some(input) => {
             let (reader, name) = input.open(open_stdio_pipe().0, session)?;
-            let text = crate::os::read_whole(reader).with_context(|| format!("reading {name}"))?;
+            let mut text = crate::os::read_whole(reader).with_context(|| format!("reading {name}"))?;
+            if input.from.is_some() {
+                text = job_in_long_form(&text, &name, &session.with_input(input.from, cli.quirks.quirks))?;
+            }
             if text.trim_ascii().is_empty() {
-                return Err(Problem::unreadable(format!("{name}: there is no ad")).into());
+                return Err(Problem::unreadable(format!("{name}: no ad found")).into());
             }
             if let SlotControlRequest::Claim { ad_name, .. } | SlotControlRequest::Activate { ad_name, .. } =
                 &mut request
@@ -164,7 +206,7 @@ fn send(
         }
     };
     let answer = send_request(&socket, &request, &ad).map_err(|error| {
-        Problem::unreadable(format!("no execution point answers at '{}'", socket.display()))
+        Problem::unreadable(format!("no execution point answers on '{}'", socket.display()))
             .caused_by(error)
             .hint(match question.of.control {
                 Some(_) => "start it with --control and the same path",
@@ -178,6 +220,22 @@ fn send(
         RefusalKind::State => Status::No,
     };
     Err(Problem::new(status, error).into())
+}
+
+/// Converts the only ad of a text in the format of `--from` to the long form, which the execution point reads.
+fn job_in_long_form(text: &[u8], name: &str, session: &ProgramContext) -> anyhow::Result<Vec<u8>> {
+    let mut reader = session.ad_reader(text);
+    let mut next = || reader.next_record().map_err(|error| Problem::cannot_read(name).caused_by(error));
+    let Some(first) = next()? else { return Ok(Vec::new()) };
+    if let Some(error) = first.errors.iter().find(|error| !error.is_warning) {
+        return Err(malformed_ad_problem(error, name).into());
+    }
+    match next()? {
+        None => Ok(long::print(&first.ad)),
+        Some(_) => {
+            Err(Problem::unreadable(format!("{name}: more than one ad; a claim is for one job")).into())
+        }
+    }
 }
 
 /// Returns the request for a drain, with the name of the user.

@@ -2,18 +2,26 @@
 
 use std::sync::atomic::Ordering;
 
-use super::options::SlotRunCli;
+use super::options::{DoctorOptions, SlotRunCli};
 use super::slot_config::{self, LoadedSlots};
-use crate::cli::common::{Painter, Problem, Status, exit_status_of, write_to_stdout};
+use crate::cli::common::{Painter, Problem, ProgramContext, Status, exit_status_of, write_to_stdout};
+use crate::config::target_version::TargetVersion;
 use crate::config::unsupported::UnsupportedSettings;
+use crate::config::{CommandPolicy, LookupContext};
+use crate::lint::daemons::LintRequest;
 use crate::lint::doctor::{
-    CheckStatus, DoctorCheck as HealthCheck, DoctorInput, rehearse_job, run_all_checks,
+    CheckStatus, DoctorCheck as HealthCheck, DoctorInput, configuration_checks, rehearse_job, run_all_checks,
 };
 use crate::runner::slot::{StarterConfig, hook_account};
+use crate::slot::HookWarning;
 use crate::world::World;
 
 /// Prints a line for each check. Exit status 0: nothing will fail.
-pub(super) fn doctor(cli: &SlotRunCli) -> anyhow::Result<Status> {
+pub(super) fn doctor(
+    cli: &SlotRunCli,
+    options: &DoctorOptions,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
     let mut late = false;
     let checks = match slot_config::load(cli) {
         Ok(loaded) => {
@@ -23,22 +31,29 @@ pub(super) fn doctor(cli: &SlotRunCli) -> anyhow::Result<Status> {
         }
         Err(error) if exit_status_of(&error) == Status::TimedOut => return Err(error),
         // Checks that depend on the configuration are not possible.
-        Err(error) => vec![HealthCheck::failed("configuration", format!("{error:#}"), "correct it first")],
+        Err(error) => vec![HealthCheck::failed(
+            "configuration",
+            format!("{error:#}").trim_end_matches('.').to_owned(),
+            "correct it first",
+        )],
     };
+    let fails = checks.iter().any(|check| check.standing == CheckStatus::Fails);
+    let checks = options.order.apply_to_rows(checks, session)?;
     let painter = Painter::stdout(cli.output.color);
-    let lines = || checks.iter().map(|check| finding_line(check, painter)).collect();
-    let text: String = cli.output.render_json(&checks)?.unwrap_or_else(lines);
-    write_to_stdout(text)?;
+    let lines = || -> String { checks.iter().map(|check| finding_line(check, painter)).collect() };
+    match options.rows.render(&checks)? {
+        Some(rows) => write_to_stdout(rows)?,
+        None => write_to_stdout(cli.output.render_json(&checks)?.unwrap_or_else(lines))?,
+    }
     if late {
-        let text = "the time given with --timeout is over before all was looked at";
+        let text = "the time limit (--timeout) ended before everything was checked";
         return Err(Problem::new(Status::TimedOut, text).into());
     }
-    let fails = checks.iter().any(|check| check.standing == CheckStatus::Fails);
     Ok(if fails { Status::No } else { Status::Done })
 }
 
 fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck> {
-    let LoadedSlots { config, world, around, settings, warnings, .. } = loaded;
+    let LoadedSlots { config, world, around, settings, warnings, hook_warnings, .. } = loaded;
     let world_of_config: &dyn World = &**world;
     let view = config.view(world_of_config);
     let starter = match slot_config::starter_path(cli, config, world_of_config) {
@@ -60,12 +75,13 @@ fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck
         execute: slot_config::param_directory(config, world_of_config, "EXECUTE"),
         log: slot_config::param_directory(config, world_of_config, "LOG"),
     };
-    let mut checks = vec![match readable {
-        Ok(()) => HealthCheck::passed("configuration", "execution point and starters can read it"),
+    let mut checks = match readable {
+        Ok(()) => check_configuration(cli, loaded),
         Err(error) => {
-            HealthCheck::failed("configuration", format!("starters cannot read it: {error}"), "correct it")
+            let found = format!("starters cannot read it: {error}");
+            vec![HealthCheck::failed("configuration", found, "correct it")]
         }
-    }];
+    };
     checks.extend(run_all_checks(&patient));
     checks.extend(check_job(cli, &patient, &checks));
     // Warnings about refused hooks are already among the checks.
@@ -73,12 +89,35 @@ fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck
         let mut found = checks.iter().filter(|check| check.standing != CheckStatus::Good);
         found.any(|check| text.contains(check.found.as_str()))
     };
-    let told = warnings.iter().filter(|text| !text.contains("hook path '") && !known(text));
+    let is_refused_path = |text: &str| {
+        hook_warnings.iter().any(|one| matches!(one, HookWarning::RefusedPath(refused) if refused == text))
+    };
+    let told = warnings.iter().filter(|text| !is_refused_path(text) && !known(text));
     let told: Vec<_> = told.map(|text| HealthCheck::noted("configuration", text.as_str(), "")).collect();
     checks.extend(told);
     let not_done = UnsupportedSettings::collect(&view).warning_lines(&view, ours);
     checks.extend(not_done.into_iter().map(|line| HealthCheck::noted("lint", line, "")));
     checks
+}
+
+/// Reports what lint finds in the configuration, so that neither calls good what the other reports.
+fn check_configuration(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck> {
+    let context = LookupContext { subsystem: "STARTD".into(), local_name: "".into() };
+    let options = cli.config.to_config_choice().load_options(CommandPolicy::BOUNDED_RUN);
+    let request = LintRequest {
+        context: &context,
+        options: &options,
+        files: &[],
+        only_unsupported: false,
+        used_by: &[],
+        version: TargetVersion::default(),
+        redact: false,
+    };
+    let findings = match request.lint_config(&*loaded.world) {
+        Ok(result) => result.findings,
+        Err(error) => return vec![HealthCheck::failed("configuration", error.to_string(), "correct it")],
+    };
+    configuration_checks(&findings)
 }
 
 /// Rehearses a job, if the previous checks allow it.

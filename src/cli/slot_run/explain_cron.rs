@@ -46,18 +46,18 @@ pub(super) fn run_cron_jobs_once(
     let patience =
         cli.end.map_or(CRON_TIME_LIMIT, |end| CRON_TIME_LIMIT.min(end.since(clock::monotonic_now())));
     let mut warn = |text: &str| session.warn(&format!("--run-cron: {text}"));
-    let run =
-        run_cron_once(machine, (&cli.config.to_config_choice(), cli.quirks.quirks), patience, &mut warn);
+    let run = run_cron_once(machine, &cli.config.to_config_choice(), cli.quirks.quirks, patience, &mut warn);
     let Some(run) = run.context("cannot run cron jobs")? else {
         session.warn("--run-cron: the configuration has no cron job (STARTD_CRON_JOBLIST)");
         return Ok(());
     };
     if cli.end.is_some_and(|end| clock::monotonic_now() >= end) {
-        let text = "the time given with --timeout is over before the cron jobs have ended";
+        let text = "the time limit (--timeout) ended before the cron jobs did";
         return Err(Problem::new(Status::TimedOut, text).into());
     }
     if run.failed {
-        session.warn("--run-cron: what failed is not published; 'htc-hook-test startd-cron' tells more");
+        session
+            .warn("--run-cron: invalid output is not published; 'htc-hook-test startd-cron' shows details");
     }
     run.publish(machine);
     Ok(())

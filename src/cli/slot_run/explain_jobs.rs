@@ -1,25 +1,27 @@
 //! `explain`: the slots that would take a job, and the reasons of the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
 
-use super::candidate_set::CandidateSet;
 use super::job_stream::JobStream;
 use super::options::{ExplainOptions, SlotRunCli};
-use super::{explain_cron, explain_summary, slot_ads, slot_config};
+use super::{control_client, explain_cron, slot_ads, slot_config};
+use crate::classad::format::long;
 use crate::classad::{ClassAd, Dialect, Expr};
 use crate::cli::common::{
-    Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
+    Problem, ProgramContext, RowOptions, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
 };
-use crate::os::RealWorld;
+use crate::cli::explain::ExplanationReport;
 use crate::runner::slot::{
-    CandidateSlots, KnownAttributes, OfferChange, SlotDecision, UnmetCondition, offer_changes,
-    passive_execution_point,
+    CandidateSlots, KnownAttributes, OfferChange, PoolSlots, SlotControlRequest, SlotDecision,
+    UnmetCondition, offer_changes, passive_execution_point,
 };
-use crate::slot::SlotPlan;
+use crate::slot::{SlotPlan, job_id};
+use crate::text::plural::counted;
+use crate::why::matching::{AdPool, Analysis, JobGrouper, MachineSlots, SlotSet};
 use crate::world::World;
 
 /// Maximum number of pairs of a job and a slot that are printed one by one.
@@ -47,7 +49,7 @@ impl CollectedWarnings {
         let told = |(name, near): (&str, Option<String>)| {
             let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
             format!(
-                "--set {name}: no slot has such an attribute, and no expression of theirs or of a job asks for it{hint}"
+                "--set {name}: no slot has this attribute, and no expression of a slot or job refers to it{hint}"
             )
         };
         self.known.unreferenced_names(names, jobs).into_iter().map(told).collect()
@@ -61,55 +63,86 @@ pub(super) fn explain_jobs(
     arguments: &ExplainOptions,
 ) -> anyhow::Result<Status> {
     let mut heard = CollectedWarnings::default();
-    // Nothing of ours runs while the program waits for others.
+    // No other work is pending while the program waits for the processes.
     let wait = || {
-        exit_at_deadline(
-            cli.end,
-            session,
-            "the time given with --timeout is over before all slots were asked",
-        )
+        exit_at_deadline(cli.end, session, "the time limit (--timeout) ended before all slots were compared")
     };
-    let (slots, other) = match &arguments.slot_ads {
-        Some(path) => {
+    let (slots, other) = match (&arguments.slot_ads, arguments.is_about_running_slots()) {
+        (Some(path), _) => {
             wait();
-            (pool_slots((cli, session), path, arguments, &mut heard)?, None)
+            (pool_slots(cli, session, path, arguments, &mut heard)?, None)
         }
-        None => {
-            let slots = configured_slots((cli, session), None, arguments, &mut heard)?;
+        (None, true) => {
+            wait();
+            (running_slots(cli, session, arguments, &mut heard)?, None)
+        }
+        (None, false) => {
+            let slots = configured_slots(cli, session, None, arguments, &mut heard)?;
             let other = arguments.compare.as_deref();
-            let other = other.map(|file| configured_slots((cli, session), Some(file), arguments, &mut heard));
+            let other = other.map(|file| configured_slots(cli, session, Some(file), arguments, &mut heard));
             let other = other.transpose()?;
             wait();
             (slots, other)
         }
     };
     slot_config::warn_once(session, &heard.warnings);
-    let world = RealWorld::new();
+    let world = slot_config::query_world(cli);
     let session_of_jobs = session.with_dialect(slots.dialect());
     let mut stream = JobStream::open(arguments, &session_of_jobs)?;
     let jobs = stream.take(jobs_for_pairs(cli, arguments, slots.names().len()))?;
     if jobs.is_empty() {
-        return Err(Problem::unreadable(format!("{}: there is no ad", arguments.input.names())).into());
+        let found = if arguments.selection.is_given() {
+            "no such ad found (--constraint, --limit)"
+        } else {
+            "no ad found"
+        };
+        return Err(Problem::unreadable(format!("{}: {found}", arguments.input.names())).into());
     }
     if let Some((file, other)) = arguments.compare.as_ref().zip(other) {
         slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
         let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
-        return compare_slots((cli, &heading), (&slots, &other), &jobs, &world);
+        return compare_slots((cli, arguments.rows), &heading, &slots, &other, &jobs, &world);
     }
     if stream.is_finished() {
         slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
-        return print_answers(cli, arguments.any, &slots, &jobs, &world);
+        return print_answers(cli, arguments, &slots, &jobs, &world);
     }
-    let set = CandidateSet::new(&slots, &world);
-    let analysis = explain_summary::read_jobs(&set, jobs, &mut stream)?;
+    let set = slot_set(&slots, &world);
+    let mut grouper = JobGrouper::new(&*set);
+    jobs.into_iter().for_each(|job| grouper.add(job_id(&job, set.world()), job));
+    stream.group_rest(&mut grouper, set.world())?;
+    let analysis = Analysis::new(&*set, grouper);
     slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &analysis.job_ads()));
-    explain_summary::print(cli, arguments, &analysis)
+    let ExplainOptions { by_slot, any, html, rows, .. } = arguments;
+    ExplanationReport {
+        output: &cli.output,
+        rows: *rows,
+        by_slot: *by_slot,
+        html: html.as_deref(),
+        any: *any,
+    }
+    .print(&analysis)
+}
+
+/// Returns the slots as the engine of explanations sees them; `world` is that of slots of which only the ads are known.
+fn slot_set<'a>(slots: &'a CandidateSlots, world: &'a dyn World) -> Box<dyn SlotSet + 'a> {
+    match slots {
+        CandidateSlots::Configured { machine, keys, fetching, .. } => {
+            let place = |slot: usize, attribute: &str| slots.attribute_place(slot, attribute, world);
+            Box::new(MachineSlots::new(machine, keys, fetching).places(place))
+        }
+        CandidateSlots::Ads(PoolSlots { ads, fetching, counts_claims, quirks }) => {
+            let pool = AdPool::borrowed(ads, world).quirks(*quirks).fetching(fetching.clone());
+            Box::new(if *counts_claims { pool.with_claims() } else { pool })
+        }
+    }
 }
 
 /// Returns the number of jobs up to which each pair of a job and a slot is printed.
 fn jobs_for_pairs(cli: &SlotRunCli, arguments: &ExplainOptions, slots: usize) -> usize {
-    let summary = arguments.summary || arguments.reverse || arguments.html.is_some();
-    let all = arguments.pairs || arguments.compare.is_some() || (cli.output.wants_json() && !summary);
+    let summary = arguments.summary || arguments.by_slot || arguments.html.is_some();
+    let has_rows = cli.output.wants_json() || arguments.rows.report_form().is_some();
+    let all = arguments.pairs || arguments.compare.is_some() || (has_rows && !summary);
     match (all, summary) {
         (true, _) => usize::MAX,
         (false, true) => 0,
@@ -120,7 +153,7 @@ fn jobs_for_pairs(cli: &SlotRunCli, arguments: &ExplainOptions, slots: usize) ->
 /// Prints each slot's answer for each job.
 fn print_answers(
     cli: &SlotRunCli,
-    wants_any: bool,
+    arguments: &ExplainOptions,
     slots: &CandidateSlots,
     jobs: &[ClassAd],
     world: &dyn World,
@@ -128,7 +161,7 @@ fn print_answers(
     let (_, mut output) = open_stdio_pipe();
     let (mut all_taken, mut any_taken) = (true, false);
     let mut offers = Vec::new();
-    let as_rows = cli.output.wants_json();
+    let as_rows = cli.output.wants_json() || arguments.rows.report_form().is_some();
     for ad in jobs {
         let mut said = slots.consider(ad, world);
         let is_taken = said.iter().any(|it| it.accepted);
@@ -147,9 +180,11 @@ fn print_answers(
     }
     if let Some(text) = cli.output.render_json(&offers)? {
         output.write_all(text.as_bytes()).context("standard output")?;
+    } else if let Some(rows) = arguments.rows.render(&offers)? {
+        output.write_all(&rows).context("standard output")?;
     }
     output.flush().context("standard output")?;
-    let is_yes = if wants_any { any_taken } else { all_taken };
+    let is_yes = if arguments.any { any_taken } else { all_taken };
     Ok(if is_yes { Status::Done } else { Status::No })
 }
 
@@ -174,7 +209,8 @@ fn refusal_details(reason: &str, details: &[UnmetCondition]) -> Vec<String> {
 }
 
 fn configured_slots(
-    (cli, session): (&SlotRunCli, &ProgramContext),
+    cli: &SlotRunCli,
+    session: &ProgramContext,
     file: Option<&Path>,
     arguments: &ExplainOptions,
     heard: &mut CollectedWarnings,
@@ -189,8 +225,11 @@ fn configured_slots(
     } else if arguments.run_cron {
         explain_cron::run_cron_jobs_once(&mut machine, cli, session)?;
     }
-    let ads: Vec<ClassAd> = machine.slots().filter_map(|(key, ..)| machine.sent_ad(key)).collect();
-    heard.known.add_ads(&ads);
+    // Only --set has names that may be misspelled.
+    if !arguments.set.is_empty() {
+        let ads: Vec<ClassAd> = machine.slots().filter_map(|(key, ..)| machine.sent_ad(key)).collect();
+        heard.known.add_ads(&ads);
+    }
     for (name, value) in &arguments.set {
         machine.override_attribute(name, &attribute_value(name, value)?);
     }
@@ -200,7 +239,8 @@ fn configured_slots(
 }
 
 fn pool_slots(
-    (cli, session): (&SlotRunCli, &ProgramContext),
+    cli: &SlotRunCli,
+    session: &ProgramContext,
     path: &Path,
     arguments: &ExplainOptions,
     heard: &mut CollectedWarnings,
@@ -210,30 +250,75 @@ fn pool_slots(
     }
     let mut ads = Vec::new();
     let read = read_ads(&[path.to_owned()], arguments.input.strict_input, usize::MAX, session)?;
-    heard.known.add_ads(&read);
+    if !arguments.set.is_empty() {
+        heard.known.add_ads(&read);
+    }
     for mut ad in read {
-        for (name, value) in &arguments.set {
-            ad.insert(name.as_str(), attribute_value(name, value)?);
-        }
+        override_attributes(&mut ad, arguments)?;
         let name = ad.string("Name").map_or_else(|| format!("ad {}", ads.len() + 1), |name| name.to_string());
-        let short = name.split('@').next().unwrap_or(&name);
-        let wanted = |it: &String| it.eq_ignore_ascii_case(&name) || it.eq_ignore_ascii_case(short);
-        if arguments.slots.is_empty() || arguments.slots.iter().any(wanted) {
+        if is_selected(&name, arguments) {
             ads.push((name, ad));
         }
     }
     match ads.is_empty() {
-        true => {
-            Err(Problem::unreadable(format!("'{}': there is no ad of such a slot", path.display())).into())
-        }
-        false => Ok(CandidateSlots::Ads(ads, cli.quirks.quirks)),
+        true => Err(Problem::unreadable(format!("'{}' has no ad of this slot", path.display())).into()),
+        false => Ok(CandidateSlots::Ads(PoolSlots {
+            ads,
+            fetching: BTreeSet::new(),
+            counts_claims: !arguments.ignore_claims,
+            quirks: cli.quirks.quirks,
+        })),
     }
+}
+
+/// Returns the slots of a running execution point, with their claims.
+fn running_slots(
+    cli: &SlotRunCli,
+    session: &ProgramContext,
+    arguments: &ExplainOptions,
+    heard: &mut CollectedWarnings,
+) -> anyhow::Result<CandidateSlots> {
+    let answer = control_client::ask(cli, session, &arguments.running, SlotControlRequest::Ads {})?;
+    let (mut ads, mut fetching) = (Vec::new(), BTreeSet::new());
+    for running in answer.ads {
+        let (mut ad, errors) = long::parse(&running.ad);
+        if let Some(error) = errors.first() {
+            return Err(Problem::unreadable(format!("the ad of slot {}: {error}", running.slot)).into());
+        }
+        heard.known.add_ads([&ad]);
+        override_attributes(&mut ad, arguments)?;
+        if is_selected(&running.slot, arguments) {
+            if running.fetches {
+                fetching.insert(ads.len());
+            }
+            ads.push((running.slot, ad));
+        }
+    }
+    if ads.is_empty() {
+        return Err(Problem::usage(format!("there is no slot '{}'", arguments.slots.join("', '"))).into());
+    }
+    let counts_claims = !arguments.ignore_claims;
+    Ok(CandidateSlots::Ads(PoolSlots { ads, fetching, counts_claims, quirks: cli.quirks.quirks }))
+}
+
+/// True if a slot is named on the command line, with or without its machine, or if none is.
+fn is_selected(name: &str, arguments: &ExplainOptions) -> bool {
+    let short = name.split('@').next().unwrap_or(name);
+    let wanted = |it: &String| it.eq_ignore_ascii_case(name) || it.eq_ignore_ascii_case(short);
+    arguments.slots.is_empty() || arguments.slots.iter().any(wanted)
+}
+
+fn override_attributes(ad: &mut ClassAd, arguments: &ExplainOptions) -> anyhow::Result<()> {
+    for (name, value) in &arguments.set {
+        ad.insert(name.as_str(), attribute_value(name, value)?);
+    }
+    Ok(())
 }
 
 fn attribute_value(name: &str, value: &str) -> anyhow::Result<Expr> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if !name.bytes().all(is_name) || name.starts_with(|first: char| first.is_ascii_digit()) {
-        let problem = format!("--set {name}={value}: '{name}' is no name of an attribute");
+        let problem = format!("--set {name}={value}: '{name}' is not a valid attribute name");
         return Err(Problem::usage(problem).into());
     }
     Expr::parse_with(value.as_bytes(), Dialect::old_syntax())
@@ -243,7 +328,7 @@ fn attribute_value(name: &str, value: &str) -> anyhow::Result<Expr> {
 /// Formats the number of jobs that a slot takes before and after, for people.
 fn change_text(change: &OfferChange) -> String {
     let OfferChange { slot, jobs, before, after, refused_before, refused_after, .. } = change;
-    let mut text = format!("{slot}: takes {before} of {jobs} jobs before, {after} after\n");
+    let mut text = format!("{slot}: accepts {before} of {} before, {after} after\n", counted(jobs, "job"));
     let gone = refused_before.keys().filter(|clause| !refused_after.contains_key(*clause));
     for clause in refused_after.keys().chain(gone) {
         let count = |refused: &BTreeMap<String, usize>| {
@@ -257,14 +342,19 @@ fn change_text(change: &OfferChange) -> String {
 
 /// Compares two sets of slots. Exit status 1: a slot takes other jobs than before.
 fn compare_slots(
-    (cli, heading): (&SlotRunCli, &str),
-    (before, after): (&CandidateSlots, &CandidateSlots),
+    (cli, rows): (&SlotRunCli, RowOptions),
+    heading: &str,
+    before: &CandidateSlots,
+    after: &CandidateSlots,
     jobs: &[ClassAd],
     world: &dyn World,
 ) -> anyhow::Result<Status> {
     let changes = offer_changes(before, after, jobs, world);
     let text = || changes.iter().fold(heading.to_owned(), |text, change| text + &change_text(change));
-    write_to_stdout(cli.output.render_json(&changes)?.unwrap_or_else(text))?;
+    match rows.render(&changes)? {
+        Some(rows) => write_to_stdout(rows)?,
+        None => write_to_stdout(cli.output.render_json(&changes)?.unwrap_or_else(text))?,
+    }
     Ok(if changes.iter().any(|change| change.differs) { Status::No } else { Status::Done })
 }
 

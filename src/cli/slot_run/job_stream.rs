@@ -2,11 +2,16 @@
 
 use super::options::ExplainOptions;
 use crate::classad::ClassAd;
-use crate::cli::common::{AdStream, ProgramContext};
+use crate::cli::common::{AdStream, ClockOptions, Problem, ProgramContext, malformed_ad_problem};
+use crate::cli::explain::{BatchDiagnostics, LongJobStream};
+use crate::slot::job_id;
+use crate::why::matching::JobGrouper;
+use crate::world::World;
 
 /// Jobs that are read one by one.
 pub(super) struct JobStream<'a> {
     ads: AdStream<'a>,
+    is_strict: bool,
     is_finished: bool,
 }
 
@@ -17,8 +22,12 @@ impl<'a> JobStream<'a> {
     /// Fails if they cannot be read.
     pub(super) fn open(arguments: &ExplainOptions, session: &'a ProgramContext) -> anyhow::Result<Self> {
         let input = &arguments.input;
-        let ads = AdStream::open(&input.paths(), input.strict_input, session)?;
-        Ok(JobStream { ads, is_finished: false })
+        let mut ads = AdStream::open(&input.paths(), input.strict_input, session)?;
+        if arguments.selection.is_given() {
+            let clock = ClockOptions { now: arguments.now, seed: None };
+            ads = ads.select(arguments.selection.parse()?, clock.world());
+        }
+        Ok(JobStream { ads, is_strict: input.strict_input, is_finished: false })
     }
 
     /// Returns the next job.
@@ -44,6 +53,42 @@ impl<'a> JobStream<'a> {
             }
         }
         Ok(jobs)
+    }
+
+    /// Adds all further jobs to a grouping; those in the long form are read by several threads.
+    ///
+    /// # Errors
+    /// Fails if one of them cannot be read.
+    pub(super) fn group_rest(
+        &mut self,
+        grouper: &mut JobGrouper<'_>,
+        world: &dyn World,
+    ) -> anyhow::Result<()> {
+        loop {
+            if let Some((reader, mut errors)) = self.ads.take_long_input()? {
+                let mut first_error = None;
+                let mut report = |batch: &BatchDiagnostics| {
+                    first_error = batch.errors.first().filter(|_| self.is_strict).cloned();
+                    if first_error.is_none() {
+                        errors.report_all(&batch.errors, batch.more_errors);
+                    }
+                    first_error.is_none()
+                };
+                let name = |job: &ClassAd, _| job_id(job, world);
+                LongJobStream::new(reader, false)
+                    .group_all(grouper, &name, &mut report)
+                    .map_err(|error| Problem::cannot_read(errors.name()).caused_by(error))?;
+                if let Some(error) = first_error {
+                    return Err(malformed_ad_problem(&error, errors.name()).into());
+                }
+                errors.end();
+                continue;
+            }
+            match self.next()? {
+                Some(job) => grouper.add(job_id(&job, world), job),
+                None => return Ok(()),
+            }
+        }
     }
 
     /// True if there are no more jobs.

@@ -6,12 +6,13 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cli::common::{
-    self, ConfigOptions, EventTarget, EventsOptions, InputOptions, LogLineOptions, OutputOptions,
-    QuirksOptions,
+    self, AdSelectionOptions, ConfigOptions, EventTarget, EventsOptions, InputOptions, LogLineOptions,
+    OptionGroup, OutputOptions, QuirksOptions, RowOptions, RowOrderOptions,
 };
 use crate::time::MonotonicTime;
 
 #[derive(Parser, Debug)]
+#[command(subcommand_value_name = "VERB")]
 pub(super) struct SlotRunCli {
     #[command(subcommand)]
     pub(super) verb: Option<SlotRunVerb>,
@@ -19,13 +20,13 @@ pub(super) struct SlotRunCli {
     pub(super) run: RunOptions,
     #[command(flatten)]
     pub(super) config: ConfigOptions,
-    /// Local name for LOCAL.KNOB in the configuration, as condor_startd's -local-name
-    #[arg(long, value_name = "NAME", global = true, help_heading = "Configuration", hide_short_help = true)]
+    /// Use the settings of this local name [default: none]
+    #[arg(long, value_name = "NAME", global = true, help_heading = OptionGroup::Configuration, hide_short_help = true)]
     pub(super) local_name: Option<String>,
     #[command(flatten)]
     pub(super) output: OutputOptions,
-    /// Give the machine the GPUs of this file: what condor_gpu_discovery -properties printed on another
-    #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration", hide_short_help = true)]
+    /// Use the GPUs in FILE: output of condor_gpu_discovery -properties [default: detected]
+    #[arg(long, value_name = "FILE", global = true, help_heading = OptionGroup::Configuration, hide_short_help = true)]
     pub(super) gpus: Option<PathBuf>,
     #[command(flatten)]
     pub(super) quirks: QuirksOptions,
@@ -36,77 +37,69 @@ pub(super) struct SlotRunCli {
     /// Time at which `--timeout` ends.
     #[arg(skip)]
     pub(super) end: Option<MonotonicTime>,
+    /// Value of `--now` of the verb, in microseconds since the epoch.
+    #[arg(skip)]
+    pub(super) now: Option<i64>,
 }
 
 /// Verb; if there is none, the slots run.
 #[derive(Subcommand, Debug)]
 pub(super) enum SlotRunVerb {
-    /// Fetch and run jobs until told to end (the default)
-    Run,
-    /// Print the ad of each slot as FETCH_WORK would get it
+    /// Fetch and run jobs until stopped (the default)
+    Run(RunOptions),
+    /// Print the slot ads that FETCH_WORK would get
     Ads {
-        /// Only these slots, such as slot1
+        /// Slots to print, such as slot1 [default: all]
         #[arg(value_name = "SLOT")]
         slots: Vec<String>,
+        /// Use T as the current time: seconds since 1970, or a date
+        #[arg(long, value_name = "T", value_parser = common::parse_time)]
+        now: Option<i64>,
+        #[command(flatten)]
+        selection: AdSelectionOptions,
     },
-    /// Play a scenario on a clock moved by hand: what would come of this policy in a month
+    /// Simulate slots and jobs over days or months
     Simulate(SimulateOptions),
-    /// Tell whether this configuration will work here, and what to do where it will not
-    Doctor,
-    /// Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate
-    /// release-claim drain undrain reconfig off)
+    /// Check whether this configuration works on this machine
+    Doctor(DoctorOptions),
+    /// Show the slots of a running htc-slot-run
     Status(SlotStatusOptions),
-    /// Let a running execution point hold a slot for a claimer, as a negotiator does
-    #[command(hide = true)]
+    /// Match a slot, as a negotiator does; it waits for a claim
     Match(SingleSlotOptions),
-    /// Claim a slot for a job, as a schedd does; prints the slot that is claimed
-    #[command(hide = true)]
+    /// Claim a slot for a job, as a schedd does, and print its name
     Claim(ClaimOptions),
-    /// Run a job under a claim, as a shadow does
-    #[command(hide = true)]
+    /// Run a job in a claimed slot, as a shadow does
     Activate(ActivateOptions),
     /// Renew the lease of a claim
-    #[command(hide = true)]
     Alive(SingleSlotOptions),
-    /// Make the job of a claim leave and tell it that it is put on hold
-    #[command(hide = true)]
+    /// Evict the job of a claim and report it as held
     Hold(HoldOptions),
-    /// Stop jobs of a running execution point for a while
-    #[command(hide = true)]
+    /// Suspend running jobs
     Suspend(SlotSelection),
-    /// Let suspended jobs go on
-    #[command(hide = true)]
+    /// Continue suspended jobs
     Continue(SlotSelection),
-    /// Make jobs leave a running execution point
-    #[command(hide = true)]
+    /// Vacate running jobs
     Vacate(VacateOptions),
-    /// End the job of a claim; the claim stays
-    #[command(hide = true)]
+    /// End the job of a claim and keep the claim
     Deactivate(DeactivateOptions),
-    /// Give a claim back
-    #[command(hide = true)]
+    /// Release a claim
     ReleaseClaim(ReleaseOptions),
-    /// Make all jobs leave and let nothing new in
-    #[command(hide = true)]
+    /// Vacate all jobs and accept no new ones
     Drain(DrainOptions),
-    /// End a drain
-    #[command(hide = true)]
+    /// Cancel a drain
     Undrain(UndrainOptions),
-    /// End a running execution point
-    #[command(hide = true)]
+    /// Stop a running htc-slot-run
     Off(OffOptions),
-    /// Make a running execution point read its configuration again
-    #[command(hide = true)]
+    /// Make a running htc-slot-run read its configuration again
     Reconfig(ExecutionPointOptions),
-    /// Tell which slots would take these jobs, and which part of START or of the limits says no
+    /// Show which slots accept these jobs, and why others refuse them
     Explain(ExplainOptions),
 }
 
 /// Options that select the running execution point.
 #[derive(Args, Debug)]
 pub(super) struct ExecutionPointOptions {
-    /// The socket that the execution point was given with --control; without, that in LOG of the same
-    /// configuration
+    /// Control socket of the running htc-slot-run [default: in LOG]
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
 }
@@ -116,7 +109,7 @@ pub(super) struct ExecutionPointOptions {
 pub(super) struct SlotSelection {
     #[command(flatten)]
     pub(super) of: ExecutionPointOptions,
-    /// Only this slot, such as slot1
+    /// Slot, such as slot1 [default: all]
     #[arg(value_name = "SLOT")]
     pub(super) slot: Option<String>,
 }
@@ -126,7 +119,7 @@ pub(super) struct SlotSelection {
 pub(super) struct SingleSlotOptions {
     #[command(flatten)]
     pub(super) of: ExecutionPointOptions,
-    /// The slot, such as slot1 or slot1_2
+    /// Slot, such as slot1 or slot1_2
     #[arg(value_name = "SLOT")]
     pub(super) slot: String,
 }
@@ -138,14 +131,15 @@ pub(super) struct ClaimOptions {
     pub(super) of: SingleSlotOptions,
     #[command(flatten)]
     pub(super) input: InputOptions,
-    /// Seconds without alive after which an idle claim ends (default: ALIVE_INTERVAL times
-    /// MAX_CLAIM_ALIVES_MISSED)
+    /// End an idle claim after this time without alive [default: see --help-all]
+    ///
+    /// The default is ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..=i64::from(i32::MAX)))]
     pub(super) lease: Option<i64>,
-    /// Dynamic slots that have to make room at once, as a negotiator with ALLOW_PSLOT_PREEMPTION names them
+    /// Preempt these dynamic slots, as ALLOW_PSLOT_PREEMPTION lets a negotiator do
     #[arg(long, value_name = "SLOT", value_delimiter = ',')]
     pub(super) preempt: Vec<String>,
-    /// The claimer's name, for RemoteScheddName
+    /// Name of the schedd, for RemoteScheddName
     #[arg(long, value_name = "NAME")]
     pub(super) schedd: Option<String>,
 }
@@ -164,7 +158,7 @@ pub(super) struct ActivateOptions {
 pub(super) struct HoldOptions {
     #[command(flatten)]
     pub(super) of: SingleSlotOptions,
-    /// Why, for HoldReason
+    /// Reason, for HoldReason
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
 }
@@ -174,7 +168,7 @@ pub(super) struct HoldOptions {
 pub(super) struct VacateOptions {
     #[command(flatten)]
     pub(super) of: SlotSelection,
-    /// At once: no retirement, no vacate time
+    /// Kill jobs at once, without retirement or vacate time
     #[arg(long)]
     pub(super) fast: bool,
 }
@@ -184,7 +178,7 @@ pub(super) struct VacateOptions {
 pub(super) struct DeactivateOptions {
     #[command(flatten)]
     pub(super) of: SingleSlotOptions,
-    /// Kill it at once
+    /// Kill the job at once
     #[arg(long)]
     pub(super) fast: bool,
 }
@@ -194,7 +188,7 @@ pub(super) struct DeactivateOptions {
 pub(super) struct ReleaseOptions {
     #[command(flatten)]
     pub(super) of: SingleSlotOptions,
-    /// The one that waits to take over, not the present one
+    /// Release the claim that waits for the slot, not the current one
     #[arg(long)]
     pub(super) waiting: bool,
 }
@@ -204,13 +198,13 @@ pub(super) struct ReleaseOptions {
 pub(super) struct OffOptions {
     #[command(flatten)]
     pub(super) of: ExecutionPointOptions,
-    /// At once: no retirement, no vacate time
+    /// Kill jobs at once, without retirement or vacate time
     #[arg(long)]
     pub(super) fast: bool,
-    /// Let jobs run to their end
+    /// Wait until all jobs have ended
     #[arg(long, conflicts_with = "fast")]
     pub(super) peaceful: bool,
-    /// With retirement and vacate time (the default), also where a peaceful end was asked for before
+    /// Grant retirement and vacate time (the default), even after off --peaceful
     #[arg(long, conflicts_with_all = ["fast", "peaceful"])]
     pub(super) force_graceful: bool,
 }
@@ -220,35 +214,36 @@ pub(super) struct OffOptions {
 pub(super) struct DrainOptions {
     #[command(flatten)]
     pub(super) of: ExecutionPointOptions,
-    /// With retirement and vacate time (the default)
+    /// Grant retirement and vacate time (the default)
     #[arg(long, conflicts_with_all = ["quick", "fast"])]
     pub(super) graceful: bool,
-    /// Without retirement, with vacate time
+    /// Grant vacate time, but no retirement
     #[arg(long, conflicts_with = "fast")]
     pub(super) quick: bool,
-    /// Without retirement and vacate time
+    /// Kill jobs at once, without retirement or vacate time
     #[arg(long)]
     pub(super) fast: bool,
-    /// Take jobs again when all slots are drained
+    /// Accept jobs again when all slots are drained
     #[arg(long = "resume-on-completion", visible_alias = "resume", group = "completion")]
     pub(super) resume: bool,
-    /// End when all slots are drained
+    /// Stop when all slots are drained
     #[arg(long = "exit-on-completion", group = "completion")]
     pub(super) exit: bool,
-    /// End and begin anew when all slots are drained
+    /// Restart when all slots are drained
     #[arg(long = "restart-on-completion", group = "completion")]
     pub(super) restart: bool,
-    /// Read the configuration and take jobs again when all slots are drained
+    /// Reread the configuration and accept jobs when all slots are drained
     #[arg(long = "reconfig-on-completion", group = "completion")]
     pub(super) reconfig: bool,
-    /// Drain only if this is true in the ad of each slot
+    /// Drain only if EXPR is true for every slot
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(super) check: Option<String>,
-    /// START meanwhile: jobs that it admits may run as long as one from before does (default:
-    /// DEFAULT_DRAINING_START_EXPR)
+    /// START while draining [default: DEFAULT_DRAINING_START_EXPR]
+    ///
+    /// Jobs for which it is true may run until the last job from before the drain has ended.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(super) start: Option<String>,
-    /// Why, for DrainReason
+    /// Reason, for DrainReason
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
 }
@@ -258,9 +253,18 @@ pub(super) struct DrainOptions {
 pub(super) struct UndrainOptions {
     #[command(flatten)]
     pub(super) of: ExecutionPointOptions,
-    /// Only the one of this number, which drain printed
+    /// Cancel only the drain with this id, which drain printed [default: all]
     #[arg(long, value_name = "ID")]
     pub(super) request_id: Option<String>,
+}
+
+/// Options for the rows of `doctor`.
+#[derive(Args, Debug)]
+pub(super) struct DoctorOptions {
+    #[command(flatten)]
+    pub(super) rows: RowOptions,
+    #[command(flatten)]
+    pub(super) order: RowOrderOptions,
 }
 
 /// Options for showing slots.
@@ -268,50 +272,73 @@ pub(super) struct UndrainOptions {
 pub(super) struct SlotStatusOptions {
     #[command(flatten)]
     pub(super) of: SlotSelection,
-    /// Until the execution point ends
+    /// Repeats until htc-slot-run ends.
     #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds)]
     pub(super) watch: Option<Duration>,
+    /// Print metrics for Prometheus, or write them to FILE in one step
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub(super) openmetrics: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    pub(super) rows: RowOptions,
+    #[command(flatten)]
+    pub(super) order: RowOrderOptions,
 }
 
 /// Options for the end of a run and its limits.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct RunOptions {
-    /// End when no slot has more work
-    #[arg(long, help_heading = "Ending")]
+    /// Ends when no slot has more work.
+    #[arg(long)]
     pub(super) once: bool,
-    /// Take at most N jobs, then end
-    #[arg(long, value_name = "N", help_heading = "Ending")]
+    /// Stop after N jobs
+    #[arg(long, value_name = "N")]
     pub(super) max_jobs: Option<u64>,
-    /// End when no slot has had a job for this long
-    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Ending")]
+    /// Ends when no slot has had a job for this long.
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds)]
     pub(super) idle_exit: Option<Duration>,
-    /// Kill FETCH_WORK and PREPARE_JOB that run longer
-    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Behaviour")]
+    /// Applies to FETCH_WORK and PREPARE_JOB; HTCondor waits forever.
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds)]
     pub(super) hook_timeout: Option<Duration>,
-    /// Run jobs with this program instead of STARTER or htc-starter-run
-    #[arg(long, value_name = "FILE", help_heading = "Behaviour", hide_short_help = true)]
+    /// Program that runs jobs [default: STARTER, or htc-starter-run]
+    #[arg(long, value_name = "FILE")]
     pub(super) starter: Option<PathBuf>,
-    /// Let the machine really sleep when HIBERNATE of all slots says so; without, that is told
-    #[arg(long, help_heading = "Behaviour", hide_short_help = true)]
+    /// Suspend the machine if HIBERNATE requests it [default: only report it]
+    #[arg(long)]
     pub(super) allow_hibernate: bool,
-    /// Check the configuration and print the slots; run nothing
-    #[arg(long, short = 'n', help_heading = "Behaviour")]
+    /// Checks the configuration and prints the slots.
+    #[arg(long, short = 'n')]
     pub(super) dry_run: bool,
-    /// Take requests (status, claim, drain ...) at this socket; without, at one in LOG
-    #[arg(long = "control", value_name = "SOCKET", help_heading = "Behaviour")]
+    /// Accept requests (status, claim, drain, ...) on this socket [default: in LOG]
+    #[arg(long = "control", value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
+}
+
+impl RunOptions {
+    /// Returns these options with those that were given after the verb `run`.
+    pub(super) fn merged_with(self, later: &RunOptions) -> RunOptions {
+        RunOptions {
+            once: self.once || later.once,
+            max_jobs: later.max_jobs.or(self.max_jobs),
+            idle_exit: later.idle_exit.or(self.idle_exit),
+            hook_timeout: later.hook_timeout.or(self.hook_timeout),
+            starter: later.starter.clone().or(self.starter),
+            allow_hibernate: self.allow_hibernate || later.allow_hibernate,
+            dry_run: self.dry_run || later.dry_run,
+            control: later.control.clone().or(self.control),
+        }
+    }
 }
 
 /// Options of a simulation and its output.
 #[derive(Args, Debug)]
 pub(super) struct SimulateOptions {
-    /// The scenario, in TOML: htc-scenario(5)
+    /// Scenario file (TOML), see htc-scenario(5)
     #[arg(value_name = "SCENARIO")]
     pub(super) scenario: Option<PathBuf>,
-    /// Write a scenario with comments to begin with, to SCENARIO or to standard output
+    /// Write a commented example scenario to SCENARIO or standard output
     #[arg(long)]
     pub(super) init: bool,
-    /// Tell all that happens, line by line, instead of a summary; or as JSON to FILE
+    /// Prints every event as text instead of the summary if it has no value.
     #[arg(
         long,
         value_name = "FILE|fd:N",
@@ -320,24 +347,35 @@ pub(super) struct SimulateOptions {
         default_missing_value = "-"
     )]
     pub(super) events: Option<EventTarget>,
-    /// Draw a timeline of all slots
+    /// Write a timeline of all slots to FILE, as a picture
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
-    /// Write one page with timeline, states, changes and summary
+    /// Write a web page with timeline, states and summary to FILE
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
-    /// Tell what became of a job (CLUSTER.PROC), or what decided about a slot (SLOT@TIME, such as slot1@2h)
+    #[command(flatten)]
+    pub(super) rows: RowOptions,
+    #[command(flatten)]
+    pub(super) order: RowOrderOptions,
+    /// Explain a job (CLUSTER.PROC) or a slot at a time (slot1@2h)
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["events", "svg", "html", "compare"])]
     pub(super) why: Option<String>,
-    /// Play it with this configuration as well, and tell what differs
+    /// Compare with the result of another configuration
     #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "svg", "html"])]
     pub(super) compare: Option<PathBuf>,
-    /// Random seed [default: the scenario's]
+    /// The default is the seed of the scenario.
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
-    /// Look at every slot in every poll, as the daemon does: slow, and the same
+    /// Evaluate every slot at every poll; slower, with the same result
     #[arg(long, hide_short_help = true)]
     pub(super) every_poll: bool,
+}
+
+impl ExplainOptions {
+    /// True if the slots of a running execution point are explained.
+    pub(super) fn is_about_running_slots(&self) -> bool {
+        self.live || self.running.control.is_some()
+    }
 }
 
 /// Options for the slots of `explain`.
@@ -345,37 +383,52 @@ pub(super) struct SimulateOptions {
 pub(super) struct ExplainOptions {
     #[command(flatten)]
     pub(super) input: InputOptions,
-    /// Ask these slots, a pool's own ads (condor_status -long), in place of the configuration's
+    #[command(flatten)]
+    pub(super) selection: AdSelectionOptions,
+    #[command(flatten)]
+    pub(super) rows: RowOptions,
+    /// FILE is the output of condor_status -long, for example. [default: the slots of the configuration]
     #[arg(long, value_name = "FILE")]
     pub(super) slot_ads: Option<PathBuf>,
-    /// Let an attribute of all slots have this value, such as LoadAvg=0; may be repeated
+    #[command(flatten)]
+    pub(super) running: ExecutionPointOptions,
+    /// Use the slots of the running htc-slot-run, with their claims and jobs
+    #[arg(long, conflicts_with_all = ["slot_ads", "cron", "run_cron", "compare"])]
+    pub(super) live: bool,
+    /// Treat claimed slots as unclaimed
+    #[arg(long)]
+    pub(super) ignore_claims: bool,
+    /// Set an attribute of every slot, such as LoadAvg=0; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = common::parse_assignment)]
     pub(super) set: Vec<(String, String)>,
-    /// Let cron jobs have published the attributes of this file
+    /// Add the attributes in FILE, as if cron jobs had published them
     #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
     pub(super) cron: Option<PathBuf>,
-    /// Run the configuration's cron jobs once first, and let slots have what they publish
+    /// Run the cron jobs once and add what they publish
     #[arg(long, conflicts_with_all = ["slot_ads", "cron"])]
     pub(super) run_cron: bool,
-    /// Tell how many of the jobs each slot would take with this configuration in place of the present one
+    /// Compare how many jobs each slot accepts with another configuration
     #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
     pub(super) compare: Option<PathBuf>,
-    /// Print one screen: causes by clause, and what to change [default: for more than 10 pairs of a job and a slot]
+    /// Prints one screen: causes by clause, and what to change. This is the default for more than 10 pairs of a job and a slot.
     #[arg(long, conflicts_with = "compare")]
     pub(super) summary: bool,
-    /// Explain slots instead of jobs: what keeps each kind of slots empty, and which jobs it would accept
+    /// Explain slots instead of jobs: why each kind of slot is empty
     #[arg(long, conflicts_with = "compare")]
-    pub(super) reverse: bool,
-    /// Write one page with a table of all kinds of jobs and a bar for each clause
+    pub(super) by_slot: bool,
+    /// Write a web page with all kinds of jobs and clauses to FILE
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     pub(super) html: Option<PathBuf>,
-    /// Print each pair of a job and a slot, however many there are
-    #[arg(long, conflicts_with_all = ["compare", "summary", "reverse", "html"])]
+    /// Print every pair of a job and a slot
+    #[arg(long, conflicts_with_all = ["compare", "summary", "by_slot", "html"])]
     pub(super) pairs: bool,
-    /// Exit with 0 if a slot accepts at least one job [default: if every job is accepted]
+    /// Exit with 0 if at least one job is accepted [default: if all are]
     #[arg(long, conflicts_with = "compare")]
     pub(super) any: bool,
-    /// Only these slots, such as slot1
+    /// Use T as the current time: seconds since 1970, or a date
+    #[arg(long, value_name = "T", value_parser = common::parse_time)]
+    pub(super) now: Option<i64>,
+    /// Slots to ask, such as slot1 [default: all]
     #[arg(value_name = "SLOT")]
     pub(super) slots: Vec<String>,
 }

@@ -6,10 +6,11 @@ use std::rc::Rc;
 
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
+use clap::ValueEnum;
 
 use super::options::SlotRunCli;
 use super::slot_config::{self, LoadedSlots};
-use crate::cli::common::{Problem, ProgramContext, Status, finish_events, stderr_outlet};
+use crate::cli::common::{Problem, ProgramContext, Status, StyleChoice, finish_events, stderr_outlet};
 use crate::config::{Config, ConfigView};
 use crate::os::{RealWorld, clock};
 use crate::quirks::QuirkMode;
@@ -22,7 +23,7 @@ use crate::runner::slot::{
     ConfigReloader, ExecutionPointError, ExecutionPointOutcome, ExecutionPointSetup, InputDevices,
     MachineSampler, PrivateDirectory, RecoveredRun, RunJournal, StarterConfig, StarterConfigCheck,
     StarterProgram, check_directories, check_room, claim_lease_seconds, clean_execute, default_socket,
-    empty_macro_warning, hook_account, journal_error, make_state_directory, run as run_live,
+    empty_macro_warning, format_journal_error, hook_account, make_state_directory, run as run_live,
     setting_warnings, state_directory,
 };
 use crate::runner::starter::ExecuteCleaner;
@@ -30,6 +31,7 @@ use crate::slot::{AfterShutdown, ExecutionPoint, HostMeasurements, StartdSetting
 use crate::starter::container::ContainerParameters;
 use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
+use crate::text::plural::counted;
 use crate::world::World;
 
 /// Returns the cleaner for leftovers of starters. Errors in its parameters are ignored here, because starters
@@ -41,7 +43,7 @@ fn leftover_cleaner(view: &ConfigView<'_>) -> ExecuteCleaner {
 }
 
 pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
-    // Opened first, so that no other file has the number of a given descriptor.
+    // The event file is opened first, so that no other file gets the number of a given descriptor.
     let json = cli.events.open()?;
     let mut events = EventStream::new(&format!("{}: ", session.name()), stderr_outlet(), json)
         .with_errors_only(cli.output.quiet)
@@ -59,7 +61,9 @@ pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<
             AfterShutdown::StaysDown => break (Status::StaysDown, None),
             AfterShutdown::Ends => {
                 let status = if failed { Status::No } else { Status::Done };
-                break (status, explain_unfetched_work(cli, &outcome, &refused));
+                let reason = explain_unknown_fetches(&outcome)
+                    .or_else(|| explain_unfetched_work(cli, &outcome, &refused));
+                break (status, reason);
             }
         }
     };
@@ -69,6 +73,16 @@ pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<
     }
 }
 
+/// Returns a message about calls of FETCH_WORK that may have taken a job which is not known here, or `None`.
+fn explain_unknown_fetches(outcome: &ExecutionPointOutcome) -> Option<String> {
+    let (first, more) = outcome.unknown_fetches.split_first()?;
+    let more = match more.len() {
+        0 => String::new(),
+        more => format!(" (and {})", counted(more, "more call")),
+    };
+    Some(format!("a job may be lost: {first}{more}"))
+}
+
 /// Returns the reason why work may remain although the run ended because there was no more; `refused` are
 /// hooks that could not be used.
 fn explain_unfetched_work(
@@ -76,8 +90,7 @@ fn explain_unfetched_work(
     outcome: &ExecutionPointOutcome,
     refused: &BTreeMap<String, String>,
 ) -> Option<String> {
-    let ends_without_work = cli.run.once || cli.run.idle_exit.is_some();
-    if !ends_without_work || outcome.signal.is_some() {
+    if !ends_without_work(cli) || outcome.signal.is_some() {
         return None;
     }
     if let Some(reason) = &outcome.starter_problem {
@@ -87,10 +100,23 @@ fn explain_unfetched_work(
     let (slot, reason) = slots.next()?;
     let more = match slots.count() {
         0 => String::new(),
-        1 => " (1 more slot as well)".to_owned(),
-        more => format!(" ({more} more slots as well)"),
+        more => format!(" ({} as well)", counted(more, "more slot")),
     };
     Some(format!("work may be left: {slot} could not call FETCH_WORK: {reason}{more}"))
+}
+
+/// Returns true if the run ends when there is no more work.
+fn ends_without_work(cli: &SlotRunCli) -> bool {
+    cli.run.once || cli.run.idle_exit.is_some()
+}
+
+/// Returns the reason why no slot can ever run a job if the run is to end without work, or `None`: a queue that gets
+/// refused jobs back would hand them out again forever.
+fn unusable_reason(cli: &SlotRunCli, settings: &StartdSettings) -> Option<String> {
+    let mut reasons = settings.slots.iter().map(|slot| slot.broken.as_ref());
+    let first = reasons.next()??;
+    let all = ends_without_work(cli) && reasons.all(|reason| reason.is_some());
+    all.then(|| format!("no slot can run a job: {}", first.reason))
 }
 
 /// Returns the configured FETCH_WORK hooks that cannot be used, by slot.
@@ -109,21 +135,21 @@ fn run_once(
     session: &ProgramContext,
     events: &mut EventStream,
 ) -> anyhow::Result<(ExecutionPointOutcome, BTreeMap<String, String>)> {
-    let LoadedSlots { config, world, around, settings, mut warnings, sleeper } = slot_config::load(cli)?;
+    let LoadedSlots { config, world, around, settings, mut warnings, sleeper, .. } = slot_config::load(cli)?;
     let quirks = cli.quirks.quirks;
     let view = config.view(&*world);
     let (execute, log) = required_directories(&config, &view, &*world)?;
     let starter = slot_config::starter_path(cli, &config, &*world)?;
     if !starter.path.is_file() {
         let path = starter.path.display();
-        warnings.push(format!("STARTER: there is no file '{path}', so that no job can be started"));
+        warnings.push(format!("STARTER: there is no file '{path}': no job can be started"));
     }
     let check = make_starter_check(cli, &world, &starter, execute.clone())?;
     let account = hook_account(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
     warnings.extend(account.warning.clone());
     let cleaner = leftover_cleaner(&view);
     let (journal, recovered) = match &log {
-        Some(log) => recover(cli, log, (&cleaner, &*world), &mut warnings)?,
+        Some(log) => recover(cli, log, &cleaner, &*world, &mut warnings)?,
         None => Default::default(),
     };
     if let Some(execute) = &execute {
@@ -137,12 +163,20 @@ fn run_once(
     // Next to the journal, which relies on it: programs that clean temporary directories do not touch it
     // there.
     let beside = journal.as_ref().map_or_else(std::env::temp_dir, |journal| journal.directory().to_owned());
-    let private = PrivateDirectory::new(&beside).context("cannot make a directory for the run")?;
+    let private = match PrivateDirectory::new(&beside) {
+        Ok(private) => private,
+        Err(error) => {
+            // These events are no longer in a journal.
+            recovered.events.iter().for_each(|event| events.report(event));
+            return Err(error).context("cannot create a directory for the run");
+        }
+    };
     let options = ExecutionPointSetup {
         default_lease: claim_lease_seconds(&view),
         sleep_method: sleeper,
         journal,
         recovered,
+        unusable: unusable_reason(cli, &settings),
         cleaner,
         account,
         log_directory: log,
@@ -199,7 +233,7 @@ fn clean(
 fn run_problem(error: ExecutionPointError) -> anyhow::Error {
     match error {
         ExecutionPointError::Listen(path, cause) => {
-            let what = format!("cannot listen at '{}'", path.display());
+            let what = format!("cannot listen on '{}'", path.display());
             Problem::unreadable(what).caused_by(cause).into()
         }
         ExecutionPointError::Reactor(_) => error.into(),
@@ -225,14 +259,16 @@ fn required_directories(
 fn recover(
     cli: &SlotRunCli,
     log: &Path,
-    (cleaner, world): (&ExecuteCleaner, &dyn World),
+    cleaner: &ExecuteCleaner,
+    world: &dyn World,
     warnings: &mut Vec<String>,
 ) -> anyhow::Result<(Option<RunJournal>, RecoveredRun)> {
     match open_journal(&state_directory(log, cli.local_name.as_deref()))? {
         OpenedJournal::Open(mut opened, damage) => {
-            warnings.extend(damage);
             let recovered = opened.recover(cleaner, world);
-            let recovered = recovered.map_err(|error| Problem::unreadable(journal_error(&error)))?;
+            let mut recovered =
+                recovered.map_err(|error| Problem::unreadable(format_journal_error(&error)))?;
+            damage.into_iter().for_each(|damage| recovered.warn(damage));
             Ok((Some(opened), recovered))
         }
         OpenedJournal::Unavailable(reason) => {
@@ -281,7 +317,7 @@ fn open_journal(directory: &Path) -> anyhow::Result<OpenedJournal> {
     let none = |why: String| {
         let path = directory.display();
         Ok(OpenedJournal::Unavailable(format!(
-            "running jobs are not recorded, and are lost if this program is killed: '{path}': {why}"
+            "cannot record running jobs, so they are lost if this program is killed: '{path}': {why}"
         )))
     };
     if let Err(error) = make_state_directory(directory) {
@@ -291,10 +327,10 @@ fn open_journal(directory: &Path) -> anyhow::Result<OpenedJournal> {
         Ok((journal, damage)) => Ok(OpenedJournal::Open(journal, damage)),
         Err(error @ JournalError::InUse { .. }) => {
             Err(Problem::unreadable(format!("another execution point runs with this LOG: {error}"))
-                .hint("end it with 'htc-slot-run off', or give this one a LOG and an EXECUTE of its own")
+                .hint("end it with 'htc-slot-run off', or set another LOG and EXECUTE for this one")
                 .into())
         }
-        Err(error) => none(journal_error(&error)),
+        Err(error) => none(format_journal_error(&error)),
     }
 }
 
@@ -313,7 +349,7 @@ fn open_control_socket(cli: &SlotRunCli, log: Option<&Path>) -> (Option<PathBuf>
             (
                 None,
                 Some(format!(
-                    "nothing listens for requests: '{path}': {error}; --control SOCKET names another place"
+                    "requests cannot be received: '{path}': {error}; use --control SOCKET to name another socket"
                 )),
             )
         }
@@ -354,6 +390,11 @@ fn starter_options_text(cli: &SlotRunCli) -> BString {
     }
     if cli.output.quiet {
         add("--quiet", None);
+    }
+    if cli.lines.timestamps != StyleChoice::Auto
+        && let Some(when) = cli.lines.timestamps.to_possible_value()
+    {
+        add("--timestamps", Some(when.get_name().into()));
     }
     join_v2_raw(&words)
 }

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
 
 use anyhow::Context;
 
@@ -14,26 +13,12 @@ use super::simulate_report::render_summary;
 use super::simulate_setup::{PreparedSimulation, SimulationCourse, prepare_simulation, start_simulation};
 use super::{simulate_compare, simulate_why};
 use crate::cli::common::{
-    EventTarget, JsonLineWriter, Painter, Problem, ProgramContext, Status, write_to_stdout,
+    EventTarget, JsonLineWriter, Painter, Problem, ProgramContext, Status, find_scenario_and_events,
+    write_to_stdout,
 };
-use crate::runner::events::RunnerEvent as StreamEvent;
+use crate::runner::events::RunnerEvent;
 use crate::simulate::{EventSink, SimulationOptions, SimulationResult};
 use crate::text::control_characters::mask_control_characters;
-
-/// Returns the scenario and the target of events: the word after `--events` may be the scenario.
-fn find_scenario_and_events(options: &SimulateOptions) -> anyhow::Result<(&Path, Option<&EventTarget>)> {
-    const STDOUT_NAMES: &EventTarget = &EventTarget::Descriptor(1);
-    match (&options.scenario, &options.events) {
-        (Some(path), Some(EventTarget::File(file))) if file == Path::new("-") => {
-            Ok((path, Some(STDOUT_NAMES)))
-        }
-        (Some(path), events) => Ok((path, events.as_ref())),
-        (None, Some(EventTarget::File(file))) if file != Path::new("-") => Ok((file, Some(STDOUT_NAMES))),
-        (None, _) => Err(Problem::usage("simulate: no scenario is given")
-            .hint("'htc-slot-run simulate --init scenario.toml' writes one to begin with")
-            .into()),
-    }
-}
 
 pub(super) fn simulate(
     cli: &SlotRunCli,
@@ -44,19 +29,30 @@ pub(super) fn simulate(
         cli.output.refuse_json("--init")?;
         return print_initial_scenario(arguments);
     }
-    let (path, events) = find_scenario_and_events(arguments)?;
+    let (path, events) = find_scenario_and_events(arguments.scenario.as_deref(), arguments.events.as_ref())?;
     let files = (arguments.svg.as_deref(), arguments.html.as_deref());
-    let pictures = PictureFiles::from_paths(files, (cli.end, session))?;
+    let pictures = PictureFiles::from_paths(files.0, files.1, cli.end, session)?;
     let is_told = matches!(events, Some(EventTarget::Descriptor(1)));
     pictures.refuse_stdout_conflict(is_told, cli.output.wants_json())?;
+    let has_rows = arguments.rows.given_option().or(arguments.order.given_option());
+    let other = [
+        ("--why", arguments.why.is_some()),
+        ("--compare", arguments.compare.is_some()),
+        ("--events", is_told),
+    ];
+    if let (Some(option), Some((other, _))) = (has_rows, other.into_iter().find(|(_, is_given)| *is_given)) {
+        return Err(
+            Problem::usage(format!("{option} is for the owners of the summary, not for {other}")).into()
+        );
+    }
     let path = (path, arguments.seed);
-    let ready = prepare_simulation((cli, session), path, None)?;
+    let ready = prepare_simulation(cli, session, path.0, path.1, None)?;
     let play = SimulationOptions { every_poll: arguments.every_poll };
     if let Some(what) = &arguments.why {
         return simulate_why::answer_why(cli, &SimulationCourse { ready: &ready, play }, what);
     }
     if let Some(file) = &arguments.compare {
-        let other = prepare_simulation((cli, session), path, Some(file))?;
+        let other = prepare_simulation(cli, session, path.0, path.1, Some(file))?;
         let courses = [&ready, &other].map(|ready| SimulationCourse { ready, play });
         return simulate_compare::compare_simulations(cli, &courses, file);
     }
@@ -65,15 +61,19 @@ pub(super) fn simulate(
         return stream_events(cli, &ready, play, &pictures);
     }
     let mut sink = events.map(|to| EventWriter::open(to, cli.end)).transpose()?;
-    let mut tell = |_: f64, event: &StreamEvent| {
+    let mut tell = |_: f64, event: &RunnerEvent| {
         if let Some(sink) = &mut sink {
             sink.write(event);
         }
     };
     let tell: Option<EventSink<'_>> = if events.is_some() { Some(&mut tell) } else { None };
-    let mut played = run_to_end(cli, &ready, (play, pictures.are_wanted()), (tell, &|| true))?;
+    let mut played = run_to_end(cli, &ready, play, pictures.are_wanted(), tell, &|| true)?;
     played.explain_unfetched_jobs(ready.setting_locations());
-    if !pictures.uses_stdout() {
+    let owners = std::mem::take(&mut played.summary.owners);
+    played.summary.owners = arguments.order.apply_to_rows(owners, session)?;
+    if let (Some(rows), false) = (arguments.rows.render(&played.summary.owners)?, pictures.uses_stdout()) {
+        write_to_stdout(rows)?;
+    } else if !pictures.uses_stdout() {
         let text = cli.output.render_json(std::slice::from_ref(&played.summary))?;
         write_to_stdout(
             text.unwrap_or_else(|| render_summary(&played.summary, Painter::stdout(cli.output.color))),
@@ -104,8 +104,10 @@ fn print_initial_scenario(arguments: &SimulateOptions) -> anyhow::Result<Status>
 fn run_to_end<'a>(
     cli: &SlotRunCli,
     ready: &'a PreparedSimulation,
-    (play, draws): (SimulationOptions, bool),
-    (tell, goes_on): (Option<EventSink<'a>>, &dyn Fn() -> bool),
+    play: SimulationOptions,
+    draws: bool,
+    tell: Option<EventSink<'a>>,
+    goes_on: &dyn Fn() -> bool,
 ) -> anyhow::Result<SimulationResult> {
     let mut simulation = start_simulation(ready, play)?;
     if let Some(tell) = tell {
@@ -129,7 +131,7 @@ fn stream_events(
     let mut output = JsonLineWriter::new(output, cli.output.json);
     let failed = RefCell::new(None);
     let json = cli.output.wants_json();
-    let mut tell = |at: f64, event: &StreamEvent| {
+    let mut tell = |at: f64, event: &RunnerEvent| {
         let line = match json {
             true => serde_json::to_string(event).unwrap_or_default(),
             false => format!("{at:+10.3} {}", mask_control_characters(&event.to_readable_line())),
@@ -140,7 +142,7 @@ fn stream_events(
     };
     // If the reader has closed the pipe and no picture is requested, nothing is left to do.
     let goes_on = || pictures.are_wanted() || failed.borrow().is_none();
-    let played = run_to_end(cli, ready, (play, pictures.are_wanted()), (Some(&mut tell), &goes_on))?;
+    let played = run_to_end(cli, ready, play, pictures.are_wanted(), Some(&mut tell), &goes_on)?;
     pictures.draw(&played)?;
     match failed.take().map_or_else(|| output.end(), Err) {
         Err(error) if error.kind() == ErrorKind::TimedOut => {

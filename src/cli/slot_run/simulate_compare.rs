@@ -54,7 +54,7 @@ pub(super) fn compare_simulations(
         ComparisonRecord { before: &one.summary, after: &other.summary, first_difference: difference };
     let text = || {
         let painter = Painter::stdout(cli.output.color);
-        let text = render_comparison((&one, &other), compared.first_difference.as_ref(), painter);
+        let text = render_comparison(&one, &other, compared.first_difference.as_ref(), painter);
         heading(&cli.config.display_name(), file) + &text
     };
     write_to_stdout(cli.output.render_json(std::slice::from_ref(&compared))?.unwrap_or_else(text))?;
@@ -82,15 +82,16 @@ const MEASURES: [Measure; 14] = [
 ];
 
 fn render_comparison(
-    (one, other): (&SimulationResult, &SimulationResult),
+    one: &SimulationResult,
+    other: &SimulationResult,
     difference: Option<&RunDifference>,
     painter: Painter,
 ) -> String {
     let columns = ["<", ">BEFORE", ">AFTER", ">CHANGE"];
     let measured = MEASURES.iter().map(|(name, of, form)| {
-        comparison_row((*name).to_owned(), (of(&one.summary), of(&other.summary)), *form)
+        comparison_row((*name).to_owned(), of(&one.summary), of(&other.summary), *form)
     });
-    // There are many of these rows, so only changes are shown.
+    // Only changed rows are shown, because there are many.
     let mut others = slot_state_rows(&one.summary, &other.summary);
     others.extend(hook_rows(&one.summary, &other.summary));
     others.retain(|row| row[3] != UNCHANGED);
@@ -104,13 +105,13 @@ fn render_comparison(
     for (name, before, after) in owners.iter().take(5) {
         let name = if name.is_empty() { "(none)" } else { name };
         let name = cut_text(name, 48);
-        text += &format!("owner {name}: {before} jobs completed before, {after} after\n");
+        text += &format!("owner {name}: completed jobs: {before} before, {after} after\n");
     }
     text += &not_shown_text(owners.len().saturating_sub(5), "owners");
     match difference {
-        None => text += "\nevery job fares the same\n",
+        None => text += "\nevery job has the same result\n",
         Some(RunDifference { job, before, after }) => {
-            text += &format!("\nthe first job that fares differently is {job}:\n");
+            text += &format!("\nthe first job with a different result is {job}:\n");
             for (when, fared) in [("before:", before), ("after: ", after)] {
                 match fared {
                     None => text += &format!("    {when} nothing more happens to it\n"),
@@ -130,7 +131,7 @@ fn render_comparison(
 /// Text of a row without a change.
 const UNCHANGED: &str = "same";
 
-fn comparison_row(name: String, (before, after): (f64, f64), form: fn(f64) -> String) -> [String; 4] {
+fn comparison_row(name: String, before: f64, after: f64, form: fn(f64) -> String) -> [String; 4] {
     let change = after - before;
     let sign = if change < 0.0 { "-" } else { "+" };
     let change =
@@ -149,7 +150,7 @@ fn slot_state_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
         }
     }
     let told = |((slots, state), [before, after]): ((&str, &str), [f64; 2])| {
-        comparison_row(format!("{}, {state}", cut_text(slots, 40)), (before, after), format_span)
+        comparison_row(format!("{}, {state}", cut_text(slots, 40)), before, after, format_span)
     };
     known.into_iter().map(told).collect()
 }
@@ -168,7 +169,7 @@ fn hook_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     for (before, after) in one.hooks.iter().zip(&other.hooks) {
         for (what, of) in HOOK_MEASURES {
             let counts = (of(before) as f64, of(after) as f64);
-            rows.push(comparison_row(format!("{}, {what}", before.hook), counts, count));
+            rows.push(comparison_row(format!("{}, {what}", before.hook), counts.0, counts.1, count));
         }
     }
     rows

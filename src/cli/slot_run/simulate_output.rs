@@ -13,7 +13,7 @@ use crate::cli::common::{
     write_to_stdout,
 };
 use crate::os::{LineOutput, clock};
-use crate::runner::events::RunnerEvent as StreamEvent;
+use crate::runner::events::RunnerEvent;
 use crate::simulate::SimulationResult;
 use crate::time::MonotonicTime;
 
@@ -27,15 +27,17 @@ pub(super) struct PictureFiles {
 }
 
 const PICTURE_TIMEOUT_MESSAGE: &str =
-    "the time given with --timeout is over: nobody reads the picture, so that it is not written";
+    "the time limit (--timeout) ended: the picture was not written because nothing reads it";
 /// File name that means standard output.
 const STDOUT_FILE: &str = "-";
 
 impl PictureFiles {
     /// Creates the pictures for these files. Readers are waited for at most until `end`.
     pub(super) fn from_paths(
-        (svg, html): (Option<&Path>, Option<&Path>),
-        (end, session): (Option<MonotonicTime>, &ProgramContext),
+        svg: Option<&Path>,
+        html: Option<&Path>,
+        end: Option<MonotonicTime>,
+        session: &ProgramContext,
     ) -> anyhow::Result<Self> {
         if svg.is_some() && svg == html {
             return Err(Problem::usage("--svg and --html are to be written to the same place").into());
@@ -120,7 +122,7 @@ impl WaitingWriter {
             if left.is_zero() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            // It takes up to four times as long as the given limit.
+            // `finish` may take up to four times the given limit.
             self.outlet.finish((left / 4).min(Duration::from_secs(1)));
             written = self.outlet.flush();
         }
@@ -164,7 +166,7 @@ impl EventWriter {
         Ok(EventWriter { to: WaitingWriter { outlet: to.open()?, end }, name, failed: None })
     }
 
-    pub(super) fn write(&mut self, event: &StreamEvent) {
+    pub(super) fn write(&mut self, event: &RunnerEvent) {
         if self.failed.is_some() {
             return;
         }
@@ -187,7 +189,7 @@ impl EventWriter {
 /// Returns the problem for events that could not be written.
 pub(super) fn unwritten_events_problem(error: io::Error, name: &str) -> anyhow::Error {
     if error.kind() == io::ErrorKind::TimedOut {
-        let text = format!("the time given with --timeout is over: {name} takes no more events");
+        let text = format!("the time limit (--timeout) ended: {name} accepts no more events");
         return Problem::new(Status::TimedOut, text).into();
     }
     let problem = format!("cannot write events to {name}");

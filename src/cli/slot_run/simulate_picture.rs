@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::simulate_report::render_summary;
 use crate::cli::common::{Painter, StyleChoice};
-use crate::picture::{self, LaneStay, MarkKind, SlotLane, StateTransition};
-use crate::simulate::summary::{Summary, state_activity_name};
-use crate::simulate::timeline::{COLUMNS, Timeline, TimelineMark, state_activity_at};
+use crate::picture::{self, LaneStay, MarkKind, SlotLane, StateTransition, TimeAxis};
+use crate::simulate::timeline::{COLUMNS, Timeline, TimelineMark};
 use crate::simulate::times::format_span;
+use crate::simulate::{StateActivity, Summary};
 use crate::slot::{Activity, SlotState};
 use crate::text::calendar::CivilTime;
 use crate::text::count::format_thousands;
@@ -15,7 +15,7 @@ use crate::text::count::format_thousands;
 /// Draws only the timeline.
 pub(super) fn timeline_svg(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {
     let names: Vec<String> = (0..SlotState::ALL.len() * Activity::ALL.len())
-        .map(|number| state_activity_name(state_activity_at(number)))
+        .map(|number| StateActivity::from_index(number).to_string())
         .collect();
     let length = timeline.length as f64 / 1e6;
     let lane = |(at, row): (usize, &crate::simulate::timeline::TimelineRow)| SlotLane {
@@ -41,7 +41,8 @@ pub(super) fn timeline_svg(timeline: &Timeline, rows: &[String], summary: &Summa
             CivilTime::from_seconds(start + seconds as i64, offset);
         format!("{month:02}-{day:02} {hour:02}:{minute:02}")
     };
-    picture::draw_timeline(lanes, length, &when)
+    let time_of_day = (start + offset).rem_euclid(86_400) as f64;
+    picture::draw_timeline(lanes, &TimeAxis { length, time_of_day, format: &when })
 }
 
 fn slot_stays<'a>(
@@ -92,10 +93,7 @@ pub(super) fn html_page(timeline: &Timeline, rows: &[String], summary: &Summary)
     }
     let pictures = [
         ("Slots over time", timeline_svg(timeline, rows, summary)),
-        (
-            "States, and how often slots went from one to another",
-            picture::draw_state_diagram(&changes, &seconds),
-        ),
+        ("States, with the number of changes between them", picture::draw_state_diagram(&changes, &seconds)),
     ];
     let slots = if summary.slots == 1 { "slot" } else { "slots" };
     let title = format!("{} {slots}, {}", format_thousands(summary.slots), format_span(summary.length));

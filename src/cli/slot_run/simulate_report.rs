@@ -6,6 +6,8 @@ use crate::simulate::times::format_span;
 use crate::text::calendar::CivilTime;
 use crate::text::control_characters::mask_control_characters;
 use crate::text::count::format_thousands;
+use crate::text::plural::counted;
+use crate::why::matching::JobGroupExplanation;
 
 /// Maximum number of owners, causes and groups that are shown.
 const MAX_ROWS: usize = 5;
@@ -31,16 +33,14 @@ pub(super) fn render_summary(summary: &Summary, painter: Painter) -> String {
 fn render_head(summary: &Summary) -> String {
     let CivilTime { year, month, day, hour, minute, .. } =
         CivilTime::from_seconds(summary.start, crate::classad::Zone::local(summary.start).offset.into());
-    let plural = |count: u64, one: &str| {
-        format!("{} {one}{}", format_thousands(count), if count == 1 { "" } else { "s" })
-    };
+    let plural = |count: u64, noun: &str| counted(format_thousands(count), noun);
     let ended = summary.ended.as_ref().map_or_else(String::new, |why| format!("; it ended: {why}"));
     format!(
-        "{} from {year}-{month:02}-{day:02} {hour:02}:{minute:02}: {}, {}, {} processors, seed {}{ended}\n",
+        "{} from {year}-{month:02}-{day:02} {hour:02}:{minute:02}: {}, {}, {}, seed {}{ended}\n",
         format_span(summary.length),
         plural(summary.machines, "machine"),
         plural(summary.slots, "slot"),
-        summary.cpus.round(),
+        counted(summary.cpus.round(), "processor"),
         summary.seed
     )
 }
@@ -225,20 +225,33 @@ fn render_hooks(summary: &Summary, painter: Painter) -> String {
 
 fn render_never_run(summary: &Summary) -> String {
     // Groups of jobs that differ only in their sizes usually have the same reason.
-    let mut told: Vec<(String, u64)> = Vec::new();
-    for NeverRunJobs { jobs, owner, count, why, .. } in &summary.never_run {
+    let mut told: Vec<(String, u64, String)> = Vec::new();
+    for NeverRunJobs { jobs, owner, count, why, explanation, .. } in &summary.never_run {
         let of = if owner.is_empty() { String::new() } else { format!(" of {owner}") };
-        let why = why.first().map_or("no slot was offered one", String::as_str);
+        let why = why.first().map_or("no slot was offered a job", String::as_str);
         let line = format!("{}{}: {}", shorten_name(jobs), shorten_name(&of), cut_text(why, 400));
-        match told.iter_mut().find(|(known, _)| *known == line) {
-            Some((_, sum)) => *sum += count,
-            None => told.push((line, *count)),
+        match told.iter_mut().find(|(known, ..)| *known == line) {
+            Some((_, sum, _)) => *sum += count,
+            None => told.push((line, *count, explanation.as_ref().map(change_lines).unwrap_or_default())),
         }
     }
     let left = told.len().saturating_sub(MAX_ROWS);
-    let line = |(line, count): &(String, u64)| format!("never ran: {} of {line}\n", format_thousands(*count));
+    let line = |(line, count, changes): &(String, u64, String)| {
+        format!("never ran: {} of {line}\n{changes}", format_thousands(*count))
+    };
     let text: String = told.iter().take(MAX_ROWS).map(line).collect();
-    if text.is_empty() { text } else { format!("\n{text}{}", not_shown_text(left, "kinds that never ran")) }
+    if text.is_empty() {
+        text
+    } else {
+        format!("\n{text}{}", not_shown_text(left, "kinds of jobs that never ran"))
+    }
+}
+
+/// Returns what would make slots accept jobs that all of them refuse.
+pub(super) fn change_lines(explanation: &JobGroupExplanation) -> String {
+    let changes = explanation.suggestions.iter().take(2).map(|change| format!("try {}", change.text));
+    let lines = changes.chain(explanation.impossible.iter().take(1).cloned());
+    lines.map(|line| format!("    {}\n", cut_text(&line, 200))).collect()
 }
 
 fn render_warnings(summary: &Summary) -> String {

@@ -106,8 +106,9 @@ impl ConfigurationSet {
             self.all.len() - 1
         });
         // Warnings about missing hooks do not matter, because no hook is run.
-        let is_new = |warning: &String| !warning.contains("_HOOK_") && !self.seen_warnings.contains(warning);
-        let new: Vec<String> = loaded.warnings.into_iter().filter(is_new).collect();
+        let is_about_hook = |warning: &str| loaded.hook_warnings.iter().any(|one| one.text() == warning);
+        let is_new = |warning: &String| !is_about_hook(warning) && !self.seen_warnings.contains(warning);
+        let new: Vec<String> = loaded.warnings.iter().filter(|warning| is_new(warning)).cloned().collect();
         self.seen_warnings.extend(new);
         Ok((loaded.settings, number))
     }
@@ -116,8 +117,10 @@ impl ConfigurationSet {
 /// Reads the scenario and the configuration for each of its machines; `config` replaces the given
 /// configuration.
 pub(super) fn prepare_simulation(
-    (cli, session): (&SlotRunCli, &ProgramContext),
-    (path, seed): (&Path, Option<u64>),
+    cli: &SlotRunCli,
+    session: &ProgramContext,
+    path: &Path,
+    seed: Option<u64>,
     config: Option<&Path>,
 ) -> anyhow::Result<PreparedSimulation> {
     let silent = session.with_kept_messages();
@@ -127,7 +130,7 @@ pub(super) fn prepare_simulation(
     let world = RealWorld::new();
     let mut found = ConfigurationSet::default();
     let plan = SimulationPlan::new(&scenario, &world, &mut |knobs, disk| {
-        let set_at = |name: &str, value: &str| find_param_line((&scenario, path), name, value);
+        let set_at = |name: &str, value: &str| find_param_line(&scenario, path, name, value);
         found.slots_of_machine(cli, &HypotheticalMachine { file: config, knobs, disk, set_at: &set_at })
     });
     let ConfigurationSet { all: configs, seen_warnings: told, failed, .. } = found;
@@ -135,7 +138,7 @@ pub(super) fn prepare_simulation(
         return Err(error);
     }
     slot_config::warn_once(session, &told);
-    let plan = plan.map_err(|error| plan_problem(error, (&scenario, path)))?;
+    let plan = plan.map_err(|error| plan_problem(error, &scenario, path))?;
     slot_config::warn_once(of_scenario, &plan.notes(&scenario));
     let mut ready = PreparedSimulation {
         scenario,
@@ -159,14 +162,14 @@ pub(super) fn prepare_simulation(
 }
 
 /// Returns the problem for machines or events of a scenario that are not valid, with the place.
-fn plan_problem(error: PlanError, of: (&Scenario, &Path)) -> Problem {
+fn plan_problem(error: PlanError, scenario: &Scenario, path: &Path) -> Problem {
     match &error {
         PlanError::Configuration(text) => Problem::unreadable(text.clone()),
         PlanError::Event { number, key, .. } => {
-            scenario_problem(error.to_string(), of, ("event", number.saturating_sub(1), key))
+            scenario_problem(error.to_string(), scenario, path, "event", number.saturating_sub(1), key)
         }
         PlanError::NoSuchMachine { what, index, .. } => {
-            scenario_problem(error.to_string(), of, (what, *index, "machines"))
+            scenario_problem(error.to_string(), scenario, path, what, *index, "machines")
         }
     }
 }
@@ -181,7 +184,7 @@ fn read_workload(
         return Ok(jobs);
     }
     let asked = ready.plan.attributes_read_in_jobs();
-    read_jobs((&ready.scenario, &ready.path), ready.plan.start, (asked.as_ref(), world), session)
+    read_jobs(&ready.scenario, &ready.path, ready.plan.start, asked.as_ref(), world, session)
 }
 
 /// Creates a simulation at the start of its scenario.

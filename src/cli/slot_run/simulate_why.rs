@@ -2,6 +2,7 @@
 
 use super::decision_text;
 use super::options::SlotRunCli;
+use super::simulate_report::change_lines;
 use super::simulate_setup::SimulationCourse;
 use crate::cli::common::{Problem, Status, write_to_stdout};
 use crate::os::RealWorld;
@@ -31,16 +32,16 @@ pub(super) fn answer_why(
         .into());
     };
     let time = TimePoint::parse(time).map_err(|error| Problem::usage(format!("--why '{what}': {error}")))?;
-    explain_slot(cli, course, (slot, time))
+    explain_slot(cli, course, slot, time)
 }
 
 /// Explains the history of a job. Exit status 1: no slot was offered to it.
 fn explain_job(cli: &SlotRunCli, course: &SimulationCourse<'_>, job: &str) -> anyhow::Result<Status> {
     let job = if job.contains('.') { job.to_owned() } else { format!("{job}.0") };
     let Some(story) = JobTrace::of_job(course, &job)? else {
-        let problem = Problem::usage(format!("--why: no job {job} comes in this scenario"));
+        let problem = Problem::usage(format!("--why: this scenario has no job {job}"));
         return Err(problem
-            .hint("jobs are numbered GROUP.NUMBER, from 1.0, where their ads do not say")
+            .hint("jobs are numbered GROUP.NUMBER, from 1.0, unless their ads have ids")
             .into());
     };
     write_to_stdout(
@@ -66,7 +67,7 @@ fn job_story(story: &JobTrace) -> String {
         }
     }
     if !story.was_offered() {
-        text += "             no slot was ever offered it\n";
+        text += "             no slot was ever offered this job\n";
         for never in never_run {
             let why = never.why.first().map_or("no slot was offered one", String::as_str);
             text += &format!(
@@ -75,6 +76,7 @@ fn job_story(story: &JobTrace) -> String {
                 mask_control_characters(&never.jobs),
                 mask_control_characters(why)
             );
+            text += &never.explanation.as_ref().map(change_lines).unwrap_or_default();
         }
     }
     text
@@ -97,7 +99,7 @@ fn seconds_since_start(
         false => format!("{} after its start", format_span(since)),
     };
     let length = format_span(length);
-    Err(Problem::usage(format!("--why: the scenario lasts {length}, and this is {when}")))
+    Err(Problem::usage(format!("--why: {when} is after the end of the scenario, which lasts {length}")))
 }
 
 /// Returns the problem for an unknown slot, with similar names.
@@ -116,7 +118,8 @@ fn unknown_slot_problem(slot: &str, names: &[String]) -> Problem {
 fn explain_slot(
     cli: &SlotRunCli,
     course: &SimulationCourse<'_>,
-    (slot, time): (&str, TimePoint),
+    slot: &str,
+    time: TimePoint,
 ) -> anyhow::Result<Status> {
     let since = seconds_since_start(course, time, &RealWorld::new())?;
     let story = match SlotTrace::of_slot(course, slot, since)? {

@@ -12,8 +12,8 @@ use crate::classad::ClassAd;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
 use crate::cli::common::{
-    AdFormat, Painter, PipedStdout, Problem, ProgramContext, Status, open_stdio_pipe, render_table as render,
-    write_to_stdout,
+    AdFormat, AdSelectionOptions, Painter, PipedStdout, Problem, ProgramContext, Status, open_stdio_pipe,
+    render_table as render, write_to_stdout,
 };
 use crate::runner::slot::passive_execution_point;
 use crate::slot::{ExecutionPoint, SlotKey, SlotPlan, requested_slots};
@@ -37,14 +37,19 @@ pub(super) fn print_ads(
     cli: &SlotRunCli,
     session: &ProgramContext,
     names: &[String],
+    selection: &AdSelectionOptions,
 ) -> anyhow::Result<Status> {
+    let selection = selection.parse()?;
     let loaded = slot_config::load(cli)?;
     slot_config::warn_once(session, &loaded.warnings);
     let machine = passive_execution_point(loaded.settings, loaded.world);
     let (_, mut output) = open_stdio_pipe();
     let keys = select_slots(&machine, names)?;
+    let world = slot_config::query_world(cli);
     let ads = keys.into_iter().filter_map(|key| machine.sent_ad(key));
-    write_ads(&mut output, cli, ads).context("standard output")?;
+    let mut ads: Vec<ClassAd> = ads.filter(|ad| selection.holds(ad, &world)).collect();
+    selection.sort_and_limit(&mut ads, |ad| ad, &world, session);
+    write_ads(&mut output, cli, ads.into_iter()).context("standard output")?;
     Ok(Status::Done)
 }
 

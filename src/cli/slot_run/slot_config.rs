@@ -9,12 +9,14 @@ use bstr::ByteSlice;
 
 use super::options::SlotRunCli;
 use crate::classad::ClassAd;
-use crate::cli::common::{ConfigOptions, Problem, ProgramContext, Status};
+use crate::cli::common::{ClockOptions, ConfigOptions, Problem, ProgramContext, Status};
 use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use crate::os::RealWorld;
 use crate::runner::configured_world;
 use crate::runner::slot::{SleepMethod, StarterProgram, StarterProgramError, configured_surroundings};
-use crate::slot::{ConfigureError, ExitLimits, HostMeasurements, SleepSupport, StartdSettings, configure};
+use crate::slot::{
+    ConfigureError, ExitLimits, HookWarning, HostMeasurements, SleepSupport, StartdSettings, configure,
+};
 use crate::world::World;
 
 /// Inputs that a run of any verb needs.
@@ -24,6 +26,8 @@ pub(super) struct LoadedSlots {
     pub around: HostMeasurements,
     pub settings: StartdSettings,
     pub warnings: Vec<String>,
+    /// Warnings about hooks; `warnings` contains them too.
+    pub hook_warnings: Vec<HookWarning>,
     /// Method to suspend the machine, or `None`.
     pub sleeper: Option<SleepMethod>,
 }
@@ -81,11 +85,11 @@ pub(super) fn load_hypothetical(
     let configured =
         configure(&config, &*world, &around, cli.quirks.quirks, run_limits(cli)).map_err(told)?;
     warnings.extend(configured.warnings);
-    let mut settings = configured.settings;
+    let (mut settings, hook_warnings) = (configured.settings, configured.hook_warnings);
     // A hypothetical machine can sleep in every state that HIBERNATE asks for.
     settings.power.allowed = true;
     settings.power.sleeps_if_unwakeable = true;
-    Ok(LoadedSlots { config, world, around, settings, warnings, sleeper: None })
+    Ok(LoadedSlots { config, world, around, settings, warnings, hook_warnings, sleeper: None })
 }
 
 /// Reads the configuration and creates the slots. Programs are killed when the time of `--timeout` has
@@ -100,10 +104,15 @@ pub(super) fn load_for_query(cli: &SlotRunCli, file: Option<&Path>) -> anyhow::R
     load_or_time_out(cli, file, false)
 }
 
+/// Returns the real world, with the time of `--now` if it is given.
+pub(super) fn query_world(cli: &SlotRunCli) -> RealWorld {
+    ClockOptions { now: cli.now, seed: None }.world()
+}
+
 /// Loads the slots, or reports the time-out if a program was killed by it, because all later errors follow
 /// from that; the last error is included.
 fn load_or_time_out(cli: &SlotRunCli, file: Option<&Path>, to_run: bool) -> anyhow::Result<LoadedSlots> {
-    let world = RealWorld::new().with_command_deadline(cli.end);
+    let world = query_world(cli).with_command_deadline(cli.end);
     let cut = world.timeout_flag();
     let loaded = load_in_world(cli, world, file, to_run);
     if !cut.load(Ordering::Relaxed) {
@@ -113,7 +122,7 @@ fn load_or_time_out(cli: &SlotRunCli, file: Option<&Path>, to_run: bool) -> anyh
         Ok(loaded) => loaded.warnings.join("; "),
         Err(error) => format!("{error:#}"),
     };
-    let text = format!("the time given with --timeout is over before there are slots: {last}");
+    let text = format!("the time limit (--timeout) ended before there were slots: {last}");
     Err(Problem::new(Status::TimedOut, text).into())
 }
 
@@ -139,12 +148,13 @@ fn load_in_world(
     around.sleep_support = sleep;
     warnings.extend(warning);
     if !to_run && let Some(missing) = around.execute_problem.take() {
-        warnings.push(format!("{missing}; the slots answer as if it were there"));
+        warnings.push(format!("{missing}; the slots behave as if it existed"));
     }
     let configured = configure(&config, &*world, &around, cli.quirks.quirks, run_limits(cli))
         .map_err(slot_config_problem)?;
     warnings.extend(configured.warnings);
-    Ok(LoadedSlots { config, world, around, settings: configured.settings, warnings, sleeper })
+    let (settings, hook_warnings) = (configured.settings, configured.hook_warnings);
+    Ok(LoadedSlots { config, world, around, settings, warnings, hook_warnings, sleeper })
 }
 
 /// Maximum number of bytes that are read of the output of the GPU discovery program.
@@ -160,14 +170,15 @@ fn read_gpu_file(path: &Path) -> anyhow::Result<String> {
     let mut ad = ClassAd::new();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         if ad.insert_line(line.as_bytes()).is_err() {
-            let problem = format!("--gpus {}: line {number} is no attribute: `{}`", file(), line.trim());
+            let problem =
+                format!("--gpus {}: line {number} is not a valid attribute: `{}`", file(), line.trim());
             return Err(Problem::unreadable(problem)
-                .hint("it is what `condor_gpu_discovery -properties` prints, such as DetectedGPUs=\"GPU-1, GPU-2\"")
+                .hint("the file is the output of `condor_gpu_discovery -properties`, such as DetectedGPUs=\"GPU-1, GPU-2\"")
                 .into());
         }
     }
     if !ad.contains("DetectedGPUs") {
-        return Err(Problem::unreadable(format!("--gpus {}: it does not say DetectedGPUs", file())).into());
+        return Err(Problem::unreadable(format!("--gpus {}: DetectedGPUs is missing", file())).into());
     }
     Ok(text)
 }

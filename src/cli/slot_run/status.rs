@@ -1,13 +1,18 @@
 //! Status of the slots of a running execution point: a table, once or repeatedly.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
 
 use super::options::{SlotRunCli, SlotStatusOptions};
-use crate::cli::common::{Painter, exit_when_reader_is_gone, render_table, write_to_stdout};
+use super::status_metrics::render_metrics;
+use crate::cli::common::{
+    Painter, Problem, ProgramContext, exit_when_reader_is_gone, render_table, write_metrics, write_to_stdout,
+};
 use crate::os::clock;
 use crate::runner::slot::{ActiveDrain, SlotControlAnswer, SlotStatus};
 use crate::text::control_characters::escape_control_characters;
+use crate::text::plural::counted;
 
 /// Clears a terminal and moves the cursor to its beginning.
 const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
@@ -16,21 +21,30 @@ const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
 pub(super) fn show(
     cli: &SlotRunCli,
     options: &SlotStatusOptions,
+    session: &ProgramContext,
     ask: impl Fn() -> anyhow::Result<SlotControlAnswer>,
 ) -> anyhow::Result<()> {
-    let slot = options.of.slot.as_deref();
-    let Some(pause) = options.watch else { return write_to_stdout(render_page(cli, ask()?, slot)?) };
+    if cli.output.long {
+        options.order.refuse("--long")?;
+    }
+    if let Some(file) = &options.openmetrics {
+        return show_metrics(cli, options, file.as_deref(), ask);
+    }
+    let Some(pause) = options.watch else {
+        return write_to_stdout(render_page(cli, options, ask()?, session)?);
+    };
     exit_when_reader_is_gone();
     let mut answer = ask()?;
     let mut first = true;
     loop {
-        let text = render_page(cli, answer, slot)?;
-        let begin = match (cli.output.wants_json(), std::io::stdout().is_terminal(), first) {
-            (false, true, _) => CLEAR_SCREEN,
-            (false, false, false) => "\n",
+        let text = render_page(cli, options, answer, session)?;
+        let is_table = !cli.output.wants_json() && !cli.output.long && options.rows.report_form().is_none();
+        let begin = match (is_table, std::io::stdout().is_terminal(), first) {
+            (true, true, _) => CLEAR_SCREEN,
+            (true, false, false) => "\n",
             _ => "",
         };
-        write_to_stdout(format!("{begin}{text}"))?;
+        write_to_stdout([begin.as_bytes(), &text].concat())?;
         first = false;
         std::thread::sleep(pause.max(Duration::from_millis(100)));
         answer = match ask() {
@@ -41,13 +55,56 @@ pub(super) fn show(
     }
 }
 
-/// Formats the slots as a table below the line about a drain, or as JSON.
-fn render_page(cli: &SlotRunCli, answer: SlotControlAnswer, slot: Option<&str>) -> anyhow::Result<String> {
+/// Prints metrics or writes them to a file, once, or with `--watch` repeatedly until the execution point ends. Then the file
+/// is removed, since its numbers are no longer true.
+fn show_metrics(
+    cli: &SlotRunCli,
+    options: &SlotStatusOptions,
+    file: Option<&Path>,
+    ask: impl Fn() -> anyhow::Result<SlotControlAnswer>,
+) -> anyhow::Result<()> {
+    options.order.refuse("--openmetrics")?;
+    if cli.output.wants_json() || cli.output.long || options.rows.given_option().is_some() {
+        return Err(Problem::usage(
+            "--openmetrics is a format of its own: leave out the other options for output",
+        )
+        .into());
+    }
+    let wanted = |id: &str| options.of.slot.as_deref().is_none_or(|slot| slot.eq_ignore_ascii_case(id));
+    let write = |answer: &SlotControlAnswer| write_metrics(file, render_metrics(answer, wanted));
+    write(&ask()?)?;
+    let Some(pause) = options.watch else { return Ok(()) };
+    exit_when_reader_is_gone();
+    loop {
+        std::thread::sleep(pause.max(Duration::from_millis(100)));
+        match ask() {
+            Ok(answer) => write(&answer)?,
+            // The execution point has ended.
+            Err(_) => return file.map_or(Ok(()), |file| Ok(std::fs::remove_file(file)?)),
+        }
+    }
+}
+
+/// Formats the slots as a table below the line about a drain, as JSON, as separated rows, or as their ads.
+fn render_page(
+    cli: &SlotRunCli,
+    options: &SlotStatusOptions,
+    answer: SlotControlAnswer,
+    session: &ProgramContext,
+) -> anyhow::Result<Vec<u8>> {
+    let slot = options.of.slot.as_deref();
+    if cli.output.long {
+        return render_ads(&answer, slot);
+    }
     let wanted = |id: &str| slot.is_none_or(|slot| slot.eq_ignore_ascii_case(id));
     let SlotControlAnswer { drain, slots, .. } = answer;
     let of_drain = |slot: SlotStatus| SlotStatus { drain: drain.clone(), ..slot };
     let slots: Vec<SlotStatus> = slots.into_iter().filter(|slot| wanted(&slot.slot)).map(of_drain).collect();
+    let slots = options.order.apply_to_rows(slots, session)?;
     if let Some(rows) = cli.output.render_json(&slots)? {
+        return Ok(rows.into_bytes());
+    }
+    if let Some(rows) = options.rows.render(&slots)? {
         return Ok(rows);
     }
     let count = slots.len();
@@ -80,7 +137,17 @@ fn render_page(cli: &SlotRunCli, answer: SlotControlAnswer, slot: Option<&str>) 
         ]
     });
     let above = drain.map_or_else(String::new, |drain| drain_owner_line(&drain, count));
-    Ok(above + &render_table(&columns, rows, Painter::stdout(cli.output.color)))
+    Ok((above + &render_table(&columns, rows, Painter::stdout(cli.output.color))).into_bytes())
+}
+
+/// Returns the ads of the slots in the long form.
+fn render_ads(answer: &SlotControlAnswer, slot: Option<&str>) -> anyhow::Result<Vec<u8>> {
+    let wanted = |id: &str| slot.is_none_or(|slot| slot.eq_ignore_ascii_case(id));
+    let ads: Vec<_> = answer.ads.iter().filter(|running| wanted(&running.slot)).collect();
+    if let (true, Some(slot)) = (ads.is_empty(), slot) {
+        return Err(Problem::usage(format!("there is no slot '{slot}'")).into());
+    }
+    Ok(ads.into_iter().flat_map(|running| [running.ad.as_bytes(), b"\n"].concat()).collect())
 }
 
 /// Describes a drain: its requester, start and end.
@@ -88,16 +155,18 @@ fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
     let now = clock::now().epoch();
     let since = (now - drain.since).max(0);
     let until = match drain.until {
-        Some(until) if until > now => format!("over in {} s", until - now),
-        Some(_) => "over when the jobs have left".to_owned(),
-        None => "over".to_owned(),
+        Some(until) if until > now => format!("ends in {} s", until - now),
+        Some(_) => "ends when all jobs have left".to_owned(),
+        None => "all jobs have left".to_owned(),
     };
     let then = drain.on_completion.name().map_or_else(String::new, |then| format!(", then {then}"));
-    let start = drain.start.as_ref().map_or_else(String::new, |start| format!("; START meanwhile: {start}"));
+    let start =
+        drain.start.as_ref().map_or_else(String::new, |start| format!("; START during the drain: {start}"));
     // The reason of a drain may contain newlines.
     let reason = escape_control_characters(&drain.reason);
     let (how, id, by, drained) = (drain.how.name(), drain.request_id, &drain.by, drain.drained);
+    let slots = counted(slots, "slot");
     format!(
-        "{how} drain, request {id}, by {by} since {since} s, {until}{then}: {reason}; {drained} of {slots} slots drained{start}\n"
+        "{how} drain, request {id}, started {since} s ago by {by}, {until}{then}; reason: {reason}; {drained} of {slots} drained{start}\n"
     )
 }

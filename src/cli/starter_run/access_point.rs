@@ -25,23 +25,24 @@ use crate::runner::events::EventStream;
 use crate::runner::parent_process::ParentWatch;
 use crate::runner::shadow::{self, PolicyParameters, ShadowRunInputs};
 use crate::runner::starter::{
-    Plan, RunRequest, SIGNALS, UserLog, UserLogInputs, UserLogSettings, condor_identity, in_primary_group,
-    plan, queue_owner,
+    Plan, RunRequest, UserLog, UserLogInputs, UserLogSettings, condor_identity, handled_signals,
+    in_primary_group, plan, queue_owner,
 };
 use crate::runner::transfer::execute_task;
 use crate::shadow::{RunLimit, ShadowSetup};
 use crate::starter::job_info::JobInfo;
+use crate::text::plural::counted;
 use crate::transfer::TransferTask;
 use crate::world::World;
 
 /// Runs the helper: reads a task from standard input, and writes its result to standard output.
 pub(super) fn run_transfer_helper() -> anyhow::Result<Status> {
     let mut text = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut text).context("cannot read what is to be moved")?;
+    std::io::stdin().lock().read_to_end(&mut text).context("cannot read the list of files to transfer")?;
     let task: TransferTask = serde_json::from_slice(&text).with_context(|| {
-        Problem::usage("--carry is for the starter itself: a task is read from standard input")
+        Problem::usage("--carry is used only by the starter, which writes a task to standard input")
     })?;
-    let carried = execute_task(&task).context("cannot take on the account that files are moved as")?;
+    let carried = execute_task(&task).context("cannot change to the account that transfers files")?;
     let mut stdout = stdout();
     stdout.write_all(&serde_json::to_vec(&carried)?)?;
     stdout.flush()?;
@@ -51,9 +52,9 @@ pub(super) fn run_transfer_helper() -> anyhow::Result<Status> {
 /// Retries with which a starter of the local universe reports to its queue
 /// (`JICLocalSchedd::retryJobCleanup`).
 struct CleanupRetries {
-    /// LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES.
+    /// Value of LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES.
     tries: i64,
-    /// LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY.
+    /// Value of LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY.
     delay: Duration,
 }
 
@@ -78,9 +79,10 @@ impl CleanupRetries {
         session: &ProgramContext,
     ) -> anyhow::Result<bool> {
         session.warn(&format!(
-            "cannot write the job's ad to standard output: {error}; tried again in {} s, {tries} times more \
+            "cannot write the job's ad to standard output: {error}; tried again in {} s, {} \
              (LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY, LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES)",
-            self.delay.as_secs()
+            self.delay.as_secs(),
+            counted(tries, "more time")
         ));
         let until = clock::monotonic_now().plus(self.delay);
         while clock::monotonic_now() < until {
@@ -125,7 +127,7 @@ impl StarterInvocation<'_> {
         let unreadable = |error: ValueError| Problem::unreadable(error.user_message());
         let patience = local.then(|| CleanupRetries::from_config(view)).transpose().map_err(unreadable)?;
         let play = self.prepare_play(setup, request, session)?;
-        let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
+        let mut reactor = Reactor::new(&handled_signals()).context("cannot set up signals and children")?;
         let control = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
         let play = ShadowRunInputs { control, ..play };
         let quiet = self.cli.output.quiet;
@@ -317,7 +319,7 @@ fn job_account(
 ) -> anyhow::Result<(Option<ProcessIdentity>, Option<BString>)> {
     let JobPlaySetup { view, world, ad, local, .. } = setup;
     let owner = queue_owner(ad, view, &first.slot, first.quirks).map_err(|refusal| {
-        Problem::unreadable(format!("the job is not played: {refusal}"))
+        Problem::unreadable(format!("the job is not run: {refusal}"))
             .hint("add a line such as User = \"alice@example.org\" to the ad, or run as that account")
     })?;
     Ok(match owner {
@@ -360,17 +362,22 @@ fn check_local_universe(ad: &ClassAd, world: &dyn World, session: &ProgramContex
         Some(number) if number == Universe::Local.number() => {}
         Some(other) => {
             let message =
-                format!("JobUniverse is {other}: a schedd itself runs jobs of the local universe (12) only");
-            return Err(Problem::unreadable(message).hint("use --as shadow").into());
+                format!("JobUniverse is {other}: a schedd itself runs only jobs of the local universe (12)");
+            let hint = match other == Universe::Scheduler.number() {
+                true => "JobUniverse = 12 runs the job on the same machine, but under a starter",
+                false => "use --as shadow",
+            };
+            return Err(Problem::unreadable(message).hint(hint).into());
         }
         None => {
             let message =
-                "the job ad has no JobUniverse: a schedd itself runs jobs of the local universe (12) only";
+                "the job ad has no JobUniverse: a schedd itself runs only jobs of the local universe (12)";
             return Err(Problem::unreadable(message).into());
         }
     }
     if int("JobNotification").is_some_and(|when| when != 0) {
-        session.warn("JobNotification is not done here: the schedd of a pool would mail the job's user");
+        session
+            .warn("JobNotification is unsupported: the schedd of a pool would send mail to the job's user");
     }
     Ok(())
 }

@@ -131,8 +131,8 @@ fn refuse_kill_option(file: Option<&OsString>) -> anyhow::Error {
             Problem::usage(message).into()
         }
         Ok(_) => {
-            let message = format!("-kill {}: no other daemon is ended here", file.display());
-            Problem::usage(message).hint("use kill(1) with the number that stands in it").into()
+            let message = format!("-kill {}: this program does not stop other daemons", file.display());
+            Problem::usage(message).hint("use kill(1) with the number in that file").into()
         }
     }
 }
@@ -173,9 +173,9 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
         } else if starts("-gridshell") {
             // The remaining effect of Globus in 25.14: no scratch directory, no removal, and the job's file
             // is made executable.
-            let message = "-gridshell: HTCondor 25.14 would run the job in the present directory and leave that as it is; \
+            let message = "-gridshell: HTCondor 25.14 would run the job in the current directory and leave that as it is; \
                            here each job has a directory of its own";
-            return Err(Problem::usage(message).hint("leave the word out, and set Iwd").into());
+            return Err(Problem::usage(message).hint("remove the word, and set Iwd").into());
         } else if starts("-schedd-addr") {
             let address = value("-schedd-addr")?.clone();
             if !is_address(address.as_bytes()) {
@@ -263,7 +263,9 @@ fn check_option_conflicts(cli: &StarterRunCli, shadow: Option<&OsString>, any: b
         Some(_) if job.job_input_ad.is_some() || job.job_keyword.is_some() => {
             "a shadow's host together with -job-input-ad or -job-keyword".to_owned()
         }
-        Some(host) => format!("no shadow can be spoken to at '{}': use -job-input-ad", host.display()),
+        Some(host) => {
+            format!("connections to a shadow ('{}') are unsupported: use -job-input-ad", host.display())
+        }
         None if !any => "nothing to do: use -job-input-ad FILE".to_owned(),
         None if job.job_input_ad.is_none() && job.job_keyword.is_none() => {
             "neither -job-input-ad nor -job-keyword says where the job's ad is".to_owned()

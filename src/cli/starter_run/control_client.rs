@@ -19,7 +19,7 @@ pub(super) fn query_starter(cli: &StarterRunCli, word: &str) -> anyhow::Result<S
         subcode: job.subcode,
     };
     let reply = ask_starter(&socket, &order).map_err(|error| {
-        Problem::unreadable(format!("no starter answers at '{}'", socket.display()))
+        Problem::unreadable(format!("no starter answers on '{}'", socket.display()))
             .caused_by(error)
             .hint("start it with --control and the same path")
     })?;
@@ -38,7 +38,7 @@ pub(super) fn query_starter(cli: &StarterRunCli, word: &str) -> anyhow::Result<S
 pub(super) fn socket(path: Option<&PathBuf>, reactor: &mut Reactor) -> anyhow::Result<Option<ControlSocket>> {
     let Some(path) = path else { return Ok(None) };
     let control = listen(path, reactor).map_err(|error| {
-        Problem::unreadable(format!("cannot listen at '{}'", path.display())).caused_by(error)
+        Problem::unreadable(format!("cannot listen on '{}'", path.display())).caused_by(error)
     })?;
     Ok(Some(control))
 }

@@ -10,7 +10,7 @@ use super::super::common::{
     InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe,
     refuse_malformed, report_ad_error,
 };
-use crate::classad::stream::AdReader;
+use crate::classad::stream::{AdForm, AdReader};
 use crate::classad::{ClassAd, Dialect};
 use crate::os::read_at_most;
 use crate::starter::job_source::{self, ParsedJobFile};
@@ -52,18 +52,21 @@ pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<
 /// # Errors
 /// Returns an error if there is no ad, or with `strict` if a line is malformed.
 pub(super) fn read_job_ad(
-    text: &[u8],
-    name: &str,
-    (lines_only, is_list, dialect): (bool, bool, Dialect),
+    AdText { text, name, is_list }: &AdText,
+    lines_only: bool,
+    dialect: Dialect,
     strict: bool,
     session: &ProgramContext,
 ) -> anyhow::Result<ClassAd> {
     if strict {
-        refuse_malformed(text, name, dialect)?;
+        refuse_malformed(text, name, &session.with_dialect(dialect))?;
     }
-    if !lines_only && (is_list || matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<'))) {
+    let is_other_form = session.input_form().is_some_and(|form| form != AdForm::Long);
+    if !lines_only
+        && (*is_list || is_other_form || matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')))
+    {
         warn_of_joined_ads(text, name, session);
-        return read_only_ad(text, name, dialect);
+        return read_only_ad(text, name, &session.with_dialect(dialect));
     }
     let ParsedJobFile { ad, bad, lines, parts } = job_source::read_job_file(text, dialect);
     for line in &bad {
@@ -77,11 +80,11 @@ pub(super) fn read_job_ad(
         warn_of_joined_ads(text, name, session);
     }
     if lines == 0 {
-        return Err(Problem::unreadable(format!("{name}: no job ad: there is nothing in it")).into());
+        return Err(Problem::unreadable(format!("{name}: no job ad: it is empty")).into());
     }
     if parts > 1 {
         let message = format!(
-            "{name}: empty lines separate nothing here: the {parts} parts are read as one ad, as HTCondor does"
+            "{name}: empty lines do not separate ads here: the {parts} parts are read as one ad, as HTCondor does"
         );
         if strict {
             return Err(Problem::unreadable(message).into());
@@ -93,15 +96,15 @@ pub(super) fn read_job_ad(
 
 /// Warns if two ads were joined without an empty line between them.
 fn warn_of_joined_ads(text: &[u8], name: &str, session: &ProgramContext) {
-    let mut reader = AdReader::new(text, None);
+    let mut reader = session.ad_reader(text);
     while let Ok(Some(record)) = reader.next_record() {
         let warnings = record.errors.iter().filter(|error| error.is_warning);
         warnings.for_each(|warning| report_ad_error(warning, name, session));
     }
 }
 
-fn read_only_ad(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<ClassAd> {
-    let mut reader = AdReader::new(text, None).dialect(dialect);
+fn read_only_ad(text: &[u8], name: &str, session: &ProgramContext) -> anyhow::Result<ClassAd> {
+    let mut reader = session.ad_reader(text);
     let first = read_first_ad(&mut reader, name, "no job ad")?;
     match reader.next_record() {
         Ok(None) => Ok(first),
@@ -112,7 +115,7 @@ fn read_only_ad(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<Cla
 fn read_first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Result<ClassAd> {
     let record = reader.next_record().with_context(|| Problem::cannot_read(name))?;
     let Some(record) = record else {
-        return Err(Problem::unreadable(format!("{name}: {none}: there is nothing in it")).into());
+        return Err(Problem::unreadable(format!("{name}: {none}: it is empty")).into());
     };
     match record.errors.iter().find(|error| !error.is_warning) {
         Some(error) => Err(Problem::unreadable(error.message.clone()).at_line(&error.caret(name)).into()),
@@ -128,5 +131,6 @@ pub(super) fn read_slot_ad(
 ) -> anyhow::Result<ClassAd> {
     let AdText { text, name, .. } = read_all(path, session)?;
     warn_of_joined_ads(&text, &name, session);
-    read_first_ad(&mut AdReader::new(text.as_slice(), None).dialect(dialect), &name, "no slot ad")
+    let mut reader = session.with_dialect(dialect).ad_reader(text.as_slice());
+    read_first_ad(&mut reader, &name, "no slot ad")
 }

@@ -29,9 +29,11 @@ use crate::runner::configured_world;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::starter::{
-    ControlInputs, Plan, RehearsalResult, RehearsalScript, RunRequest, SIGNALS, StarterOutcome, condor_ids,
-    handed_over_ad_length, job_note, plan, rehearse, run_starter, slot_name_of_log, take_job,
+    ControlInputs, Plan, RehearsalResult, RehearsalScript, RunRequest, StarterOutcome, TransferHelper,
+    condor_ids, handed_over_ad_length, handled_signals, job_note, plan, rehearse, run_starter,
+    slot_name_of_log, take_job,
 };
+use crate::starter::job_info::remove_scratch_paths;
 use crate::starter::job_source::{self, AdCompletion};
 use crate::starter::unsupported::AccessPointRole;
 use crate::starter::{JobOutcome, JobOverrides};
@@ -42,9 +44,9 @@ use crate::world::World;
 fn take_over_job() -> anyhow::Result<Option<PathBuf>> {
     let private = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).map(PathBuf::from);
     if let Some(private) = &private
-        && !take_job(private).context("cannot take the job over from the slot runner")?
+        && !take_job(private).context("cannot receive the job from the slot runner")?
     {
-        return Err(anyhow::anyhow!("the slot runner that handed the job over is gone: it is not run"));
+        return Err(anyhow::anyhow!("the slot runner that sent the job has ended: the job is not run"));
     }
     Ok(private)
 }
@@ -91,7 +93,10 @@ impl StarterInvocation<'_> {
             overrides: overrides.clone(),
             role: with,
             // Names this program even if its file is replaced or removed.
-            helper: ("/proc/self/exe".into(), ["htc-starter-run", "--carry"].map(BString::from).to_vec()),
+            helper: TransferHelper {
+                program: "/proc/self/exe".into(),
+                argv: ["htc-starter-run", "--carry"].map(BString::from).to_vec(),
+            },
             spool: spool.as_ref().map(|spool| spool.path().to_owned()),
             log: log.clone(),
             shell: self.interactive_shell(),
@@ -170,12 +175,12 @@ impl StarterInvocation<'_> {
         if self.cli.job.dry_run {
             return self.print_rehearsal(&rehearse(machine, &carrier, &RehearsalScript::default(), world));
         }
-        let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
+        let mut reactor = Reactor::new(&handled_signals()).context("cannot set up signals and children")?;
         let mut socket = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
         let tells = machine.has_exit_hook();
         let mut parent = carrier.parent();
         let beside = ControlInputs { control: socket.as_mut(), observer: None, parent: parent.as_mut() };
-        let mut finished = run_starter(machine, carrier, world, (&mut reactor, stream), beside)
+        let mut finished = run_starter(machine, carrier, world, &mut reactor, stream, beside)
             .context("cannot wait for children")?;
         if let Some(private) = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).filter(|_| tells) {
             // JOB_EXIT has informed the job's queue, so the slot runner no longer needs the copy of the job.
@@ -230,7 +235,7 @@ impl StarterInvocation<'_> {
         for (name, text) in ids {
             let Some(text) = text.as_ref().filter(|_| !self.is_daemon()) else { continue };
             if !text.parse::<i32>().is_ok_and(|id| id >= 0) {
-                let message = format!("{name}: '{text}' is no number from 0 to {}", i32::MAX);
+                let message = format!("{name}: '{text}' is not a number from 0 to {}", i32::MAX);
                 return Err(Problem::usage(message).into());
             }
         }
@@ -272,27 +277,21 @@ impl StarterInvocation<'_> {
             return Err(Problem::usage("--ads is given more than once; a starter runs one job").into());
         }
         let Some(path) = self.job_ad_path() else { return Ok(ClassAd::new()) };
-        let job_ad::AdText { text, name, is_list } = job_ad::read_all(&path, session)?;
+        let read = job_ad::read_all(&path, session)?;
         let length = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE)
             .and_then(|private| handed_over_ad_length(Path::new(&private)));
-        if let Some(length) = length.filter(|length| text.len() < *length) {
-            let came = text.len();
+        if let Some(length) = length.filter(|length| read.text.len() < *length) {
+            let came = read.text.len();
             return Err(anyhow::anyhow!(
-                "the slot runner ended when it had told {came} bytes of {length} of the job's ad: it is not run"
+                "the slot runner ended after sending {came} of {length} bytes of the job ad: the job is not run"
             ));
         }
-        if text.is_empty() && self.cli.job.job_keyword.is_some() {
+        if read.text.is_empty() && self.cli.job.job_keyword.is_some() {
             return Ok(ClassAd::new());
         }
         // 25.14 supports only the long form for this option.
         let lines_only = self.cli.job.job_input_ad.is_some() && self.is_daemon();
-        job_ad::read_job_ad(
-            &text,
-            &name,
-            (lines_only, is_list, dialect),
-            self.cli.input.strict_input,
-            session,
-        )
+        job_ad::read_job_ad(&read, lines_only, dialect, self.cli.input.strict_input, session)
     }
 
     fn attribute_overrides(&self) -> JobOverrides {
@@ -380,10 +379,10 @@ impl StarterInvocation<'_> {
             None if self.as_tool && std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() => {}
             _ => {
                 let outcome = finished.outcome.as_deref();
-                let is_evicted = finished.timed_out || !matches!(finished.standing, JobOutcome::Ran(_));
-                let ended =
-                    outcome.filter(|_| !self.is_daemon() && !is_evicted).and_then(with_final_job_status);
-                let ads = ended.as_deref().or(outcome);
+                // Under the daemon's name the ad is printed as the starter has it.
+                let changed =
+                    outcome.filter(|_| !self.is_daemon()).map(|ad| ad_for_next_program(ad, finished));
+                let ads = changed.as_deref().or(outcome);
                 stdout.write_all(&render_ad_list(self.cli.output.ad_format(), ads))?;
                 // Under the daemon's name the slot runner reads the ad.
                 if ads.is_some() && !self.as_tool && !self.cli.output.wants_json() {
@@ -407,15 +406,19 @@ impl StarterInvocation<'_> {
     }
 }
 
-/// Returns the ad of a job that has exited with the JobStatus that a queue would set, or `None` if it has not
-/// exited. A starter leaves this to the schedd, which does not exist in a pipeline.
-fn with_final_job_status(text: &[u8]) -> Option<Vec<u8>> {
+/// Returns the final ad as other programs can use it: without paths in the scratch directory, and with the
+/// JobStatus of a job that has exited. A starter leaves the status to the schedd, which does not exist in a
+/// pipeline.
+fn ad_for_next_program(text: &[u8], finished: &StarterOutcome) -> Vec<u8> {
     let (mut ad, _) = long::parse(text);
-    let has_exited = ad.string("JobState").is_some_and(|state| state == "Exited")
+    remove_scratch_paths(&mut ad, &finished.scratch);
+    let has_exited = !finished.timed_out
+        && matches!(finished.standing, JobOutcome::Ran(_))
+        && ad.string("JobState").is_some_and(|state| state == "Exited")
         && ["ExitCode", "ExitSignal"].into_iter().any(|name| ad.contains(name))
         && !["HoldReason", "VacateReason"].into_iter().any(|name| ad.contains(name));
-    has_exited.then(|| {
+    if has_exited {
         ad.set("JobStatus", JobStatus::COMPLETED);
-        long::print(&ad)
-    })
+    }
+    long::print(&ad)
 }

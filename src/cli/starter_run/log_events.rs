@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::options::StarterRunCli;
 use crate::classad::ClassAd;
 use crate::classad::format::json::{self, JsonLayout};
-use crate::classad::format::long;
+use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::stream::{AdForm, AdReader};
 use crate::cli::common::{
     AdErrorReporter, AdFormat, InputKind, OpenInput, PipedStdin, PipedStdout, Problem, ProgramContext,
@@ -17,6 +17,9 @@ use crate::cli::common::{
 use crate::text::calendar::CivilTime;
 use crate::user_log::{EventReadError, EventReader};
 use crate::world::World;
+
+/// Number of kinds of events whose attributes' order is remembered.
+const KIND_COUNT: usize = 64;
 
 /// Detects the format of the ads in a log from its start; returns `None` for a text log.
 fn detect_log_form(input: &mut impl BufRead) -> io::Result<Option<AdForm>> {
@@ -57,7 +60,14 @@ pub(super) fn print_log_events(
     let now = world.now().epoch();
     let year = i32::try_from(CivilTime::from_seconds(now, i64::from(world.zone(now).offset)).year).ok();
     let unreadable = || Problem::cannot_read(&name);
-    let mut printer = EventAdPrinter { output, format: cli.output.ad_format().unwrap_or_default(), count: 0 };
+    let mut printer = EventAdPrinter {
+        output,
+        format: cli.output.ad_format().unwrap_or_default(),
+        count: 0,
+        long_ads: vec![ListWriter::new(ListForm::Long, AttributeOrder::Internal); KIND_COUNT],
+        text: Vec::new(),
+    };
+    let mut ad = ClassAd::new();
     let mut bad = 0u64;
     let mut unreadable_log = None;
     let printed = match detect_log_form(&mut input).with_context(unreadable)? {
@@ -70,7 +80,7 @@ pub(super) fn print_log_events(
                     break Ok(());
                 };
                 errors.report(&record);
-                if let Err(error) = printer.print(&record.ad) {
+                if let Err(error) = printer.print(&record.ad, 0) {
                     break Err(error);
                 }
             }
@@ -80,7 +90,8 @@ pub(super) fn print_log_events(
                 // For a time without a year, 25.14 uses the current year.
                 event.time.year = event.time.year.or(year);
                 event.time = event.time.to_local(|epoch| world.zone(epoch));
-                printer.print(&event.to_ad())
+                event.write_ad(&mut ad);
+                printer.print(&ad, event.number.into())
             }
             Err(EventReadError::Io(error)) => {
                 unreadable_log = Some(error);
@@ -98,7 +109,7 @@ pub(super) fn print_log_events(
     }
     match printed.and_then(|()| printer.end()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-        other => other.context("cannot tell the events")?,
+        other => other.context("cannot print the events")?,
     }
     Ok(if bad == 0 { Status::Done } else { Status::No })
 }
@@ -108,15 +119,24 @@ struct EventAdPrinter {
     output: PipedStdout,
     format: AdFormat,
     count: u64,
+    /// Writers of long ads by the kind of the event: each remembers the order of the attributes.
+    long_ads: Vec<ListWriter>,
+    text: Vec<u8>,
 }
 
 impl EventAdPrinter {
-    fn print(&mut self, ad: &ClassAd) -> std::io::Result<()> {
-        let mut text = Vec::new();
+    /// Prints an ad; `kind` is the number of its event.
+    fn print(&mut self, ad: &ClassAd, kind: usize) -> std::io::Result<()> {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
         match self.format {
             AdFormat::Long => {
-                text.extend(long::print(ad));
-                text.push(b'\n');
+                self.count += 1;
+                self.text = text;
+                if ad.is_empty() {
+                    return self.output.write_all(b"\n");
+                }
+                return self.long_ads[kind % KIND_COUNT].write(ad, &mut self.output).map(|_| ());
             }
             AdFormat::Json => {
                 text.extend_from_slice(if self.count == 0 { b"[\n" } else { b",\n" });
@@ -128,7 +148,9 @@ impl EventAdPrinter {
             }
         }
         self.count += 1;
-        self.output.write_all(&text)
+        let written = self.output.write_all(&text);
+        self.text = text;
+        written
     }
 
     fn end(&mut self) -> std::io::Result<()> {

@@ -3,116 +3,120 @@
 use super::super::common::{Example, Manual};
 
 pub(super) const MANUAL: Manual = Manual {
-    about: "run one job with all its hooks, as starter, schedd and shadow do",
+    about: "run one job with all its hooks, as the starter, shadow and schedd do",
     description: &[
-        "Reads a job ad, makes a scratch directory with .job.ad and .machine.ad in it, calls UPDATE_JOB_INFO and \
-         PREPARE_JOB, runs the job, calls UPDATE_JOB_INFO while it runs and when it has ended, calls JOB_EXIT, removes \
-         the scratch directory, and prints the job ad with its outcome merged in. Everything else is told on standard \
-         error, one line an event; --events gives the same as JSON lines.",
-        "The hooks are those of the keyword STARTER_JOB_HOOK_KEYWORD, else of the job's HookKeyword, else of \
-         STARTER_DEFAULT_JOB_HOOK_KEYWORD: <KEYWORD>_HOOK_PREPARE_JOB (arguments in <KEYWORD>_HOOK_PREPARE_JOB_ARGS), \
+        "Reads a job ad and creates a scratch directory with .job.ad and .machine.ad. Then it calls UPDATE_JOB_INFO and \
+         PREPARE_JOB, runs the job, calls UPDATE_JOB_INFO while the job runs and when it has ended, calls JOB_EXIT, removes \
+         the scratch directory, and prints the job ad with the results of the run. Every event is printed on standard \
+         error as one line; --events writes events as JSON lines.",
+        "The hook keyword is STARTER_JOB_HOOK_KEYWORD, or HookKeyword of the job, or \
+         STARTER_DEFAULT_JOB_HOOK_KEYWORD. The hooks are <KEYWORD>_HOOK_PREPARE_JOB (arguments in <KEYWORD>_HOOK_PREPARE_JOB_ARGS), \
          <KEYWORD>_HOOK_UPDATE_JOB_INFO and <KEYWORD>_HOOK_JOB_EXIT (at most <KEYWORD>_HOOK_JOB_EXIT_TIMEOUT seconds). \
-         What PREPARE_JOB prints becomes part of the job; HookStatusCode in it decides before the exit status.",
-        "As root hooks and job run as OsUser, else User up to its '@', else Owner, else SLOT<N>_USER, never as root. \
+         The output of PREPARE_JOB becomes part of the job ad; HookStatusCode in it takes precedence over the exit status.",
+        "As root, hooks and the job run as OsUser, or User up to its '@', or Owner, or SLOT<N>_USER, never as root. \
          Otherwise everything runs as the caller, whatever the ad says.",
-        "Signals: SIGTERM and SIGINT end the job with its KillSig, a second one or SIGQUIT at once; SIGUSR1 removes it \
-         (RemoveKillSig); SIGTSTP and SIGCONT suspend and continue it. In every case JOB_EXIT is called and nothing is \
-         left behind: no process, no scratch directory. As root, of a job that names no account of this machine, JOB_EXIT is \
-         called as CONDOR_IDS, else as the account condor, else as nobody, which is said. (Daemons of HTCondor end at once as root \
-         without CONDOR_IDS and condor, and their starter calls no hook for a job that it refuses.)",
-        "Jobs in containers: WantDocker, or WantContainer with WantDockerImage where the slot has HasDocker, is run by DOCKER; \
-         WantSIF, WantSandboxImage, WantDockerImage, SINGULARITY_JOB and USE_DEFAULT_CONTAINER by SINGULARITY (Singularity or \
+        "SIGTERM and SIGINT end the job with its KillSig; a second signal, or SIGQUIT, kills it. SIGUSR1 removes the job \
+         (RemoveKillSig). SIGTSTP suspends it and SIGCONT continues it. In every case JOB_EXIT is called, and no process and no scratch \
+         directory is left. As root, if the job names no account of this machine, JOB_EXIT is \
+         called as CONDOR_IDS, or as the account condor, or as nobody, and a message says so. (Daemons of HTCondor that are started as \
+         root without CONDOR_IDS and condor exit at once, and their starter calls no hook for a job that it refuses.)",
+        "Jobs in containers: a job with WantDocker, or with WantContainer and WantDockerImage in a slot that has HasDocker, is run by DOCKER. \
+         WantSIF, WantSandboxImage, WantDockerImage, SINGULARITY_JOB and USE_DEFAULT_CONTAINER select SINGULARITY (Singularity or \
          Apptainer). Hooks run before the container and outside of it. The container is paused, signalled and removed with the \
-         job. A runtime that is not there is told, and the job is not run outside of it.",
-        "--as shadow plays schedd and shadow too. SHADOW_PREPARE_JOB is called, then files go into the scratch directory and back as \
-         ShouldTransferFiles, TransferInput, TransferOutput, TransferOutputRemaps, PreserveRelativePaths, TransferCheckpoint, \
-         FailureFiles, ManifestDesired, OutputDirectory, OutputDestination and the limits MaxTransferInputMB and MaxTransferOutputMB \
-         say, by FILETRANSFER_PLUGINS and the job's TransferPlugins where they are URLs; PREPARE_JOB_BEFORE_TRANSFER comes before that. \
-         Periodic and exit policy, durations and SYSTEM_PERIODIC_* hold, remove, send back or repeat the job; UserLog gets the \
-         events of 25.14; printed is the ad as the queue would have it. --until runs a job again: until it is done (held jobs are \
-         released by PeriodicRelease), until it is held, or so many times. What a job leaves is read as the job's account and \
-         written as the account of its User, never as root and never as who merely owns Iwd; modes are kept but for set-id bits; \
-         plugins run as the job's account.",
-        "--log names the job's log, whatever its ad says. EVENT_LOG, the log of all jobs, is written beside it as by 25.14: a head, \
-         EVENT_LOG_FORMAT_OPTIONS, rotation (EVENT_LOG_MAX_SIZE, EVENT_LOG_MAX_ROTATIONS, EVENT_LOG_ROTATION_LOCK), EVENT_LOG_LOCKING, \
-         EVENT_LOG_JOB_AD_INFORMATION_ATTRS; ENABLE_USERLOG_LOCKING and ENABLE_USERLOG_FSYNC are the same for the job's own.",
-        "--interactive runs $SHELL in the job's place, at this terminal: in the scratch directory, with the job's account, environment and \
-         limits, hooks before and after it. Its exit code is the job's. The ad is given with --ads FILE.",
-        "What fails at the end for a moment only is tried again: JOB_EXIT for which there is no process, output whose helper could not work, \
-         five times, one second apart; the scratch directory three times. An ad that cannot be printed is kept for --clean. With --as \
+         job. If the runtime is missing, the job is not run, and a message says why.",
+        "With --as shadow this program also acts as shadow and schedd. SHADOW_PREPARE_JOB is called, then \
+         PREPARE_JOB_BEFORE_TRANSFER, then the input files are copied to the scratch directory. Output files are copied back. \
+         The attributes are ShouldTransferFiles, TransferInput, TransferOutput, TransferOutputRemaps, PreserveRelativePaths, TransferCheckpoint, \
+         FailureFiles, ManifestDesired, OutputDirectory, OutputDestination, MaxTransferInputMB and MaxTransferOutputMB; \
+         URLs use FILETRANSFER_PLUGINS and TransferPlugins of the job. \
+         Periodic and exit policies, allowed durations and SYSTEM_PERIODIC_* hold, remove, requeue or repeat the job. UserLog gets the \
+         events of 25.14. The printed ad is the ad that the queue would have.",
+        "--until runs a job again: until it is done (PeriodicRelease releases held jobs), until it is held, or N times. \
+         Output files are read as the account of the job and \
+         written as the account of its User, never as root and never as the owner of Iwd. File modes are kept without set-id bits. \
+         File transfer plugins run as the account of the job.",
+        "--log names the event log of the job and overrides UserLog. EVENT_LOG, the log of all jobs, is written as 25.14 writes it: header, \
+         EVENT_LOG_FORMAT_OPTIONS, rotation (EVENT_LOG_MAX_SIZE, EVENT_LOG_MAX_ROTATIONS, EVENT_LOG_ROTATION_LOCK), EVENT_LOG_LOCKING and \
+         EVENT_LOG_JOB_AD_INFORMATION_ATTRS. ENABLE_USERLOG_LOCKING and ENABLE_USERLOG_FSYNC apply to the log of the job.",
+        "--interactive runs $SHELL on this terminal instead of the job, in the scratch directory, with the account, environment and \
+         limits of the job, and with its hooks. The exit code of the shell is that of the job. The ad must be given with --ads FILE.",
+        "Steps at the end that fail for a moment are tried again: JOB_EXIT that cannot be started, and output whose helper process fails, \
+         five times, one second apart; removal of the scratch directory three times. If the ad cannot be printed, it is kept for --clean. With --as \
          local it is printed again every LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY seconds, LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES times.",
-        "--as local plays a schedd for a job of the local universe: the same policy, no transfer.",
-        "--dry-run runs nothing and shows what would be: hooks in order, every call of a container's runtime, command line, \
-         environment, mounts, limits, account; --json gives the same as one object, --explain the attribute or knob behind \
-         each word and what was looked at and not used. Status 0: it would be started in a pool that is configured so; 1: it \
-         would be refused or held, with the reason. A program that is not on this machine is a line, not a status. Images are \
-         taken for absent, hooks are assumed to succeed and to print nothing, and the version of Singularity is that of \
+        "With --as local this program acts as the schedd of a local universe job: the same policies, without file transfer.",
+        "--dry-run runs nothing. It prints the hooks in order, every call of a container runtime, the command line, the \
+         environment, mounts, limits and the account. --json prints this as one object. --explain adds the attribute or parameter that causes \
+         each part, and what was read and not used. The exit status is 0 if the job would start in a pool with this configuration, and 1 if it \
+         would be refused or held, with the reason. If a program does not exist on this machine, a line says so and the status does not change. It is assumed \
+         that no image exists yet, that hooks succeed and print nothing, and that the version of Singularity is \
          SingularityVersion in --slot-ads.",
-        "Without EXECUTE in a configuration the scratch directory is made in $TMPDIR or /tmp. Called as condor_starter \
-         it takes that daemon's command line and gives its exit statuses.",
+        "If the configuration does not set EXECUTE, the scratch directory is created in $TMPDIR or /tmp. Called as condor_starter, \
+         this program accepts the command line of that daemon and returns its exit statuses.",
     ],
+    statuses: "0 the job exited with 0, 1 it did not, 2 wrong options, 3 bad input, 124 timed out",
     examples: &[
-        Example {
-            what: "run a job; its ad with ExitCode and all the rest is printed",
-            line: "htc-starter-run --quiet --ads run.ad",
-            status: 0,
-        },
-        Example {
-            what: "what would be called and run",
-            line: "htc-starter-run --dry-run < run.ad",
-            status: 0,
-        },
-        Example {
-            what: "the same, with what led to each word, mount and limit",
-            line: "htc-starter-run --dry-run --explain --ads run.ad",
-            status: 0,
-        },
+        Example::new(
+            "Run a job and print its ad with ExitCode and usage",
+            "htc-starter-run --quiet --ads run.ad",
+        ),
+        Example::new(
+            "Print what would run, and what caused each argument, mount and limit",
+            "htc-starter-run --dry-run --explain --ads run.ad",
+        ),
+        Example::new(
+            "Print what would run for an ad on standard input",
+            "htc-starter-run --dry-run < run.ad",
+        ),
     ],
+    verbs: &[],
     environment: &[
-        ("_HTC_STARTER_OPTIONS", "options put before those of the command line; set by htc-slot-run"),
+        ("_HTC_STARTER_OPTIONS", "Options before those of the command line; set by htc-slot-run"),
         (
             "_HTC_STARTER_DIR",
-            "private directory that htc-slot-run made for this starter (machine.ad, control)",
+            "Private directory that htc-slot-run creates for this starter (machine.ad, control)",
         ),
-        ("TMPDIR", "where scratch directories are made when no configuration sets EXECUTE"),
+        ("TMPDIR", "Directory for scratch directories if the configuration does not set EXECUTE"),
     ],
     files: &[
-        ("EXECUTE/dir_<pid>/scratch", "the job's scratch directory, removed at the end"),
-        (".job.ad, .machine.ad", "in the scratch directory: the job's ad and the slot's"),
-        ("core.<cluster>.<proc>", "in Iwd: a core file of the job"),
+        ("EXECUTE/dir_<pid>/scratch", "Scratch directory of the job; removed at the end"),
+        (".job.ad, .machine.ad", "Job ad and slot ad, in the scratch directory"),
+        ("core.<cluster>.<proc>", "Core file of the job, in Iwd"),
     ],
     differences: &[
-        "Without --as shadow nothing is transferred: the files of a job lie where its ad says. Universes 5 \
-         (vanilla), 10 (java, with CondorJavaWrapper.class of HTCondor on its class path) and 12 (local) are run. \
-         Other settings and attributes that a pool would act upon and this program does not, such as WantIOProxy, are told once, and the job runs; \
-         'htc-config-dump lint --here' lists them. \
-         Jobs with a tool beside them (ToolDaemonCmd) are not started. STARTER_REMOTE_CMD and -gridshell do nothing or are refused. Jobs that need \
-         tokens (OAuthServicesNeeded) get those of SEC_CREDENTIAL_DIRECTORY_OAUTH, in a directory open to the job alone, anew every SEC_CREDENTIAL_REFRESH seconds; \
-         where they lack a played shadow holds the job, and a starter alone refuses it. With SendCredential and --as shadow the cache that a credmon has made in \
-         SEC_CREDENTIAL_DIRECTORY_KRB is laid beside the job's files; no credmon is asked to make one. SHADOW_PREPARE_JOB has both below SPOOL as long as it runs; a file beside them, locked until then, tells --clean whose they are. A hold, remove or \
-         vacate ends that hook at once; a pool's shadow has no starter then that it could end, and goes on with it.",
-        "DockerSendCredentials: docker's configuration lies beside the job's directory, not in /tmp. condor_ssh_to_job has no socket in containers. \
-         Logical volumes (LVM_VOLUME_GROUP_NAME) are made, and encrypted where ENCRYPT_EXECUTE_DIRECTORY or EncryptExecuteDirectory asks for that, by the commands of \
-         25.14's source, of which there is no recording. LVM_BACKING_FILE, where it is set, has a volume group made of that file, which the first starter keeps as long as it runs \
-         (a startd keeps its own); a file that is there already, which a startd would overwrite, is left alone. Where that fails, or neither is set, the job's directory is a file system in a file, or is watched, and is not encrypted.",
-        "With --as shadow files are copied, not sent: addresses in messages have port 0, a set-id bit is not kept, a device \
-         counts as an empty file, holes stay holes. Output of a job that fails to be uploaded by a plugin without ads holds it, where 25.14 \
-         runs it again for ever. Files of an evicted job (ON_EXIT_OR_EVICT) are kept for its next run of the same --until. A URL \
-         whose plugin nobody has sends the job back. CheckpointDestination, StreamIn and SpoolOnEvict are told.",
-        "Exit status 1 means that the job did not exit with 0; condor_starter ends with 0 then. With --quirks reference, \
-         and under the name condor_starter, statuses are the reference's: 0 whatever became of the job, 1 when it could \
-         not be taken on, 4 when a job wrapper failed.",
-        "A number or truth value of the configuration that is none is told before anything happens, status 3. HTCondor 25.14 \
-         ends by an exception when it comes to read it, some after the job has been started; --quirks reference does so too.",
-        "The last UPDATE_JOB_INFO may run on for a second when everything else is done. A job's processes are killed before \
-         their children; HTCondor kills children first, so that a shell may end with a status of its own meanwhile.",
-        "SIGINT and SIGALRM end the job softly; condor_starter dies of them and leaves job and directory to the startd. \
-         Relative names after --job-output-ad and --job-update-ad lie in the working directory, not in the scratch \
+        "Without --as shadow no files are transferred: the files of a job are where its ad says. Universes 5 \
+         (vanilla), 10 (java, with HTCondor's CondorJavaWrapper.class on its class path) and 12 (local) are supported. \
+         Settings and attributes that a pool would use and this program ignores, such as WantIOProxy, are reported once, and the job runs; \
+         'htc-config-dump lint --here' lists them. Jobs with a second program beside them (ToolDaemonCmd) are not started. STARTER_REMOTE_CMD \
+         and -gridshell have no effect or are refused.",
+        "Jobs that need OAuth tokens (OAuthServicesNeeded) get those of SEC_CREDENTIAL_DIRECTORY_OAUTH, in a directory that only the job can read, \
+         refreshed every SEC_CREDENTIAL_REFRESH seconds. If tokens are missing, --as shadow holds the job; otherwise the job is refused. \
+         With SendCredential and --as shadow, the Kerberos cache that a credmon has written to \
+         SEC_CREDENTIAL_DIRECTORY_KRB is copied to the job's directory; no credmon is asked to create one. SHADOW_PREPARE_JOB has \
+         both below SPOOL while it runs; a locked file beside them tells --clean that they are in use. A hold, removal or \
+         vacate ends this hook at once; the shadow of a pool has no starter at this point that it could end, and waits for the hook.",
+        "DockerSendCredentials: the configuration of docker is beside the job's directory, not in /tmp. condor_ssh_to_job has no socket in containers. \
+         Logical volumes (LVM_VOLUME_GROUP_NAME) are created, and encrypted if ENCRYPT_EXECUTE_DIRECTORY or EncryptExecuteDirectory requires it, with the commands in \
+         the source of 25.14; there is no recording of them. If LVM_BACKING_FILE is set, a volume group is created in that file, and the first \
+         starter keeps it as long as it runs (a startd keeps its own). An existing file, which a startd would overwrite, is not changed. If this fails, or neither is set, \
+         the job's directory is a file system in a file, or its size is checked, and it is not encrypted.",
+        "With --as shadow files are copied, not sent: addresses in messages have port 0, set-id bits are not kept, a device \
+         counts as an empty file, and sparse files stay sparse. If a plugin without ads fails to upload the output, the job is held; 25.14 \
+         runs it again forever. Files of an evicted job (ON_EXIT_OR_EVICT) are kept for the next run of the same --until. If no \
+         plugin supports a URL, the job goes back to the queue. CheckpointDestination, StreamIn and SpoolOnEvict are reported as unsupported.",
+        "Exit status 1 means that the job did not exit with 0; condor_starter returns 0 in this case. With --quirks reference, \
+         and under the name condor_starter, the statuses are the reference's: 0 for every job that ran, 1 if it could \
+         not be started, 4 if a job wrapper failed.",
+        "A parameter that must be a number or a boolean and has another value is reported before the job starts, with status 3. HTCondor 25.14 \
+         aborts when it reads the parameter, in some cases after the job has started; --quirks reference does the same.",
+        "The last UPDATE_JOB_INFO may run for one more second after everything else has ended. A process of the job is killed before \
+         its children; HTCondor kills children first, so a shell may exit with its own status in between.",
+        "SIGINT and SIGALRM end the job gracefully; condor_starter dies from them and leaves the job and its directory to the startd. \
+         Relative names after --job-output-ad and --job-update-ad are relative to the working directory, not to the scratch \
          directory, which is removed.",
-        "Kept as in HTCondor: Iwd, In, Out and Err that PREPARE_JOB prints have no effect on the run; what it prints \
-         behind a line that is no attribute is not read; UPDATE_JOB_INFO is also called before PREPARE_JOB and at the \
-         end, and nobody waits for it; ExitReason is there for signals only; variables that the starter sets win over \
-         those of the job's Environment.",
+        "As in HTCondor: Iwd, In, Out and Err in the output of PREPARE_JOB have no effect; the output \
+         after a line that is not an attribute is ignored; UPDATE_JOB_INFO is also called before PREPARE_JOB and at the \
+         end, and nothing waits for it; ExitReason is set only for signals; environment variables that the starter sets override \
+         those in the job's Environment.",
         crate::cli::common::CLASSAD_PARAMETERS_NOTE,
     ],
 };

@@ -65,6 +65,7 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         }
         None => (StarterRunCli::from_arg_matches(matches)?, was_given(matches, "ads")),
     };
+    let session = &session.with_input(cli.input.from, cli.quirks.quirks);
     if was_given(matches, "until") && cli.job.played_as == StarterRole::Fetched {
         return Err(Problem::usage(
             "--until needs --as shadow or --as local: a fetched job is not run again".to_owned(),
@@ -81,7 +82,7 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         || cli.job.ask.is_some();
     if let Some(limit) = cli.events.timeout.filter(|_| runs_no_job) {
         let end = clock::monotonic_now().plus(limit);
-        exit_at_deadline(Some(end), session, "the time given with --timeout is over");
+        exit_at_deadline(Some(end), session, "the time limit (--timeout) ended");
     }
     if cli.job.classad {
         return capabilities::print_capabilities(&cli, session);

@@ -11,8 +11,8 @@ use clap::{ArgMatches, Args, FromArgMatches, Parser};
 
 use super::manual;
 use crate::cli::common::{
-    self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions, OutputOptions, Problem,
-    QuirksOptions, normalise, program_command,
+    self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions, OptionGroup,
+    OutputOptions, Problem, QuirksOptions, normalise, program_command,
 };
 use crate::shadow::RunLimit;
 use crate::starter::unsupported::AccessPointRole;
@@ -50,12 +50,12 @@ pub(super) struct StarterRunCli {
 /// Role of `--as`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum StarterRole {
-    /// The starter alone, as for fetched work: nothing is transferred
+    /// Starter of fetched work; no files are transferred
     #[default]
     Fetched,
-    /// The local universe under a schedd: exit policy, nothing is transferred
+    /// Starter and schedd for the local universe; no files are transferred
     Local,
-    /// Schedd and shadow too: transfer, policy, the job's log
+    /// Starter, shadow and schedd: file transfer, policies, event log
     Shadow,
 }
 
@@ -83,7 +83,7 @@ impl FromStr for UntilArgument {
             "held" => Ok(UntilArgument(RunLimit::UntilHeld)),
             number => match number.parse::<u32>() {
                 Ok(runs) if runs > 0 => Ok(UntilArgument(RunLimit::Runs(runs))),
-                _ => Err("give 'done', 'held' or a number of runs above 0".to_owned()),
+                _ => Err("expected 'done', 'held' or a number of runs above 0".to_owned()),
             },
         }
     }
@@ -113,157 +113,156 @@ const JOB_ONLY_OPTIONS: [&str; 17] = [
 /// Options for the job.
 #[derive(Args, Clone, Debug)]
 pub(super) struct JobOptions {
-    /// The slot's ad: .machine.ad, OMP_NUM_THREADS, ...
-    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    /// The slot ad becomes .machine.ad and sets OMP_NUM_THREADS and similar variables.
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Input)]
     pub(super) slot_ads: Option<PathBuf>,
-    /// Name of the slot, such as slot1_2, for _CONDOR_SLOT
-    #[arg(long, value_name = "NAME", help_heading = "Job")]
+    /// Name of the slot, for _CONDOR_SLOT [default: none]
+    #[arg(long, value_name = "NAME", help_heading = OptionGroup::Job)]
     pub(super) slot_name: Option<OsString>,
-    /// The same as --ads
-    #[arg(long, value_name = "FILE", help_heading = "Input", hide_short_help = true)]
+    /// Read the job ad from FILE, as --ads does
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Input, hide_short_help = true)]
     pub(super) job_input_ad: Option<OsString>,
-    /// Take what the ad lacks from the configuration: KEY_executable, ...
-    #[arg(long, value_name = "KEY", help_heading = "Input", hide_short_help = true)]
+    /// Use KEY_executable, ... of the configuration for missing attributes
+    #[arg(long, value_name = "KEY", help_heading = OptionGroup::Input, hide_short_help = true)]
     pub(super) job_keyword: Option<String>,
-    /// Append the job's result attributes alone to FILE
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    /// Append only the result attributes of the job to FILE
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Output, hide_short_help = true)]
     pub(super) job_output_ad: Option<OsString>,
-    /// Keep the newest update of the running job in FILE
-    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
+    /// Write the latest update of the running job to FILE
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Output, hide_short_help = true)]
     pub(super) job_update_ad: Option<OsString>,
-    /// First part of the job's id
-    #[arg(long, value_name = "N", help_heading = "Job", hide_short_help = true)]
+    /// Cluster id of the job [default: ClusterId of the ad]
+    #[arg(long, value_name = "N", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_cluster: Option<String>,
-    /// Second part of the job's id
-    #[arg(long, value_name = "N", help_heading = "Job", hide_short_help = true)]
+    /// Process id of the job [default: ProcId of the ad]
+    #[arg(long, value_name = "N", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_proc: Option<String>,
-    /// Third part of the job's id
-    #[arg(long, value_name = "N", help_heading = "Job", hide_short_help = true)]
+    /// Subprocess id of the job
+    #[arg(long, value_name = "N", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_subproc: Option<String>,
-    /// Standard input instead of In; '-' is ours
-    #[arg(long, value_name = "FILE", help_heading = "Job", hide_short_help = true)]
+    /// Standard input of the job; '-' is that of this program [default: In]
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_stdin: Option<OsString>,
-    /// Standard output instead of Out; '-' is ours, without the ad then
-    #[arg(long, value_name = "FILE", help_heading = "Job")]
+    /// Standard output of the job; '-' is that of this program [default: Out]
+    ///
+    /// The result ad is not printed if FILE is '-'.
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Job)]
     pub(super) job_stdout: Option<OsString>,
-    /// Standard error instead of Err; '-' is ours
-    #[arg(long, value_name = "FILE", help_heading = "Job", hide_short_help = true)]
+    /// Standard error of the job; '-' is that of this program [default: Err]
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_stderr: Option<OsString>,
-    /// A shell at this terminal in the job's place: its directory, environment, account, limits and hooks
-    #[arg(long, help_heading = "Job", hide_short_help = true, conflicts_with_all = ["job_stdin", "job_stdout", "job_stderr"])]
+    /// Run a shell on this terminal instead of the job
+    ///
+    /// The shell has the directory, environment, account, limits and hooks of the job.
+    #[arg(long, help_heading = OptionGroup::Job, conflicts_with_all = ["job_stdin", "job_stdout", "job_stderr"])]
     pub(super) interactive: bool,
-    /// The job's log, instead of the one that its ad names
-    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
+    /// Write the event log of the job to FILE [default: UserLog]
+    #[arg(long, value_name = "FILE", help_heading = OptionGroup::Output)]
     pub(super) log: Option<PathBuf>,
-    /// Who is played: fetched, local or shadow
+    /// Role to act in: fetched, local or shadow
     #[arg(
         long = "as",
         value_name = "WHO",
         value_enum,
         default_value_t,
         hide_possible_values = true,
-        help_heading = "Job"
+        help_heading = OptionGroup::Job
     )]
     pub(super) played_as: StarterRole,
-    /// With --as shadow or local: run again until done or held, or N times at most
+    /// Run until done or held, or N times (--as shadow or local)
     #[arg(
         long,
         value_name = "done|held|N",
         default_value = "1",
-        help_heading = "Job",
-        hide_short_help = true
+        help_heading = OptionGroup::Job
     )]
     pub(super) until: UntilArgument,
-    /// Move files for a starter: for its own use
+    /// Transfer files for a starter (internal)
     #[arg(long, hide = true)]
     pub(super) carry: bool,
-    /// Limits prepare hooks; HTCondor waits forever
-    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Behaviour")]
+    /// Applies to prepare hooks; HTCondor waits forever.
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = OptionGroup::Behaviour)]
     pub(super) hook_timeout: Option<Duration>,
-    /// Listen at this socket for --ask; with --ask: where the starter listens
-    #[arg(long, value_name = "SOCKET|fd:N", help_heading = "Behaviour", hide_short_help = true)]
+    /// Listen on this socket for --ask; with --ask: send to this socket
+    #[arg(long, value_name = "SOCKET|fd:N", help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub(super) control: Option<PathBuf>,
-    /// Ask a running starter: soft, hard, suspend, continue, hold, release, remove, update or status
-    #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "Behaviour", requires = "control", conflicts_with_all = ["dry_run", "classad", "clean"])]
+    /// Send a request to a running starter
+    ///
+    /// Requests: soft, hard, suspend, continue, hold, release, remove, update, status.
+    #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = OptionGroup::Behaviour, requires = "control", conflicts_with_all = ["dry_run", "classad", "clean"])]
     pub(super) ask: Option<String>,
-    /// With --ask: why
-    #[arg(long, value_name = "TEXT", help_heading = "Behaviour", requires = "ask", hide_short_help = true)]
+    /// Reason of the request of --ask
+    #[arg(long, value_name = "TEXT", help_heading = OptionGroup::Behaviour, requires = "ask", hide_short_help = true)]
     pub(super) reason: Option<String>,
-    /// With --ask hold, soft or hard: the code of the reason
+    /// Code of the reason (--ask hold, soft or hard) [default: 1 for hold]
     #[arg(
         long,
         value_name = "N",
-        help_heading = "Behaviour",
+        help_heading = OptionGroup::Behaviour,
         requires = "ask",
         hide_short_help = true,
         allow_negative_numbers = true
     )]
     pub(super) code: Option<i64>,
-    /// With --ask hold, soft or hard: its subcode
+    /// Subcode of the reason (--ask hold, soft or hard) [default: 0]
     #[arg(
         long,
         value_name = "N",
-        help_heading = "Behaviour",
+        help_heading = OptionGroup::Behaviour,
         requires = "ask",
         hide_short_help = true,
         allow_negative_numbers = true
     )]
     pub(super) subcode: Option<i64>,
-    /// End the job so long after whoever started this program is gone; without, it goes on
-    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Behaviour", hide_short_help = true)]
+    /// Kill the job SECONDS after the parent process exits [default: never]
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub(super) orphan_grace: Option<Duration>,
-    /// Print what would be run and called
-    #[arg(long, short = 'n', help_heading = "Behaviour")]
+    /// Prints hooks, command line, environment, mounts and limits.
+    #[arg(long, short = 'n', help_heading = OptionGroup::Behaviour)]
     pub(super) dry_run: bool,
-    /// With --dry-run: what led to each word, mount and limit
-    #[arg(long, requires = "dry_run", help_heading = "Behaviour")]
+    /// Prints which attribute or parameter caused each argument, mount and limit.
+    #[arg(long, requires = "dry_run", help_heading = OptionGroup::Behaviour)]
     pub(super) explain: bool,
-    /// Print what this starter and the container runtimes of the machine can do, and end
-    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = JOB_ONLY_OPTIONS)]
+    /// Print the abilities of this starter and the container runtimes, and exit
+    #[arg(long, help_heading = OptionGroup::Behaviour, hide_short_help = true, conflicts_with_all = JOB_ONLY_OPTIONS)]
     pub(super) classad: bool,
-    /// Print the events of a job's log (text, XML or JSON) as ads, and end
-    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Input", conflicts_with_all = ["dry_run", "classad", "clean", "ask"], conflicts_with_all = JOB_ONLY_OPTIONS)]
+    /// Print the events of an event log (text, XML or JSON) as ads, and exit
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = OptionGroup::Input, conflicts_with_all = ["dry_run", "classad", "clean", "ask"], conflicts_with_all = JOB_ONLY_OPTIONS)]
     pub(super) events_of: Option<PathBuf>,
-    /// Remove what starters that were killed have left in EXECUTE, say what, and end
-    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = ["dry_run", "classad"], conflicts_with_all = JOB_ONLY_OPTIONS)]
+    /// Remove what killed starters left in EXECUTE, and exit
+    #[arg(long, help_heading = OptionGroup::Behaviour, conflicts_with_all = ["dry_run", "classad"], conflicts_with_all = JOB_ONLY_OPTIONS)]
     pub(super) clean: bool,
-    /// Text in front of messages
-    #[arg(long, value_name = "TEXT", help_heading = "Output", hide_short_help = true)]
+    /// Print TEXT before each message
+    #[arg(long, value_name = "TEXT", help_heading = OptionGroup::Output, hide_short_help = true)]
     pub(super) header: Option<String>,
-    /// Suffix of HTCondor's log file; names the slot as --slot-name does
+    /// Suffix of condor_starter's log file; sets the slot name
     #[arg(
         short = 'a',
         long = "append",
         value_name = "TEXT",
-        help_heading = "HTCondor's own",
+        help_heading = OptionGroup::Daemon,
         hide_short_help = true
     )]
     pub(super) append: Option<OsString>,
-    /// Stay in the foreground, which is always so
-    #[arg(short = 'f', long = "foreground", help_heading = "HTCondor's own", hide_short_help = true)]
+    /// Stay in the foreground (this program always does)
+    #[arg(short = 'f', long = "foreground", help_heading = OptionGroup::Daemon, hide_short_help = true)]
     pub(super) foreground: bool,
-    /// Log to the terminal, which is always so
-    #[arg(short = 't', long = "termlog", help_heading = "HTCondor's own", hide_short_help = true)]
+    /// Log to the terminal (this program always does)
+    #[arg(short = 't', long = "termlog", help_heading = OptionGroup::Daemon, hide_short_help = true)]
     pub(super) termlog: bool,
-    /// Use the settings of this local name
-    #[arg(long, value_name = "NAME", help_heading = "Configuration", hide_short_help = true)]
+    /// Use the settings of this local name [default: none]
+    #[arg(long, value_name = "NAME", help_heading = OptionGroup::Configuration, hide_short_help = true)]
     pub(super) local_name: Option<String>,
 }
 
-/// Returns the clap definition; rarely used options appear only in `--help-all`.
+/// Returns the clap definition.
 pub(super) fn make_command() -> clap::Command {
-    let rare = ["now", "seed", "no-env", "strict-input", "json", "jsonl", "long", "color", "slot-ads"];
-    rare.iter().fold(
-        program_command::<StarterRunCli>(NAME, &manual::MANUAL).args_override_self(true),
-        |command, name| {
-            let known = command.get_arguments().any(|arg| arg.get_id() == name.replace('-', "_").as_str());
-            if known {
-                command.mut_arg(name.replace('-', "_"), |arg| arg.hide_short_help(true))
-            } else {
-                command
-            }
-        },
-    )
+    program_command::<StarterRunCli>(NAME, &manual::MANUAL)
+        .args_override_self(true)
+        .mut_arg("quiet", |arg| arg.hide_short_help(false))
+        .mut_arg("events", |arg| arg.hide_short_help(false))
+        .mut_arg("timeout", |arg| arg.hide_short_help(false))
+        .mut_arg("slot_ads", |arg| arg.hide_short_help(false))
 }
 
 impl StarterRunCli {

@@ -90,6 +90,6 @@ pub(super) fn keep_unwritten_ad(state: Option<StateFile>, ad: Option<&[u8]>, ses
         && !stdout_was_closed()
     {
         state.keep_file(ad);
-        session.warn("the job's ad is kept: htc-starter-run --clean prints it");
+        session.warn("the job's ad is saved: htc-starter-run --clean prints it");
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
 
-use super::Result;
+use super::{Result, forks};
 
 /// Name, uid = gid and home directory of each account.
 pub const RECORDED: [(&str, u32, &str); 3] =
@@ -25,7 +25,7 @@ const UNSHARE: &str = "/usr/bin/unshare";
 /// True if root can create a mount namespace here.
 static SEPARATE: LazyLock<bool> = LazyLock::new(|| {
     let script = "mount --bind /etc/passwd /etc/passwd && hostname htcreplay";
-    let output = Command::new(UNSHARE).args(["--mount", "--uts", "sh", "-c", script]).output();
+    let output = forks::output(Command::new(UNSHARE).args(["--mount", "--uts", "sh", "-c", script]));
     output.is_ok_and(|output| output.status.success())
 });
 

@@ -78,7 +78,7 @@ pub enum Allow {
 
 impl Exception {
     /// Counts an allowed difference at a place. `HTC_REPLAY_SAID` makes it print the difference.
-    pub fn count(&self, (place, what, name): (&str, &str, &str), values: &mut Tally) {
+    pub fn count(&self, place: &str, what: &str, name: &str, values: &mut Tally) {
         if std::env::var_os("HTC_REPLAY_SAID").is_some() {
             println!("excused {what} {name} in {place}: {}", self.reason);
         }
@@ -125,17 +125,19 @@ impl Exceptions {
     /// Returns true if two different values agree as far as values of this name can.
     pub fn agree(
         &self,
-        about: (&str, &str),
+        place: &str,
+        name: &str,
         recorded: &BTreeMap<String, String>,
         ours: &BTreeMap<String, String>,
     ) -> bool {
-        self.reading.iter().any(|reading| reading.agrees(about, recorded, ours))
+        self.reading.iter().any(|reading| reading.agrees(place, name, recorded, ours))
     }
 
     /// The exception that allows a difference of this kind at this place.
     pub fn find(
         &self,
-        (subject, case): (&Subject, &str),
+        subject: &Subject,
+        case: &str,
         place: &str,
         name: &str,
         wanted: Allow,

@@ -10,12 +10,12 @@
 
 mod accounts;
 mod alone;
-pub mod attempts;
 mod calls;
 mod compare;
 mod edits;
 pub mod exceptions;
 pub mod findings;
+pub mod forks;
 mod handed_out;
 mod normalise;
 pub mod not_done;
@@ -53,8 +53,9 @@ pub struct Options {
     pub parallel: usize,
     /// Keep the directories in which scenarios ran, and print their paths.
     pub keep: bool,
-    /// True if more attempts than are listed are a difference.
-    pub counts_attempts: bool,
+    /// Maximum number of attempts for what is played with real processes, at least 1. A recording is one sample of many
+    /// races: milliseconds decide in which second a fetch occurs. The best attempt counts.
+    pub attempts: usize,
     /// Compare only calls of this type of hook.
     pub only: Option<String>,
     /// Replay only cases whose names begin with this, in a scenario of cases of a starter that is run
@@ -85,9 +86,6 @@ pub fn replay(scenarios: &[PathBuf], options: &Options) -> Vec<Outcome> {
     done.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// Maximum number of attempts. A recording is one sample of many races: milliseconds decide in which second a
-/// fetch occurs. A replay that differs is repeated, and its best attempt counts.
-const ATTEMPTS: usize = 4;
 /// A replay with more differences than this does not differ because of a race.
 const RACES: usize = 60;
 /// Recordings that take longer are not repeated.
@@ -96,7 +94,7 @@ const SHORT: Duration = Duration::from_secs(90);
 fn replay_one(directory: &Path, options: &Options) -> Outcome {
     let mut best = attempt(directory, options, 1);
     let once = router::is_one(directory) || policy::is_one(directory) || alone::is_family(directory);
-    for number in 2..=ATTEMPTS {
+    for number in 2..=options.attempts {
         let differs = (1..=RACES).contains(&best.differences.len()) && best.fault.is_none();
         if !differs || best.took > SHORT || options.keep || once {
             break;
@@ -106,12 +104,6 @@ fn replay_one(directory: &Path, options: &Options) -> Outcome {
             best = next;
         }
         best.attempts = number;
-    }
-    if options.counts_attempts {
-        match attempts::Attempts::load() {
-            Ok(list) => list.check(&Subject::of(directory), &mut best),
-            Err(reason) => best.fault = Some(reason),
-        }
     }
     best
 }
@@ -197,17 +189,11 @@ fn execution_point(
     Ok(())
 }
 
-/// Executes the command line `transcript [--programs DIR] [--parallel N] [--keep] [--only HOOK] [--case NAME]
+/// Executes the command line `transcript [--programs DIR] [--parallel N] [--attempts N] [--keep] [--only HOOK] [--case NAME]
 /// DIR...`; returns true if there are no differences.
 pub fn main(arguments: &[String]) -> Result<bool> {
-    let mut options = Options {
-        programs: PathBuf::new(),
-        parallel: 8,
-        keep: false,
-        counts_attempts: true,
-        only: None,
-        case: None,
-    };
+    let mut options =
+        Options { programs: PathBuf::new(), parallel: 8, keep: false, attempts: 1, only: None, case: None };
     let mut directories = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -216,6 +202,9 @@ pub fn main(arguments: &[String]) -> Result<bool> {
             "--programs" => options.programs = PathBuf::from(value()?),
             "--parallel" => {
                 options.parallel = value()?.parse().map_err(|_| "--parallel needs a number".to_owned())?
+            }
+            "--attempts" => {
+                options.attempts = value()?.parse().map_err(|_| "--attempts needs a number".to_owned())?
             }
             "--only" => options.only = Some(value()?),
             "--case" => options.case = Some(value()?),

@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use super::Result;
 use super::accounts::Accounts;
 use super::calls::Call;
+use super::forks;
 use super::phase;
 use super::processes;
 use super::scenario::{Case, Scenario};
@@ -98,16 +99,16 @@ fn slot_runner(
     let socket = private.path().join("control");
     wait_for_phase(scenario, stage, phase)?;
     let file = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
-    let mut child = command(scenario, stage, accounts, &program)
+    let mut runner = command(scenario, stage, accounts, &program);
+    runner
         .args(["--quirks", "reference", "--events"])
         .arg(&events)
         .arg("--control")
         .arg(&socket)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(file)
-        .spawn()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
+        .stderr(file);
+    let mut child = forks::spawn(&mut runner).map_err(|error| format!("{}: {error}", program.display()))?;
     let begun = Instant::now();
     let mut stopped = false;
     for action in &scenario.actions {
@@ -118,7 +119,7 @@ fn slot_runner(
         if let Some(lines) = super::edits::added(&scenario.title(), &action.what) {
             append(&stage.local.join("condor_config"), &stage.fill_in(lines.as_bytes()))?;
         }
-        stopped |= perform(&action.what, &child, (&program, &socket), played);
+        stopped |= perform(&action.what, &child, &program, &socket, played);
     }
     if !stopped {
         signal(&child, Signal::SIGTERM);
@@ -182,7 +183,7 @@ fn request(words: &[&str]) -> Option<Vec<String>> {
 }
 
 /// Performs one action; returns true if it ends the program.
-fn perform(what: &str, child: &Child, (program, socket): (&Path, &Path), played: &mut Played) -> bool {
+fn perform(what: &str, child: &Child, program: &Path, socket: &Path, played: &mut Played) -> bool {
     if what.starts_with("stop: SIGTERM") {
         signal(child, Signal::SIGTERM);
         return true;
@@ -207,8 +208,9 @@ fn perform(what: &str, child: &Child, (program, socket): (&Path, &Path), played:
         Some("condor_reconfig") => signal(child, Signal::SIGHUP),
         Some("condor_status" | "condor_q" | "condor_rm") => {}
         _ => {
-            let output = request(&words)
-                .map(|request| Command::new(program).args(request).arg("--control").arg(socket).output());
+            let output = request(&words).map(|request| {
+                forks::output(Command::new(program).args(request).arg("--control").arg(socket))
+            });
             match output {
                 Some(Ok(output)) if output.status.success() => {}
                 Some(Ok(output)) => {
@@ -348,7 +350,7 @@ fn starter(
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let case = Case { stdin: shifted(&case.stdin, epoch), ..case.clone() };
     let files = stage.local.join("cases").join(&case.name);
-    let mut ran = run_case(command, stage, &case, (&stage.local.join("iwd"), &files))?;
+    let mut ran = run_case(command, stage, &case, &stage.local.join("iwd"), &files)?;
     if let (false, Some(cluster)) = (by_hand, case.name.split('.').next()) {
         let log = fs::read(stage.local.join(format!("iwd/log.{cluster}"))).unwrap_or_default();
         ran.log = String::from_utf8_lossy(&stage.take_out(&log)).into_owned();
@@ -376,7 +378,8 @@ pub fn run_case(
     mut command: Command,
     stage: &Stage,
     case: &Case,
-    (directory, files): (&Path, &Path),
+    directory: &Path,
+    files: &Path,
 ) -> Result<PlayedCase> {
     command.env("_HTC_STARTER_OPTIONS", "--quirks reference");
     for (name, value) in &case.environment {
@@ -400,17 +403,13 @@ pub fn run_case(
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     // A file, as in the recordings, because a job may receive it.
     let input = files.join("stdin");
-    fs::write(&input, stage.fill_in(&case.stdin)).map_err(|error| format!("{}: {error}", input.display()))?;
+    forks::write_file(|| fs::write(&input, stage.fill_in(&case.stdin)))
+        .map_err(|error| format!("{}: {error}", input.display()))?;
     let open = |path: &Path| File::open(path).map_err(|error| format!("{}: {error}", path.display()));
     let mut awaited = case.awaited.as_deref();
     let begun_before = awaited.map_or(0, |program| count_begun(stage, program));
-    let mut child = command
-        .current_dir(directory)
-        .stdin(open(&input)?)
-        .stdout(create(&out)?)
-        .stderr(create(&errors)?)
-        .spawn()
-        .map_err(|error| format!("{}: {error}", case.name))?;
+    command.current_dir(directory).stdin(open(&input)?).stdout(create(&out)?).stderr(create(&errors)?);
+    let mut child = forks::spawn(&mut command).map_err(|error| format!("{}: {error}", case.name))?;
     let begun = Instant::now();
     for (at, name) in &case.signals {
         if !wait_until(&mut child, begun + Duration::from_secs_f64(*at))? {
@@ -471,15 +470,9 @@ fn wait_for_handler(child: &mut Child, name: &str) -> Result<()> {
 fn ask(stage: &Stage, words: &str) -> Result<()> {
     let control = stage.local.join("control/socket");
     let program = stage.top().join("programs.real/htc-starter-run");
-    let status = Command::new(program)
-        .arg("--control")
-        .arg(&control)
-        .arg("--ask")
-        .args(words.split('\t'))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
+    let mut ask = Command::new(program);
+    ask.arg("--control").arg(&control).arg("--ask").args(words.split('\t'));
+    let status = forks::status(ask.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
     status.map(drop).map_err(|error| format!("{words}: {error}"))
 }
 

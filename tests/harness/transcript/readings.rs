@@ -41,7 +41,7 @@ type Values = BTreeMap<String, String>;
 
 impl Reading {
     /// Returns true if it applies to this value, and both values agree as far as possible.
-    pub fn agrees(&self, (place, name): (&str, &str), recorded: &Values, ours: &Values) -> bool {
+    pub fn agrees(&self, place: &str, name: &str, recorded: &Values, ours: &Values) -> bool {
         let about = is_at(&self.places, place) && self.names.iter().any(|pattern| matches(pattern, name));
         let (Some(then), Some(now)) = (recorded.get(name), ours.get(name)) else { return false };
         about
@@ -96,12 +96,12 @@ mod tests {
         let then = ad(&[("MyCurrentTime", "1000000000"), ("T", "1000000005"), ("N", "7")]);
         let near = ad(&[("MyCurrentTime", "2000000000"), ("T", "2000000007"), ("N", "8.0")]);
         let far = ad(&[("MyCurrentTime", "2000000000"), ("T", "2000000099"), ("N", "9")]);
-        let agrees = |by, name, now| reading(by).agrees(("slot-ad.FETCH_WORK", name), &then, now);
+        let agrees = |by, name, now| reading(by).agrees("slot-ad.FETCH_WORK", name, &then, now);
         assert!(agrees(By::Time, "T", &near) && !agrees(By::Time, "T", &far));
         assert!(agrees(By::Kind, "N", &far) && !agrees(By::Kind, "N", &near));
-        assert!(!reading(By::Kind).agrees(("job-ad", "N"), &then, &far));
+        assert!(!reading(By::Kind).agrees("job-ad", "N", &then, &far));
         let (one, other) = (ad(&[("L", "\"a,b\"")]), ad(&[("L", "\"b,a\"")]));
-        assert!(reading(By::List).agrees(("slot-ad", "L"), &one, &other));
-        assert!(!reading(By::List).agrees(("slot-ad", "L"), &one, &ad(&[("L", "\"b\"")])));
+        assert!(reading(By::List).agrees("slot-ad", "L", &one, &other));
+        assert!(!reading(By::List).agrees("slot-ad", "L", &one, &ad(&[("L", "\"b\"")])));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use super::Result;
 use super::accounts::Accounts;
+use super::forks;
 use super::scenario::{LayoutEntry, Scenario};
 
 /// The recorder that replaces hooks and jobs.
@@ -176,10 +177,9 @@ impl Stage {
         let program = self.top.path().join(name);
         let source = self.top.path().join(format!("{name}.c"));
         write(&source, text.as_bytes())?;
-        let output = Command::new("cc")
-            .args(["-O1", "-w", "-o"])
-            .args([&program, &source])
-            .output()
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-w", "-o"]).args([&program, &source]);
+        let output = forks::output(&mut compiler)
             .map_err(|error| format!("cc (the {name} is written in C): {error}"))?;
         match output.status.success() {
             true => read(&program),
@@ -195,7 +195,8 @@ impl Stage {
     /// Creates a copy of the recorder.
     pub fn recorder(&self, path: &Path, bits: u32) -> Result<()> {
         let from = self.top.path().join("recorder");
-        fs::copy(&from, path).map_err(|error| format!("{}: {error}", path.display()))?;
+        forks::write_file(|| fs::copy(&from, path))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         mode(path, bits)
     }
 
@@ -278,7 +279,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+    forks::write_file(|| fs::write(path, bytes)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 pub fn mode(path: &Path, bits: u32) -> Result<()> {

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
@@ -22,10 +22,19 @@ impl Place {
 
     /// Its output under the tool's name.
     fn run(&self, words: &str) -> String {
+        String::from_utf8_lossy(&self.output(words).stdout).into_owned()
+    }
+
+    /// Its messages under the tool's name.
+    fn told(&self, words: &str) -> String {
+        String::from_utf8_lossy(&self.output(words).stderr).into_owned()
+    }
+
+    fn output(&self, words: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
         command.env_clear().env("CONDOR_CONFIG", "condor_config").env("PATH", "/usr/bin:/bin");
         command.arg0("condor_config_val").current_dir(self.0.path()).args(words.split(' '));
-        String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+        command.output().unwrap()
     }
 
     /// `NAME: COUNT` for each name with a count.
@@ -241,12 +250,12 @@ fn descriptions_are_told_where_the_tool_has_some_and_with_the_story() {
     let place = Place::new("FARM_HOOK_FETCH_WORK = /x\n");
     let told = place.run("-info PIPE_BUFFER_MAX START FARM_HOOK_FETCH_WORK");
     assert_eq!(told.matches(" # description: ").count(), 1, "{told}");
-    assert!(told.contains(" # description: How many bytes are taken"), "{told}");
+    assert!(told.contains(" # description: Number of bytes that are read"), "{told}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
     command.env_clear().current_dir(place.0.path());
     command.args(["--config-file", "condor_config", "--why", "FARM_HOOK_FETCH_WORK"]);
     let story = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    assert!(story.contains("  meaning: Program that the startd asks for work"), "{story}");
+    assert!(story.contains("  meaning: Hook that the startd calls to fetch work"), "{story}");
 }
 
 #[test]
@@ -255,6 +264,62 @@ fn int_of_a_real_beyond_64_bits_is_the_least_integer_as_a_cast_makes_it() {
         Place::new("HUGE = 1.0e30\nLESS = -1e30\nA = $INT(HUGE)\nB = $INT(LESS)\nC = $INT(HUGE,%d)\n");
     assert_eq!(place.run("A B C"), "-9223372036854775808\n-9223372036854775808\n0\n");
     assert_eq!(place.run("-macro $INT(9.3e18)"), "-9223372036854775808\n");
+}
+
+#[test]
+fn errors_of_use_and_include_are_those_of_the_reference() {
+    // Recorded with condor_config_val 25.14.
+    let at = |rest: &str| format!("Config source Error \"condor_config\", Line 1: at use {rest}\n");
+    let needs =
+        |rest: &str| format!("Error: use needs a keyword before : {rest}\n{}", at(&format!(":{rest}")));
+    let include = |rest: &str| format!("Config source Error \"false\", Line 0, Include Depth 1: {rest}\n");
+    for (line, wanted) in [
+        ("use : x", needs("x")),
+        ("use: x", needs("x")),
+        ("use  : x", at(": x:x")),
+        ("use  :  x, y", at(":  x, y:x, y")),
+        ("use   :", at("::")),
+        ("include command into /no/such/place/f : false", include("can't open '/no/such/place/f' for write")),
+        ("include command into f : false", include("exited with error 256")),
+    ] {
+        let place = Place::new(&format!("{line}\nA = 1\n"));
+        let told = place.told("A");
+        assert!(told.starts_with(&wanted), "{line}: {told}");
+    }
+}
+
+/// `config_if_then_else.run` of the reference, translated.
+#[test]
+fn if_and_else_nest_whatever_the_words_for_true_and_their_case() {
+    let mut config = String::new();
+    let words = [("1", "0"), ("yes", "no"), ("true", "false"), ("TRUE", "False"), ("2", "00"), ("T", "F")];
+    for (at, (yes, no)) in words.into_iter().enumerate() {
+        for (case, (first, second)) in [(yes, no), (no, yes), (no, no)].into_iter().enumerate() {
+            config.push_str(&format!(
+                "If {first}\n A{at}_{case} = one\nELSE\n  if {second}\n   A{at}_{case} = two\n  else\n   \
+                 A{at}_{case} = three\n  Endif\nENDIF\n"
+            ));
+        }
+    }
+    let place = Place::new(&config);
+    for (at, pair) in words.iter().enumerate() {
+        let names = format!("A{at}_0 A{at}_1 A{at}_2");
+        assert_eq!(place.run(&names), "one\ntwo\nthree\n", "{pair:?}");
+    }
+}
+
+/// `lib_include_cmd_config.run` of the reference, translated: blanks, `@` and case around `include`.
+#[test]
+fn include_takes_files_and_commands_whatever_the_blanks_around_its_colon() {
+    let files = ["include : a", "include: b", "include :c", "@include :d", "@INCLUDE : e", "INCLUDE:f"];
+    let commands =
+        ["include : /bin/echo G = 1 |", "@INCLUDE: /bin/echo H = 1 |", "@include :/bin/echo I = 1|"];
+    let place = Place::new(&format!("{}\n{}\n", files.join("\n"), commands.join("\n")));
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        place.write(name, &format!("{name} = $(ALL)\nALL = $(ALL)$(Fill){name}\n"));
+    }
+    assert_eq!(place.run("ALL"), "abcdef\n");
+    assert_eq!(place.run("G H I"), "1\n1\n1\n");
 }
 
 #[test]

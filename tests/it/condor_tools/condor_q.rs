@@ -50,17 +50,129 @@ fn hexadecimal_reals_and_characters_are_printed_as_c_prints_them() {
     assert_eq!(format("%3.0c|", "B"), "  A|");
 }
 
-#[test]
-fn an_option_that_is_not_carried_out_is_named_in_full() {
+/// Status, standard output and standard error for one job.
+fn ask_with_messages(words: &[&str]) -> (i32, String, String) {
     let home = tempfile::tempdir().unwrap();
+    let ads = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nRequirements = A && 1.5 > B\n";
+    fs::write(home.path().join("q.ads"), ads).unwrap();
+    fs::write(home.path().join("condor_config"), "LOG = .\n").unwrap();
     std::os::unix::fs::symlink(EVAL, home.path().join("condor_q")).unwrap();
     let output = std::process::Command::new(home.path().join("condor_q"))
-        .args(["-jobads", "/dev/null", "-dry", "Owner"])
+        .args(["-jobads", "q.ads"])
+        .args(words)
+        .current_dir(home.path())
+        .env("CONDOR_CONFIG", home.path().join("condor_config"))
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(told, "Error: -dry-run is not supported here: files of ads are read\n");
-    assert_eq!(output.status.code(), Some(1));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_dry_run_reports_the_mode_and_prints_the_ads_of_a_file() {
+    for (words, mode) in [
+        (&["-dry-run"][..], "\ncondor_q  \n"),
+        (&["-dry", "-io"], "\ncondor_q io \n"),
+        (&["-dry-run:file", "-nobatch", "-totals"], "\ncondor_q totals \n"),
+        (&["-long", "-dry-run"], "\ncondor_q  -long\n"),
+    ] {
+        let (status, text, messages) = ask_with_messages(words);
+        assert_eq!((status, messages.as_str()), (0, mode), "{words:?}");
+        let without: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with("-dry")).collect();
+        let lines = |text: &str| text.lines().filter(|line| !line.starts_with("-- ")).count();
+        assert_eq!(lines(&text), lines(&ask_with_messages(&without).1), "{words:?}");
+    }
+    let (status, _, messages) = ask_with_messages(&["-dry-run", "-af", "Owner"]);
+    assert_eq!(
+        (status, messages.as_str()),
+        (1, "Error: -dry-run is not supported with -af, -aaf or -format\n")
+    );
+}
+
+#[test]
+fn raw_results_of_a_table_are_captured_in_front_of_it_or_in_a_file() {
+    let (status, text, messages) = ask_with_messages(&["-nobatch", "-capture-raw-results"]);
+    let captured = "# condor_q v25.14.0 raw query results\n";
+    assert_eq!((status, messages.as_str()), (0, ""));
+    assert!(text.starts_with(captured) && text.contains("\n\n-- Jobads: q.ads"), "{text}");
+    for line in ["ClusterId=1", "ProcId=0", "Owner=\"ann\"", "Requirements=A && 1.5 > B"] {
+        assert!(text.lines().any(|it| it == line), "{line}: {text}");
+    }
+    let (status, text, messages) = ask_with_messages(&["-nobatch", "-capture-raw-results:-2"]);
+    assert!(
+        status == 0 && messages.starts_with(captured) && text.starts_with("\n\n-- Jobads: "),
+        "{text}{messages}"
+    );
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "before\n").unwrap();
+    let path = file.path().display();
+    assert_eq!(ask_with_messages(&[&format!("-capture-raw-results:+{path}")]).0, 0);
+    assert!(fs::read_to_string(file.path()).unwrap().starts_with(&format!("before\n{captured}")));
+    assert_eq!(ask_with_messages(&[&format!("-capture-raw-results:{path}")]).0, 0);
+    assert!(fs::read_to_string(file.path()).unwrap().starts_with(captured));
+    assert_eq!(ask_with_messages(&["-capture-raw-results:/nowhere/x"]).0, 1);
+    assert_eq!(ask_with_messages(&["-analyze", "-slotads", "/dev/null", "-capture-raw-results"]).0, 1);
+}
+
+/// Log of four jobs: completed, held by the system while it ran, evicted, and removed while it was idle.
+const USER_LOG: &str = "000 (012.000.000) 2026-03-01 10:00:00 Job submitted from host: <192.0.2.1:9618>\n...\n\
+    000 (012.001.000) 2026-03-01 10:00:00 Job submitted from host: <192.0.2.1:9618>\n...\n\
+    000 (013.000.000) 2026-03-01 10:00:01 Job submitted from host: <192.0.2.1:9618>\n...\n\
+    000 (014.000.000) 2026-03-01 10:00:02 Job submitted from host: <192.0.2.1:9618>\n...\n\
+    001 (099.000.000) 2026-03-01 10:00:03 Job executing on host: <192.0.2.9:9618>\n...\n\
+    001 (012.000.000) 2026-03-01 10:01:00 Job executing on host: <192.0.2.2:9618>\n...\n\
+    001 (012.001.000) 2026-03-01 10:01:00 Job executing on host: <192.0.2.3:9618>\n...\n\
+    001 (013.000.000) 2026-03-01 10:01:00 Job executing on host: <192.0.2.4:9618>\n...\n\
+    006 (012.000.000) 2026-03-01 10:02:00 Image size of job updated: 4321\n\t9  -  MemoryUsage of job (MB)\n\
+    \t8123  -  ResidentSetSize of job (KB)\n...\n\
+    012 (012.001.000) 2026-03-01 10:05:00 Job was held.\n\tout of memory\n\tCode 34 Subcode 102\n...\n\
+    004 (013.000.000) 2026-03-01 10:06:00 Job was evicted.\n\t(0) CPU times\n\
+    \t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Remote Usage\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n\
+    \t0  -  Run Bytes Sent By Job\n\t0  -  Run Bytes Received By Job\n...\n\
+    009 (014.000.000) 2026-03-01 10:07:00 Job was aborted.\n\tvia condor_rm (by user ann)\n...\n\
+    005 (012.000.000) 2026-03-01 10:11:00 Job terminated.\n\t(1) Normal termination (return value 3)\n\
+    \t\tUsr 0 00:08:20, Sys 0 00:00:07  -  Run Remote Usage\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n\
+    \t\tUsr 0 00:08:20, Sys 0 00:00:07  -  Total Remote Usage\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Total Local Usage\n\
+    \t0  -  Run Bytes Sent By Job\n\t0  -  Run Bytes Received By Job\n\
+    \t0  -  Total Bytes Sent By Job\n\t0  -  Total Bytes Received By Job\n...\n";
+
+#[test]
+fn the_jobs_of_an_event_log_are_listed_as_it_shows_them() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("log"), USER_LOG).unwrap();
+    fs::write(home.path().join("condor_config"), "LOG = .\n").unwrap();
+    let ask = |words: &[&str]| call(EVAL, "condor_q", &[&["-userlog", "log"], words].concat(), home.path());
+    let columns = ["ClusterId", "ProcId", "JobStatus", "LastJobStatus", "EnteredCurrentStatus"];
+    let at = |seconds: i64| 1_772_359_200 + seconds;
+    assert_eq!(
+        ask(&[&["-af"], &columns[..]].concat()),
+        told(&format!(
+            "12 0 4 2 {}\n12 1 5 2 {}\n13 0 1 2 {}\n14 0 3 1 {}\n",
+            at(660),
+            at(300),
+            at(360),
+            at(420)
+        ))
+    );
+    let words = ["12.0", "-af", "ExitCode", "RemoteUserCpu", "RemoteSysCpu", "RemoteWallClockTime"];
+    assert_eq!(ask(&words), told("3 500.0 7.0 600.0\n"));
+    let words = ["12.0", "-af:V", "LastRemoteHost", "RemoteHost", "ImageSize", "ResidentSetSize", "UserLog"];
+    assert_eq!(ask(&words), told("\"<192.0.2.2:9618>\" undefined 4321 8123 \"log\"\n"));
+    let words = ["-constraint", "JobStatus == 5", "-af", "HoldReason", "HoldReasonCode", "NumSystemHolds"];
+    assert_eq!(ask(&words), told("out of memory 34 1\n"));
+    assert_eq!(ask(&["13", "-af", "LastVacateTime", "NumJobStarts"]), told(&format!("{} 1\n", at(360))));
+    assert_eq!(ask(&["14", "-af", "RemoveReason"]), told("via condor_rm (by user ann)\n"));
+    let (status, table) = ask(&["-nobatch"]);
+    assert!(status == 0 && table.starts_with("\n\n-- Userlog: log @ "), "{table}");
+    assert!(
+        table.contains("Total for query: 4 jobs; 1 completed, 1 removed, 1 idle, 0 running, 1 held"),
+        "{table}"
+    );
+    let (status, text) = call(EVAL, "condor_q", &["-userlog", "nowhere"], home.path());
+    assert_eq!((status, text.as_str()), (1, ""));
+    // Ads have priority over a log.
+    fs::write(home.path().join("q.ads"), "ClusterId = 1\nProcId = 0\n").unwrap();
+    assert_eq!(ask(&["-jobads", "q.ads", "-af", "ClusterId"]), told("1\n"));
 }
 
 #[test]
@@ -174,9 +286,10 @@ fn the_forms_that_the_book_calls_exact_are_printed_and_the_others_refused() {
         (&["-better-analyze", "-slotads", "/dev/null"], 0),
         (&["-better-analyze"], 1),
         (&["-analyze:show-work", "-slotads", "/dev/null"], 1),
-        (&["-dry-run"], 1),
-        (&["-capture-raw-results"], 1),
-        (&["-userlog", "x"], 1),
+        (&["-dry-run"], 0),
+        (&["-dry-run", "-af", "Owner"], 1),
+        (&["-capture-raw-results"], 0),
+        (&["-userlog", "x"], 0),
     ] {
         assert_eq!(ask(ads, words).0, status, "{words:?}");
         let option = words.first().map_or("tables", |word| word.split(':').next().unwrap_or_default());
@@ -233,4 +346,94 @@ fn jobs_without_a_match_are_listed_with_and_without_an_analysis() {
         list(&["-better-analyze"]),
         told("\n\n-- Jobads: q.ads\nNo slots match autocluster -1, jobs : 1.0\n")
     );
+}
+
+/// Regression test: lines were cut for 80 columns, whatever the terminal's width.
+#[test]
+fn a_table_is_as_wide_as_the_terminal() {
+    use std::io::Read;
+    use std::process::Stdio;
+
+    let directory = tempfile::tempdir().unwrap();
+    let job = format!(
+        "ClusterId = 5\nProcId = 0\nOwner = \"a_user_with_a_long_name\"\nJobStatus = 1\nJobUniverse = 5\nQDate = 1795000000\n\
+         ServerTime = 1795000100\nCmd = \"/bin/{}\"\n",
+        "long".repeat(40)
+    );
+    std::fs::write(directory.path().join("ads"), job).unwrap();
+    std::fs::write(directory.path().join("condor_config"), "LOG = .\n").unwrap();
+    let tool = directory.path().join("condor_q");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_htc-classad-eval"), &tool).unwrap();
+    let command = |words: &[&str]| {
+        let mut command = std::process::Command::new(&tool);
+        command.current_dir(directory.path()).args(["-jobads", "ads", "-nobatch"]).args(words);
+        command.env("CONDOR_CONFIG", directory.path().join("condor_config"));
+        command
+    };
+    for columns in [70, 120] {
+        let size = nix::pty::Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let terminal = nix::pty::openpty(&size, None).unwrap();
+        let mut child = command(&[]).stdout(Stdio::from(terminal.slave)).spawn().unwrap();
+        assert!(child.wait().unwrap().success());
+        let mut shown = Vec::new();
+        // The end of a terminal is an error.
+        let _ = std::fs::File::from(terminal.master).read_to_end(&mut shown);
+        let shown = String::from_utf8_lossy(&shown).replace("\r\n", "\n");
+        let piped = command(&[&format!("-wide:{columns}")]).output().unwrap();
+        assert_eq!(shown, String::from_utf8_lossy(&piped.stdout), "{columns}");
+        // The line of totals is not cut.
+        let rows = shown.lines().filter(|line| !line.starts_with("Total for"));
+        let longest = rows.map(|line| line.trim_end().len()).max();
+        assert_eq!(longest, Some(usize::from(columns) - 1), "{shown}");
+    }
+}
+
+/// Jobs in the order of their ids are printed while they are read. A pipe cannot be read twice, so that its jobs are kept.
+#[test]
+fn jobs_of_a_file_and_of_a_pipe_are_printed_alike() {
+    let job = |id: &str, more: &str| {
+        let (cluster, process) = id.split_once('.').unwrap();
+        format!(
+            "ClusterId = {cluster}\nProcId = {process}\nOwner = \"u{process}\"\nClaimId = \"s\"\n{more}\n"
+        )
+    };
+    let rising = [job("1.0", ""), job("1.1", "B = A\nA = 2\n"), job("2.0", "Xyz = {1,2}\n")].concat();
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("condor_config"), "LOG = .\n").unwrap();
+    std::os::unix::fs::symlink(EVAL, home.path().join("condor_q")).unwrap();
+    for (name, ads) in [
+        ("rising", rising.clone()),
+        ("falling", [job("2.0", ""), job("1.0", "A = 1\n")].concat()),
+        ("twice", [job("1.0", ""), job("1.0", "A = 1\n"), job("3.0", "")].concat()),
+        ("bad line", [job("1.0", "bad line\nC = 1\n"), job("1.1", "")].concat()),
+        ("without ids", "A = 1\n\nB = 2\n".to_owned()),
+        ("expression", format!("{}ClusterId = 2 + Two\nTwo = 2\nProcId = 1\n", job("1.0", ""))),
+        ("none", String::new()),
+        ("json", "[{\"ClusterId\":1,\"ProcId\":0},{\"ClusterId\":1,\"ProcId\":1}]".to_owned()),
+    ] {
+        fs::write(home.path().join("q.ads"), &ads).unwrap();
+        for words in [
+            "-long",
+            "-json",
+            "-jsonl",
+            "-xml",
+            "-long -unsorted",
+            "-long -attributes Owner,A",
+            "-json -constraint 'A > 1'",
+            "-long -totals",
+        ] {
+            let run = |line: &str| {
+                let output = std::process::Command::new("sh")
+                    .args(["-c", line])
+                    .env("CONDOR_CONFIG", "condor_config")
+                    .current_dir(home.path())
+                    .output()
+                    .unwrap();
+                (output.status.code(), output.stdout, output.stderr)
+            };
+            let of_file = run(&format!("./condor_q -jobads q.ads {words}"));
+            let of_pipe = run(&format!("cat q.ads | ./condor_q -jobads - {words}"));
+            assert_eq!(of_file, of_pipe, "{name}: {words}: {}", String::from_utf8_lossy(&of_file.1));
+        }
+    }
 }

@@ -200,3 +200,36 @@ fn an_iteration_that_is_none_is_not_called_one() {
         assert!(out.contains(&format!("It = \"{expected}\"\n")), "{arguments}: {out}");
     }
 }
+
+#[test]
+fn a_statement_that_comes_to_one_run_sets_its_macros_for_every_ad() {
+    let ads = "A = 1\n\nA = 2\n\nA = 3\n";
+    let shown = |out: &str| {
+        out.lines().filter(|line| line.starts_with("B = ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (statement, wanted) in [
+        ("TRANSFORM $(V)", "B = \"0-0-0\""),
+        ("TRANSFORM $(V:1)", "B = \"0-0-0\""),
+        ("TRANSFORM 1", "B = \"-0-\""),
+    ] {
+        let rules = format!("SET B \"$(Step)-$(Iterating)-$(Row)\"\n{statement}\n");
+        let (out, status) = tool(&rules, ads, &["-rules", "rules", "ads"]);
+        assert_eq!((shown(&out), status), (vec![wanted.to_owned(); 3], 1), "{statement}");
+        let place = place(&rules, ads);
+        let (_, out, _) =
+            call("htc-router-translate", &["transform", "--rules", "rules", "ads"], place.path(), "");
+        assert_eq!(shown(&out), vec![wanted.to_owned(); 3], "{statement}");
+    }
+}
+
+#[test]
+fn a_macro_whose_value_is_a_list_has_the_ads_in_it_as_lines() {
+    // The text is no longer an expression.
+    for list in
+        ["{1, [a = 1; b = [c = 2]], {[]}}", "{1 + [a = 1; b = [c = 2]].a}", "{size([a = 1]) > 0 || true}"]
+    {
+        let rules = format!("EVALMACRO V {list}\nSET X \"y\"\nSET W $(V)\n");
+        let (out, status) = tool(&rules, "A = 1\n", &["-rules", "rules", "ads"]);
+        assert_eq!((out.trim_end(), status), ("A = 1\nX = \"y\"", 1), "{list}");
+    }
+}

@@ -9,4 +9,6 @@ pub(crate) mod condor_q;
 #[cfg(feature = "cli")]
 pub(crate) mod condor_transform_ads;
 #[cfg(feature = "cli")]
+pub(crate) mod routed_jobs;
+#[cfg(feature = "cli")]
 pub(crate) mod router_tools;

@@ -36,7 +36,7 @@ fn cases_of_cron_jobs_are_judged_told_and_updated() {
     assert_eq!(out, "s: slot\ns: wrong\ns: hook\ns: attribute\n");
 
     let (_, _, err) = told(home.path(), &["run", "s.toml", "--update"]).unwrap();
-    assert!(err.contains("left to you: s: attribute: its expected result"), "{err}");
+    assert!(err.contains("not updated, edit by hand: s: attribute: the expected result"), "{err}");
     let new = std::fs::read_to_string(home.path().join("s.toml")).unwrap();
     assert!(new.contains("expect = { verdict = \"published\", exit = 0 }"), "{new}");
     let (_, out, _) = told(home.path(), &["run", "s.toml", "--tap", "--filter", "wrong"]).unwrap();
@@ -50,7 +50,7 @@ fn a_cron_case_that_means_nothing_fails_and_says_why() {
     for (kind, line, wanted) in [
         ("startd-cron", "mode = \"Often\"", "mode = 'Often': expected Periodic"),
         ("startd-cron", "runs = 0", "runs = 0: expected a number above 0"),
-        ("startd-cron", "metrics = \"MEAN:X\"", "'MEAN:X' is ignored; use SUM:"),
+        ("startd-cron", "metrics = \"MEAN:X\"", "'MEAN:X' is ignored; write SUM:"),
         ("startd-cron", "expect = { stdout = \"A = 1\" }", "stdout of a cron job is read in blocks"),
         ("startd-cron", "sample_slot = \"odd\"", "no sample slot 'odd'"),
         ("schedd-cron", "slots = [1]", "a schedd has no slots"),

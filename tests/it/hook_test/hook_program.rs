@@ -114,7 +114,40 @@ fn random_ads_find_what_a_hook_does_not_expect() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("dies of signal 11") && said.contains("| htc-hook-test prepare"), "{said}");
     // An ad that is readable: an empty ad could not be shown on a command line.
-    assert!(said.contains("smallest ad, 1 attributes"), "{said}");
+    assert!(said.contains("smallest ad, 1 attribute:"), "{said}");
+}
+
+#[test]
+fn an_interrupted_search_prints_what_it_found_so_far() {
+    let home = tempfile::tempdir().unwrap();
+    // The failing calls are counted; the 20th ends the search.
+    let hook = "#!/bin/sh\nset -u\ncmd=$(sed -n 's/^Cmd = \"\\(.*\\)\"$/\\1/p')\n[ -n \"$cmd\" ] && exit\n\
+        echo >> HERE/failed; [ $(wc -l < HERE/failed) -lt 20 ] || kill -TERM $PPID\nkill -SEGV $$\n";
+    let hook = hook.replace("HERE", &home.path().display().to_string());
+    write_executable(&home.path().join("h"), hook.as_bytes());
+    std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let Some(output) = run(home.path(), &["prepare", "./h", "--fuzz", "100000", "--seed", "7"]) else {
+        return;
+    };
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(143), "{said}");
+    assert!(said.contains("found (") && said.contains("dies of signal 11"), "{said}");
+    assert!(said.contains("interrupted: 1 different failure so far with seed 7"), "{said}");
+}
+
+#[test]
+fn values_of_cron_jobs_are_checked_as_lint_checks_them() {
+    let home = tempfile::tempdir().unwrap();
+    write_executable(&home.path().join("job"), b"#!/bin/sh\necho 'Site = north'\necho 'Load = 3'\n");
+    let Some(output) = run(home.path(), &["startd-cron", "./job"]) else { return };
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("warning unquoted-string: north is").count(), 1, "{said}");
+    assert!(!said.contains("Load"), "{said}");
+    let suite =
+        "[[case]]\nhook = './job'\ntype = 'startd-cron'\nexpect = { findings = ['unquoted-string'] }\n";
+    std::fs::write(home.path().join("s.toml"), suite).unwrap();
+    let output = run(home.path(), &["run", "s.toml"]).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -243,7 +276,10 @@ fn a_cron_list_is_played_with_its_periods_loads_and_reconfigs() {
         ad.contains("Runs_A = 2\n") && ad.contains("Runs_S = 2\n") && !ad.contains("Runs_W"),
         "{ad}{said}"
     );
-    assert!(said.contains("W: dropped") && said.contains("A: JOB_LOAD is above MAX_JOB_LOAD"), "{said}");
+    assert!(
+        said.contains("W: the job is removed") && said.contains("A: JOB_LOAD is above MAX_JOB_LOAD"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -323,7 +359,7 @@ fn cases_are_skipped_with_the_reason_where_something_is_missing() {
     let Some(output) = run(home.path(), &["run", "s.toml", "--tap"]) else { return };
     let (tap, said) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(tap.contains("ok 1 - s: a\nok 2 - s: b # SKIP 'no-such-program' is not there\n"), "{tap}");
+    assert!(tap.contains("ok 1 - s: a\nok 2 - s: b # SKIP 'no-such-program' is missing\n"), "{tap}");
     assert!(tap.contains("ok 3 - s: c # SKIP NO_SUCH_VARIABLE is not set\n"), "{tap}");
 }
 
@@ -337,13 +373,13 @@ fn knobs_that_nobody_reads_are_told() {
     std::fs::write(home.path().join("c"), common.clone() + &knob("K_JOB_HOOK_PREPARE_JOB", &path)).unwrap();
     let Some(output) = run(home.path(), &["prepare", "--config-file", "c"]) else { return };
     assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stderr).contains("K_JOB_HOOK_PREPARE_JOB is set, but nobody reads it"));
+    assert!(text(&output.stderr).contains("K_JOB_HOOK_PREPARE_JOB is set, but nothing reads it"));
     let more = knob("K_HOOK_PREPARE_JOB", &path) + &knob("K_HOOK_PREPARE_JOB_TIMEOUT", "900");
     std::fs::write(home.path().join("c"), common + &more).unwrap();
     let output = run(home.path(), &["prepare", "--config-file", "c"]).unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("K_HOOK_PREPARE_JOB_TIMEOUT is set, but nobody reads it"), "{said}");
+    assert!(said.contains("K_HOOK_PREPARE_JOB_TIMEOUT is set, but nothing reads it"), "{said}");
 }
 
 /// Runs the program itself, for every type: bounded memory, and no files left behind.
@@ -422,7 +458,7 @@ fn a_hook_that_kills_its_group_is_told_and_ends_nobody_but_itself() {
     let Some((status, _, said)) = told(home.path(), &call) else { return };
     assert_eq!(status, 1, "{said}");
     assert!(said.contains("failed (died with signal 15)"), "{said}");
-    let finding = "warning signals-caller: it sends signal 15 to its process group (kill 0), in which the starter is too";
+    let finding = "warning signals-caller: it sends signal 15 to its process group (kill 0), which includes the starter";
     assert!(said.contains(finding), "{said}");
     // When a daemon calls it, nearly all signals are blocked: the hook continues, and its starter receives
     // the signal.
@@ -442,5 +478,5 @@ fn a_hook_that_kills_its_group_is_told_and_ends_nobody_but_itself() {
     std::fs::write(home.path().join("suite.toml"), (0..4).map(case).collect::<String>()).unwrap();
     let (status, said, errors) = told(home.path(), &["run", "suite.toml", "-j", "4"]).unwrap();
     assert_eq!(status, 0, "{said}{errors}");
-    assert!(errors.contains("4 cases as expected"), "{said}{errors}");
+    assert!(errors.contains("4 cases passed"), "{said}{errors}");
 }

@@ -8,5 +8,6 @@ pub(crate) mod given;
 pub(crate) mod hook_program;
 pub(crate) mod input;
 pub(crate) mod options;
+pub(crate) mod printed_values;
 pub(crate) mod queue;
 pub(crate) mod record;

@@ -19,8 +19,10 @@ fn a_case_that_means_nothing_fails_and_says_why() {
         ("timeout = nan", "timeout = NaN"),
         ("timeout = 1e30", "expected a number of seconds"),
         ("expect = { exit = 3.5 }", "exit = 3.5: expected a status"),
+        ("type = \"prepair\"", "unknown hook type 'prepair': did you mean prepare?"),
+        ("type = \"zzzzzzzz\"", "unknown hook type 'zzzzzzzz': its types are fetch, reply, evict,"),
         ("words = [\"bogus\"]", "words = [\"bogus\"]: expected one of exit, evict, hold, remove"),
-        ("words = [\"exit\", \"${NOPE}\"]", "${NOPE} stands for nothing"),
+        ("words = [\"exit\", \"${NOPE}\"]", "${NOPE} matches nothing"),
         (
             "hook = \"missing\"\nexpect = { verdict = \"not-started\", exit = 3 }",
             "nothing: the hook was not called",
@@ -35,12 +37,55 @@ fn a_case_that_means_nothing_fails_and_says_why() {
         ),
     ] {
         let hook = if line.starts_with("hook") { "" } else { "hook = \"h\"\n" };
-        std::fs::write(home.path().join("s.toml"), format!("[[case]]\ntype = \"exit\"\n{hook}{line}\n"))
-            .unwrap();
+        let kind = if line.starts_with("type") { "" } else { "type = \"exit\"\n" };
+        std::fs::write(home.path().join("s.toml"), format!("[[case]]\n{kind}{hook}{line}\n")).unwrap();
         let Some((status, _, err)) = told(home.path(), &["run", "s.toml"]) else { return };
         assert_eq!(status, 1, "{line}: {err}");
         assert!(err.contains(wanted), "{line}: {err}");
     }
+}
+
+#[test]
+fn suites_without_cases_keys_or_quotes_say_what_is_missing() {
+    let home = home("#!/bin/sh\ncat >/dev/null\n");
+    for (suite, status, wanted) in [
+        ("[[case]]\nhook = \"h\"\n", 1, "the case has no `type`: its types are fetch, reply"),
+        ("[[case]]\ntype = \"prepare\"\n", 1, "the case has no `hook`"),
+        ("[[case]]\ntype = \"prepare\"\nhook = ./h\n", 3, "write hook = \"./h\""),
+        ("", 3, "there are no cases to run"),
+    ] {
+        std::fs::write(home.path().join("s.toml"), suite).unwrap();
+        let Some((ended, _, err)) = told(home.path(), &["run", "s.toml"]) else { return };
+        assert_eq!(ended, status, "{suite}: {err}");
+        assert!(err.contains(wanted), "{suite}: {err}");
+    }
+    std::fs::write(home.path().join("s.toml"), "[[case]]\nname = \"one\"\n").unwrap();
+    let (ended, _, err) = told(home.path(), &["run", "s.toml", "--filter", "nonesuch"]).unwrap();
+    assert_eq!(ended, 3, "{err}");
+    assert!(err.contains("no case has 'nonesuch' in its name"), "{err}");
+}
+
+#[test]
+fn a_misspelt_keyword_is_corrected_and_its_source_named() {
+    let home = home("#!/bin/sh\ncat >/dev/null\n");
+    let path = home.path().join("h");
+    let text = format!("STARTER_JOB_HOOK_KEYWORD = STIE\nSITE_HOOK_PREPARE_JOB = {}\n", path.display());
+    std::fs::write(home.path().join("c"), text).unwrap();
+    let Some((status, _, err)) = told(home.path(), &["prepare", "--config-file", "c"]) else { return };
+    assert_eq!(status, 3, "{err}");
+    assert!(err.contains("STIE_HOOK_PREPARE_JOB is not set"), "{err}");
+    assert!(err.contains("STARTER_JOB_HOOK_KEYWORD"), "{err}");
+    assert!(err.contains("did you mean the keyword SITE? SITE_HOOK_PREPARE_JOB is set"), "{err}");
+}
+
+#[test]
+fn a_hook_that_runs_long_is_reported_once_with_the_option_that_ends_it() {
+    let home = home("#!/bin/sh\ncat >/dev/null\nexec sleep 6\n");
+    let words = ["prepare", "h", "--sample-job", "vanilla"];
+    let Some((status, _, err)) = told(home.path(), &words) else { return };
+    assert_eq!(status, 0, "{err}");
+    let notice = "the hook has not ended after 5 s; --timeout SECONDS limits the time\n";
+    assert_eq!(err.matches(notice).count(), 1, "{err}");
 }
 
 #[test]
@@ -53,7 +98,7 @@ fn an_update_changes_the_case_and_not_a_text_that_looks_like_one() {
     std::fs::write(home.path().join("s.toml"), suite).unwrap();
     let Some((status, _, err)) = told(home.path(), &["run", "s.toml", "--update"]) else { return };
     assert_eq!(status, 1, "{err}");
-    assert!(err.contains("left to you: s: three: its expected stderr"), "{err}");
+    assert!(err.contains("not updated, edit by hand: s: three: the expected stderr"), "{err}");
     let now = std::fs::read_to_string(home.path().join("s.toml")).unwrap();
     assert!(now.contains("[[case]]\nexpect = { verdict = \"not-started\" }\nname = \"two\""), "{now}");
     assert!(now.contains("B = \"[[case]]\"\n\"\"\""), "{now}");
@@ -62,7 +107,7 @@ fn an_update_changes_the_case_and_not_a_text_that_looks_like_one() {
         "[defaults]\nexpect = { findings = [] }\n[[case]]\nname = \"x\"\nhook = \"h\"\ntype = \"prepare\"\n";
     std::fs::write(home.path().join("d.toml"), suite).unwrap();
     let (_, _, err) = told(home.path(), &["run", "d.toml", "--update"]).unwrap();
-    assert!(err.contains("its expectations stand in [defaults]"), "{err}");
+    assert!(err.contains("its expectations are in [defaults]"), "{err}");
     assert_eq!(std::fs::read_to_string(home.path().join("d.toml")).unwrap(), suite);
 }
 
@@ -193,7 +238,7 @@ fn a_job_exit_hook_that_is_told_hold_hears_that_a_real_pool_says_evict() {
     let Some((status, _, stderr)) = told(home.path(), &["exit", "./h", "hold"]) else { return };
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("told hold\n"), "{stderr}");
-    assert!(stderr.contains("HTCondor 25.14 itself: done, it is told `evict`"), "{stderr}");
+    assert!(stderr.contains("HTCondor 25.14 itself: done, it is called with `evict`"), "{stderr}");
     assert!(stderr.contains("25.14 (exit-reason-always-evict)"), "{stderr}");
     let words = ["exit", "./h", "hold", "--quirks", "reference"];
     let Some((_, _, stderr)) = told(home.path(), &words) else { return };
@@ -247,4 +292,32 @@ fn what_a_hook_would_get_is_there_as_json() {
     let rows: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
     assert_eq!((status, rows[0]["hook"].as_str()), (0, Some("PREPARE_JOB")), "{out}");
     assert!(rows[0]["stdin"].as_str().unwrap().contains("Cmd = "), "{out}");
+}
+
+#[test]
+fn control_characters_of_output_do_not_reach_the_terminal() {
+    for (words, hook) in [
+        (&["startd-cron", "./h"][..], "printf 'A = \\033[31mred\\n'"),
+        (&["fetch", "./h"][..], "printf 'A = \\033[31mred\\n'"),
+    ] {
+        let home = home(&format!("#!/bin/sh\n{hook}\n"));
+        let Some((_, _, err)) = told(home.path(), words) else { return };
+        assert!(err.contains("?[31mred") && !err.contains('\u{1b}'), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn a_string_without_quotes_is_pointed_out() {
+    let answer =
+        "Foo = bar\nW = None\nI = 'docker://debian'\nA = true\nB = undefined\nC = RequestCpus\nD = Foo";
+    let home = home(&format!("#!/bin/sh\ncat <<'E'\n{answer}\nE\n"));
+    let Some((status, _, err)) = told(home.path(), &["prepare", "./h"]) else { return };
+    assert_eq!(status, 0, "{err}");
+    for (name, word) in [("Foo", "bar"), ("I", "docker://debian")] {
+        let wanted =
+            format!("{word} is the name of an attribute that the ad does not have, so {name} is undefined");
+        assert!(err.contains(&wanted) && err.contains(&format!("{name} = \"{word}\"")), "{wanted}: {err}");
+    }
+    assert_eq!(err.matches("unquoted-string").count(), 2, "{err}");
+    assert_eq!(err.matches("foreign-literal").count(), 1, "{err}");
 }

@@ -32,13 +32,13 @@ fn killed_hooks_must_not_stop_a_queue() {
     let words = ["--slots", "8", "--kill", "40"];
     let Some((said, status)) = drive(home.path(), &words) else { return };
     assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("calls were killed in the middle"), "{said}");
+    assert!(said.contains("killed in the middle: "), "{said}");
     let locked = tempfile::tempdir().unwrap();
     let take = format!("mkdir lock 2>/dev/null || exit 0\nsleep 0.02\n({BY_RENAME})\nrmdir lock\nexit 0");
     queue(locked.path(), &take);
     let (said, status) = drive(locked.path(), &words).unwrap();
     assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("were never handed out"), "{said}");
+    assert!(said.contains("never handed out: "), "{said}");
 }
 
 /// Uses the scripts of the quickstart unchanged, with more jobs, and with hooks killed in the middle.
@@ -115,7 +115,7 @@ fn absolute_paths_lead_into_the_copy_or_are_refused() {
     std::fs::write(home.path().join("condor_config"), &config).unwrap();
     let (said, status) = drive(home.path(), &[]).unwrap();
     assert_eq!((status, waiting()), (Some(3), 39), "{said}");
-    assert!(said.contains("the hooks do not work on the copy"), "{said}");
+    assert!(said.contains("the hooks do not use the copy"), "{said}");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn in_place_the_queue_itself_is_emptied_and_no_kill_excuses_a_loss() {
     queue(home.path(), &lose);
     let Some((said, status)) = drive(home.path(), &["--in-place"]) else { return };
     assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("1 of 40 jobs were never handed out (39 are done)"), "{said}");
+    assert!(said.contains("never handed out: 1 of 40 jobs (39 are done)"), "{said}");
     assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 0);
 }
 
@@ -133,7 +133,7 @@ fn in_place_the_queue_itself_is_emptied_and_no_kill_excuses_a_loss() {
 #[test]
 fn hooks_that_never_run_dry_are_stopped_and_told() {
     for (take, begin) in [
-        ("cat new/1", "is handed out twice, though it was done"),
+        ("cat new/1", "is handed out twice, although it was done"),
         ("echo hello world", "FETCH_WORK prints no job"),
         ("echo \"ClusterId = $$\"; echo \"ProcId = $(date +1%N)\"; echo 'Cmd = \"x\"'", "of a queue of 40"),
     ] {
@@ -171,8 +171,8 @@ fn an_interrupt_tells_what_was_found_so_far() {
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);
     assert!(output.status.code() == Some(130) || output.status.signal() == Some(2), "{:?}", output.status);
-    assert!(said.contains("one at a time: ") && said.contains("1 jobs handed out"), "{said}");
-    assert!(said.contains("interrupted: so far the queue's contract holds"), "{said}");
+    assert!(said.contains("one at a time: ") && said.contains("1 job handed out"), "{said}");
+    assert!(said.contains("interrupted; so far every job is handed out and recorded once"), "{said}");
 }
 
 /// Contracts that only the hooks themselves can report.
@@ -202,14 +202,14 @@ fn records_rejected_jobs_and_losses_are_looked_for() {
             BY_RENAME,
             EXIT.to_owned(),
             Some(logged),
-            Some("was rejected and does not come back"),
+            Some("was rejected and is not handed out again"),
         ),
         (
             "no record",
             BY_RENAME,
             exit(":"),
             None,
-            Some("has no exit record: JOB_EXIT exit: it writes nothing"),
+            Some("has no exit record: JOB_EXIT exit: it writes no file"),
         ),
         (
             "nothing at all",
@@ -225,13 +225,13 @@ fn records_rejected_jobs_and_losses_are_looked_for() {
             None,
             Some("is done and has no exit record in queue/all"),
         ),
-        ("job 7", &lose, EXIT.to_owned(), None, Some("1 of 40 jobs were never handed out")),
+        ("job 7", &lose, EXIT.to_owned(), None, Some("never handed out: 1 of 40 jobs")),
         (
             "a rejected job",
             BY_RENAME,
             EXIT.to_owned(),
             Some(no_reply),
-            Some("was rejected and does not come back"),
+            Some("was rejected and is not handed out again"),
         ),
     ] {
         let home = tempfile::tempdir().unwrap();

@@ -128,7 +128,7 @@ fn the_type_of_a_recorded_hook_is_guessed_or_told_later() {
     let output = run(home.path(), &["replay", "guessed", "--type", "prepare"]).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let once = run(home.path(), &["record", "--into", "untyped", "--", "./site.sh"]).unwrap();
-    assert!(text(&once.stderr).contains("does not tell its type"), "{}", text(&once.stderr));
+    assert!(text(&once.stderr).contains("does not show its type"), "{}", text(&once.stderr));
     let twice = run(home.path(), &["record", "--into", "untyped", "--", "./site.sh"]).unwrap();
     assert!(twice.stderr.is_empty(), "it is said once: {}", text(&twice.stderr));
     let output = run(home.path(), &["replay", "untyped"]).unwrap();
@@ -188,7 +188,7 @@ fn a_call_made_again_differs_only_where_its_hook_does() {
         let output = run(home.path(), &["replay", &into, "--hook", new]).unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(i32::from(changed)), "{number}: {said}");
-        assert!(said.contains(&format!("1 calls, {} changed", u32::from(changed))), "{number}: {said}");
+        assert!(said.contains(&format!("1 call, {} changed", u32::from(changed))), "{number}: {said}");
         let judged = run(home.path(), &["replay", &into]).unwrap();
         let word = called.stderr.split(|&byte| byte == b'\n').next().unwrap_or_default();
         assert_eq!(judged.status.code(), Some(0), "{}{}", text(&judged.stderr), text(word));

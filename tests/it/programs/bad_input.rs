@@ -127,7 +127,7 @@ fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
     let run = Point::new().job("1", &job(1)).job("2", &job(2)).run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     for said in
-        ["FETCH_WORK: no daemon looks at Requirments; did you mean Requirements?", "Iwd must be a string"]
+        ["FETCH_WORK: no daemon reads Requirments; did you mean Requirements?", "Iwd must be a string"]
     {
         assert_eq!(run.stderr.matches(said).count(), 1, "{said}: {}", run.stderr);
     }
@@ -137,7 +137,7 @@ fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
 #[test]
 fn what_a_template_asks_for_and_is_not_done_is_named() {
     let run = Point::new().knob("use POLICY : UWCS_DESKTOP").run();
-    let told = run.stderr.lines().find(|line| line.contains("PERIODIC_CHECKPOINT is not done here"));
+    let told = run.stderr.lines().find(|line| line.contains("PERIODIC_CHECKPOINT is unsupported here"));
     let told = told.unwrap_or_else(|| panic!("{}", run.stderr));
     assert!(told.contains("use POLICY:UWCS_DESKTOP"), "{told}");
 }

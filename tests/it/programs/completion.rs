@@ -16,7 +16,7 @@ fn is_there(program: &str) -> bool {
     let there = std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|directory| directory.join(program).is_file()));
     if !there {
-        println!("skipped: '{program}' is not there");
+        println!("skipped: '{program}' is missing");
     }
     there
 }

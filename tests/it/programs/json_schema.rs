@@ -250,7 +250,7 @@ fn what_prints_text_alone_refuses_json() {
     ] {
         let (status, text, said) = call(place.path(), &format!("{line} --jsonl"));
         assert!(
-            status == 2 && text.is_empty() && said.contains("--jsonl cannot be had with"),
+            status == 2 && text.is_empty() && said.contains("--jsonl cannot be used with"),
             "{line}: {said}"
         );
         let (status, text, said) = call(place.path(), line);

@@ -74,6 +74,50 @@ fn a_fetched_job_goes_through_four_programs() {
         let ad = std::fs::read_to_string(home.path().join("ended.ad")).unwrap_or_default();
         assert_eq!((status.code(), out.as_ref()), (Some(0), "7 1 4 R true\n"), "{as_nobody}: {err}\n{ad}");
         assert!(!ad.contains("htc-hook-test"), "a path of a deleted directory: {ad}");
+        assert!(!ad.contains("\nIwd") && !ad.contains("/execute"), "a path of a deleted directory: {ad}");
+        // The final ad is the input of a second run.
+        let line =
+            "sed /^JobState/d ended.ad | htc-starter-run -q | htc-classad-eval --ads - -af ExitCode Iwd Cmd";
+        let Output { status, stdout, stderr } = run(line, home.path(), *as_nobody);
+        let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert_eq!((status.code(), out.as_ref()), (Some(0), "0 undefined /bin/sh\n"), "{err}");
+    }
+}
+
+#[test]
+fn directories_of_the_ad_are_kept_and_those_of_the_starter_are_not() {
+    let home = prepared_directory();
+    let long = home.path().join("tools");
+    std::fs::create_dir(&long).unwrap();
+    write_executable(&home.path().join("tools/job"), b"#!/bin/sh\nexit 3\n");
+    let common = "ProcId = 0\nClusterId = 1\nOwner = \"nobody\"\n";
+    let given = format!("{common}Cmd = \"job\"\nIwd = \"{}\"\n", long.display());
+    std::fs::write(home.path().join("given.ad"), &given).unwrap();
+    std::fs::write(home.path().join("none.ad"), format!("{common}Cmd = \"/bin/false\"\n")).unwrap();
+    std::fs::write(home.path().join("relative.ad"), format!("{common}Cmd = \"job\"\n")).unwrap();
+    write_executable(
+        &home.path().join("prepare"),
+        b"#!/bin/sh\ncat >/dev/null\nprintf '#!/bin/sh\\nexit 4\\n' >job; chmod +x job\n",
+    );
+    for (line, expected) in [
+        (
+            "htc-starter-run -q --ads given.ad || true",
+            "Iwd = \"HOME/tools\" Cmd = \"HOME/tools/job\" ExitCode = 3",
+        ),
+        ("htc-starter-run -q --ads none.ad || true", "Cmd = \"/bin/false\" ExitCode = 1"),
+        ("htc-hook-test prepare ./prepare -q --ads relative.ad", "Cmd = \"job\""),
+        (
+            "htc-starter-run -q --param STARTER_JOB_HOOK_KEYWORD=X --param X_HOOK_PREPARE_JOB=$PWD/prepare --ads relative.ad || true",
+            "Cmd = \"job\" ExitCode = 4",
+        ),
+    ] {
+        let Output { stdout, stderr, .. } = run(line, home.path(), false);
+        let text = String::from_utf8_lossy(&stdout).replace(&home.path().display().to_string(), "HOME");
+        let kept: Vec<&str> = ["Iwd = ", "Cmd = ", "ExitCode = "]
+            .iter()
+            .filter_map(|name| text.lines().find(|line| line.starts_with(name)))
+            .collect();
+        assert_eq!(kept.join(" "), expected, "{line}: {}{text}", String::from_utf8_lossy(&stderr));
     }
 }
 
@@ -107,4 +151,123 @@ fn files_where_expressions_are_expected_get_a_hint() {
         let err = String::from_utf8_lossy(&stderr);
         assert!(err.contains(hint), "{line}: {err}");
     }
+}
+
+#[test]
+fn the_use_of_a_built_in_ad_is_the_first_line() {
+    let home = prepared_directory();
+    let first_line = |line: &str| {
+        let Output { stderr, .. } = run(&format!("{line} </dev/null"), home.path(), false);
+        String::from_utf8_lossy(&stderr).lines().next().unwrap_or_default().to_owned()
+    };
+    for (verb, ad) in
+        [("prepare", "built-in job"), ("exit", "built-in job"), ("fetch", "otherwise a built-in one")]
+    {
+        let line = first_line(&format!("htc-hook-test {verb} ./prepare"));
+        assert!(line.contains(ad), "{verb}: {line}");
+    }
+    for line in ["htc-hook-test prepare ./prepare --sample-job vanilla", "htc-hook-test prepare ./prepare -q"]
+    {
+        assert!(!first_line(line).contains("built-in"), "{line}");
+    }
+}
+
+/// Directory for pipelines of all seven programs: a queue of five jobs, a router, hooks and a configuration of both.
+fn seven_programs_directory() -> tempfile::TempDir {
+    let home = prepared_directory();
+    let place = home.path();
+    let jobs: String = (1..=5)
+        .map(|id| format!("ClusterId = {id}\nProcId = 0\nJobUniverse = 5\nJobStatus = 1\nOwner = \"nobody\"\nQDate = {id}\nCmd = \"/bin/sh\"\nArguments = \"-c true\"\n\n"))
+        .collect();
+    std::fs::write(place.join("jobs.ads"), jobs).unwrap();
+    std::fs::write(place.join("r.xfm"), "SET Transformed true\n").unwrap();
+    std::fs::write(
+        place.join("router.conf"),
+        "JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=e\nUNIVERSE vanilla\nREQUIREMENTS true\nMaxIdleJobs = 10\n@e\n",
+    )
+    .unwrap();
+    // The queue of the execution point is that of the router: each routed copy is taken once and replaced by its end.
+    let fetch = "#!/bin/sh\ncat >/dev/null\ncd \"$(dirname \"$0\")\"\nfor job in q/*.ad; do\n  grep -q '^RouteName' \"$job\" || continue\n  \
+        mkdir \"taken/${job##*/}\" 2>/dev/null || continue\n  exec cat \"$job\"\ndone\n";
+    let exit = "#!/bin/sh\ncd \"$(dirname \"$0\")\"\ncat >\"ends/$$\"\nname=$(sed -n 's/^ClusterId = //p' \"ends/$$\").$(sed -n 's/^ProcId = //p' \"ends/$$\").ad\n\
+        sed '/^JobStatus = /d' \"ends/$$\" >\"ends/$$.new\"\necho 'JobStatus = 4' >>\"ends/$$.new\"\nmv \"ends/$$.new\" \"q/$name\"\n";
+    write_executable(&place.join("take"), fetch.as_bytes());
+    write_executable(&place.join("finish"), exit.as_bytes());
+    write_executable(&place.join("reply"), b"#!/bin/sh\ncat >/dev/null\n");
+    let config = format!(
+        "EXECUTE = {0}/execute\nLOG = {0}/log\nNUM_CPUS = 2\nNUM_SLOTS = 2\nSTARTD_JOB_HOOK_KEYWORD = Q\nQ_HOOK_FETCH_WORK = {0}/take\n\
+         Q_HOOK_PREPARE_JOB = {0}/prepare\nQ_HOOK_JOB_EXIT = {0}/finish\nFetchWorkDelay = 0\n",
+        place.display()
+    );
+    std::fs::write(place.join("condor_config"), config).unwrap();
+    for name in ["q", "taken", "ends"] {
+        std::fs::create_dir(place.join(name)).unwrap();
+        std::fs::set_permissions(place.join(name), std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    home
+}
+
+/// Runs lines of bash that use all seven programs, as root and as an ordinary account.
+fn run_with_seven_programs(lines: &[(&str, &str)]) {
+    let all: String = lines.iter().map(|line| line.0).collect();
+    for program in htc_hooks::cli::PROGRAMS {
+        assert!(all.contains(program.name), "{}", program.name);
+    }
+    let accounts: &[bool] = if can_switch_account() { &[false, true] } else { &[false] };
+    for as_nobody in accounts {
+        let home = seven_programs_directory();
+        if *as_nobody {
+            chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        for (line, expected) in lines {
+            let Output { status, stdout, stderr } = run(line, home.path(), *as_nobody);
+            let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+            assert_eq!((status.code(), out.as_ref()), (Some(0), *expected), "{line}, {as_nobody}: {err}");
+        }
+    }
+}
+
+/// A queue is routed, its copies are fetched and run by hooks, and its jobs end in the history.
+#[test]
+fn a_queue_goes_through_a_router_and_an_execution_point() {
+    run_with_seven_programs(&[
+        ("htc-config-dump --hooks | grep -c -e take -e finish", "2\n"),
+        ("htc-classad-eval --ads jobs.ads --sort -QDate -af ClusterId | tr '\\n' ' '", "5 4 3 2 1 "),
+        (
+            "htc-router-translate route --config-file router.conf --limit 1 jobs.ads | htc-hook-test prepare ./prepare -q \
+             | htc-starter-run -q --param STARTER_JOB_HOOK_KEYWORD= | htc-classad-eval --ads - -af RouteName Prepared ExitCode",
+            "R true 0\n",
+        ),
+        ("htc-slot-run ads --limit 1 | htc-classad-eval --ads - -af SlotID", "1\n"),
+        ("htc-slot-run explain --ads jobs.ads --csv | grep -c ',true,'", "10\n"),
+        (
+            "for id in 1 2 3 4 5; do htc-classad-eval --ads jobs.ads -c \"ClusterId == $id\" -long >q/$id.0.ad; done; \
+             htc-router-translate run --once -q --queue q --config-file router.conf; chmod a+rw q/*.ad; htc-router-status queue q --count-by RouteName",
+            "5 R\n",
+        ),
+        (
+            "htc-slot-run --once -q; htc-router-status queue q --count-by RouteName --count-by JobStatus",
+            "5 R 4\n",
+        ),
+        (
+            "htc-router-translate run --idle-exit 2 --period 1 -q --queue q --config-file router.conf; htc-router-status history q --count-by RouteName",
+            "5 R\n",
+        ),
+        ("htc-router-status doctor -q q || true", ""),
+    ]);
+}
+
+/// A fetch hook is driven from bash, one job at a time.
+#[test]
+fn a_fetched_job_goes_through_seven_programs_in_a_row() {
+    run_with_seven_programs(&[
+        ("test \"$(htc-config-dump FetchWorkDelay)\" = 0", ""),
+        (
+            "htc-slot-run ads --limit 1 | htc-hook-test fetch ./fetch -q | tee fetched.ad | htc-router-translate transform -r r.xfm - \
+             | htc-starter-run -q --param STARTER_JOB_HOOK_KEYWORD= | htc-classad-eval --ads - -c 'ExitCode == 0' -long \
+             | htc-router-status - --af=ClusterId,JobStatus,RouteName,Transformed",
+            "7 4 R true\n",
+        ),
+        ("htc-hook-test reply ./reply accept -q --ads fetched.ad >/dev/null", ""),
+    ]);
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use htc_hooks::cli::PROGRAMS as ALL_PROGRAMS;
 
 use crate::programs::json_schema::{CALLS, place, shell};
+use crate::support::point::Point;
 
 /// The programs, each with arguments that print something without a configuration.
 const PROGRAMS: &[(&str, &[&str])] = &[
@@ -72,50 +73,50 @@ const ANSWERS: &[&str] = &[
     "htc-router-translate transform --rules rules.xfm jobs.ads",
     "htc-starter-run --quiet --ads run.ad",
     "htc-starter-run --quiet --ads fails.ad",
+    "htc-hook-test reply hooks/reply accept --ads job.ad",
+    "htc-hook-test evict hooks/reply --ads job.ad",
+    "htc-hook-test prepare-before-transfer hooks/prepare --ads job.ad",
+    "htc-hook-test update hooks/update --ads job.ad",
+    "htc-hook-test exit hooks/exit exit --ads job.ad",
+    "htc-hook-test shadow-prepare hooks/prepare --ads job.ad",
+    "htc-hook-test translate hooks/translate --ads source.ad",
+    "htc-hook-test router-update hooks/update --ads source.ad",
+    "htc-hook-test finalize hooks/update --ads source.ad",
+    "htc-hook-test cleanup hooks/update --ads source.ad",
+    "htc-hook-test schedd-cron hooks/cron",
+    "htc-hook-test benchmark hooks/cron",
+    "htc-router-translate translate --config-file router-hooks.config --dry-run source.ad",
+    "htc-router-translate update --config-file router-hooks.config --dry-run source.ad",
+    "htc-router-translate cleanup --config-file router-hooks.config --dry-run source.ad",
+    "htc-router-translate finalize --config-file router-hooks.config --dry-run pairs.ads",
+    "htc-router-translate finish --config-file router.config pairs.ads",
+    "htc-router-translate run --config-file router.config --queue no-jobs --once",
 ];
 
-/// Verbs that are called by the tests of running execution points and routers, and verbs that print nothing.
-const ELSEWHERE: &[(&str, &[&str])] = &[
-    (
-        "htc-slot-run",
-        &[
-            "run",
-            "status",
-            "match",
-            "claim",
-            "activate",
-            "alive",
-            "hold",
-            "suspend",
-            "continue",
-            "vacate",
-            "deactivate",
-            "release-claim",
-            "drain",
-            "undrain",
-            "off",
-            "reconfig",
-        ],
-    ),
-    ("htc-router-translate", &["run", "translate", "update", "finalize", "cleanup", "finish"]),
-    (
-        "htc-hook-test",
-        &[
-            "reply",
-            "evict",
-            "prepare-before-transfer",
-            "update",
-            "exit",
-            "shadow-prepare",
-            "translate",
-            "router-update",
-            "finalize",
-            "cleanup",
-            "schedd-cron",
-            "benchmark",
-            "record",
-        ],
-    ),
+/// Verbs that other tests call: those of a running execution point are in [`LIVE_VERBS`], a recorded hook has the standard
+/// output of its caller, and an editor's server ends when its editor is gone (`tests/editors`).
+const ELSEWHERE: &[(&str, &[&str])] =
+    &[("htc-slot-run", &["run"]), ("htc-config-dump", &["lsp"]), ("htc-hook-test", &["record"])];
+
+/// Calls of the verbs of a running execution point, each with the call that undoes it.
+const LIVE_VERBS: &[(&str, Option<&str>)] = &[
+    ("status", None),
+    ("status --csv", None),
+    ("status --long", None),
+    ("status --openmetrics", None),
+    ("claim slot1 --ads job.ad", Some("release-claim slot1")),
+    ("activate slot1 --ads job.ad", None),
+    ("match slot1", None),
+    ("alive slot1", None),
+    ("hold slot1", None),
+    ("suspend slot1", None),
+    ("continue slot1", None),
+    ("vacate slot1", None),
+    ("deactivate slot1", None),
+    ("release-claim slot1", None),
+    ("drain", Some("undrain")),
+    ("undrain", None),
+    ("reconfig", None),
 ];
 
 /// The status of a command line whose output is read, or whose reader is gone.
@@ -136,6 +137,7 @@ fn an_answer_is_the_same_when_nobody_reads_it() {
     write("nothing.ads", "Requirements = false\n");
     write("fails.ad", "Cmd = \"/bin/false\"\nIwd = \"/tmp\"\n");
     write("router.toml", "length = \"1h\"\n[[jobs]]\nat = 0\ncount = 2\nrun = \"5m\"\n");
+    std::fs::create_dir(place.path().join("no-jobs")).unwrap();
     let table = CALLS.lines().filter_map(|line| Some(line.split_once('\t')?.1));
     let mut statuses = BTreeSet::new();
     for line in table.chain(ANSWERS.iter().copied()) {
@@ -147,6 +149,86 @@ fn an_answer_is_the_same_when_nobody_reads_it() {
     }
     // The calls do not only include successes.
     assert_eq!(statuses, [0, 1, 4, 5].map(Some).into());
+}
+
+/// Output that is closed or full is a failure wherever something is printed; a slow reader gets everything.
+#[test]
+fn closed_full_and_slow_output_have_the_right_status() {
+    let place = place();
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write("many.conf", "STARTD_CRON_X_PERIODE = 5m\n");
+    write("nothing.ads", "Requirements = false\n");
+    write("fails.ad", "Cmd = \"/bin/false\"\nIwd = \"/tmp\"\n");
+    write("router.toml", "length = \"1h\"\n[[jobs]]\nat = 0\ncount = 2\nrun = \"5m\"\n");
+    std::fs::create_dir(place.path().join("no-jobs")).unwrap();
+    let table = CALLS.lines().filter_map(|line| Some(line.split_once('\t')?.1));
+    let mut problems = Vec::new();
+    for line in table.chain(ANSWERS.iter().copied()) {
+        let read = shell(place.path(), line).output().unwrap();
+        for (redirection, why) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
+            let output = shell(place.path(), &format!("timeout 100 {line} {redirection}")).output().unwrap();
+            let err = String::from_utf8_lossy(&output.stderr);
+            let expected = if read.stdout.is_empty() { read.status.code() } else { Some(125) };
+            if output.status.code() != expected || (expected == Some(125) && !err.contains(why)) {
+                problems.push(format!(
+                    "{line} {redirection}: {:?}, expected {expected:?}: {err}",
+                    output.status.code()
+                ));
+            }
+        }
+        let slow = format!("(timeout 100 {line}; echo $? >slow.status) | (sleep 0.1; cat)");
+        let slow = shell(place.path(), &slow).output().unwrap();
+        let status = std::fs::read_to_string(place.path().join("slow.status")).unwrap_or_default();
+        let status: Option<i32> = status.trim().parse().ok();
+        if status != read.status.code() || slow.stdout.is_empty() != read.stdout.is_empty() {
+            problems.push(format!("{line}, slow: {status:?}, expected {:?}", read.status.code()));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Verbs of a running execution point: what could not be printed is a failure, and a verb that prints nothing does not need
+/// standard output.
+#[test]
+fn verbs_of_a_running_execution_point_have_the_right_status() {
+    let point = Point::new().knob("STARTD_JOB_HOOK_KEYWORD =");
+    let control = point.path("control").display().to_string();
+    let point = point.arguments(["--control", &control]);
+    let child = point.start();
+    crate::support::waiting::wait_until("the socket answers", || point.ask(["status"]).status.success());
+    let job = "ClusterId = 7\nProcId = 0\nRequestCpus = 1\nRequestMemory = 8\nRequestDisk = 1\n";
+    std::fs::write(point.path("job.ad"), job).unwrap();
+    let place = point.path("");
+    let call = |words: &str, redirection: &str| {
+        let line =
+            format!("timeout 100 htc-slot-run {words} --config-file config --control control {redirection}");
+        shell(&place, &line).output().unwrap()
+    };
+    let mut problems = Vec::new();
+    let mut prints = 0;
+    for (words, undo) in LIVE_VERBS {
+        let read = call(words, "| (sleep 0.1; cat)");
+        let undo = || undo.map(|undo| call(undo, ""));
+        undo();
+        let expects_failure = !read.stdout.is_empty();
+        prints += usize::from(expects_failure);
+        let plain = call(words, ">/dev/null");
+        undo();
+        for (redirection, why) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
+            let output = call(words, redirection);
+            let err = String::from_utf8_lossy(&output.stderr);
+            let expected = if expects_failure { Some(125) } else { plain.status.code() };
+            if output.status.code() != expected || (expects_failure && !err.contains(why)) {
+                problems.push(format!("{words} {redirection}: {:?}, not {expected:?}: {err}", output.status));
+            }
+            undo();
+        }
+    }
+    assert!(prints >= 5, "few verbs printed something: {prints}");
+    let output = call("off", ">&-");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(point.end(child).status, Some(0));
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 /// A filter of unlimited input stops if its output is not read; with `-e` it has finished.
@@ -171,8 +253,11 @@ fn the_answers_of_every_verb_are_called() {
     let mut left_out = Vec::new();
     for program in ALL_PROGRAMS {
         for verb in (program.command)().get_subcommands().map(|verb| verb.get_name().to_owned()) {
+            let is_live = |line: &str| line.split(' ').next() == Some(&verb);
             let elsewhere =
-                ELSEWHERE.iter().any(|(name, verbs)| *name == program.name && verbs.contains(&verb.as_str()));
+                ELSEWHERE.iter().any(|(name, verbs)| *name == program.name && verbs.contains(&verb.as_str()))
+                    || program.name == "htc-slot-run"
+                        && (verb == "off" || LIVE_VERBS.iter().any(|(line, _)| is_live(line)));
             let begin = format!("{} {verb} ", program.name);
             if !elsewhere && !lines.iter().any(|line| format!("{line} ").starts_with(&begin)) {
                 left_out.push(begin);

@@ -4,7 +4,7 @@ use std::process::Command as Process;
 
 use clap::Command;
 use htc_hooks::cli::PROGRAMS;
-use htc_hooks::cli::common::COMMON_OPTIONS;
+use htc_hooks::cli::common::{COMMON_OPTIONS, has_common_meaning};
 
 /// Calls `visit` with each command and verb of the programs.
 fn for_each_command(visit: &mut dyn FnMut(&str, &Command)) {
@@ -26,8 +26,7 @@ fn an_option_of_several_programs_has_one_meaning_and_one_short_form() {
             else {
                 continue;
             };
-            // The option of lint that explains a rule is another one.
-            if common.long == "explain" && arg.get_action().takes_values() {
+            if !has_common_meaning(command, arg) {
                 continue;
             }
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -42,6 +41,19 @@ fn an_option_of_several_programs_has_one_meaning_and_one_short_form() {
         }
     });
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn explain_has_reverse_for_sorting_and_an_option_about_slots() {
+    let slot_run = PROGRAMS.iter().find(|program| program.name == "htc-slot-run").unwrap();
+    let command = (slot_run.command)();
+    let explain = command.find_subcommand("explain").unwrap();
+    let help = |long: &str| {
+        let option = explain.get_arguments().find(|arg| arg.get_long() == Some(long)).unwrap();
+        option.get_help().unwrap().to_string()
+    };
+    assert_eq!(help("by-slot"), "Explain slots instead of jobs: why each kind of slot is empty");
+    assert_eq!(help("reverse"), "Sort in descending order");
 }
 
 /// An option that is no part of the vocabulary and has the same meaning under two names would be seen here.
@@ -93,4 +105,55 @@ fn removed_spellings_are_refused_with_the_present_one() {
     let output =
         Process::new(env!("CARGO_BIN_EXE_htc-hook-test")).args(["queue", "--jobs", "x"]).output().unwrap();
     assert!(!String::from_utf8_lossy(&output.stderr).contains("is now"));
+}
+
+#[test]
+fn a_hint_names_the_help_of_the_verb_that_failed() {
+    let slot_run = env!("CARGO_BIN_EXE_htc-slot-run");
+    let translate = env!("CARGO_BIN_EXE_htc-router-translate");
+    for (program, words, help) in [
+        (slot_run, &["explain", "--nonsense"][..], "try 'htc-slot-run explain --help'"),
+        // The first `explain` is a file name.
+        (slot_run, &["--config-file", "explain", "status", "--nonsense"], "try 'htc-slot-run status --help'"),
+        (slot_run, &["--nonsense"], "try 'htc-slot-run --help'"),
+        (translate, &["compare", "one"], "try 'htc-router-translate compare --help'"),
+    ] {
+        let output = Process::new(program).args(words).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && err.contains(help), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn every_spelling_of_help_prints_the_help_of_the_verb() {
+    let run = |words: &[&str]| {
+        let output = Process::new(env!("CARGO_BIN_EXE_htc-slot-run")).args(words).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{words:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let short = run(&["drain", "--help"]);
+    assert!(short.starts_with("htc-slot-run drain: ") && short.contains("--quick"), "{short}");
+    for words in [["drain", "-h"], ["drain", "-help"], ["--help", "drain"]] {
+        assert_eq!(run(&words), short, "{words:?}");
+    }
+    let all = run(&["drain", "--help-all"]);
+    assert!(all.contains("--no-env") && !short.contains("--no-env"), "{all}");
+}
+
+/// Options of `run` may be before or after the verb.
+#[test]
+fn run_takes_its_options_after_the_verb_as_well() {
+    for words in [["--dry-run", "run"], ["run", "--dry-run"]] {
+        let output = Process::new(env!("CARGO_BIN_EXE_htc-slot-run"))
+            .args(words)
+            .args(["--config-file", "tests/data/manual/slots.conf"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && out.contains("slot1") && out.contains("slot2"),
+            "{words:?}: {out}"
+        );
+    }
 }

@@ -1,18 +1,16 @@
 //! `htc-router-translate compare` and `convert`: differences between routers are found, and the reported
 //! differences are true.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-
 use htc_hooks::classad::ClassAd;
 use htc_hooks::config::{Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::router::{RouteLoadContext, RouteTable, RouterParameters};
-use htc_hooks::time::ClockReading;
 use htc_hooks::why::coverage::SeededRandom;
 use htc_hooks::why::router_comparison::{RouterComparison, RouterSide};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 /// Status, standard output and standard error of the program in a directory with these files.
 fn called(words: &[&str], files: &[(&str, &str)]) -> (i32, String, String) {
@@ -23,7 +21,7 @@ fn called(words: &[&str], files: &[(&str, &str)]) -> (i32, String, String) {
     call(words, place.path())
 }
 
-fn call(words: &[&str], place: &Path) -> (i32, String, String) {
+pub(super) fn call(words: &[&str], place: &Path) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_htc-router-translate"))
         .args(words)
         .current_dir(place)
@@ -35,18 +33,18 @@ fn call(words: &[&str], place: &Path) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-fn one_route(requirements: &str) -> String {
+pub(super) fn one_route(requirements: &str) -> String {
     format!(
         "JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\nUNIVERSE VANILLA\nREQUIREMENTS {requirements}\n@r\n"
     )
 }
 
 /// An equivalent router with another text, so that the texts cannot just be compared.
-fn reworded(text: &str) -> String {
+pub(super) fn reworded(text: &str) -> String {
     text.replace("UNIVERSE VANILLA\n", "UNIVERSE VANILLA\nUnused = 1\n")
 }
 
-fn compared(left: &str, right: &str) -> (i32, String) {
+pub(super) fn compared(left: &str, right: &str) -> (i32, String) {
     let words = ["compare", "--no-env", "a", "b", "--generate", "100"];
     let (status, out, said) = called(&words, &[("a", left), ("b", right)]);
     (status, out + &said)
@@ -132,14 +130,14 @@ fn routers_without_a_usable_route_are_not_called_alike() {
     let (status, out) = compared(&one_route("Owner == \"a\""), "");
     assert_eq!(status, 1, "{out}");
     assert!(out.starts_with("a: 1 route R\nb: no route is loaded\n"), "{out}");
-    assert!(!out.contains("alike"), "{out}");
+    assert!(!out.contains("the routers treat"), "{out}");
     // An additional route that no job gets.
     let more = one_route("Owner == \"a\"").replace("= R\n", "= R S\n")
         + "JOB_ROUTER_ROUTE_S @=s\nREQUIREMENTS false\n@s\n";
     let (status, out) = compared(&one_route("Owner == \"a\""), &more);
     assert_eq!(status, 1, "{out}");
-    assert!(out.contains("b: route S: no job gets it, its REQUIREMENTS are false"), "{out}");
-    assert!(out.contains("route S: only the second has it") && !out.contains("alike"), "{out}");
+    assert!(out.contains("b: route S: no job gets it, because its REQUIREMENTS are false"), "{out}");
+    assert!(out.contains("route S: only the second has it") && !out.contains("the routers treat"), "{out}");
 }
 
 #[test]
@@ -154,7 +152,7 @@ fn routes_of_the_old_syntax_beside_a_list_of_names_are_those_that_it_names() {
     assert_eq!(status, 0, "{out}");
     assert!(out.starts_with("a: 2 routes B, A\nb: 2 routes B, A\n"), "{out}");
     assert!(
-        out.contains("route C of JOB_ROUTER_ENTRIES is not taken: JOB_ROUTER_ROUTE_NAMES leaves it out"),
+        out.contains("route C of JOB_ROUTER_ENTRIES is ignored: it is not in JOB_ROUTER_ROUTE_NAMES"),
         "{out}"
     );
     let (status, out) = compared(old, &new.replace("WantA", "WantD"));
@@ -228,7 +226,7 @@ fn atom(name: &str, random: &mut SeededRandom) -> (String, String) {
 
 /// Conditions joined by `&&`, `||` and `!`, each with a different attribute, so that each matters for some
 /// job.
-fn condition(prefix: &str, random: &mut SeededRandom) -> Vec<(String, String)> {
+pub(super) fn condition(prefix: &str, random: &mut SeededRandom) -> Vec<(String, String)> {
     let count = 1 + random.number_below(4);
     let mut pieces = Vec::new();
     for number in 0..count {
@@ -246,47 +244,8 @@ fn condition(prefix: &str, random: &mut SeededRandom) -> Vec<(String, String)> {
     pieces
 }
 
-#[test]
-fn two_random_routers_that_differ_in_one_literal_are_told_apart() {
-    let world = RealWorld::new().with_fixed_time(ClockReading::from_epoch(1_795_000_000)).in_utc();
-    let mut random = SeededRandom(20_261_122);
-    for round in 0..60 {
-        let routes: Vec<Vec<(String, String)>> = (0..1 + random.number_below(3))
-            .map(|route| condition(&format!("A{route}x"), &mut random))
-            .collect();
-        let all: usize = routes.iter().map(Vec::len).sum();
-        let atoms: Vec<usize> = (0..all)
-            .filter(|at| routes.iter().flatten().nth(*at).is_some_and(|(one, other)| one != other))
-            .collect();
-        let changed = atoms[random.number_below(atoms.len())];
-        let text = |change: Option<usize>| {
-            let mut at = 0;
-            let mut text = String::from(
-                "JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantRoute =?= true\nJOB_ROUTER_ROUTE_NAMES = R0 R1 R2\n",
-            );
-            for (number, route) in routes.iter().enumerate() {
-                let mut requirements = String::new();
-                for (one, other) in route {
-                    requirements += if Some(at) == change { other } else { one };
-                    at += 1;
-                }
-                text += &format!(
-                    "JOB_ROUTER_ROUTE_R{number} @=r\nUNIVERSE VANILLA\nREQUIREMENTS {requirements}\nSET N {number}\n@r\n"
-                );
-            }
-            text
-        };
-        let (left, right) = (text(None), text(Some(changed)));
-        let found = difference(&left, &right, &world);
-        assert!(found.0, "round {round}: not told apart:\n{left}\n{right}");
-        let found = difference(&left, &left, &world);
-        assert!(!found.0, "round {round}: differs from itself:\n{left}");
-        assert!(found.1.is_empty(), "round {round}: {:?}\n{left}", found.1);
-    }
-}
-
 /// Returns true if two configurations are found to differ, and the parts that could not be reached.
-fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>) {
+pub(super) fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>) {
     let place = tempfile::tempdir().unwrap();
     let load = |text: &str| {
         let file = place.path().join("config");
@@ -317,41 +276,9 @@ fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>)
         found |= comparison.find_difference(ad).is_some();
         !found
     };
-    cover.search((&[], 0), &mut SeededRandom(1), &mut look, &|cover| {
-        comparison.add_evaluated_conditions(cover)
-    });
+    cover
+        .search(&[], 0, &mut SeededRandom(1), &mut look, &|cover| comparison.add_evaluated_conditions(cover));
     (found, comparison.unreached_parts(&cover))
-}
-
-/// Many literals, long patterns, and patterns that must match together.
-#[test]
-fn large_conditions_and_patterns_that_hold_together_are_reached() {
-    let any =
-        |count: usize, form: &dyn Fn(usize) -> String| (0..count).map(form).collect::<Vec<_>>().join(" || ");
-    let three = |n: usize| format!("(Owner == \"user{n:03}\" && Group == \"g{n}\" && Mem > {})", n * 7 + 100);
-    let users = any(100, &|n| format!("Owner == \"user{n:03}\""));
-    let other = |text: &str, from: &str, to: &str| text.replace(from, to);
-    for (left, right) in [
-        (users.clone(), other(&users, "user099", "user100")),
-        (any(30, &three), other(&any(30, &three), "303", "304")),
-        (any(45, &|n| format!("regexp(\"^s{n:02}[a-f]+$\", Owner)")), "false".to_owned()),
-        ("regexp(\"^cms\", Owner) && regexp(\"prod$\", Owner)".into(), "false".into()),
-        (
-            "regexp(\"^[a-z]+-\", Owner) && !regexp(\"^(cms|atlas)-\", Owner) && regexp(\"-[0-9]{3}$\", Owner)".into(),
-            "regexp(\"^[a-z]+-\", Owner) && !regexp(\"^(cms|atlas)-\", Owner) && regexp(\"-[0-9]{4}$\", Owner)".into(),
-        ),
-        ("regexp(\"^(ab{20}){30}$\", Owner)".into(), "false".into()),
-        ("A > 3 || B".into(), "B || A > 3".into()),
-    ] {
-        let (status, out) = compared(&one_route(&left), &one_route(&right));
-        assert_eq!(status, 1, "{left} and {right}: {out}");
-        let (status, out) = compared(&one_route(&left), &reworded(&one_route(&left)));
-        assert_eq!(status, 0, "{left}: {out}");
-    }
-    // Nothing matches it, which is determined quickly.
-    let nested = one_route("regexp(\"((a{300}){300}){5}\", Owner)");
-    let (status, out) = compared(&nested, &reworded(&nested));
-    assert_eq!(status, 4, "{out}");
 }
 
 #[test]
@@ -365,7 +292,9 @@ fn copies_that_fail_for_different_reasons_differ_and_routes_that_only_fail_are_n
     let (status, out) = compared(&one, &reworded(&one));
     assert_eq!(status, 4, "{out}");
     assert!(
-        out.contains("a: route R: no job was found of which it makes a copy: unknown IDTOKEN nosuch\n"),
+        out.contains(
+            "a: route R: no job was found for which it makes a routed job: unknown IDTOKEN nosuch\n"
+        ),
         "{out}"
     );
     // The same for rule sets.
@@ -381,7 +310,9 @@ fn routes_whose_names_no_parameter_can_have_are_those_that_convert_makes_of_them
         [ name = \"中\"; TargetUniverse = 5; Requirements = WantB ]\n\
         [ name = \"日本\"; TargetUniverse = 5; Requirements = WantC ]\n@e\n";
     let (status, new, said) = called(&["convert", "--no-env", "--config-file", "a"], &[("a", old)]);
-    assert_eq!((status, said.as_str()), (0, ""), "{new}");
+    assert_eq!(status, 0, "{new}");
+    assert_eq!(said.matches("cannot be a part of a parameter's name").count(), 2, "{said}");
+    assert!(said.contains("'中' cannot be a part of a parameter's name: the new name is route2"), "{said}");
     assert!(new.contains("JOB_ROUTER_ROUTE_route2"), "{new}");
     let (status, out) = compared(old, &new);
     assert_eq!(status, 0, "{out}");
@@ -397,39 +328,12 @@ fn old_routes_that_a_list_of_names_leaves_out_are_not_called_converted() {
         JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\nUNIVERSE VANILLA\nREQUIREMENTS WantA\n@r\n";
     let (status, out) = compared(text, text);
     assert_eq!(status, 0, "{out}");
-    assert!(out.contains("route Old of JOB_ROUTER_ENTRIES is not taken"), "{out}");
+    assert!(out.contains("route Old of JOB_ROUTER_ENTRIES is ignored"), "{out}");
     assert!(!out.contains("are converted here"), "{out}");
 }
 
-/// A random condition of comparisons and patterns over three attributes.
-fn tree(random: &mut SeededRandom, depth: usize) -> String {
-    let name = ["A", "B", "C"][random.number_below(3)];
-    if depth == 0 || random.number_below(4) == 0 {
-        let number = ["0", "1", "2", "3"][random.number_below(4)];
-        let word = ["ab", "abc", "b", "cab"][random.number_below(4)];
-        let pattern = ["^a", "b$", "ab?c", "^[a-c]+$", "c"][random.number_below(5)];
-        return match random.number_below(8) {
-            0 => format!("{name} > {number}"),
-            1 => format!("{name} <= {number}"),
-            2 => format!("{name} == \"{word}\""),
-            3 => format!("{name} =!= \"{word}\""),
-            4 => format!("isUndefined({name})"),
-            5 => format!("{name} =?= {number}"),
-            _ => format!("regexp(\"{pattern}\", {name})"),
-        };
-    }
-    let mut part = || tree(random, depth - 1);
-    let (one, two, three) = (part(), part(), part());
-    match random.number_below(6) {
-        0 | 1 => format!("({one} && {two})"),
-        2 | 3 => format!("({one} || {two})"),
-        4 => format!("!({one})"),
-        _ => format!("({one} ? {two} : {three})"),
-    }
-}
-
 /// Ads in which each of three attributes has each of some values.
-fn universe() -> Vec<ClassAd> {
+pub(super) fn universe() -> Vec<ClassAd> {
     let values = ["0", "1", "2", "3", "\"ab\"", "\"abc\"", "\"b\"", "\"cab\"", "\"a\"", "\"x\"", "true", ""];
     let mut ads = Vec::new();
     for number in 0..values.len().pow(3) {
@@ -445,47 +349,6 @@ fn universe() -> Vec<ClassAd> {
         ads.push(ad);
     }
     ads
-}
-
-/// Compares with an exhaustive test of a small universe of jobs: it determines which values a condition can
-/// have and which jobs distinguish two conditions. `compare` must not report a reachable case as unreachable,
-/// or two conditions as equal that differ for some job.
-#[test]
-fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
-    let rounds: usize = std::env::var("COMPARE_CASES").map_or(9, |text| text.parse().unwrap());
-    let world = RealWorld::new().with_fixed_time(ClockReading::from_epoch(1_795_000_000)).in_utc();
-    let ads = universe();
-    let mut random = SeededRandom(20_261_122);
-    let mut apart = 0;
-    for round in 0..rounds {
-        let (one, two) = (tree(&mut random, 3), tree(&mut random, 3));
-        // Two unrelated conditions, or two that are nearly equal.
-        let two = match round % 3 {
-            0 => two,
-            1 => format!("{one} && ({two} || {one})"),
-            _ => format!("{one} && !({two} && C == 3 && B == \"abc\")"),
-        };
-        let truths = [&one, &two].map(|text| {
-            let expr = htc_hooks::classad::Expr::parse(text.as_bytes()).unwrap();
-            let truth = |ad: &ClassAd| {
-                htc_hooks::classad::Context::new(&world).my(ad).without_enclosing_ad().eval(&expr).truth()
-                    == Some(true)
-            };
-            ads.iter().map(truth).collect::<Vec<bool>>()
-        });
-        let (found, unreached) = difference(&one_route(&one), &one_route(&two), &world);
-        let differ = truths[0] != truths[1];
-        assert!(!differ || found, "round {round}: not told apart ({unreached:?}):\n{one}\n{two}");
-        apart += usize::from(differ);
-        let (found, unreached) = difference(&one_route(&one), &one_route(&one), &world);
-        assert!(!found, "{one}");
-        let whole = unreached.iter().filter(|line| line.contains("REQUIREMENTS: no job was found"));
-        for line in whole {
-            let wanted = !line.ends_with("for which it is anything but true");
-            assert!(!truths[0].contains(&wanted), "round {round}: {line}\n{one}");
-        }
-    }
-    assert!(apart * 4 > rounds, "{apart} of {rounds} differ");
 }
 
 const ENTRIES: &str = "JOB_ROUTER_ENTRIES @=e\n\
@@ -548,7 +411,7 @@ fn target_in_a_macro_that_steers_the_router_is_pointed_out() {
     let (status, out, _) = called(&["lint", "--no-env", "--config-file", "new"], &[("new", &text)]);
     assert_eq!(status, 1, "{out}");
     assert!(out.contains("TARGET. is undefined in JobShouldBeSandboxed") && out.contains("[scope]"), "{out}");
-    assert!(out.contains("EditJobInPlace is no expression"), "{out}");
+    assert!(out.contains("EditJobInPlace is not a valid expression"), "{out}");
 }
 
 #[test]
@@ -595,7 +458,7 @@ fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
     assert_eq!(status, 0, "{said}");
     assert!(
         said.contains(
-            "every condition was made true and false but 49 that both have, which lead to the same in both"
+            "every condition was made true and false, except 49 that both have and that have the same effect in both"
         ),
         "{said}"
     );
@@ -603,119 +466,6 @@ fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
     let (status, said) = compared(&plain, &more.replacen("Memory_0 > 1490", "Memory_0 > 1491", 1));
     assert_eq!(status, 1, "{said}");
     assert!(said.contains("Memory_0 = 1491\n"), "{said}");
-}
-
-/// The value of an attribute of an old route.
-fn old_value(random: &mut SeededRandom) -> String {
-    const VALUES: [&str; 16] = [
-        "\"osg\"",
-        "\"two words\"",
-        "\" blanks \"",
-        "\"\"",
-        "\"a\\nb\"",
-        "\"say \\\"hi\\\"\"",
-        "\"ends in \\\\\"",
-        "5",
-        "-2.5",
-        "true",
-        "undefined",
-        "{ 1,\"b\" }",
-        "RequestMemory * 2",
-        "ifThenElse(WantX, \"big\", \"small\")",
-        "target.Owner",
-        "strcat(Name, \"-\", queue)",
-    ];
-    VALUES[random.number_below(VALUES.len())].to_owned()
-}
-
-#[test]
-fn whatever_convert_writes_is_loaded_without_a_complaint_and_routes_as_the_original() {
-    const NAMES: [&str; 20] = [
-        "queue",
-        "Queue",
-        "if",
-        "else",
-        "universe",
-        "transform",
-        "SET",
-        "copy",
-        "use",
-        "include",
-        "warning",
-        "osg",
-        "maxMemory",
-        "MaxJobs",
-        "EditJobInPlace",
-        "JobShouldBeSandboxed",
-        "GridResource",
-        "'a b'",
-        "xcount",
-        "InputRSL",
-    ];
-    const PREFIXES: [&str; 4] = ["set_", "eval_set_", "copy_", "delete_"];
-    const ATTRIBUTES: [&str; 6] =
-        ["remote_queue", "RequestMemory", "OnExitHold", "Requirements", "Env", "x509"];
-    let mut random = SeededRandom(77);
-    for round in 0..25 {
-        let mut text = String::from("JOB_ROUTER_ENTRIES @=e\n");
-        for route in 0..1 + random.number_below(3) {
-            text += &format!(
-                "[ name = \"R{route}\"; TargetUniverse = 5;\n  Requirements = target.W{route} && target.M{route} > 3;\n"
-            );
-            for _ in 0..random.number_below(6) {
-                let name = NAMES[random.number_below(NAMES.len())];
-                // Only a plain value is used here, because it is visible to the evaluation of a statement in
-                // 25.14.
-                text += &format!("  {name} = {};\n", old_value(&mut random));
-            }
-            for _ in 0..random.number_below(5) {
-                let (prefix, name) = (PREFIXES[random.number_below(4)], ATTRIBUTES[random.number_below(6)]);
-                let value = if prefix == "copy_" { "\"old_value\"".into() } else { old_value(&mut random) };
-                text += &format!("  {prefix}{name} = {value};\n");
-            }
-            text += "]\n";
-        }
-        text += "@e\n";
-        let place = tempfile::tempdir().unwrap();
-        let place = place.path();
-        fs::write(place.join("old"), &text).unwrap();
-        let (status, new, said) = call(&["convert", "--no-env", "--config-file", "old"], place);
-        // A name with a blank cannot be written in a statement, which is reported.
-        let odd = text.contains("'a b'");
-        assert_eq!(status, i32::from(odd), "round {round}\n{text}{new}{said}");
-        assert!(said.lines().all(|line| line.contains("'a b' is left out")), "round {round}\n{text}{said}");
-        fs::write(place.join("new"), &new).unwrap();
-        fs::write(place.join("none"), "").unwrap();
-        let (status, out, said) = call(&["match", "--no-env", "--config-file", "new", "none"], place);
-        assert_eq!((status, said.as_str()), (0, ""), "round {round}\n{text}{new}{out}");
-        let (status, out, said) = call(&["compare", "--no-env", "old", "new", "--generate", "50"], place);
-        assert_ne!(status, 1, "round {round}\n{text}{new}{out}{said}");
-    }
-}
-
-#[test]
-fn a_router_is_never_taken_to_differ_from_itself_whatever_it_asks() {
-    let clause = |at: usize| {
-        format!("(Attr{at}A == \"v{at}\" && regexp(\"^a(?=b)c{at}$\", Attr{at}B) && Attr{at}C > {at})")
-    };
-    let many: Vec<String> = (0..150).map(clause).collect();
-    let text = one_route(&many.join(" || "));
-    let commented = text.replace("UNIVERSE", "# a comment\nUNIVERSE");
-    for other in [&text, &commented] {
-        let (status, out) = compared(&text, other);
-        assert_eq!(status, 0, "{out}");
-        assert!(out.ends_with("the two say the same: no job can make a difference\n"), "{out}");
-    }
-    // A common part need not be reached if other parts differ.
-    let other = "JOB_ROUTER_ROUTE_S @=s\nUNIVERSE VANILLA\nREQUIREMENTS WantS is true\n@s\n";
-    let two = |first: &str, text: &str| format!("{text}{other}JOB_ROUTER_ROUTE_NAMES = {first}\n");
-    let never = one_route("regexp(\"^a(?=b)c\", Owner) && Cpus > 1");
-    let (status, out) =
-        compared(&two("R S", &never), &two("R S", &never).replace("WantS is true", "WantS =?= true"));
-    assert_eq!(status, 0, "{out}");
-    let (status, out) =
-        compared(&two("R S", &never), &two("R S", &never).replace("WantS is true", "WantS =?= 1"));
-    assert_eq!(status, 1, "{out}");
 }
 
 #[test]
@@ -736,9 +486,9 @@ fn convert_decides_as_routers_did_which_of_two_routes_of_a_name_counts() {
         )
     };
     let cases = [
-        ("", ("2", "a"), "JOB_ROUTER_ENTRIES [2]: route a takes the place of JOB_ROUTER_ENTRIES [1]"),
+        ("", ("2", "a"), "JOB_ROUTER_ENTRIES [2]: route a replaces JOB_ROUTER_ENTRIES [1]"),
         ("OverrideRoutingEntry = true;", ("2", "a"), ""),
-        ("OverrideRoutingEntry = false;", ("1", "A"), "OverrideRoutingEntry is false: left out"),
+        ("OverrideRoutingEntry = false;", ("1", "A"), "OverrideRoutingEntry is false: it is left out"),
     ];
     for (second, (value, name), told) in cases {
         let old = old(second);

@@ -2,7 +2,10 @@
 
 #[cfg(feature = "cli")]
 pub(crate) mod compare;
+#[cfg(feature = "cli")]
+pub(crate) mod compare_random;
 pub(crate) mod live;
+pub(crate) mod live_spool;
 pub(crate) mod machine;
 pub(crate) mod routes;
 pub(crate) mod simulate;

@@ -124,8 +124,8 @@ fn of_old_routes_of_one_name_the_mark_of_the_later_decides() {
     // The later route replaces the earlier one unless OverrideRoutingEntry is false.
     for (mark, tag, word) in [
         ("OverrideRoutingEntry = True;", 2, ""),
-        ("", 2, "takes the place of the former one"),
-        ("OverrideRoutingEntry = False;", 1, "OverrideRoutingEntry is false: left out"),
+        ("", 2, "replaces an earlier route"),
+        ("OverrideRoutingEntry = False;", 1, "OverrideRoutingEntry is false: it is left out"),
     ] {
         let entries = format!(
             "JOB_ROUTER_ENTRIES @=e\n[ Name = \"A\"; TargetUniverse = 5; Requirements = true; set_Tag = 1; ]\n\
@@ -137,7 +137,7 @@ fn of_old_routes_of_one_name_the_mark_of_the_later_decides() {
         assert!(out.contains(&format!("Tag = {tag}\n")), "{mark}: {out}\n{told}");
         assert!(
             told.contains(word)
-                && (told.contains("route A takes") || told.contains("left out")) != word.is_empty(),
+                && (told.contains("replaces an earlier") || told.contains("left out")) != word.is_empty(),
             "{told}"
         );
     }
@@ -189,10 +189,23 @@ fn a_translate_hook_makes_the_ad_and_its_faults_are_told() {
 }
 
 #[test]
+fn a_keyword_without_the_hook_is_reported_once_and_the_ads_stay_unchanged() {
+    let place = hooked("TRANSLATE_JOB", "exit 9");
+    let job = JOB.replace("\n\n", "\nHookKeyword = \"NOPE\"\n\n");
+    let (status, out, told) = translate(place.path(), &["translate"], &[job.as_str(), &job].concat());
+    assert_eq!((status, out.matches("HookKeyword = \"NOPE\"").count()), (0, 2), "{out}{told}");
+    let note = "NOPE_HOOK_TRANSLATE_JOB is not set, so TRANSLATE_JOB is not called";
+    assert_eq!(told.matches(note).count(), 1, "{told}");
+    fs::write(place.path().join("config"), KEYWORD.replace("JOB_ROUTER_HOOK_KEYWORD = KW\n", "")).unwrap();
+    let (status, _, told) = translate(place.path(), &["translate"], JOB);
+    assert!(status == 0 && told.contains("JOB_ROUTER_HOOK_KEYWORD is not set, so"), "{told}");
+}
+
+#[test]
 fn a_job_that_its_translate_hook_keeps_is_not_said_to_be_given_back() {
     for (script, words, told_of) in [
         ("cat >/dev/null", &["route"][..], "1.0: stays claimed, and the hook is called again: "),
-        ("cat >/dev/null; echo A = 1", &["route"], "1.0: given back: "),
+        ("cat >/dev/null; echo A = 1", &["route"], "1.0: released: "),
         ("cat >/dev/null; echo A = 1", &["route", "--quirks", "reference"], "1.0: the router aborts here: "),
     ] {
         let place = hooked("TRANSLATE_JOB", script);
@@ -254,4 +267,52 @@ fn a_finalize_hook_reads_both_ads_and_changes_the_source() {
     let place = hooked("JOB_FINALIZE", "cat >/dev/null; echo Sum = 3; exit 2");
     let (status, out, told) = translate(place.path(), &["finalize"], &pair);
     assert!(status == 1 && !out.contains("Sum = 3") && told.contains("non-zero return code"), "{out}{told}");
+}
+
+/// The screen, the rows and the statuses of `htc-slot-run explain`, with a route in place of a slot.
+#[test]
+fn jobs_without_a_route_are_explained_on_one_screen() {
+    let place = tempfile::tempdir().unwrap();
+    let config = "JOB_ROUTER_NAME = r\nJOB_ROUTER_SOURCE_JOB_CONSTRAINT = Site =?= \"here\"\n\
+        JOB_ROUTER_ROUTE_NAMES = Small Large Full\n\
+        JOB_ROUTER_ROUTE_Small @=r\n REQUIREMENTS RequestMemory <= 2000 && Owner != \"guest\"\n UNIVERSE VANILLA\n@r\n\
+        JOB_ROUTER_ROUTE_Large @=r\n REQUIREMENTS RequestMemory > 8000\n UNIVERSE VANILLA\n@r\n\
+        JOB_ROUTER_ROUTE_Full @=r\n MaxJobs = 0\n UNIVERSE VANILLA\n@r\n";
+    fs::write(place.path().join("config"), config).unwrap();
+    let job = |process: usize, owner: &str, memory: usize, site: &str| {
+        format!(
+            "ClusterId = 7\nProcId = {process}\nJobStatus = 1\nJobUniverse = 5\nOwner = \"{owner}\"\n\
+             RequestMemory = {memory}\nSite = \"{site}\"\n\n"
+        )
+    };
+    let mut jobs: String = (0..5).map(|at| job(at, "ann", 4000, "here")).collect();
+    jobs += &(5..8).map(|at| job(at, "guest", 100, "here")).collect::<String>();
+    jobs += &job(8, "ann", 100, "there");
+    jobs += &job(9, "ann", 100, "here");
+    let words = ["match", "--explain", "--summary"];
+    let (status, text, said) = translate(place.path(), &words, &jobs);
+    assert_eq!(status, 1, "{text}{said}");
+    assert!(text.starts_with("10 jobs of 4 kinds, 3 routes of 3 kinds: 9 jobs without a route; "), "{text}");
+    for expected in [
+        "5 jobs like 7.0: no route",
+        "RequestMemory <= 2000 is not true: the job asks for 4000",
+        "try RequestMemory 2000 instead of 4000: 1 more route",
+        "3 jobs like 7.5: no route",
+        "Owner != \"guest\" is not true: the job has \"guest\"",
+        "job 7.8: no route",
+        "Site =?= \"here\" is not true: the job has \"there\"",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let (status, rows, said) = translate(place.path(), &["match", "--explain", "--summary", "--json"], &jobs);
+    let rows: serde_json::Value =
+        serde_json::from_str(&rows).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let accepting: Vec<_> =
+        rows.as_array().unwrap().iter().map(|row| row["accepting_slots"].as_u64()).collect();
+    assert_eq!((status, accepting), (1, vec![Some(0), Some(0), Some(0), Some(1)]));
+    let (status, text, _) = translate(place.path(), &words, &job(9, "ann", 100, "here"));
+    assert_eq!(
+        (status, text.lines().next()),
+        (0, Some("1 job of 1 kind, 3 routes of 3 kinds: the job has a route; 2 routes accept no job"))
+    );
 }

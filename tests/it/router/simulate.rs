@@ -34,7 +34,7 @@ fn jobs_that_never_get_a_route_have_waited_and_the_reason_is_told() {
     let scenario = "length = '1h'\n[[jobs]]\nname = 'a'\ncount = 1\nat = '5s'\nrun = '10m'\nad = 'Owner = \"ann\"'\n\
         [[jobs]]\nname = 'b'\ncount = 3\nrun = '10m'\nad = 'Owner = \"bob\"'\n";
     let out = simulated(scenario, &route(""), &[]);
-    assert!(out.contains("; 3 never got one, counted to the end\n"), "{out}");
+    assert!(out.contains("; 3 never got a route and are counted until the end\n"), "{out}");
     assert!(out.contains("not routed: 3: Owner == \"ann\" is not true in route R\n"), "{out}");
     let json = simulated(scenario, &route(""), &["--json"]);
     let totals: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -59,4 +59,32 @@ fn a_black_hole_is_throttled_by_the_time_that_its_jobs_ran() {
     assert!(throttled("target.RemoteWallClockTime < 1800") > 0.0);
     assert_eq!(throttled("RemoteWallClockTime < 20"), 0.0);
     assert_eq!(throttled("RemoteWallClockTime =?= undefined"), 0.0);
+}
+
+#[test]
+fn states_of_routes_are_written_to_a_file_or_printed() {
+    let place = tempfile::tempdir().unwrap();
+    let scenario = "length = '10m'\n[[jobs]]\ncount = 1\nat = '5s'\nrun = '1m'\nad = 'Owner = \"ann\"'\n";
+    fs::write(place.path().join("day.toml"), scenario).unwrap();
+    fs::write(place.path().join("router.conf"), route("")).unwrap();
+    let simulate = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_htc-router-translate"))
+            .args(["simulate", "--no-env", "--config-file", "router.conf"])
+            .args(words)
+            .current_dir(place.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let summary = simulate(&["day.toml", "--events", "states.jsonl"]);
+    assert!(summary.contains("1 job came"), "{summary}");
+    let states = fs::read_to_string(place.path().join("states.jsonl")).unwrap();
+    let rows: Vec<serde_json::Value> =
+        states.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(rows.len() > 2 && rows[0]["routes"][0]["route"] == "R", "{states}");
+    for words in [&["day.toml", "--events"][..], &["--events", "day.toml"]] {
+        let table = simulate(words);
+        assert!(table.contains("WAITING") && !table.contains("jobs came"), "{table}");
+    }
 }

@@ -88,8 +88,9 @@ fn no_copy_of_a_proxy_is_left_behind_and_what_25_14_does_is_told() {
             proxy.display()
         );
         fs::write(place.file("config"), format!("{CONFIG}{route}")).unwrap();
-        let me = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap().unwrap();
-        let owner = if me.uid.is_root() { "nobody" } else { me.name.as_str() };
+        let me = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
+        let me = me.filter(|me| !me.uid.is_root());
+        let owner = me.as_ref().map_or("nobody", |me| me.name.as_str());
         fs::write(place.file("queue/1.0.ad"), JOB.replace("ana", owner)).unwrap();
         let (_, told) = place.run("queue", &["--once", "--quirks", quirks]);
         assert!(told.contains("unknown IDTOKEN nobodys"), "{told}");

@@ -64,6 +64,12 @@ fn each_mistake_is_found_where_it_stands() {
         ("REQUIREMENTS : true\nSET B 1\n", "statement", 1, 1),
         ("+A = 1\nSET B 1\n", "plus-attribute", 1, 1),
         ("SET A B + 1\nSET C $INT(MY.A)\n", "function-ad", 2, 7),
+        ("SET A 1\nTRANSFORM 3 x inn (a b)\n", "transform", 2, 11),
+        ("SET A 1\nTRANSFORM 3 x in (\n", "transform", 2, 11),
+        ("SET A 1\nTRANSFORM 3 x in (a b\n", "transform", 2, 11),
+        ("SET A 1\nTRANSFORM abc def\n", "transform", 2, 11),
+        ("SET A 1\nTRANSFORM -1\n", "transform", 2, 11),
+        ("SET A 1\nTRANSFORM from\n", "transform", 2, 11),
     ] {
         assert_eq!(findings(rules), [(rule.to_owned(), line, column)], "{rules}");
     }
@@ -88,6 +94,7 @@ fn good_rules_are_left_alone() {
         "SET A 2\nSET B $INT(MY.A)\n",
         "if version >= 9.0\n SET A 1\nelse\n SET A 2\nendif\n",
         "SET A \"$(Item)\"\nTRANSFORM from (\n one\n two\n)\n",
+        "SET A \"$(Item)\"\nTRANSFORM 2 from /no/such/file\n",
         "DEFAULT A 1\nSET B A * $(MY.C:5)\n",
     ] {
         assert_eq!(findings(rules), [], "{rules}");

@@ -148,7 +148,7 @@ fn a_statement_that_does_nothing_makes_the_status_one() {
     for rules in ["SET X 1+\n", "COPY /(/ q\n", "SET X $( A )\n", "RENAME A 1b\n", "EVALSET X 1+\n"] {
         let (status, out, said) = transform(rules, ADS, &[]);
         assert_eq!((status, out.as_str()), (1, "A = 1\nB = 2\n\n"), "{rules}{said}");
-        assert!(said.contains("1 problem kept statements from doing what was asked"), "{said}");
+        assert!(said.contains("1 problem kept statements from taking effect"), "{said}");
     }
     // A value that evaluates to undefined is stored as the rules say.
     let (status, out, said) = transform("EVALSET X Nowhere\n", ADS, &[]);
@@ -310,7 +310,7 @@ fn default_replaces_an_undefined_value_with_a_warning_and_leaves_it_as_25_14_doe
     let (status, out, said) = transform("DEFAULT Undef 7\nDEFAULT A 8\nDEFAULT New 9\n", ads, &[]);
     assert_eq!(status, 0, "{said}");
     assert!(out.contains("A = 1\n") && out.contains("Undef = 7\n") && out.contains("New = 9\n"), "{out}");
-    assert!(said.contains("Undef is undefined and gets a value; in HTCondor 25.14 DEFAULT does not change an attribute whose value is `undefined` (default-keeps-undefined)"), "{said}");
+    assert!(said.contains("Undef is undefined and gets the default; in HTCondor 25.14 DEFAULT does not change an attribute whose value is `undefined` (default-keeps-undefined)"), "{said}");
     let (status, out, said) = transform("DEFAULT Undef 7\n", ads, &["--quirks", "reference"]);
     assert_eq!((status, out.contains("Undef = undefined\n"), said.as_str()), (0, true, ""), "{out}");
 }

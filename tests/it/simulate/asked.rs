@@ -63,7 +63,7 @@ fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
     let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
     let wanted = "         +0s job 1.0 came
       +0.01s job 1.0 began on slot1
-         +1h job 1.0 had to leave slot1: PREEMPT is true
+         +1h job 1.0 was evicted from slot1: PREEMPT is true
                  PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
                      is true
                      JobStart = 1793606400
@@ -86,7 +86,7 @@ fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
     );
     let (status, told, stderr) = place.run(&["simulate", "s.toml", "--why", "9.0"]);
     assert_eq!((status, told.as_str()), (2, ""));
-    assert!(stderr.contains("no job 9.0 comes in this scenario"), "{stderr}");
+    assert!(stderr.contains("this scenario has no job 9.0"), "{stderr}");
 }
 
 #[test]
@@ -98,15 +98,15 @@ since +1h: Claimed/Retiring: PREEMPT is true
     PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
         is true
         JobStart = 1793606400
-since +1h: Preempting/Vacating: retirement is over
+since +1h: Preempting/Vacating: retirement has ended
 at +1h policy says:
     START = ";
     assert!(told.starts_with(wanted), "{told}");
     assert!(told.contains("  * PREEMPT = "), "{told}");
     for (what, said) in [
-        ("slot1@7h", "the scenario lasts 6h, and this is 7h after its start"),
+        ("slot1@7h", "7h after its start is after the end of the scenario, which lasts 6h"),
         ("slto1@1h", "there is no slot 'slto1' at that time\nhint: did you mean slot1?"),
-        ("slot1@soon", "'soon' is no point of time"),
+        ("slot1@soon", "'soon' is not a valid time"),
         ("slot1", "expected a job such as 1.17, or SLOT@TIME"),
         ("@2h", "expected a job such as 1.17, or SLOT@TIME"),
         ("1.2.3", "expected a job such as 1.17, or SLOT@TIME"),
@@ -135,8 +135,8 @@ fn why_names_the_condition_that_decides() {
     let wanted = "        is false\n        because (time() - EnteredCurrentActivity) > 30 is false\n        Activity = ";
     assert!(told.contains(wanted), "{told}");
     let told = place.well(&["simulate", "k.toml", "--why", "1.0"]);
-    assert!(told.contains("had to leave slot1: PREEMPT is true\n"), "{told}");
-    assert!(!told.contains("had to leave slot1: CONTINUE"), "{told}");
+    assert!(told.contains("was evicted from slot1: PREEMPT is true\n"), "{told}");
+    assert!(!told.contains("was evicted from slot1: CONTINUE"), "{told}");
     place.write(
         "c.conf",
         config() + "START = TARGET.Owner == \"ana\" && (KeyboardIdle > 1000000 || TARGET.Site =?= \"x\")\n",
@@ -145,10 +145,10 @@ fn why_names_the_condition_that_decides() {
     place.write("n.toml", sizes);
     let told = place.well(&["simulate", "n.toml"]);
     let never: Vec<&str> = told.lines().filter(|line| line.starts_with("never ran")).collect();
-    let wanted_never = "never ran: 20 of short of ana: no slot was offered one: START is false in 2 slots: \
+    let wanted_never = "never ran: 20 of short of ana: no slot was offered a job: START is false in 2 slots: \
         KeyboardIdle > 1000000 || TARGET.Site =?= \"x\" (KeyboardIdle = ";
     assert!(never.len() == 1 && never[0].starts_with(wanted_never), "{told}");
-    assert!(never[0].ends_with("there =?= is false where == leaves it open"), "{told}");
+    assert!(never[0].ends_with("there == is undefined where =?= is false"), "{told}");
 }
 
 /// A limit on Activity is true while the job is Busy, and no longer when it leaves: the values shown are
@@ -177,8 +177,8 @@ fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
     assert!(told.starts_with("before: c.conf\nafter:  new.conf\n\n  "), "{told}");
     let completed = told.lines().find(|line| line.starts_with("jobs completed ")).unwrap_or_default();
     assert!(completed.split_whitespace().eq(["jobs", "completed", "0", "3", "+3"]), "{told}");
-    let wanted = "the first job that fares differently is 1.0:
-    before: 1h after the start it had to leave slot1: PREEMPT is true
+    let wanted = "the first job with a different result is 1.0:
+    before: 1h after the start it was evicted from slot1: PREEMPT is true
                 PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
                     is true
                     JobStart = 1793606400
@@ -186,7 +186,7 @@ fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
 ";
     assert!(told.ends_with(wanted), "{told}");
     let (status, told, _) = place.run(&["simulate", "s.toml", "--compare", "c.conf"]);
-    assert!(status == 0 && told.ends_with("\nevery job fares the same\n"), "{told}");
+    assert!(status == 0 && told.ends_with("\nevery job has the same result\n"), "{told}");
     for words in [["--compare", "new.conf", "--svg", "x.svg"], ["--why", "1.0", "--html", "x.html"]] {
         let mut all = vec!["simulate", "s.toml"];
         all.extend(words);
@@ -212,7 +212,7 @@ fn a_history_is_played_again() {
     assert_eq!(summary["jobs"]["failed"], 1);
     assert_eq!(summary["owners"][1]["goodput"], 60.0, "{summary}");
     std::fs::create_dir(place.path("empty")).unwrap();
-    for (from, said) in [("nowhere", "No such file"), ("empty", "holds no ads"), ("c.conf", "jobs 1")] {
+    for (from, said) in [("nowhere", "No such file"), ("empty", "has no ads"), ("c.conf", "jobs 1")] {
         place.write("h.toml", format!("length = '1h'\n[[jobs]]\nfrom = '{from}'\n"));
         let (status, _, stderr) = place.run(&["simulate", "h.toml"]);
         assert!(status == 3 && stderr.contains(said), "{from}: {status} {stderr}");
@@ -375,7 +375,7 @@ fn explain_asks_a_pools_own_slots_and_lets_values_be_assumed() {
         "{told}"
     );
     let (status, _, stderr) = ask(&["slot9"]);
-    assert!(status == 3 && stderr.contains("there is no ad of such a slot"), "{stderr}");
+    assert!(status == 3 && stderr.contains("has no ad of this slot"), "{stderr}");
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn explain_compares_configurations_clause_by_clause() {
     let (status, told, stderr) =
         place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
     assert_eq!((status, stderr.as_str()), (0, ""), "{told}");
-    let wanted = "before: c.conf\nafter:  new.conf\n\nslot1: takes 1 of 2 jobs before, 1 after
+    let wanted = "before: c.conf\nafter:  new.conf\n\nslot1: accepts 1 of 2 jobs before, 1 after
     Start: TARGET.Owner =!= \"mallory\": refuses 1 before, 1 after
     Start: TARGET.RequestMemory < 500: refuses 1 before, none after
 ";
@@ -399,7 +399,7 @@ fn explain_compares_configurations_clause_by_clause() {
     let (status, told, stderr) =
         place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
     assert_eq!((status, told.as_str()), (0, wanted));
-    assert_eq!(stderr.matches("the slots answer as if it were there").count(), 1, "{stderr}");
+    assert_eq!(stderr.matches("the slots behave as if it existed").count(), 1, "{stderr}");
     let (_, told, _) = place.run(&["explain", "--ads", "jobs.ads", "slot2"]);
     assert!(told.contains("[Start: c.conf, line 9]"), "{told}");
     // Jobs are read in the mode of the configuration: only strict mode accepts leading zeros.
@@ -425,7 +425,7 @@ fn explain_knows_what_cron_jobs_publish() {
     place.write("c.conf", config() + &asks_cron);
     place.write("one.ad", "RequestMemory = 1\n");
     place.write("given", "NodeIsHealthy = true\n");
-    place.write("bad", "this is no attribute\n");
+    place.write("bad", "this is not a valid attribute\n");
     let ask = |more: &[&str]| place.run(&[&["explain", "slot1", "--ads", "one.ad"], more].concat());
     let (status, told, _) = ask(&[]);
     assert!(
@@ -438,7 +438,8 @@ fn explain_knows_what_cron_jobs_publish() {
     }
     let (status, _, stderr) = ask(&["--cron", "bad"]);
     assert!(
-        status == 3 && stderr.contains("bad: what cron jobs publish has a line that is no attribute"),
+        status == 3
+            && stderr.contains("bad: the output of a cron job has a line that is not a valid attribute"),
         "{stderr}"
     );
     place.write("c.conf", config() + &format!("EXECUTE = {}\n", place.path("").display()));
@@ -471,12 +472,12 @@ fn one_format_is_for_slots_and_for_routes() {
     let (status, told, stderr) = router(&[]);
     assert_eq!(status, Some(0), "{stderr}");
     assert!(
-        stderr.contains("'[queue]' is for slots (htc-slot-run simulate) and means nothing here"),
+        stderr.contains("'[queue]' is for slots (htc-slot-run simulate) and has no effect here"),
         "{stderr}"
     );
     assert!(
         told.starts_with(
-            "2h: 20 jobs came, 20 finished, 0 wait for a route at the end; 0 copies were removed\n"
+            "2h: 20 jobs came, 20 finished, 0 without a route at the end, 0 removed as routed jobs\n"
         ),
         "{told}"
     );

@@ -40,7 +40,7 @@ fn history(jobs: u32) -> String {
 }
 
 fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_u64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// `SIMULATE_SEEDS=100 SIMULATE_JOBS=100000 SIMULATE_DAYS=60` is the complete test; `SIMULATE_WITH` names an

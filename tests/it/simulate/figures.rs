@@ -151,7 +151,7 @@ fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
     let told = report(&Place::new(SIZES), jobs, &[]);
     let never = line(&told, "never ran: 4 of jobs 1 of ann: ");
     assert!(
-        never.ends_with(": 2 of 4 slots are large enough; 2 of these run other jobs at the end"),
+        never.ends_with(": large enough: 2 of 4 slots; of these, busy with other jobs at the end: 2"),
         "{never}"
     );
     let waits = line(&told, "waits of the 2 started: ");
@@ -168,7 +168,7 @@ fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
     let never = report(&divided, &asked, &[]);
     let never = line(&never, "never ran: 4 ");
     assert!(
-        never.ends_with(": 2 of 4 slots are large enough; 2 of these run other jobs at the end"),
+        never.ends_with(": large enough: 2 of 4 slots; of these, busy with other jobs at the end: 2"),
         "{never}"
     );
 

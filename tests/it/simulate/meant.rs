@@ -80,11 +80,11 @@ fn of_a_history_is_told_what_is_left_out() {
     for said in [
         "h.ads:7: this ad has no QDate",
         "h.ads:16:",
-        "h.ads: 2 ads cannot be played and are left out",
-        "1 of the 3 jobs of 'h.ads' do not come: the last would 1d01h after the start, and it ends after 2h",
-        "'owner' means nothing beside 'from'",
-        "'memory' means nothing beside 'from'",
-        "'within' means nothing beside 'from'",
+        "h.ads: 2 ads cannot be simulated and are left out",
+        "jobs of 'h.ads' that do not come: 1 of 3: the last would come 1d01h after the start, but the scenario ends after 2h",
+        "'owner' has no effect with 'from'",
+        "'memory' has no effect with 'from'",
+        "'within' has no effect with 'from'",
     ] {
         assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
     }
@@ -96,7 +96,7 @@ fn of_a_history_is_told_what_is_left_out() {
     place.write("h.ads", "ClusterId = 2\nOwner = \"ben\"\n");
     let (status, _, stderr) = place.play("length = '2h'\n[[jobs]]\nfrom = 'h.ads'\n", &[]);
     assert!(
-        status == 3 && stderr.contains("s.toml:3:8: jobs 1: 'h.ads' has no ad that can be played"),
+        status == 3 && stderr.contains("s.toml:3:8: jobs 1: 'h.ads' has no ad that can be simulated"),
         "{stderr}"
     );
 }
@@ -238,13 +238,13 @@ fn jobs_that_no_slot_asks_for_are_told_why() {
         "length = '3h'\n[[jobs]]\ncount = 3\nruns = 60\n[[jobs]]\nname = 'late'\nat = '1h'\nruns = 60\n";
     let (status, told, stderr) = place.play(scenario, &[]);
     assert_eq!((status, stderr.as_str()), (0, ""));
-    let wanted = "never ran: 3 of jobs 1: no slot was offered one: START is false in 2 slots: KeyboardIdle > 900000 (KeyboardIdle = ";
+    let wanted = "never ran: 3 of jobs 1: no slot was offered a job: START is false in 2 slots: KeyboardIdle > 900000 (KeyboardIdle = ";
     assert!(told.contains(wanted) && told.contains("c.conf, line 9)"), "{told}");
     let (status, told, _) = place.play(scenario, &["--why", "2.0"]);
     assert_eq!(status, 1);
     assert!(
         told.contains(
-            "no slot was ever offered it\n    1 of late never ran: no slot was offered one: START is false"
+            "no slot was ever offered this job\n    1 of late never ran: no slot was offered a job: START is false"
         ),
         "{told}"
     );
@@ -257,7 +257,7 @@ fn jobs_that_no_slot_asks_for_are_told_why() {
         place.play("length = '1h'\n[[jobs]]\ncount = 2\nruns = '2h'\n[[jobs]]\nname = 'last'\n", &[]);
     assert!(
         told.contains(
-            "never ran: 1 of last: 2 of 2 slots are large enough; 2 of these run other jobs at the end"
+            "never ran: 1 of last: large enough: 2 of 2 slots; of these, busy with other jobs at the end: 2"
         ),
         "{told}"
     );
@@ -301,10 +301,10 @@ fn slips_in_names_of_knobs_are_told_where_they_stand() {
     let (status, _, stderr) = place.play(scenario, &["--param", "CONTINEU=True"]);
     assert_eq!(status, 0, "{stderr}");
     for said in [
-        "c.conf, line 9: nobody reads STRAT; did you mean START?",
-        "s.toml, line 3: nobody reads PREEMTP; did you mean PREEMPT?",
-        "s.toml, line 6: nobody reads SUSPNED; did you mean SUSPEND?",
-        "--param: nobody reads CONTINEU; did you mean CONTINUE?",
+        "c.conf, line 9: nothing reads STRAT; did you mean START?",
+        "s.toml, line 3: nothing reads PREEMTP; did you mean PREEMPT?",
+        "s.toml, line 6: nothing reads SUSPNED; did you mean SUSPEND?",
+        "--param: nothing reads CONTINEU; did you mean CONTINUE?",
     ] {
         assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
     }
@@ -322,11 +322,11 @@ fn what_changes_nothing_is_told() {
         ),
         (
             "length = '5h'\n[[event]]\nat = 5\nknobs = { NUM_SLOTS_TYPE_1 = 1, MEMORY = 10, START = 'True' }\n",
-            "event 1: MEMORY, NUM_SLOTS_TYPE_1 would count after a restart",
+            "event 1: MEMORY, NUM_SLOTS_TYPE_1 takes effect only after a restart",
         ),
         (
             "length = '5h'\n[[jobs]]\nat = '1d'\n",
-            "jobs 1: none comes: the first would 1d after the start, and it ends after 5h",
+            "jobs 1: no job comes: the first would come 1d after the start, but the scenario ends after 5h",
         ),
     ] {
         let (status, told, stderr) = place.play(scenario, &[]);
@@ -360,17 +360,17 @@ fn what_cannot_be_is_told_with_key_file_and_line() {
         ),
         (
             "length = 10\n[[event]]\nat = 1\ncron = 'no attribute'\n",
-            "s.toml:4:8: event 1: what cron jobs publish",
+            "s.toml:4:8: event 1: the output of a cron job has",
         ),
         (
             "length = 10\n[[load]]\nmachines = 'zz*'\n",
-            "s.toml:3:12: [[load]]: no machine is called 'zz*'; the only machine has no name",
+            "s.toml:3:12: [[load]]: no machine has the name 'zz*'; the only machine has no name",
         ),
         ("length = 10\n[[jobs]]\nad = 'no attribute'\n", "s.toml:3:6: jobs 1: 'ad': "),
-        ("length = 10\n[[machine]]\ncpus = 0\n", "s.toml:3:8: 'cpus' is 0: that is no machine"),
+        ("length = 10\n[[machine]]\ncpus = 0\n", "s.toml:3:8: 'cpus' must not be 0"),
         (
             "length = 10\n[[event]]\nat = 1\ncommand = 'vacate'\nhow = 'slowly'\n",
-            "s.toml:5:7: event 1: 'slowly' is not known here",
+            "s.toml:5:7: event 1: 'slowly' is not a valid value",
         ),
         ("length = 10\n[knobs]\nA = 1\nSTART = '('\n", "s.toml:4: START: "),
         (
@@ -451,12 +451,12 @@ fn explain_tells_of_slips_in_what_is_set() {
     let ask = |set: &str| place.run(&["explain", "--ads", "j.ads", "--set", set, "slot1"]);
     let (_, _, stderr) = ask("Lodavg=1");
     assert!(
-        stderr.contains("--set Lodavg: no slot has such an attribute")
+        stderr.contains("--set Lodavg: no slot has this attribute")
             && stderr.contains("did you mean LoadAvg?"),
         "{stderr}"
     );
     let (status, _, stderr) = ask("Load Avg=1");
-    assert!(status == 2 && stderr.contains("'Load Avg' is no name of an attribute"), "{stderr}");
+    assert!(status == 2 && stderr.contains("'Load Avg' is not a valid attribute name"), "{stderr}");
     let (_, _, stderr) = ask("loadavg=1");
     assert_eq!(stderr, "");
     // An attribute to which only a job refers.
@@ -520,7 +520,7 @@ fn a_reader_that_stands_still_is_waited_for_until_the_timeout() {
         let mut stderr = String::new();
         child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(124), "{stderr}");
-        assert!(stderr.contains("the time given with --timeout is over"), "{stderr}");
+        assert!(stderr.contains("the time limit (--timeout) ended"), "{stderr}");
     }
 }
 
@@ -530,7 +530,7 @@ fn jobs_that_hooks_do_not_bring_are_told_why() {
     for (does, wanted) in [
         ("fails = true", "calls of FETCH_WORK "),
         ("hangs = true", "calls of FETCH_WORK "),
-        ("prints = 'no ad'", "brought what is no job ad"),
+        ("prints = 'no ad'", "printed something that is not a job ad"),
     ] {
         let scenario = format!("length = '1h'\n[[jobs]]\ncount = 2\n[[hook]]\ntype = 'FETCH_WORK'\n{does}\n");
         let (_, told, _) = place.play(&scenario, &[]);
@@ -540,5 +540,8 @@ fn jobs_that_hooks_do_not_bring_are_told_why() {
     }
     let off = "length = '1h'\n[[jobs]]\n[[hook]]\ntype = 'FETCH_WORK'\ntakes = '3h'\n[[event]]\nat = '10m'\ncommand = 'off'\n";
     let (_, told, _) = place.play(off, &[]);
-    assert!(told.contains("never ran: 1 of jobs 1: no slot was offered one: no machine is left ("), "{told}");
+    assert!(
+        told.contains("never ran: 1 of jobs 1: no slot was offered a job: no machine is left ("),
+        "{told}"
+    );
 }

@@ -43,15 +43,15 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
         ),
         (
             "until = 10\n[[event]]\nat = 2\ncommand = \"reconfig\"\n",
-            "'reconfig' means nothing here; for reconfig give 'knobs'",
+            "'reconfig' has no effect here; for reconfig use 'knobs'",
         ),
         (
             "until = 10\n[[event]]\nat = 1\nmachines = \"b*\"\ncommand = \"drain\"\n",
-            "[[event]]: no machine is called 'b*'",
+            "[[event]]: no machine has the name 'b*'",
         ),
         ("until = 10\n[[machine]]\nname = \"a\"\n[[machine]]\nname = \"a\"\n", "two machines are called 'a'"),
-        ("until = 10\n[[machine]]\ncount = 0\n", "'count' is 0"),
-        ("until = 10\n[[jobs]]\ncount = 4000000000\n", "at most 50000000 can be played"),
+        ("until = 10\n[[machine]]\ncount = 0\n", "'count' must not be 0"),
+        ("until = 10\n[[jobs]]\ncount = 4000000000\n", "at most 50000000 can be simulated"),
         ("until = \"soon\"\n", "1:9"),
         ("[[job]]\n", "the key 'length' is missing"),
         (
@@ -203,7 +203,7 @@ fn a_claim_with_a_lease_that_nobody_renews_outlives_a_long_job() {
                     ad = \"ClusterId = 1\\nProcId = 0\\nStartdSendsAlives = false\\n\"\n";
     let lines = on_four_slots(&["--quirks", "none"], scenario);
     assert_eq!(lines_with(&lines, "exited 0"), 1, "{lines:#?}");
-    assert_eq!(lines_with(&lines, "lease is over"), 0, "{lines:#?}");
+    assert_eq!(lines_with(&lines, "lease has ended"), 0, "{lines:#?}");
 }
 
 /// The drain resumes when a drained slot is evaluated the next time, which in 25.14 is a second after the

@@ -97,7 +97,7 @@ fn another_starter_tells_itself_what_it_can_do() {
             "#!/bin/sh\necho 'HasZebra = True'\necho oops\n",
             vec!["HasVM = false"],
             vec!["HasZebra", "StarterAbilityList"],
-            "'-classad' prints 'oops', which is no attribute",
+            "'-classad' prints 'oops', which is not a valid attribute",
         ),
         (
             "#!/bin/sh\nexit 1\n",
@@ -248,7 +248,7 @@ fn a_reconfiguration_leaves_resources_as_they_are() {
     std::fs::write(point.path("config"), format!("{config}{more}")).unwrap();
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
-    point.wait_for(&mut child, &[("event", "note"), ("reason", "was read again")]);
+    point.wait_for(&mut child, &[("event", "note"), ("reason", "was reread")]);
     std::fs::write(point.path("queue/1"), job).unwrap();
     point.wait_for(&mut child, &[("event", "job"), ("verdict", "succeeded")]);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
@@ -400,9 +400,9 @@ NotSick = 1 == 1";
     let told = machine.warnings.join("\n");
     for wanted in [
         "the clause Nope of Requirements is not defined: it is left out",
-        "the clause Bad of SLOT_REQUIREMENTS_CLAUSES is no expression: ",
+        "the clause Bad of SLOT_REQUIREMENTS_CLAUSES is not a valid expression: ",
         "no job will match",
-        "the clause BadD of DSLOT_REQUIREMENTS_CLAUSES is no expression: ",
+        "the clause BadD of DSLOT_REQUIREMENTS_CLAUSES is not a valid expression: ",
     ] {
         assert!(told.contains(wanted), "{wanted}: {told}");
     }

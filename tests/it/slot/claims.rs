@@ -170,7 +170,7 @@ fn a_claim_that_does_not_fit_into_a_partitionable_slot_is_told_what_is_short_or_
         ),
         (
             "Size = \"big\"",
-            "claim refused: the dynamic slot does not take the job: Small is not true for this job: TARGET.Size =!= \"big\" \
+            "claim refused: the dynamic slot refuses the job: Small is not true for this job: TARGET.Size =!= \"big\" \
              is false (TARGET.Size = \"big\")",
         ),
     ] {
@@ -183,7 +183,7 @@ fn a_claim_that_does_not_fit_into_a_partitionable_slot_is_told_what_is_short_or_
     machine.claim("slot1", "RequestMemory = 600", 1800);
     let said = machine.warnings.pop().unwrap();
     assert!(
-        said.starts_with("claim refused: its requests are rounded: WithinResourceLimits is not true")
+        said.starts_with("claim refused: the job's requests are rounded: WithinResourceLimits is not true")
             && said.ends_with("(TARGET.RequestMemory = 1024, MY.Memory = 1000)"),
         "{said}"
     );
@@ -221,10 +221,10 @@ fn a_claim_of_equal_rank_is_not_told_as_one_of_higher_rank() {
     let waits = claim(&mut machine, 1).unwrap();
     assert_eq!(
         waits,
-        "slot1: the claim waits for the end of the present one: its rank 1 is that of the present one, as where the negotiator \
+        "slot1: the claim waits for the end of the current claim: its rank is that of the current claim, 1, as when the negotiator \
          prefers a user; the slot is Claimed/Retiring with job 7.0, which has 100 s of retirement left"
     );
     assert!(claim(&mut machine, 5).unwrap().contains("its rank 5 is higher than 1"));
     assert!(reasons.contains(&"retiring for a claim of the same rank".to_owned()), "{reasons:?}");
-    assert!(reasons.contains(&"a claim of higher rank takes its place".to_owned()), "{reasons:?}");
+    assert!(reasons.contains(&"a claim of higher rank replaces it".to_owned()), "{reasons:?}");
 }

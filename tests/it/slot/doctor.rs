@@ -49,7 +49,7 @@ fn what_will_fail_is_told_with_what_to_do() {
         ("T_HOOK_PREPARE_JOB = $(CONFIG_ROOT)/hooks/text", "hooks", "neither a program nor a script"),
         ("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/plain", "hooks", "jobs of this keyword do not start"),
         ("EXECUTE = $(CONFIG_ROOT)/nowhere", "execute", "No such file"),
-        ("STARTD_JOB_HOOK_KEYWORD = U", "hooks", "no hook at all"),
+        ("STARTD_JOB_HOOK_KEYWORD = U", "hooks", "no hook is configured"),
         ("ENABLE_BACKFILL = True\nBACKFILL_SYSTEM = BOINC", "backfill", "boinc_universe is not set"),
         (
             "ENABLE_BACKFILL = True\nBACKFILL_SYSTEM = BOINC\nBOINC_Universe = vanilla\nBOINC_InitialDir = /\nBOINC_Executable = $(CONFIG_ROOT)/hooks/none",
@@ -57,7 +57,7 @@ fn what_will_fail_is_told_with_what_to_do() {
             "No such file",
         ),
         ("STARTER = $(CONFIG_ROOT)/none", "starter", "there is no file"),
-        ("T_HOOK_JOB_EXIT = hooks/plain", "hooks", "is looked for in the directory of each job"),
+        ("T_HOOK_JOB_EXIT = hooks/plain", "hooks", "is relative to the scratch directory of each job"),
     ];
     for (knob, subject, text) in cases {
         let point =
@@ -131,8 +131,9 @@ fn what_is_not_done_here_is_among_the_notes() {
 fn an_execute_directory_that_a_startd_would_refuse_is_reported_to_root() {
     let root = nix::unistd::geteuid().is_root();
     let (_, notes) = told(&healthy(), "note");
-    let told_of =
-        notes.iter().any(|(about, found)| about == "execute" && found.contains("a startd's are broken"));
+    let told_of = notes
+        .iter()
+        .any(|(about, found)| about == "execute" && found.contains("the slots of a startd would be broken"));
     assert_eq!(told_of, root, "{notes:?}");
 }
 
@@ -170,5 +171,5 @@ fn a_volume_group_and_devices_that_are_not_there_are_told() {
     let of_console: Vec<_> = notes.iter().filter(|(about, _)| about == "console").collect();
     assert_eq!(of_console.len(), 3, "{notes:?}");
     assert!(of_console[0].1.contains("'htc-mouse': there is no such device"), "{of_console:?}");
-    assert!(of_console[2].1.contains("device of memory"), "{of_console:?}");
+    assert!(of_console[2].1.contains("memory device"), "{of_console:?}");
 }

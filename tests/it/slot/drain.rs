@@ -39,16 +39,20 @@ fn nothing_is_drained_while_a_slot_speaks_against_it_or_the_check_cannot_be_read
     refused_with(
         2,
         &point.ask(["drain", "--check", "SlotID <"]),
-        "the check cannot be read, nothing is drained",
+        "the check is not a valid expression, so nothing is drained",
     );
-    refused_with(2, &point.ask(["drain", "--start", "TARGET."]), "START cannot be read, nothing is drained");
+    refused_with(
+        2,
+        &point.ask(["drain", "--start", "TARGET."]),
+        "START is not a valid expression, so nothing is drained",
+    );
     assert!(!said(&point.ask(["status"])).contains("drain"));
     assert_eq!(said(&point.ask(["drain", "-check", "SlotID < 9", "-reason", "a new kernel"])), "1\n");
     refused(&point.ask(["drain"]), "draining already in progress (10001)");
     let status = said(&point.ask(["status"]));
     let first = status.lines().next().unwrap();
-    assert!(first.starts_with("graceful drain, request 1, by "), "{first}");
-    assert!(first.contains("over: a new kernel; 2 of 2 slots drained"), "{first}");
+    assert!(first.starts_with("graceful drain, request 1, started "), "{first}");
+    assert!(first.contains("all jobs have left; reason: a new kernel; 2 of 2 slots drained"), "{first}");
     let rows: serde_json::Value = serde_json::from_str(&said(&point.ask(["status", "--json"]))).unwrap();
     assert_eq!(rows[1]["drain"]["reason"], "a new kernel");
     refused(&point.ask(["undrain", "--request-id", "99"]), "no matching draining request id 99 (10002)");
@@ -61,10 +65,13 @@ fn nothing_is_drained_while_a_slot_speaks_against_it_or_the_check_cannot_be_read
 fn when_all_slots_are_drained_it_ends_or_begins_anew_or_reads_its_configuration() {
     let (point, mut child) = waiting(Point::new());
     assert!(point.ask(["drain", "--reconfig-on-completion"]).status.success());
-    point.wait_for(&mut child, &[("event", "note"), ("reason", "the configuration was read again")]);
+    point.wait_for(&mut child, &[("event", "note"), ("reason", "the configuration was reread")]);
     point.wait_for(&mut child, &[("event", "state"), ("reason", "no longer draining")]);
     assert!(point.ask(["drain", "--restart-on-completion"]).status.success());
-    point.wait_for(&mut child, &[("event", "stop"), ("reason", "all slots are drained: it begins anew")]);
+    point.wait_for(
+        &mut child,
+        &[("event", "stop"), ("reason", "all slots are drained: the execution point restarts")],
+    );
     let starts = || point.events().iter().filter(|event| event["event"] == "start").count();
     let begun = std::time::Instant::now();
     while starts() < 2 || !point.ask(["status"]).status.success() {

@@ -97,3 +97,110 @@ fn no_work_beside_a_job_that_has_ended_is_not_the_end_of_once() {
     machine.wait(2);
     assert!(machine.point.is_finished(), "{}", machine.went());
 }
+
+/// Takes a job out of the queue and does not print it.
+const TAKES: &str = "#!/bin/sh\nmv \"$HOME/queue/1\" \"$HOME/taken/\" || exit 0\n";
+
+/// Regression test: the job was lost with status 0, and no message named the call.
+#[test]
+fn a_fetch_hook_that_is_killed_at_the_end_may_have_taken_a_job() {
+    let mut point = Point::new().job("1", JOB).hook("fetch", &format!("{TAKES}exec sleep 1000\n"));
+    point.arguments = vec!["--quiet".into()];
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "hook-start"), ("hook", "FETCH_WORK")]);
+    crate::support::waiting::wait_until("the job is taken", || point.path("taken/1").exists());
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(child.id().cast_signed()),
+        nix::sys::signal::Signal::SIGQUIT,
+    )
+    .unwrap();
+    let run = point.end(child);
+    assert_eq!(run.status, Some(1), "{}", run.stderr);
+    assert!(last(&run).contains("a job may be lost: slot1: FETCH_WORK was killed"), "{}", run.stderr);
+    let unknown = [("event", "hook-failed"), ("hook", "FETCH_WORK"), ("verdict", "unknown")];
+    assert_eq!(run.count(&unknown), 1, "{:?}", run.events);
+}
+
+#[test]
+fn a_fetch_hook_that_a_signal_ended_may_have_taken_a_job() {
+    let run = run(&["--once", "--quiet"], |point| {
+        std::fs::write(point.path("hooks/fetch"), format!("{TAKES}kill -9 $$\n")).unwrap();
+    });
+    assert_eq!(run.status, Some(1), "{}", run.stderr);
+    assert!(last(&run).contains("a job may be lost: slot1: FETCH_WORK signalled 9"), "{}", run.stderr);
+    assert_eq!(run.count(&[("event", "warning"), ("verdict", "unknown")]), 1, "{:?}", run.events);
+}
+
+/// Regression test: SIGALRM ended the runner as SIGKILL does.
+#[test]
+fn a_timer_signal_ends_a_run_as_a_request_does() {
+    let mut point = Point::new();
+    point.arguments = Vec::new();
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict")]);
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(child.id().cast_signed()),
+        nix::sys::signal::Signal::SIGALRM,
+    )
+    .unwrap();
+    let run = point.end(child);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("signal 14 shuts the slots down"), "{}", run.stderr);
+}
+
+/// Regression test: SIGXFSZ ended the runner without a message.
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
+    let point = Point::new().job("1", JOB);
+    let command = point.command();
+    let mut limited = std::process::Command::new("sh");
+    limited
+        .args(["-c", "ulimit -f 1; exec \"$@\"", "sh"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    limited.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = limited.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some(), "{}: {stderr}", output.status);
+}
+
+#[test]
+fn a_run_whose_slots_are_all_broken_ends_with_the_reason() {
+    let mut point = Point::new().job("1", JOB).knob("SLOT_TYPE_1 = cpus=99");
+    point.arguments = vec!["--once".into(), "--quiet".into(), "--timeout".into(), "60".into()];
+    let run = point.run();
+    assert_eq!(run.status, Some(1), "{}", run.stderr);
+    assert!(
+        last(&run).contains("work may be left: no starter could run a job: no slot can run a job: "),
+        "{}",
+        run.stderr
+    );
+    assert!(point.path("queue/1").exists(), "{}", run.stderr);
+}
+
+/// Events for a FIFO whose reader has stopped reading are dropped and counted; they hold no job up.
+#[test]
+fn a_reader_of_events_that_stops_reading_holds_no_job_up() {
+    const JOBS: usize = 12;
+    let mut point = Point::new();
+    for number in 0..JOBS {
+        point =
+            point.job(&number.to_string(), &JOB.replace("ClusterId = 1", &format!("ClusterId = {number}")));
+    }
+    let path = point.path("fifo");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    // Opened for both directions, so that neither end waits for the other.
+    let reader = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    // The smallest pipe is full after a few jobs, so that the test is short on a busy machine, too.
+    nix::fcntl::fcntl(&reader, nix::fcntl::FcntlArg::F_SETPIPE_SZ(4096)).unwrap();
+    point.events_to = Some(path.display().to_string());
+    point.arguments = vec!["--once".into(), "--timeout".into(), "600".into()];
+    let run = point.run();
+    drop(reader);
+    assert_eq!(std::fs::read_dir(point.path("queue")).unwrap().count(), 0, "{}", run.stderr);
+    // On a busy machine the slot may fetch another job while one runs, and rejects it.
+    let count = |text: &str| run.stderr.matches(text).count();
+    assert_eq!(count(": succeeded: exited 0") + count(": rejected: "), JOBS, "{}", run.stderr);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains(" events: nothing read them in time"), "{}", run.stderr);
+}

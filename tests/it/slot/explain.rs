@@ -37,7 +37,7 @@ fn a_job_whose_requiregpus_no_card_fulfils_is_told_refused_by_it_as_live() {
         let point = with_cards(&format!("SLOT_TYPE_1_PARTITIONABLE = {kind}")).job("1", &job);
         let told = explain(&point, &[], &job);
         assert_eq!(told.status.code(), Some(1), "{}", String::from_utf8_lossy(&told.stderr));
-        let reason = "RequireGPUs holds for 0 of the GPUs that are free, and 1 are asked for";
+        let reason = "RequireGPUs is true for 0 of the free GPUs, but 1 are requested";
         let clause = "    Capability >= 9 is false (GPU-aaa: Capability = 7.0, GPU-bbb: Capability = 8.0, \
                       GPU-ccc: Capability = 8.0)\n";
         assert_eq!(text(&told), format!("slot1 refuses job 1.0: {reason}\n{clause}"), "{kind}");
@@ -59,7 +59,7 @@ fn a_comparison_counts_what_the_devices_refuse() {
     let told = explain(&point, &["--compare", &new], &job);
     let told_text = text(&told);
     assert_eq!(told.status.code(), Some(1), "{}", String::from_utf8_lossy(&told.stderr));
-    assert!(told_text.contains("slot1: takes 1 of 1 jobs before, 0 after\n"), "{told_text}");
+    assert!(told_text.contains("slot1: accepts 1 of 1 job before, 0 after\n"), "{told_text}");
     assert!(
         told_text.contains("    RequireGPUs: Capability >= 8: refuses none before, 1 after\n"),
         "{told_text}"
@@ -69,7 +69,7 @@ fn a_comparison_counts_what_the_devices_refuse() {
 #[test]
 fn what_only_the_dynamic_slot_refuses_is_told_to_claims_and_not_to_fetched_jobs() {
     let clause = "SLOT_TYPE_1_PARTITIONABLE = true\nDSLOT_REQUIREMENTS_CLAUSES = SmallOnly\nSmallOnly = MY.Memory < 200";
-    let refused = "the dynamic slot does not take the job: SmallOnly is not true for this job: MY.Memory < 200 is false \
+    let refused = "the dynamic slot refuses the job: SmallOnly is not true for this job: MY.Memory < 200 is false \
                    (MY.Memory = 512)";
     let big = JOB.replace("RequestMemory = 1\n", "RequestMemory = 500\n");
     // 25.14 evaluates the dynamic slot only for claims (StartdHookMgr.cpp, command.cpp).
@@ -77,7 +77,7 @@ fn what_only_the_dynamic_slot_refuses_is_told_to_claims_and_not_to_fetched_jobs(
     let told = explain(&point, &[], &big);
     assert_eq!(
         text(&told),
-        format!("slot1 accepts job 1.0: rank 0; whoever claims it for the job is refused: {refused}\n")
+        format!("slot1 accepts job 1.0: rank 0; claiming it for the job is refused: {refused}\n")
     );
     let run = point.run();
     assert_eq!(run.count(&[("verdict", "accepted"), ("job", "1.0")]), 1, "{}", run.stderr);
@@ -119,10 +119,7 @@ fn ads_of_a_pool_are_asked_for_their_cards_too() {
     let bare: Vec<&str> = bare.lines().filter(|line| !line.starts_with("AvailableGPUs")).collect();
     std::fs::write(&file, bare.join("\n") + "\n").unwrap();
     let told = text(&explain(&point, &["--slot-ads", &file], &job("Capability >= 8")));
-    assert!(
-        told.contains("RequireGPUs cannot be held against anything: the slot's ad has no AvailableGPUs"),
-        "{told}"
-    );
+    assert!(told.contains("RequireGPUs cannot be checked: the slot's ad has no AvailableGPUs"), "{told}");
 }
 
 #[test]
@@ -135,5 +132,5 @@ fn set_knows_the_names_that_only_a_job_asks_for() {
     };
     assert!(!warned("HasMatlab").contains("--set"), "{}", warned("HasMatlab"));
     let slip = warned("HasMatlap");
-    assert!(slip.contains("--set HasMatlap: no slot has such an attribute, and no expression of theirs or of a job asks for it; did you mean HasMatlab?"), "{slip}");
+    assert!(slip.contains("--set HasMatlap: no slot has this attribute, and no expression of a slot or job refers to it; did you mean HasMatlab?"), "{slip}");
 }

@@ -36,10 +36,7 @@ fn a_job_gets_a_card_that_its_requiregpus_holds_for() {
     assert_eq!((line(&parent, "GPUs"), line(&parent, "GPUs_DriverVersion")), ("2".into(), "12.2".into()));
     machine.claim("slot1", "RequestGPUs = 2\nRequireGPUs = Capability >= 8", 1800);
     let said = machine.warnings.last().unwrap();
-    assert!(
-        said.contains("RequireGPUs holds for 1 of the GPUs that are free, and 2 are asked for"),
-        "{said}"
-    );
+    assert!(said.contains("RequireGPUs is true for 1 of the free GPUs, but 2 are requested"), "{said}");
     assert_eq!(machine.point.slots().count(), 2);
 }
 
@@ -151,7 +148,7 @@ fn a_static_slot_refuses_a_job_that_its_card_is_not_good_enough_for() {
     let mut point = point.arguments(["--once", "--gpus", cards.to_str().unwrap()]);
     let run = point.run();
     assert_eq!(point.told("reply.words"), ["reject\n"], "{}", run.stderr);
-    assert!(run.stderr.contains("RequireGPUs holds for 0 of the GPUs that are free"), "{}", run.stderr);
+    assert!(run.stderr.contains("RequireGPUs is true for 0 of the free GPUs"), "{}", run.stderr);
     std::fs::rename(point.path("taken/1"), point.path("queue/1")).unwrap();
     point.arguments.extend(["--quirks".to_owned(), "reference".to_owned()]);
     point = point.knob("UPDATE_INTERVAL = 1");
@@ -168,7 +165,7 @@ fn a_laptop_with_use_feature_gpus_has_none_and_says_so_in_one_line() {
     assert_eq!(lines.len(), 1, "{}", run.stderr);
     assert!(
         lines[0].contains("MACHINE_RESOURCE_INVENTORY_GPUs: ")
-            && lines[0].contains("--gpus FILE gives them some"),
+            && lines[0].contains("--gpus FILE describes GPUs"),
         "{}",
         lines[0]
     );
@@ -180,13 +177,10 @@ fn an_inventory_that_fails_or_finds_nothing_is_told_in_one_line() {
     for (script, wanted) in [
         (
             "echo DetectedGPUs=0",
-            "hooks/inventory' has found none: the slots have no GPUs; --gpus FILE gives them some",
+            "hooks/inventory' found no resource: the slots have no GPUs; --gpus FILE describes GPUs",
         ),
-        ("exit 3", "hooks/inventory' exited with status 3 and has found none: the slots have no GPUs"),
-        (
-            "echo 'DetectedGPUs=\"A\"'; exit 3",
-            "exited with status 3; what it has printed counts all the same, as in a pool",
-        ),
+        ("exit 3", "hooks/inventory' exited with status 3 and found no resource: the slots have no GPUs"),
+        ("echo 'DetectedGPUs=\"A\"'; exit 3", "exited with status 3; its output counts anyway, as in a pool"),
         ("echo 'DetectedGPUs=\"A\"'", ""),
     ] {
         let script = format!("#!/bin/sh\n{script}\n");
@@ -208,9 +202,9 @@ fn timeout_is_for_the_search_for_gpus_too() {
         let knob = format!("MACHINE_RESOURCE_INVENTORY_GPUs = $(CONFIG_ROOT)/hooks/{name}");
         let run = Point::new().hook(name, hangs).knob(&knob).arguments(arguments).run();
         assert_eq!(run.status, Some(124), "{}", run.stderr);
-        let said = "the time given with --timeout is over before there are slots: ";
+        let said = "the time limit (--timeout) ended before there were slots: ";
         assert!(run.stderr.contains(said), "{}", run.stderr);
-        assert!(run.stderr.contains(&format!("hooks/{name}' does not end")), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("hooks/{name}' did not end")), "{}", run.stderr);
     }
 }
 
@@ -221,7 +215,7 @@ fn a_claim_of_a_static_slot_needs_good_enough_cards() {
     for (quirks, refused) in [(QuirkMode::Manual, true), (QuirkMode::Reference, false)] {
         let mut machine = with(lines, quirks);
         machine.claim("slot1", "RequestGPUs = 1\nRequireGPUs = Capability >= 8", 1800);
-        let said = "claim refused: RequireGPUs holds for 0 of the GPUs that are free, and 1 are asked for";
+        let said = "claim refused: RequireGPUs is true for 0 of the free GPUs, but 1 are requested";
         assert_eq!(machine.warnings.iter().any(|text| text == said), refused, "{:?}", machine.warnings);
     }
 }
@@ -230,9 +224,9 @@ fn a_claim_of_a_static_slot_needs_good_enough_cards() {
 fn a_file_of_gpus_that_is_none_is_refused_with_its_line() {
     let mut point = Point::new();
     for (text, what) in [
-        ("DetectedGPUs=\"A\"\nrubbish\n", "line 2 is no attribute: `rubbish`"),
-        ("", "it does not say DetectedGPUs"),
-        ("\0\0", "line 1 is no attribute"),
+        ("DetectedGPUs=\"A\"\nrubbish\n", "line 2 is not a valid attribute: `rubbish`"),
+        ("", "DetectedGPUs is missing"),
+        ("\0\0", "line 1 is not a valid attribute"),
     ] {
         let cards = point.path("cards");
         std::fs::write(&cards, text).unwrap();

@@ -127,8 +127,8 @@ impl Toll {
     fn hear(&mut self, run: &Run) {
         for event in run.events.iter().filter(|event| is(event, &[("verdict", "unknown")])) {
             let reason = event["reason"].as_str().unwrap();
-            self.fetches += usize::from(reason.starts_with("FETCH_WORK"));
-            if reason.starts_with("REPLY_FETCH reject") || reason.starts_with("EVICT_CLAIM") {
+            self.fetches += usize::from(reason.contains(" called FETCH_WORK"));
+            if reason.contains(" called REPLY_FETCH reject") || reason.contains(" called EVICT_CLAIM") {
                 self.named.insert(event["job"].as_str().unwrap().trim_end_matches(".0").to_owned());
             }
         }
@@ -291,7 +291,7 @@ fn a_reply_whose_end_nobody_saw_is_unknown_and_not_called_again_and_the_job_goes
     let unknown: Vec<_> = run.events.iter().filter(|event| event["verdict"] == "unknown").collect();
     assert_eq!(unknown.len(), 1, "{}", run.stderr);
     let reason = unknown[0]["reason"].as_str().unwrap();
-    assert!(reason.starts_with("REPLY_FETCH accept began in a run that was killed"), "{reason}");
+    assert!(reason.starts_with("an earlier run called REPLY_FETCH accept and was killed"), "{reason}");
     assert_eq!(unknown[0]["job"], "3.0");
     let ad = reason.rsplit('\'').nth(1).unwrap();
     let ad = std::fs::read_to_string(ad).unwrap();
@@ -300,4 +300,23 @@ fn a_reply_whose_end_nobody_saw_is_unknown_and_not_called_again_and_the_job_goes
     let evicted = point.told("evict");
     assert_eq!(evicted.iter().filter(|text| text.contains("ClusterId = 3\n")).count(), 1, "{evicted:?}");
     assert!(!std::fs::read_to_string(point.path("log/htc-slot-run/journal")).unwrap().contains("ClaimId"));
+}
+
+/// As an ordinary user a job can do that to its starter.
+#[test]
+fn a_starter_that_was_stopped_is_continued_and_its_job_ends() {
+    let point = queue(7);
+    let mut child = point.start();
+    let begun = std::time::Instant::now();
+    while starters(child.id()).is_empty() {
+        assert!(begun.elapsed() < crate::support::children::LONG && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for pid in starters(child.id()) {
+        Command::new("kill").args(["-STOP", &pid.to_string()]).output().unwrap();
+    }
+    let run = point.end(child);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("its starter was stopped by a signal"), "{}", run.stderr);
+    remove_base(&base());
 }

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "cli")]
 pub(crate) mod ads;
+#[cfg(feature = "cli")]
+pub(crate) mod agreement;
 pub(crate) mod backfill;
 pub(crate) mod claims;
 #[cfg(feature = "cli")]
@@ -18,7 +20,11 @@ pub(crate) mod gpus;
 pub(crate) mod killed;
 pub(crate) mod looks;
 #[cfg(feature = "cli")]
+pub(crate) mod metrics;
+#[cfg(feature = "cli")]
 pub(crate) mod odd_values;
+#[cfg(feature = "cli")]
+pub(crate) mod output;
 #[cfg(feature = "cli")]
 pub(crate) mod plan;
 pub(crate) mod policies;
@@ -27,7 +33,9 @@ pub(crate) mod power;
 pub(crate) mod promises;
 pub(crate) mod property;
 #[cfg(feature = "cli")]
+pub(crate) mod reference_slots;
 pub(crate) mod run;
+pub(crate) mod run_signals;
 pub(crate) mod suspend;
 pub(crate) mod transitions;
 pub(crate) mod usage;

@@ -78,7 +78,7 @@ fn slots_that_cannot_be_used_are_no_success() {
     let wanted = "Error accessing execute directory /no/such/place specified in the configuration setting EXECUTE: \
                   (errno=2) No such file or directory";
     assert!(out.contains(&format!("broken: {wanted}")) && !out.contains("Not enough Disk"), "{out}");
-    assert!(err.contains("make that directory"), "{err}");
+    assert!(err.contains("create that directory"), "{err}");
     let (_, out, _) = run(&point.arguments([]), &["ads"], "");
     assert!(out.contains("SlotBrokenCode = 3\n"), "{out}");
 }
@@ -157,7 +157,7 @@ fn of_slot(ads: &str, slot: &str, name: &str) -> String {
     line.unwrap_or_else(|| panic!("no {name}: {ad}")).to_owned()
 }
 
-/// Regression test: `1 of 2 slots are made: Not enough Disk`.
+/// Regression test: `slots made: 1 of 2: Not enough Disk`.
 #[test]
 fn a_slot_shares_the_disk_of_its_own_execute_directory() {
     use std::os::unix::fs::MetadataExt;
@@ -178,7 +178,7 @@ fn a_slot_shares_the_disk_of_its_own_execute_directory() {
     }
     // Slots on the same disk still share it.
     let (_, _, err) = run(&two_slots("$(CONFIG_ROOT)/log", "100%"), &["ads"], "");
-    assert!(err.contains("1 of 2 slots are made: Not enough Disk"), "{err}");
+    assert!(err.contains("slots made: 1 of 2: Not enough Disk"), "{err}");
     // DISK is the disk space of all slots.
     let (_, ads, _) = run(&two_slots("/dev/shm", "25%").knob("DISK = 4000000"), &["ads"], "");
     assert_eq!(of_slot(&ads, "slot2", "Disk"), "1000000");
@@ -199,7 +199,7 @@ fn a_slot_whose_execute_directory_is_missing_is_broken() {
         !ads.split("\n\n").any(|ad| ad.contains("Name = \"slot1@") && ad.contains("SlotBrokenCode")),
         "{ads}"
     );
-    assert!(err.contains(&format!("slot 2 cannot be used: {reason}; make that directory")), "{err}");
+    assert!(err.contains(&format!("slot 2 cannot be used: {reason}; create that directory")), "{err}");
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn jobs_that_exceed_a_limit_are_held_where_the_policy_says_so() {
     ] {
         let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/policies/{name}.toml"));
         let told = play(&scenario, &["--why", job]);
-        assert!(told.contains("had to leave slot1"), "{name}: {told}");
+        assert!(told.contains("was evicted from slot1"), "{name}: {told}");
         assert_eq!(told.contains("held: "), !words.is_empty(), "{name}: {told}");
         let text = words.rsplit(": ").next().unwrap();
         assert!(told.contains(text), "{name}: {told}");

@@ -67,7 +67,7 @@ fn what_policy_has_suspended_no_command_continues_but_it_can_keep_it() {
         let refused = asks(&mut machine, false).unwrap();
         assert_eq!(
             refused,
-            "continue refused: its policy has suspended the job, which goes on when CONTINUE is true"
+            "continue refused: its policy has suspended the job; it continues when CONTINUE is true"
         );
         assert_eq!(asks(&mut machine, true), None);
         load(&mut machine, 0.0);
@@ -106,7 +106,10 @@ fn a_slot_without_a_job_refuses_both() {
         machine.step(StartdEvent::Vacate { slot: None, fast: true });
         assert_eq!(machine.went(), "Preempting/Killing");
         let refused = asks(&mut machine, true).unwrap();
-        assert_eq!(refused, "suspend refused: the slot is Preempting/Killing: its job is on its way out");
+        assert_eq!(
+            refused,
+            "suspend refused: the slot is Preempting/Killing: its job is already being vacated"
+        );
         machine.starter_ends();
         let refused = asks(&mut machine, true).unwrap();
         assert_eq!(refused, "suspend refused: the slot is Unclaimed/Idle: it runs no job");
@@ -153,7 +156,11 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
     says(&point.ask(["claim", "slot1", "--ads", &ad]), 0, "");
     let idle = "htc-slot-run: slot1 is Claimed/Idle: ";
     says(&point.ask(["hold", "slot1"]), 1, &format!("{idle}it runs no job\n"));
-    says(&point.ask(["release-claim", "slot1", "--waiting"]), 1, &format!("{idle}no claim waits for it\n"));
+    says(
+        &point.ask(["release-claim", "slot1", "--waiting"]),
+        1,
+        &format!("{idle}there is no claim to accept\n"),
+    );
     says(&point.ask(["activate", "slot1", "--ads", &ad]), 0, "");
     crate::support::waiting::wait_until("the job is up", || point.path("up").exists());
     says(&point.ask(["vacate", "slot1"]), 0, "");
@@ -161,7 +168,7 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
     let preempting = "slot1 is Preempting/Vacating: ";
     for verb in ["suspend", "continue"] {
         let why = match verb {
-            "suspend" => "the slot is Preempting/Vacating: its job is on its way out",
+            "suspend" => "the slot is Preempting/Vacating: its job is already being vacated",
             _ => "the slot is Preempting/Vacating: nothing is suspended",
         };
         says(&point.ask([verb, "slot1"]), 1, &refused(verb, why));
@@ -170,16 +177,16 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
         says(
             &point.ask([verb, "slot1"]),
             1,
-            &format!("htc-slot-run: {preempting}its claim is ending already\n"),
+            &format!("htc-slot-run: {preempting}its claim is already ending\n"),
         );
     }
     says(
         &point.ask(["vacate", "slot1"]),
         0,
-        &format!("htc-slot-run: {preempting}its job is on its way out\n"),
+        &format!("htc-slot-run: {preempting}its job is already being vacated\n"),
     );
     says(&point.ask(["vacate", "slot1", "--fast"]), 0, "");
-    says(&point.ask(["off", "--fast"]), 0, "");
+    says(&point.ask(["off", "--fast"]), 0, "htc-slot-run: the execution point is stopping\n");
     drop(point.end(child));
 }
 

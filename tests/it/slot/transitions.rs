@@ -48,7 +48,11 @@ BENCHMARKS_T_EXECUTABLE = /bin/true
 RunBenchmarks = TotalLoadAvg == 8";
 
 fn machine(quirks: QuirkMode) -> Machine {
-    Machine::with(POLICY, quirks, None)
+    let mut machine = Machine::with(POLICY, quirks, None);
+    // The benchmarks that run once after the start.
+    machine.step(StartdEvent::BenchmarksEnded);
+    machine.states.clear();
+    machine
 }
 
 fn becomes(machine: &mut Machine, load: f64) {
@@ -117,6 +121,52 @@ fn transition_4_is_made_at_the_next_look_in_25_14_and_transition_3_not_again() {
     reference.step(StartdEvent::BenchmarksEnded);
     reference.wait(5);
     assert_eq!(reference.went(), "", "not before another activity");
+}
+
+/// The manual of RUNBENCHMARKS: anything else than False runs benchmarks once after the start.
+#[test]
+fn benchmarks_run_once_after_the_start_unless_run_benchmarks_is_false() {
+    for (quirks, run_benchmarks, states) in [
+        (QuirkMode::Manual, "TotalLoadAvg == 8", "Unclaimed/Benchmarking Unclaimed/Idle"),
+        (QuirkMode::Manual, "False", ""),
+        (QuirkMode::Reference, "TotalLoadAvg == 8", ""),
+    ] {
+        let policy = format!("{POLICY}\nRunBenchmarks = {run_benchmarks}\n");
+        let mut machine = Machine::with(&policy, quirks, None);
+        machine.measure(QUIET);
+        machine.wait(5);
+        machine.step(StartdEvent::BenchmarksEnded);
+        machine.wait(20);
+        assert_eq!(machine.went(), states, "{run_benchmarks}");
+        assert_eq!(machine.quirks.contains(&"benchmarks-not-at-start"), !states.is_empty());
+    }
+}
+
+/// The manual's transitions 8 and 10: START, evaluated without a job, is false.
+#[test]
+fn a_start_that_is_false_ends_a_match_and_an_idle_claim() {
+    for quirks in BOTH {
+        let manual = quirks == QuirkMode::Manual;
+        let mut machine = Machine::with(&format!("{POLICY}\nSTART = TotalLoadAvg != 5\n"), quirks, None);
+        machine.step(StartdEvent::BenchmarksEnded);
+        machine.states.clear();
+        machine.ask("slot1", ClaimCommand::Match);
+        becomes(&mut machine, 5.0);
+        let left = if manual { "Matched/Idle Owner/Idle Unclaimed/Idle" } else { "Matched/Idle" };
+        assert_eq!(machine.went(), left);
+        assert_eq!(machine.quirks.contains(&"start-false-keeps-claim"), manual);
+
+        let mut machine = Machine::with(&format!("{POLICY}\nSTART = TotalLoadAvg != 5\n"), quirks, None);
+        machine.step(StartdEvent::BenchmarksEnded);
+        machine.states.clear();
+        machine.claim("slot1", "", 1800);
+        becomes(&mut machine, 5.0);
+        let left = match manual {
+            true => "Claimed/Idle Preempting/Vacating Owner/Idle Unclaimed/Idle",
+            false => "Claimed/Idle",
+        };
+        assert_eq!(machine.went(), left);
+    }
 }
 
 #[test]
@@ -444,7 +494,7 @@ fn a_claim_that_waited_is_refused_when_a_drain_has_begun_meanwhile() {
 fn a_policy_that_chases_its_own_tail_is_stopped_and_told() {
     let mut machine = Machine::new("IS_OWNER = State == \"Unclaimed\"");
     machine.wait(10);
-    let told = machine.warnings.iter().filter(|text| text.contains("contradict one another")).count();
+    let told = machine.warnings.iter().filter(|text| text.contains("contradict each other")).count();
     assert!(told > 0 && machine.states.len() < 60, "{:?}", machine.states);
 }
 

@@ -4,6 +4,8 @@ use std::process::{Command, Output};
 
 use serde::Deserialize;
 
+use crate::support::point::Point;
+
 const CASES: &str = include_str!("../../data/why_cases.toml");
 
 const JOB: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nJobUniverse = 5\nRequestCpus = 1\nRequestMemory = 1024\n\
@@ -91,7 +93,7 @@ fn any_number_of_jobs_and_slots_fits_one_screen() {
         })
         .collect();
     let directory = tempfile::tempdir().unwrap();
-    for more in [&[][..], &["--reverse"]] {
+    for more in [&[][..], &["--by-slot"]] {
         let output = explain(directory.path(), &jobs, &slots, more);
         let text = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{text}");
@@ -136,4 +138,103 @@ fn few_pairs_are_printed_one_by_one_and_many_are_summarised() {
             Some(1)
         )
     );
+}
+
+fn match_explained(directory: &std::path::Path, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htc-classad-eval"));
+    command.current_dir(directory).args(["--ads", "jobs", "--match", "slots", "--explain"]).args(more);
+    command.output().unwrap()
+}
+
+#[test]
+fn a_match_of_many_ads_is_explained_by_the_same_screen_rows_and_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let job = |process: usize, memory: usize| {
+        format!(
+            "{JOB}ProcId = {process}\nRequestMemory = {memory}\n\
+             Requirements = TARGET.Arch == \"X86_64\" && TARGET.HasDocker\n\n"
+        )
+    };
+    let jobs: String = (0..8).map(|at| job(at, 8_000 * (1 + at % 3))).collect();
+    let slot = |at: usize| {
+        let docker = if at == 1 { "HasDocker = true\n" } else { "" };
+        format!("Name = \"slot1@node{at}\"\n{SLOT}{docker}\n")
+    };
+    let slots: String = (0..6).map(slot).collect();
+    for more in [&[][..], &["--summary", "--json"], &["--summary", "--jsonl"], &["--html", "page.html"]] {
+        let own = explain(directory.path(), &jobs, &slots, more);
+        let page = std::fs::read(directory.path().join("page.html")).unwrap_or_default();
+        let other = match_explained(directory.path(), more);
+        assert_eq!(String::from_utf8_lossy(&own.stdout), String::from_utf8_lossy(&other.stdout), "{more:?}");
+        assert_eq!((own.status.code(), other.status.code()), (Some(1), Some(1)), "{more:?}");
+        assert_eq!(page, std::fs::read(directory.path().join("page.html")).unwrap_or_default());
+        assert!(!own.stdout.is_empty());
+    }
+    // Few pairs are printed one by one, and the status says whether each job has a slot.
+    let few = explain(directory.path(), &job(0, 100), &slot(1), &[]);
+    assert_eq!((few.status.code(), match_explained(directory.path(), &[]).status.code()), (Some(0), Some(0)));
+    std::fs::write(directory.path().join("slots"), slot(0)).unwrap();
+    let refused = match_explained(directory.path(), &[]);
+    let text = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{text}");
+    assert!(text.contains("why: ") && text.contains("HasDocker"), "{text}");
+}
+
+#[test]
+fn slots_that_run_jobs_keep_them_unless_they_rank_the_new_one_higher() {
+    let directory = tempfile::tempdir().unwrap();
+    let claimed = "State = \"Claimed\"\nActivity = \"Busy\"\nRemoteUser = \"bob@x\"\nCurrentRank = 3.0\nRank = TARGET.Prio\n";
+    let slots: String = (0..12).map(|at| format!("Name = \"slot1@node{at}\"\n{SLOT}{claimed}\n")).collect();
+    let low = format!("{JOB}Prio = 3\n");
+    let refused = explain(directory.path(), &low, &slots, &[]);
+    let text = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{text}");
+    let sentence = "claimed: the slot's Rank of this job is 3, not higher than 3, that of the job it runs";
+    assert!(text.contains("       12       12") && text.replace('\n', " ").contains(sentence), "{text}");
+    assert_eq!(explain(directory.path(), &low, &slots, &["--ignore-claims"]).status.code(), Some(0));
+    let high = format!("{JOB}Prio = 4\n");
+    assert_eq!(explain(directory.path(), &high, &slots, &[]).status.code(), Some(0));
+    // One pair: the same reason, and who has the slot.
+    let one = format!("Name = \"slot1@node\"\n{SLOT}{claimed}\n");
+    let refused = explain(directory.path(), &low, &one, &[]);
+    let text = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert!(text.starts_with(&format!("slot1@node refuses job 1.0: {sentence}\n")), "{text}");
+    assert!(text.contains("RemoteUser = \"bob@x\""), "{text}");
+    // A partitionable slot has what its dynamic slots left.
+    let partitionable = one.replace("Activity", "PartitionableSlot = true\nActivity");
+    assert_eq!(explain(directory.path(), &low, &partitionable, &[]).status.code(), Some(0));
+}
+
+#[test]
+fn the_slots_of_a_running_execution_point_are_explained_with_their_claims() {
+    let point = Point::new().knob("FetchWorkDelay = 300").knob("RANK = TARGET.Prio");
+    let control = point.path("control").display().to_string();
+    let job =
+        format!("{JOB}Cmd = \"/bin/sleep\"\nArgs = \"600\"\nPrio = 2\nRequestMemory = 1\nRequestDisk = 1\n");
+    let file = point.path("jobs").display().to_string();
+    std::fs::write(&file, &job).unwrap();
+    let point = point.arguments(["--control", &control]);
+    let mut child = point.start();
+    point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
+    let free = point.ask(["explain", "--ads", &file]);
+    let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!((text(&free).as_str(), free.status.code()), ("slot1 accepts job 1.0: rank 2\n", Some(0)));
+    assert!(point.ask(["claim", "slot1", "--ads", &file]).status.success());
+    let busy = point.ask(["explain", "--ads", &file]);
+    assert_eq!(busy.status.code(), Some(1), "{}", text(&busy));
+    assert!(
+        text(&busy).starts_with(
+            "slot1 refuses job 1.0: claimed: the slot's Rank of this job is 2, not higher than 2"
+        ),
+        "{}",
+        text(&busy)
+    );
+    assert_eq!(point.ask(["explain", "--ignore-claims", "--ads", &file]).status.code(), Some(0));
+    assert!(point.ask(["release-claim", "slot1"]).status.success());
+    assert!(point.ask(["drain", "--reason", "a new kernel"]).status.success());
+    let drained = point.ask(["explain", "--summary", "--ads", &file]);
+    assert_eq!(drained.status.code(), Some(1), "{}", text(&drained));
+    assert!(text(&drained).contains(" is false: the slot is draining"), "{}", text(&drained));
+    assert!(point.ask(["off", "--fast"]).status.success());
+    point.end(child);
 }

@@ -20,14 +20,14 @@ fn assert_told(ran: &Ran, knob: &str, parts: &[&str]) {
 #[test]
 fn an_expression_that_gives_no_string_is_told_with_its_place_and_what_comes_of_it() {
     for (text, why) in [
-        ("/data", "is no expression"),
-        ("(((", "is no expression"),
-        ("5", "gives 5, which is no string"),
-        ("data", "gives undefined, which is no string"),
+        ("/data", "is not a valid expression"),
+        ("(((", "is not a valid expression"),
+        ("5", "has the value 5, which is not a string"),
+        ("data", "has the value undefined, which is not a string"),
     ] {
         let ran = with_singularity().knob(&format!("SINGULARITY_BIND_EXPR = {text}")).run(SIF);
         assert_eq!(ran.status, 0, "{text}: {}", ran.told);
-        let shown = format!(", line 10) = {text} {why}: nothing is bound");
+        let shown = format!(", line 10) = {text} {why}: no directory is bound");
         assert_told(
             &ran,
             "SINGULARITY_BIND_EXPR",
@@ -38,14 +38,14 @@ fn an_expression_that_gives_no_string_is_told_with_its_place_and_what_comes_of_i
     assert_told(
         &ran,
         "SINGULARITY_IMAGE_EXPR",
-        &["= 5 gives 5, which is no string: the image is the job's own"],
+        &["= 5 has the value 5, which is not a string: the image is the job's ContainerImage"],
     );
     assert!(ran.calls.contains(" /img.sif "), "{}", ran.calls);
     let ran = with_singularity().knob("SINGULARITY_EXTRA_ARGUMENTS = TARGET.More").run(SIF);
     assert_told(
         &ran,
         "SINGULARITY_EXTRA_ARGUMENTS",
-        &["gives no string for this job: its words are the arguments"],
+        &["is not a string for this job: its words are the arguments"],
     );
     assert!(ran.calls.contains(" TARGET.More /img.sif"), "{}", ran.calls);
 }
@@ -57,7 +57,7 @@ fn what_the_job_does_not_ask_for_or_this_machine_does_not_have_is_told_only_wher
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(!ran.told.contains("SINGULARITY"), "{}", ran.told);
     let ran = with_singularity().knob("SINGULARITY_BIND_EXPR = \"/etc /no/a:/x /no/b\"").run(SIF);
-    assert_told(&ran, "SINGULARITY_BIND_EXPR", &["not bound, for it is not there: '/no/a:/x', '/no/b'"]);
+    assert_told(&ran, "SINGULARITY_BIND_EXPR", &["not bound because it is missing: '/no/a:/x', '/no/b'"]);
     assert!(ran.calls.contains(" -B /etc "), "{}", ran.calls);
     let ran = with_singularity().knob("SINGULARITY_USE_PID_NAMESPACES = sometimes").run(SIF);
     assert_told(
@@ -71,12 +71,16 @@ fn what_the_job_does_not_ask_for_or_this_machine_does_not_have_is_told_only_wher
 #[test]
 fn a_default_container_without_an_image_is_told() {
     for (image, why) in
-        [("", "DEFAULT_CONTAINER_IMAGE is not set"), ("\nDEFAULT_CONTAINER_IMAGE = 5", "gives 5")]
+        [("", "DEFAULT_CONTAINER_IMAGE is not set"), ("\nDEFAULT_CONTAINER_IMAGE = 5", "= 5 has the value 5")]
     {
         let place = Place::new().noting().knob(&format!("USE_DEFAULT_CONTAINER = true{image}"));
         let ran = place.run(&shell("echo job >> calls"));
         assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
-        assert_told(&ran, "DEFAULT_CONTAINER_IMAGE", &[why, "the job is put into no container", ", line "]);
+        assert_told(
+            &ran,
+            "DEFAULT_CONTAINER_IMAGE",
+            &[why, "the job runs outside of a container", ", line "],
+        );
     }
 }
 
@@ -89,12 +93,12 @@ fn attributes_of_the_wrong_kind_and_volumes_without_a_directory_are_told() {
     for (name, parts) in [
         (
             "DOCKER_MOUNT_VOLUMES",
-            &["= A B C: not mounted, for they are not set: DOCKER_VOLUME_DIR_A, DOCKER_VOLUME_DIR_C"][..],
+            &["= A B C: not mounted, because they are not set: DOCKER_VOLUME_DIR_A, DOCKER_VOLUME_DIR_C"][..],
         ),
-        ("DockerPullPolicy", &["'sometimes' is not known: only 'always' is"]),
-        ("DockerNetworkType", &["DockerNetworkType = 5 is no string: it does not count"]),
-        ("DockerOverrideEntrypoint", &["= \"yes\" is neither true nor false: it does not count"]),
-        ("MountUnderScratch", &["is no string: it does not count"]),
+        ("DockerPullPolicy", &["'sometimes' is not valid: only 'always' is"]),
+        ("DockerNetworkType", &["DockerNetworkType = 5 is not a string: it is ignored"]),
+        ("DockerOverrideEntrypoint", &["= \"yes\" is neither true nor false: it is ignored"]),
+        ("MountUnderScratch", &["is not a string: it is ignored"]),
     ] {
         assert_told(&ran, name, parts);
     }

@@ -89,6 +89,33 @@ pub(crate) fn assert_clean(ran: &Ran) {
     assert!(ran.left.is_empty(), "{:?}", ran.left);
 }
 
+/// An engine would create these mount points as an account of the container, and nobody could remove them.
+#[test]
+fn mount_points_in_mounted_directories_are_made_before_the_container() {
+    let place = with_docker();
+    let top = place.path("").display().to_string();
+    let top = top.trim_end_matches('/');
+    let state = place.path("state").display().to_string();
+    let file = place.path("iwd/file").display().to_string();
+    fs::write(&file, "").unwrap();
+    let job = format!(
+        "cd \"$(sed -n 's|:{top}$||p' {state}/created)\" && find . -mindepth 1 | sort > {state}/points\n"
+    );
+    fs::write(place.path("state/job"), job).unwrap();
+    let volumes = format!(
+        "DOCKER_MOUNT_VOLUMES = STATE, FILE, ABOVE\nDOCKER_VOLUME_DIR_STATE = {state}:{top}/in/side:ro\n\
+         DOCKER_VOLUME_DIR_FILE = {file}\nDOCKER_VOLUME_DIR_ABOVE = {state}:{top}/../above"
+    );
+    let place = place.knob(&format!("MOUNT_UNDER_SCRATCH = {top}\n{volumes}"));
+    let ran = place.run(IMAGE);
+    assert_eq!(ran.status, 0, "{}", ran.told);
+    let points = fs::read_to_string(place.path("state/points")).unwrap();
+    let points: Vec<&str> = points.lines().collect();
+    assert!(points.len() == 5 && points[1].starts_with("./execute/dir_"), "{points:?}");
+    assert_eq!([points[0], points[2], points[3], points[4]], ["./execute", "./in", "./in/side", "./iwd"]);
+    assert_clean(&ran);
+}
+
 #[test]
 fn a_docker_job_is_pulled_made_started_asked_for_and_removed() {
     let place = with_docker();
@@ -157,7 +184,11 @@ fn a_container_that_cannot_be_removed_is_told_with_the_command_that_does_it() {
     );
     let ran = place.run(IMAGE);
     assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.told.contains("could not be removed: busy; 'docker rm -f -v HTCJob"), "{}", ran.told);
+    assert!(
+        ran.told.contains("could not be removed: busy; remove it with 'docker rm -f -v HTCJob"),
+        "{}",
+        ran.told
+    );
 }
 
 #[test]
@@ -275,7 +306,7 @@ fn a_container_that_docker_does_not_pause_goes_on_and_that_is_told() {
     assert_eq!(heard(&pipe), "pause\n");
     // Its reply comes after that.
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(told.any(|line| line.contains("docker does not pause the container: the job goes on")));
+    assert!(told.any(|line| line.contains("docker failed to pause the container: the job continues")));
     send(&child, Signal::SIGTERM);
     let rest: Vec<String> = told.collect();
     let ran = place.finish(child);
@@ -438,12 +469,13 @@ fn what_a_job_asks_of_a_shadow_is_told_and_the_job_runs() {
     let asks = "TransferInput = \"no-such,calls\"\nShouldTransferFiles = \"YES\"\nOnExitRemove = true\nPeriodicHold = false";
     let ran = place.run(&format!("{}\n{asks}", shell("echo job >> calls")));
     assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
-    let lines: Vec<&str> = ran.told.lines().filter(|line| line.contains("not done here")).collect();
+    let lines: Vec<&str> = ran.told.lines().filter(|line| line.contains("unsupported here")).collect();
     assert_eq!(lines.len(), 1, "{}", ran.told);
     assert!(
-        lines[0].contains(
-            "ShouldTransferFiles, TransferInput are not done here: the shadow of a pool would copy"
-        )
+        lines[0]
+            .contains("ShouldTransferFiles, TransferInput are unsupported here: the shadow of a pool would"),
+        "{}",
+        lines[0]
     );
     assert!(lines[0].ends_with("the job will not find 'no-such', 'calls'"), "{}", lines[0]);
 }
@@ -462,7 +494,7 @@ fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_w
         told[1].contains("not encrypted though ENCRYPT_EXECUTE_DIRECTORY") && told[1].contains(", line 5)"),
         "{told:?}"
     );
-    assert!(told[0].contains("2 settings are for what is not here"), "{told:?}");
+    assert!(told[0].contains("2 settings have no effect here"), "{told:?}");
 }
 
 #[test]

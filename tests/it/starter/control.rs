@@ -108,7 +108,7 @@ fn what_is_no_order_is_refused_and_nothing_happens_to_the_job() {
     let place = place();
     let child = start(&place, "");
     refused_with(2, &place, &["holt"], "did you mean hold?");
-    refused_with(2, &place, &["hold", "--code", "1000"], "these are 1 to 999");
+    refused_with(2, &place, &["hold", "--code", "1000"], "use 1 to 999");
     refused(&place, &["release"], "--as shadow");
     let say = |text: &[u8]| {
         let mut stream = UnixStream::connect(place.path("own/control")).unwrap();
@@ -119,7 +119,7 @@ fn what_is_no_order_is_refused_and_nothing_happens_to_the_job() {
         let _ = stream.read_to_string(&mut answer);
         answer
     };
-    assert!(say(b"nonsense\n").contains("a request is one JSON object"));
+    assert!(say(b"nonsense\n").contains("a request must be one JSON object"));
     assert!(say(&[b'x'; 100_000]).contains("it is too long"));
     assert!(say(b"{\"command\": \"status\"}").contains("\"running\""), "a line may lack its end");
     assert_eq!(say(b""), "");
@@ -132,10 +132,10 @@ fn what_is_no_order_is_refused_and_nothing_happens_to_the_job() {
 #[test]
 fn a_socket_that_is_not_safe_is_one_message_and_no_job_is_run() {
     let cases: [(&str, &str); 4] = [
-        ("link", "it is a link: take it away"),
-        ("file", "it is no socket: take it away"),
+        ("link", "it is a link: remove it"),
+        ("file", "it is not a socket: remove it"),
         ("open/control", "can be written by others"),
-        ("long", "take a shorter one"),
+        ("long", "use a shorter one"),
     ];
     for (name, text) in cases {
         let place = Place::new();
@@ -152,7 +152,7 @@ fn a_socket_that_is_not_safe_is_one_message_and_no_job_is_run() {
     // A socket without a listening process is replaced.
     let place = place();
     drop(UnixListener::bind(place.path("own/control")).unwrap());
-    refused_with(3, &place, &["status"], "its starter is gone");
+    refused_with(3, &place, &["status"], ": the starter has ended");
     let child = start(&place, "");
     done(&place, &["hard"]);
     place.finish(child);
@@ -199,8 +199,8 @@ fn a_held_job_is_released_runs_again_and_is_removed() {
     while state() != "7.1 held\n" {
         std::thread::yield_now();
     }
-    refused(&place, &["hold"], "the job is held already");
-    refused(&place, &["suspend"], "no job runs just now");
+    refused(&place, &["hold"], "the job is already held");
+    refused(&place, &["suspend"], "no job is running");
     done(&place, &["release", "--reason", "room again"]);
     assert_eq!(heard(&place.path("iwd/pipe")), "runs\n");
     done(&place, &["remove"]);
@@ -227,14 +227,14 @@ fn whoever_asks_while_a_hook_runs_does_not_take_its_time_limit_away() {
     // A client that connects and sends nothing does not change this.
     let silent = UnixStream::connect(place.path("own/control")).unwrap();
     refused(&place, &["release"], "the job is not held");
-    refused(&place, &["suspend"], "no job runs just now");
+    refused(&place, &["suspend"], "no job is running");
     // The job is prepared again: the FIFO receives a report each time.
     assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
     drop(silent);
     done(&place, &["remove"]);
     let ran = place.finish(child);
     assert!(ran.has("JobStatus = 3"), "{}", ran.ad);
-    assert!(ran.told.contains("it ran longer than its time-out"), "{}", ran.told);
+    assert!(ran.told.contains("it ran longer than its time limit"), "{}", ran.told);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_job_goes_on_for_its_grace_when_whoever_started_it_is_gone_and_is_ended_then
     assert!(
         fs::read_to_string(place.path("told"))
             .unwrap()
-            .contains("whoever started this is gone: ending the job")
+            .contains("the process that started this program has ended: ending the job")
     );
 }
 
@@ -340,7 +340,7 @@ fn a_damaged_log_is_read_as_far_as_it_goes_and_what_is_wrong_is_said() {
             "an event begins with",
             1,
         ),
-        ("012 (007.000.000) 2026-11-21 00:47:08 Job was held.\n", "ends within an event", 0),
+        ("012 (007.000.000) 2026-11-21 00:47:08 Job was held.\n", "ends in the middle of an event", 0),
         ("<c>\n    <a n=\"Proc\"><i>0</i></a>\n", "", 1),
         ("{ \"Proc\": 0, ", "", 0),
     ] {

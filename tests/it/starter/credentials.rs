@@ -11,10 +11,8 @@ const NEEDS: &str = "ShouldTransferFiles = \"NO\"\nOAuthServicesNeeded = \"scito
 
 /// Their owner: the account of jobs here, which is also the user in the ad.
 fn user() -> String {
-    match nix::unistd::geteuid().is_root() {
-        true => "nobody".to_owned(),
-        false => nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap().unwrap().name,
-    }
+    let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
+    user.filter(|user| !user.uid.is_root()).map_or_else(|| "nobody".to_owned(), |user| user.name)
 }
 
 fn lay(place: &Place, name: &str, mode: u32) -> PathBuf {
@@ -74,9 +72,9 @@ fn a_kept_scratch_directory_has_no_tokens_even_where_the_job_closed_it() {
 #[test]
 fn a_job_whose_access_point_has_no_tokens_is_held_and_one_without_an_access_point_is_refused() {
     for (mode, knob, services, why) in [
-        (0o644, "", "scitokens*x", "others may read or write it"),
+        (0o644, "", "scitokens*x", "other accounts can read or write it"),
         (0o600, "", "other", "No such file"),
-        (0o600, "", "../nobody/scitokens", "is no name of a file"),
+        (0o600, "", "../nobody/scitokens", "is not a valid file name"),
         (0o600, "SEC_CREDENTIAL_DIRECTORY_OAUTH =", "scitokens*x", "is not set"),
     ] {
         let needs = NEEDS.replace("scitokens*x", services);
@@ -118,7 +116,7 @@ fn tokens_are_brought_anew_while_the_job_runs_and_it_is_held_when_they_cannot_be
     fs::remove_file(place.path("tokens/nobody/scitokens_x.use")).unwrap();
     let ran = place.finish(child);
     assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 4"), "{}{}", ran.ad, ran.told);
-    assert!(ran.told.contains("cannot be brought anew (SEC_CREDENTIAL_REFRESH)"), "{}", ran.told);
+    assert!(ran.told.contains("cannot be refreshed (SEC_CREDENTIAL_REFRESH)"), "{}", ran.told);
     assert!(ran.left.is_empty(), "{:?}", ran.left);
 }
 
@@ -133,7 +131,7 @@ fn a_job_without_a_shadow_loses_its_tokens_in_a_pool_when_they_cannot_be_brought
     fs::remove_file(place.path("tokens/nobody/scitokens_x.use")).unwrap();
     let ran = place.finish(child);
     assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
-    assert!(ran.told.contains("cannot be brought anew (SEC_CREDENTIAL_REFRESH)"), "{}", ran.told);
+    assert!(ran.told.contains("cannot be refreshed (SEC_CREDENTIAL_REFRESH)"), "{}", ran.told);
 }
 
 /// `refreshSandboxCredentialsKRB` (jic_shadow.cpp).
@@ -143,6 +141,10 @@ fn a_kerberos_cache_lies_in_the_scratch_directory_and_follows_that_of_the_machin
         let knob = format!("SEC_CREDENTIAL_DIRECTORY_KRB = {}", place.path("krb").display());
         place.knob(&knob).knob("SEC_CREDENTIAL_REFRESH = 1").option(&["--as", "shadow"])
     };
+    if nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap().is_none() {
+        println!("skipped: a Kerberos cache belongs to an account, and the id that runs the tests has none");
+        return;
+    }
     let place = knobs(Place::new());
     let source = lay(&place, &format!("krb/{}.cc", user()), 0o600);
     let pipe = place.pipe();

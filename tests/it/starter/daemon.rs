@@ -70,7 +70,7 @@ fn the_daemon_tells_its_version_and_what_is_wrong_with_its_options() {
         (&["-pidfile"][..], "-pidfile needs another argument"),
         (&["-k"], "-kill needs another argument"),
         (&["-k", "/nosuch"], "can't open pid file /nosuch for reading"),
-        (&["-k", "/dev/null"], "no other daemon is ended here"),
+        (&["-k", "/dev/null"], "does not stop other daemons"),
     ] {
         let ran = daemon(words);
         assert!(ran.status == 1 && ran.told.contains(text), "{words:?}: {}", ran.told);
@@ -100,7 +100,7 @@ fn the_pid_file_is_there_as_long_as_the_daemon_is() {
 fn ids_that_are_no_numbers_and_logs_that_are_directories_are_refused() {
     for id in ["-1", "x", "99999999999999999999"] {
         let ran = Place::new().option(&[&format!("--job-cluster={id}")]).run(&shell("exit 0"));
-        assert!(ran.status == 2 && ran.told.contains("is no number from 0 to"), "{id}: {}", ran.told);
+        assert!(ran.status == 2 && ran.told.contains("is not a number from 0 to"), "{id}: {}", ran.told);
     }
     let ran = Place::new().option(&["--events-of", "iwd"]).run("");
     assert!(ran.status == 3 && ran.told.contains("'iwd' is a directory, not a log"), "{}", ran.told);
@@ -110,7 +110,7 @@ fn ids_that_are_no_numbers_and_logs_that_are_directories_are_refused() {
 fn a_log_that_goes_with_the_scratch_directory_is_told_of() {
     let ad = format!("{}\nIwd = \"\"\nStarterUserLog = \"sulog\"", shell("exit 0"));
     let ran = Place::new().run(&ad);
-    assert!(ran.told.contains("'sulog' lies in the scratch directory"), "{}", ran.told);
+    assert!(ran.told.contains("'sulog' is in the scratch directory"), "{}", ran.told);
     assert!(ran.told.contains("empty-iwd-log-in-root"), "{}", ran.told);
     if nix::unistd::geteuid().is_root() {
         let ran = Place::new().option(&["--quirks", "reference"]).run(&ad);

@@ -49,7 +49,7 @@ fn a_directory_of_limited_size_takes_no_more_than_that_and_leaves_nothing() {
     let script = "cd $_CONDOR_SCRATCH_DIR; id -u > own; stat -f -c %T . ; dd if=/dev/zero of=big bs=1M count=64 2>/dev/null; \
                   stat -c %s big";
     let ran = place.run(&format!("{}\nRequestDisk = 20480\nOut = \"out\"", shell(script)));
-    if ran.told.contains("not a file system of its own") {
+    if ran.told.contains("not a separate file system") {
         return println!("skipped: {}", ran.told);
     }
     let out = fs::read_to_string(place.path("iwd/out")).unwrap();
@@ -61,7 +61,7 @@ fn a_directory_of_limited_size_takes_no_more_than_that_and_leaves_nothing() {
     // measured.
     for odd in [2049, 20481] {
         let ran = place.run(&format!("{}\nRequestDisk = {odd}", shell("exit 0")));
-        assert!(!ran.told.contains("not a file system of its own"), "{odd}: {}", ran.told);
+        assert!(!ran.told.contains("not a separate file system"), "{odd}: {}", ran.told);
     }
     assert!(ran.left.is_empty() && loops(&place).is_empty() && mounted(&place).is_empty(), "{:?}", ran.left);
 }
@@ -305,7 +305,11 @@ fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_o
     assert!(called.starts_with(line), "{called}");
     assert!(called.contains("_1 --addtag htcondor_lv --yes -L 20480k htc-hooks-no-such\n"), "{called}");
     assert!(called.contains("/dev/mapper/htc--hooks--no--such-slot1+"), "{called}");
-    assert!(ran.told.contains("is watched, and not a file system of its own: cannot mount"), "{}", ran.told);
+    assert!(
+        ran.told.contains("is only watched, because it is not a separate file system: cannot mount"),
+        "{}",
+        ran.told
+    );
     assert!(ran.left.is_empty(), "{:?}", ran.left);
     assert!(!ran.told.contains("LVM_HIDE_MOUNT"), "{}", ran.told);
     // AUTO, the default, hides the volumes of jobs whose ad has a universe.
@@ -313,7 +317,7 @@ fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_o
     assert!(vanilla.told.contains("LVM_HIDE_MOUNT is AUTO: the job's volume is mounted"), "{}", vanilla.told);
     let place = place.knob("LVM_HIDE_MOUNT = True");
     let ran = place.run(&ad);
-    assert!(ran.told.contains("the job's volume is mounted where the whole machine sees it"), "{}", ran.told);
+    assert!(ran.told.contains("the job's volume is mounted where all processes see it"), "{}", ran.told);
     let rehearsed = place.option(&["--dry-run"]).run(&ad);
     assert!(rehearsed.ad.contains(&format!("run {line}")), "{}", rehearsed.ad);
     assert!(

@@ -107,5 +107,5 @@ fn a_docker_without_a_socket_or_one_that_does_not_answer_holds_nobody_up() {
     fs::write(place.path("state/end"), "").unwrap();
     let ran = place.run(JOB);
     assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.told.contains("DOCKER_HOST (tcp://127.0.0.1:1) is no unix socket"), "{}", ran.told);
+    assert!(ran.told.contains("DOCKER_HOST (tcp://127.0.0.1:1) is not a unix socket"), "{}", ran.told);
 }

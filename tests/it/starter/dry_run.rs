@@ -112,7 +112,7 @@ fn explain_names_what_led_to_each_word_and_what_was_not_used() {
         "why: /bin/work <- Cmd",
         "why: 'a' 'b' <- Arguments",
         "why: not used: DOCKER_SHM_SIZE is not set",
-        "why: not used: DockerNetworkType the job has none: the runtime's own network",
+        "why: not used: DockerNetworkType the job requests none: the default network of the runtime",
     ] {
         let line = line.replace("'a' 'b'", "a b");
         assert!(ran.ad.lines().any(|one| one == line), "{line} in\n{}", ran.ad);
@@ -143,10 +143,10 @@ fn directories_that_stay_the_machines_are_told_of() {
         let ran = place.run(&shell("exit 0"));
         let all = format!("{}{}", ran.ad, ran.told);
         for (target, why) in [
-            ("opt", "it is no path from / on"),
-            ("/nosuch", "it is no directory"),
-            ("/etc/hostname", "it is no directory"),
-            ("/tmp", "the scratch directory lies"),
+            ("opt", "it is not an absolute path"),
+            ("/nosuch", "there is no such directory"),
+            ("/etc/hostname", "there is no such directory"),
+            ("/tmp", "the scratch directory is below it"),
         ] {
             let line = format!("the job sees the machine's own {target} (MOUNT_UNDER_SCRATCH): {why}");
             assert_eq!(all.matches(&line).count(), 1, "{all}");
@@ -188,6 +188,27 @@ fn nothing_is_said_of_the_success_of_hooks_that_are_not_called() {
         assumed.ends_with("assumed to exit with status 0 and to print nothing; it is not called"),
         "{assumed}"
     );
+    let run = ran.ad.lines().find(|line| line.contains("run /bin/sh")).unwrap();
+    assert!(run.ends_with("(PREPARE_JOB may change this)"), "{run}");
+}
+
+/// Only lines that depend on a hook that is not called are marked.
+#[test]
+fn what_a_hook_may_change_is_marked() {
+    let docker = rehearsed(Place::new().noting().knob("DOCKER = /no/such/docker"), DOCKER).ad;
+    for begin in
+        ["the job is run in", "image alpine", "ask /no/such/docker create", "run /no/such/docker start"]
+    {
+        let line = docker.lines().find(|line| line.contains(begin)).unwrap();
+        assert!(line.ends_with("(PREPARE_JOB may change this)"), "{line}");
+    }
+    assert!(!docker.lines().any(|line| line.contains("make /") && line.contains("may change")), "{docker}");
+    let plain = rehearsed(Place::new(), &shell("exit 0")).ad;
+    assert!(!plain.contains("may change this"), "{plain}");
+    let hooks = story(&rehearsed(Place::new().noting().option(&["--json"]), &shell("exit 0")));
+    assert_eq!(hooks["assumed_hooks"], serde_json::json!(["PREPARE_JOB"]));
+    let none = story(&rehearsed(Place::new().option(&["--json"]), &shell("exit 0")));
+    assert_eq!(none["assumed_hooks"], serde_json::json!([]));
 }
 
 /// `ParseExpression` parses the expression at the beginning of the value.

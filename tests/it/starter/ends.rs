@@ -16,7 +16,9 @@ use htc_hooks::starter::{
     TransferSetup, job_info,
 };
 use htc_hooks::time::{ClockReading, MonotonicTime};
-use htc_hooks::transfer::{TransferFailure, TransferKind, TransferOutcome, WhenToTransferOutput};
+use htc_hooks::transfer::{
+    TransferFailure, TransferKind, TransferOutcome, TransferRetry, WhenToTransferOutput,
+};
 use htc_hooks::world::World;
 
 use crate::starter::machine::setting;
@@ -271,7 +273,7 @@ impl<'w> Played<'w> {
 
     fn moved(&self, way: TransferKind, late: bool) -> StarterEvent {
         let fails = self.is_broken() || late && self.end == End::Patience;
-        let failure = fails.then(|| TransferFailure::from_plugin(way, 28, b"no space", false));
+        let failure = fails.then(|| TransferFailure::from_plugin(way, 28, b"no space", TransferRetry::Never));
         StarterEvent::Transferred(Box::new(TransferOutcome { failure, ..TransferOutcome::empty(way) }))
     }
 
@@ -482,7 +484,7 @@ fn output_that_fails_for_a_moment_is_carried_again_and_the_rest_is_not_done_twic
         played.failing[1] = failures;
         let told = played.play();
         assert_eq!((told.exit_hooks, told.ends, told.removals), (1, 1, 1), "{failures}: {told:?}");
-        let given_up = told.warnings.iter().any(|text| text.contains("given up"));
+        let given_up = told.warnings.iter().any(|text| text.contains("is not tried again"));
         assert_eq!(given_up, held, "{failures}: {told:?}");
     }
 }

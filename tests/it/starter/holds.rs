@@ -16,7 +16,7 @@ const HERE: &str = "ShouldTransferFiles = \"NO\"";
 const SENT: &str =
     "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false";
 
-fn held(place: &Place, ad: &str, (code, subcode): (i64, i64)) {
+fn held(place: &Place, ad: &str, code: i64, subcode: i64) {
     let ran = place.run(ad);
     let told = format!("{ad}:\n{}{}", ran.ad, ran.told);
     assert!(ran.has("JobStatus = 5"), "{told}");
@@ -45,7 +45,7 @@ fn a_job_whose_files_or_program_are_wrong_is_held_with_the_code_of_that() {
     for (ad, knob, code, subcode) in causes {
         let transfer = if ad.starts_with("SENT") { SENT } else { HERE };
         let ad = format!("{}\n{transfer}\n{}", shell("exit 0"), ad.replace("SENT\n", ""));
-        held(&queue().knob(knob), &ad, (code, subcode));
+        held(&queue().knob(knob), &ad, code, subcode);
     }
 }
 
@@ -61,21 +61,21 @@ fn a_job_that_policies_hold_has_their_code() {
     ];
     for (ad, knob, code, subcode) in causes {
         let script = if ad.starts_with("OnExit") { "exit 0" } else { "exec sleep 600" };
-        held(&queue().knob(knob), &format!("{}\n{HERE}\n{ad}", shell(script)), (code, subcode));
+        held(&queue().knob(knob), &format!("{}\n{HERE}\n{ad}", shell(script)), code, subcode);
     }
 }
 
 #[test]
 fn a_job_whose_hooks_or_scripts_fail_is_held_with_the_code_of_those() {
     let ad = format!("{}\n{HERE}", shell("exit 0"));
-    held(&queue().hook("PREPARE_JOB", "exit 3"), &ad, (19, 3));
-    held(&queue().hook("PREPARE_JOB_BEFORE_TRANSFER", "exit 4"), &ad, (19, 4));
+    held(&queue().hook("PREPARE_JOB", "exit 3"), &ad, 19, 3);
+    held(&queue().hook("PREPARE_JOB_BEFORE_TRANSFER", "exit 4"), &ad, 19, 4);
     let shadow = "SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM";
-    held(&queue().hook("SHADOW_PREPARE_JOB", "exit 5").knob(shadow), &ad, (48, 5));
+    held(&queue().hook("SHADOW_PREPARE_JOB", "exit 5").knob(shadow), &ad, 48, 5);
     let scripts = "STARTER_ALLOW_JOB_PRE_AND_POST_CMD = true";
     for (when, code) in [("Pre", 43), ("Post", 44)] {
         let ad = format!("{ad}\n{when}Cmd = \"/bin/false\"\nSuccess{when}ExitCode = 0");
-        held(&queue().knob(scripts), &ad, (code, 0));
+        held(&queue().knob(scripts), &ad, code, 0);
     }
 }
 
@@ -100,13 +100,9 @@ fn a_job_that_is_refused_is_told_why() {
     let bad = format!("{job}\nShouldTransferFiles = \"PERHAPS\"");
     refused(place().option(&["--as", "shadow"]), &bad, "file transfer: ");
     if root {
-        refused(place(), &format!("{job}\nUser = undefined"), "neither OsUser nor User names an account");
-        refused(
-            place(),
-            &format!("{job}\nUser = \"no-such-user@x\""),
-            "'no-such-user' that User names does not exist",
-        );
-        refused(place(), &format!("{job}\nUser = \"root@x\""), "User names 'root', which is root");
+        refused(place(), &format!("{job}\nUser = undefined"), "neither OsUser nor User");
+        refused(place(), &format!("{job}\nUser = \"no-such-user@x\""), "no-such-user");
+        refused(place(), &format!("{job}\nUser = \"root@x\""), "User is 'root', which is root");
     }
     let wrong = place()
         .knob("STARTER_NUM_THREADS_ENV_VARS = x\nJOB_RENICE_INCREMENT = 5\nPID_SNAPSHOT_INTERVAL = soon");

@@ -142,7 +142,11 @@ fn an_exception_is_told_by_its_classes_and_an_error_of_the_machine_sends_the_job
     fs::remove_file(place.path("iwd/log")).unwrap();
     let ran = place.run(&ad("Job memory", ""));
     assert!(ran.has("ExceptionType = \"java.lang.Error\""), "{}\n{}", ran.ad, ran.told);
-    assert!(ran.told.contains("the job goes back as if it had been evicted"), "{}", ran.told);
+    assert!(
+        ran.told.contains("the job is put back into the queue as if it had been evicted"),
+        "{}",
+        ran.told
+    );
     assert!(fs::read_to_string(place.path("iwd/log")).unwrap().contains("\n004 ("), "event 004");
 }
 
@@ -151,7 +155,7 @@ fn without_the_wrapper_the_job_goes_back_and_who_has_it_is_said() {
     let Some(place) = place() else { return };
     fs::remove_file(place.path("lib/CondorJavaWrapper.class")).unwrap();
     let ran = place.run(&ad("Job one", ""));
-    assert!(ran.told.contains("did not come as far as CondorJavaWrapper"), "{}", ran.told);
+    assert!(ran.told.contains("did not start CondorJavaWrapper"), "{}", ran.told);
     assert!(
         ran.told.contains("java-system-error-as-zero") && ran.has("ExitCode = 1"),
         "{}\n{}",
@@ -190,5 +194,9 @@ fn a_virtual_machine_is_described_and_not_run() {
 fn a_grid_job_is_refused_with_who_would_do_it() {
     let ran = Place::new().run("JobUniverse = 9\nCmd = \"/bin/true\"\nGridResource = \"batch slurm\"\n");
     assert_ne!(ran.status, 0);
-    assert!(ran.told.contains("(Grid) goes elsewhere by the gridmanager of a schedd"), "{}", ran.told);
+    assert!(
+        ran.told.contains("(Grid) is submitted elsewhere by the gridmanager of a schedd"),
+        "{}",
+        ran.told
+    );
 }

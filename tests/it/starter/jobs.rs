@@ -128,14 +128,14 @@ fn an_exit_hook_that_hangs_is_not_waited_for_longer_than_its_time_out() {
     let place = Place::new().hook("JOB_EXIT", "exec sleep 600").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = 1");
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.told.contains("ran longer than its time-out"), "{}", ran.told);
+    assert!(ran.told.contains("ran longer than its time limit"), "{}", ran.told);
 }
 
 #[test]
 fn a_time_out_that_is_negative_has_passed_and_one_that_is_no_number_refuses_the_job() {
     let place = Place::new().hook("JOB_EXIT", "exec sleep 600").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = -5");
     let ran = place.run("Cmd = \"/bin/true\"");
-    assert!(ran.has("ExitCode = 0") && ran.told.contains("ran longer than its time-out"), "{}", ran.told);
+    assert!(ran.has("ExitCode = 0") && ran.told.contains("ran longer than its time limit"), "{}", ran.told);
     let place = Place::new().hook("JOB_EXIT", "exit 0").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = abc");
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!((ran.status, ran.ad.as_str()), (1, ""));
@@ -398,7 +398,7 @@ fn a_job_that_is_told_to_end_while_its_prepare_hook_runs_never_starts() {
     send(&child, Signal::SIGTERM);
     let ran = place.finish(child);
     assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (1, "exit evict\n", ""), "{}", ran.told);
-    assert!(ran.told.contains("not started: its end was asked for before it began"), "{}", ran.told);
+    assert!(ran.told.contains("not started: it was asked to end before it began"), "{}", ran.told);
     assert!(ran.left.is_empty());
 }
 

@@ -133,7 +133,7 @@ fn a_job_that_forks_without_end_is_stopped_and_told() {
     base.limit(["pids.max", "pids.max"], "200");
     let storm = "n=0; while [ $n -lt 100 ]; do sleep 600 & n=$((n+1)); done; wait";
     let ran = base.place().run(&shell(storm));
-    assert!(ran.told.contains("the job came to its limit of 30 processes"), "{}", ran.told);
+    assert!(ran.told.contains("the job reached its limit of 30 processes"), "{}", ran.told);
     assert_ne!(ran.status, 0, "{}", ran.told);
     assert!(ran.left.is_empty() && base.groups().is_empty(), "{:?}", base.groups());
 }
@@ -179,13 +179,13 @@ fn words_that_set_no_limit_are_told() {
         shell(EATS.replace("while :;", "while [ ${#x} -lt 9000000 ];").as_str())
     );
     let sfot = base.place().knob("CGROUP_MEMORY_LIMIT_POLICY = sfot").run(&ad);
-    let line = "CGROUP_MEMORY_LIMIT_POLICY: 'sfot' means no limit of memory; the words are hard, soft, custom and none";
+    let line = "CGROUP_MEMORY_LIMIT_POLICY: 'sfot' means no memory limit; the valid values are hard, soft, custom and none";
     assert!(sfot.told.contains(line), "{}", sfot.told);
     assert_eq!(sfot.status, 0, "{}", sfot.told);
     let custom =
         "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.RequestMemory * ";
     let none = base.place().knob(&format!("{custom} -1")).run(&ad);
-    assert!(none.told.contains("TARGET.RequestMemory *  -1 gives -4: no limit of memory"), "{}", none.told);
+    assert!(none.told.contains("TARGET.RequestMemory *  -1 is -4: no memory limit"), "{}", none.told);
     assert_eq!(none.status, 0, "{}", none.told);
     let held = base.place().knob(&format!("{custom} 1.5")).run(&ad);
     assert!(held.told.contains("limited: memory 6 MiB"), "{}", held.told);
@@ -242,7 +242,7 @@ fn a_soft_limit_lets_a_job_use_the_memory_of_all_slots_and_25_14_sets_none() {
     let memory: serde_json::Value = serde_json::from_str(&all.ad).unwrap();
     let limits = memory[0]["limits"].to_string();
     assert!(
-        limits.contains("\"memory left to it\"") && limits.contains("67108864 bytes"),
+        limits.contains("\"memory reserved for the job\"") && limits.contains("67108864 bytes"),
         "{limits}\n{}",
         all.told
     );
@@ -256,8 +256,8 @@ fn a_soft_limit_lets_a_job_use_the_memory_of_all_slots_and_25_14_sets_none() {
     );
     let none = run("none", "");
     let text = format!("{}{}", none.ad, none.told);
-    assert!(text.contains("no limit of memory, as there is no slot's ad with TotalMemory"), "{text}");
+    assert!(text.contains("no memory limit, because no slot ad has TotalMemory"), "{text}");
     let reference = run("reference", "TotalMemory = 1024\n");
     let text = format!("{}{}", reference.ad, reference.told);
-    assert!(text.contains("soft: no limit of memory") && !text.contains("1073741824 bytes"), "{text}");
+    assert!(text.contains("soft: no memory limit") && !text.contains("1073741824 bytes"), "{text}");
 }

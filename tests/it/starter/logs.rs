@@ -274,13 +274,13 @@ fn a_result_that_cannot_be_printed_is_kept_for_whoever_cleans_up() {
     let output = child.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(125), "{told}");
-    assert!(told.contains("the job's ad is kept") && told.contains("cannot write the job's ad"), "{told}");
+    assert!(told.contains("the job's ad is saved") && told.contains("cannot write the job's ad"), "{told}");
     for (lines, is_there) in [(1, true), (0, false)] {
         let output = place.command().arg("--clean").output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         let ads = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(
-            told.matches("job 7.1 had ended, and what came of it could not be told\n").count(),
+            told.matches("job 7.1 had ended, but its result could not be reported\n").count(),
             lines,
             "{told}"
         );
@@ -302,5 +302,5 @@ fn a_queue_of_the_local_universe_is_told_again_and_again_until_it_is_given_up() 
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(told.matches("tried again in 0 s").count(), 3, "{told}");
     assert_eq!(output.status.code(), Some(125), "{told}");
-    assert!(told.contains("the job's ad is kept"), "{told}");
+    assert!(told.contains("the job's ad is saved"), "{told}");
 }

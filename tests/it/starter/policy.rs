@@ -58,7 +58,7 @@ fn a_policy_of_the_configuration_that_is_no_expression_is_named() {
     let ran = run(&place, &shell("exit 0"));
     assert_eq!(ran.status, 0, "{}", ran.told);
     for name in ["SYSTEM_PERIODIC_HOLD", "SYSTEM_PERIODIC_REMOVE_A"] {
-        assert!(ran.told.contains(&format!("{name} is no expression")), "{}", ran.told);
+        assert!(ran.told.contains(&format!("{name} is not a valid expression")), "{}", ran.told);
     }
 }
 
@@ -182,7 +182,7 @@ fn a_job_goes_on_from_its_checkpoint_also_where_files_are_not_transferred() {
     let ran = run(&place, &format!("{}\n{more}", shell(steps)));
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert_has(&ran, &["JobStatus = 4", "ExitCode = 0"]);
-    assert_eq!(ran.told.matches("goes on from its checkpoint").count(), 1, "{}", ran.told);
+    assert_eq!(ran.told.matches("continues from its checkpoint").count(), 1, "{}", ran.told);
     assert!(!ran.told.contains("without a shadow"), "{}", ran.told);
     assert_eq!(log(&place).matches("\n001 ").count(), 1, "{}", log(&place));
 }
@@ -310,12 +310,16 @@ fn the_access_point_reads_and_writes_where_it_may_alone() {
 #[test]
 fn settings_for_what_is_not_here_are_named() {
     let ran = run(&queue().knob("RECONNECT_BACKOFF_FACTOR = 3"), &shell("exit 0"));
-    let text = "RECONNECT_BACKOFF_FACTOR changes nothing here: what the shadow does with it is not done";
+    let text = "RECONNECT_BACKOFF_FACTOR has no effect here: what the shadow does with it is unsupported";
     assert!(ran.told.contains(text), "{}", ran.told);
     let ran = Place::new().knob("RECONNECT_BACKOFF_FACTOR = 3").run(&shell("exit 0"));
-    assert!(ran.told.contains("RECONNECT_BACKOFF_FACTOR is for shadow, which is not here"), "{}", ran.told);
+    assert!(
+        ran.told.contains("RECONNECT_BACKOFF_FACTOR has no effect here: it configures shadow"),
+        "{}",
+        ran.told
+    );
     let ran = Place::new().knob("DOCKER_RUN_AS_ROOT = true").run(&shell("exit 0"));
-    assert!(ran.told.contains("DOCKER_RUN_AS_ROOT is for a starter built with"), "{}", ran.told);
+    assert!(ran.told.contains("it configures a starter built with"), "{}", ran.told);
     let place = Place::new().option(&["--param", "RUN_FILETRANSFER_PLUGINS_WITH_ROOT=true"]);
     let ran = place.run(&shell("exit 0"));
     assert!(ran.told.contains("(command line)") && !ran.told.contains("<Over>"), "{}", ran.told);

@@ -89,7 +89,12 @@ fn place(stage: &str, how: End) -> Place {
         pipe(&place, "iwd/go");
     }
     let limit = if how == End::PluginTimesOut { "MAX_FILE_TRANSFER_PLUGIN_LIFETIME = 1" } else { "" };
-    let exit_limit = if how.goes_on() { 600 } else { 1 };
+    // Long enough for the hook to reach its stage on a busy machine.
+    let exit_limit = match stage {
+        _ if how.goes_on() => 600,
+        "exit" => 4,
+        _ => 1,
+    };
     let exit = format!("{}; echo exit >> $CALLS", gate("exit"));
     place
         .hook("SHADOW_PREPARE_JOB", &gate("shadow"))

@@ -90,7 +90,7 @@ fn a_prepare_hook_that_is_given_up_leaves_what_it_had_to_say_and_no_process() {
     let place = hooks(&hook, "exit 0", "echo exit $1 >> $CALLS").option(&["--hook-timeout", "0.5"]);
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
-    assert!(ran.told.contains("it had printed: HookStatusMessage=\"no image\""), "{}", ran.told);
+    assert!(ran.told.contains("its output was: HookStatusMessage=\"no image\""), "{}", ran.told);
     assert!(ran.told.contains("hook stderr PREPARE_JOB job 7.1: waiting"), "{}", ran.told);
     clean(&place, &ran);
 }
@@ -232,11 +232,11 @@ fn a_full_disk_is_told_and_nothing_is_left_on_it() {
     assert_eq!((status, left.as_str()), (1, "filler\n"), "{told}");
     assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
     assert!(fs::read_to_string(place.path("iwd/calls")).unwrap().ends_with("exit evict\n"), "{told}");
-    assert!(told.matches("what this starter leaves").count() <= 1, "{told}");
+    assert!(told.matches("if this starter is killed, its leftover").count() <= 1, "{told}");
     // The loss of events is reported.
     let events = format!("{}/events", execute.display());
     let (_, _, told) = run(&["--events", &events]);
-    assert!(told.contains("events are lost: the disk was full"), "{told}");
+    assert!(told.contains("events: the disk was full"), "{told}");
     // 25.14 runs the job all the same.
     let (status, left, told) = run(&["--quirks", "reference", "--job-output-ad", "-"]);
     assert_eq!(status, 0, "{told}");
@@ -265,7 +265,7 @@ fn the_scratch_directory_belongs_to_whom_execute_says() {
     let (status, _, told) = with_mode(0o700, &place);
     assert_eq!(status, 1);
     assert!(
-        told.contains("cannot make the scratch directory") && told.contains("Permission denied"),
+        told.contains("cannot create the scratch directory") && told.contains("Permission denied"),
         "{told}"
     );
     // 25.14 has only the rights of the daemons' account there.
@@ -273,4 +273,17 @@ fn the_scratch_directory_belongs_to_whom_execute_says() {
     let (status, _, told) = with_mode(0o755, &place);
     assert_eq!(status, 1);
     assert!(told.contains("Permission denied"), "{told}");
+}
+
+#[test]
+fn a_file_without_an_option_gets_a_hint() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("job.ad"), "Cmd = \"/bin/true\"\n").unwrap();
+    let program = env!("CARGO_BIN_EXE_htc-starter-run");
+    for (word, is_hinted) in [("job.ad", true), ("no.ad", false)] {
+        let output = Command::new(program).arg(word).current_dir(place.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert_eq!(told.contains("hint: --ads job.ad reads the ads of the file\n"), is_hinted, "{told}");
+    }
 }

@@ -23,12 +23,14 @@ pub(crate) struct Machine {
     pub(crate) states: Vec<String>,
     pub(crate) starter: Option<StarterId>,
     pub(crate) warnings: Vec<String>,
+    /// Names of the quirks that were reported.
+    pub(crate) quirks: Vec<&'static str>,
     /// Signals sent to starters.
     pub(crate) signals: Vec<StarterSignal>,
     /// Fetch hooks that run, if the test ends them itself.
     pub(crate) running_fetches: Option<Vec<HookRunId>>,
     world: Rc<RealWorld>,
-    quirks: QuirkMode,
+    mode: QuirkMode,
     gpus: Option<String>,
 }
 
@@ -56,7 +58,8 @@ impl Machine {
             signals,
             running_fetches,
             world,
-            quirks,
+            mode: quirks,
+            quirks: Vec::new(),
             gpus,
         };
         machine.step(StartdEvent::Start);
@@ -68,7 +71,7 @@ impl Machine {
     pub(crate) fn once(lines: &str) -> Self {
         let mut machine = Machine::with("", QuirkMode::Manual, None);
         let limits = ExitLimits { exit_when_no_work: true, ..ExitLimits::default() };
-        let made = configured(lines, &machine.world, machine.quirks, &None, limits);
+        let made = configured(lines, &machine.world, machine.mode, &None, limits);
         machine.point = ExecutionPoint::new(made.settings, machine.world.clone(), machine.now);
         machine.running_fetches = Some(Vec::new());
         machine.step(StartdEvent::Start);
@@ -83,7 +86,7 @@ impl Machine {
     }
 
     pub(crate) fn reconfigure(&mut self, lines: &str) {
-        let made = configured(lines, &self.world, self.quirks, &self.gpus, ExitLimits::default());
+        let made = configured(lines, &self.world, self.mode, &self.gpus, ExitLimits::default());
         self.step(StartdEvent::Reconfigure(Box::new(made.settings)));
     }
 
@@ -112,6 +115,7 @@ impl Machine {
                         self.states.push(format!("{state}/{activity}"));
                     }
                     StartdAction::Notify(SlotNotice::Warning { text, .. }) => self.warnings.push(text),
+                    StartdAction::Notify(SlotNotice::Quirk { quirk, .. }) => self.quirks.push(quirk.id()),
                     StartdAction::SignalStarter { signal, .. } => self.signals.push(signal),
                     StartdAction::RunHook(HookCall { run, hook: SlotHookType::FetchWork, .. })
                         if self.running_fetches.is_some() =>

@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -168,10 +171,24 @@ fn ended(child: Child) -> Output {
 }
 
 /// Waits until a process writes to the FIFO and closes it; returns the text.
+///
+/// # Panics
+/// No process did so in time.
 pub(crate) fn heard(pipe: &Path) -> String {
-    let mut text = String::new();
-    fs::File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
-    text
+    // A blocking open would wait forever for a process that has ended before it opens the FIFO.
+    let flags = OFlag::O_NONBLOCK.bits();
+    let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(pipe).unwrap();
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let limit = PollTimeout::try_from(PATIENCE).unwrap();
+        let ready = poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], limit).unwrap();
+        assert!(ready > 0, "nothing was written to {} in {PATIENCE:?}", pipe.display());
+        match file.read(&mut buffer) {
+            Ok(0) => return String::from_utf8(bytes).unwrap(),
+            Ok(count) => bytes.extend(&buffer[..count]),
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock, "{error}"),
+        }
+    }
 }
 
 pub(crate) fn send(child: &Child, signal: Signal) {

@@ -33,7 +33,7 @@ pub(crate) fn answer(question: &Question) -> String {
                     false => String::from("undefined"),
                     true => context
                         .try_eval_attr("Requirements")
-                        .flatten()
+                        .value()
                         .map_or_else(|| String::from("!fail"), |value| Expr::literal(value).to_string()),
                 };
             let values = [value(pair.left()), value(pair.right())];

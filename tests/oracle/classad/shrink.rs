@@ -4,16 +4,22 @@ use super::peer::Peer;
 use super::{Question, explained, ours};
 
 /// Property of a difference that is preserved: which of the two answers says that a text does not parse.
-fn nature(question: &Question, theirs: &str) -> (bool, bool) {
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct RefusedBy {
+    theirs: bool,
+    ours: bool,
+}
+
+fn refused_by(question: &Question, theirs: &str) -> RefusedBy {
     let refused = |answer: &str| answer == "!parse" || answer == "!ad";
-    (refused(theirs), refused(&ours::answer(question)))
+    RefusedBy { theirs: refused(theirs), ours: refused(&ours::answer(question)) }
 }
 
 /// Removes pieces of a question's texts as long as the answers differ.
 pub(crate) fn smallest(peer: &mut Peer, question: &Question) -> Question {
     let mut best = question.clone();
     let theirs = peer.ask(std::slice::from_ref(question)).pop().unwrap_or_default();
-    let wanted = nature(question, &theirs);
+    let wanted = refused_by(question, &theirs);
     let mut progress = true;
     while progress {
         progress = false;
@@ -28,11 +34,12 @@ pub(crate) fn smallest(peer: &mut Peer, question: &Question) -> Question {
         let replace_my = |best: &Question, my: String| Question { my, ..best.clone() };
         let replace_target =
             |best: &Question, target: String| Question { target: Some(target), ..best.clone() };
-        progress |= shrink_text((peer, wanted), &mut best, |question| question.text.clone(), replace_text);
-        progress |= shrink_text((peer, wanted), &mut best, |question| question.my.clone(), replace_my);
+        progress |= shrink_text(peer, wanted, &mut best, |question| question.text.clone(), replace_text);
+        progress |= shrink_text(peer, wanted, &mut best, |question| question.my.clone(), replace_my);
         if best.target.is_some() {
             progress |= shrink_text(
-                (peer, wanted),
+                peer,
+                wanted,
                 &mut best,
                 |question| question.target.clone().unwrap_or_default(),
                 replace_target,
@@ -43,7 +50,8 @@ pub(crate) fn smallest(peer: &mut Peer, question: &Question) -> Question {
 }
 
 fn shrink_text(
-    (peer, wanted): (&mut Peer, (bool, bool)),
+    peer: &mut Peer,
+    wanted: RefusedBy,
     best: &mut Question,
     text: impl Fn(&Question) -> String,
     replace: impl Fn(&Question, String) -> Question,
@@ -78,13 +86,13 @@ fn shrink_text(
     any
 }
 
-fn first_that_differs(peer: &mut Peer, candidates: Vec<Question>, wanted: (bool, bool)) -> Option<Question> {
+fn first_that_differs(peer: &mut Peer, candidates: Vec<Question>, wanted: RefusedBy) -> Option<Question> {
     for batch in candidates.chunks(100) {
         let answers = peer.ask(batch);
         let found = batch.iter().zip(answers).find(|(question, theirs)| {
             ours::answer(question) != *theirs
                 && explained(question, theirs).is_none()
-                && nature(question, theirs) == wanted
+                && refused_by(question, theirs) == wanted
         });
         if let Some((question, _)) = found {
             return Some(question.clone());

@@ -20,7 +20,7 @@ pub struct ChildSpec {
     pub dies_with_parent: bool,
     /// Working directory, entered with the new identity, or `None` to keep the caller's.
     pub cwd: Option<PathBuf>,
-    /// Account it runs as, or `None` to keep the caller's.
+    /// Account that the child runs as, or `None` to keep the caller's.
     pub identity: Option<ProcessIdentity>,
     /// Descriptors 0, 1 and 2.
     pub stdio: [Stdio; 3],
@@ -54,7 +54,7 @@ pub struct ChildSpec {
     /// Time to keep reading its pipes after it has exited, if a process that it left behind holds them open. Zero, as for
     /// all hooks, means that only output written before the exit counts.
     pub drain_timeout: Duration,
-    /// Policy for processes that it leaves behind.
+    /// Policy for processes that the child leaves behind.
     pub leftover_policy: LeftoverPolicy,
     /// True to read and discard output over the limit of a `Stdio::Capture`, so that a verbose child can finish, instead
     /// of closing the pipe at once. The pipe of a child that never stops is closed nevertheless.
@@ -141,7 +141,7 @@ pub struct ProcessIdentity {
 pub enum Stdio {
     /// `/dev/null`.
     Null,
-    /// Not open at all, as HTCondor leaves it in some hooks (quirk `closed-stdio`).
+    /// The descriptor is closed, as in some of HTCondor's hooks (quirk `closed-stdio`).
     Closed,
     /// The caller's descriptor with the same number.
     Inherit,
@@ -166,7 +166,7 @@ pub enum Stdio {
         path: PathBuf,
         /// True to open it for writing (created with mode 0666 less umask) instead of reading.
         write: bool,
-        /// True to truncate it first.
+        /// True to truncate the file first.
         truncate: bool,
         /// True to append every write.
         append: bool,

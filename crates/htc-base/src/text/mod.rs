@@ -11,7 +11,7 @@ pub mod table;
 pub mod words;
 
 pub use htc_classad::text::{
-    arguments, calendar, caret, caseless, environment, list, similar_names, space, span, strftime,
+    arguments, calendar, caret, caseless, environment, list, plural, similar_names, space, span, strftime,
 };
 pub use span::{LineCounter, Position, Span};
 pub use words::words;

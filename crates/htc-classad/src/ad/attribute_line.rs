@@ -8,6 +8,14 @@ use crate::text::Span;
 use crate::text::space::is_space;
 
 /// Error in a line of a long ad.
+///
+/// ```
+/// use htc_classad::{ClassAd, LineError};
+/// let mut ad = ClassAd::new();
+/// assert_eq!(ad.insert_line("Owner").unwrap_err(), LineError::NoEquals);
+/// let error = ad.insert_line("Rank = 1 +").unwrap_err();
+/// assert!(matches!(&error, LineError::Value(error) if error.span.start == 10), "{error:?}");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
@@ -22,7 +30,7 @@ pub enum LineError {
     Value(ParseError),
     /// The name is not a valid attribute name. Reported only by exact reading
     /// ([`AdReader::exact`](crate::stream::AdReader::exact)).
-    #[error("the name is no identifier; it has letters, digits and `_`")]
+    #[error("the name is not a valid identifier: use letters, digits and `_`")]
     Name(Span),
     /// Text follows the value. Reported only by exact reading ([`AdReader::exact`](crate::stream::AdReader::exact)).
     #[error("the value ends before this")]
@@ -103,6 +111,13 @@ pub(crate) fn shift_error(mut error: ParseError, by: usize) -> ParseError {
 
 impl LineError {
     /// Renders the error with the line and a caret, if the error has a position.
+    ///
+    /// ```
+    /// use htc_classad::ClassAd;
+    /// let line = "Rank = 1 + * 2";
+    /// let shown = ClassAd::new().insert_line(line).unwrap_err().render(line);
+    /// assert!(shown.ends_with("\n  Rank = 1 + * 2\n             ^"), "{shown}");
+    /// ```
     pub fn render(&self, line: impl AsRef<[u8]>) -> String {
         match self {
             LineError::Value(error) => error.render(line),
@@ -115,6 +130,14 @@ impl ClassAd {
     /// Inserts one line `Name = value` of a long ad (`ClassAd::Insert`, classad.cpp): leading white space is skipped,
     /// the name ends at the first `=`, any name is accepted, and text after a complete expression is ignored.
     ///
+    /// ```
+    /// use htc_classad::ClassAd;
+    /// let mut ad = ClassAd::new();
+    /// assert_eq!(ad.insert_line("RequestCpus = 1 + 1").unwrap(), "requestcpus");
+    /// assert_eq!(ad["RequestCpus"].to_string(), "1 + 1");
+    /// assert!(ad.insert_line("RequestCpus").is_err());
+    /// ```
+    ///
     /// # Errors
     /// Fails if the line has no `=`, no name or no valid value; the ad is then unchanged.
     pub fn insert_line(&mut self, line: impl AsRef<[u8]>) -> Result<AttrName, LineError> {
@@ -123,6 +146,14 @@ impl ClassAd {
 
     /// Inserts a line as [`ClassAd::insert_line`] does, in the mode of a dialect; strings follow the syntax of long
     /// ads.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Dialect};
+    /// let mut ad = ClassAd::new();
+    /// // In long ads a backslash is an ordinary byte, whatever the dialect.
+    /// ad.insert_line_with("Path = \"C:\\new\"", Dialect::new_syntax()).unwrap();
+    /// assert_eq!(ad.string("Path").unwrap(), "C:\\new");
+    /// ```
     ///
     /// # Errors
     /// Same as [`ClassAd::insert_line`].
@@ -139,6 +170,14 @@ impl ClassAd {
 
     /// Sets an attribute to the expression at the beginning of a text in old syntax, in the mode of a dialect. Returns
     /// true if the value is recognized as a plain literal.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Dialect};
+    /// let mut ad = ClassAd::new();
+    /// assert_eq!(ad.insert_old_syntax("Cpus", "4", Dialect::old_syntax()), Ok(true));
+    /// assert_eq!(ad.insert_old_syntax("Memory", "Cpus * 1024", Dialect::old_syntax()), Ok(false));
+    /// assert!(ad.insert_old_syntax("", "4", Dialect::old_syntax()).is_err());
+    /// ```
     ///
     /// # Errors
     /// Fails with the position of the syntax error, or if the name is empty or has a NUL byte; the ad is then unchanged.

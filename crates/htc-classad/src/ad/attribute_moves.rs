@@ -7,6 +7,15 @@ use crate::syntax::scalar::TextRange;
 impl ClassAd {
     /// Gives the attribute `to` the value of `from`, which may come from the chained parent; returns false if `from`
     /// does not exist or no attribute can be called `to`. As with [`ClassAd::insert`], an existing attribute keeps its spelling.
+    ///
+    /// ```
+    /// use htc_classad::ClassAd;
+    /// let mut ad = ClassAd::from([("RequestCpus", 4)]);
+    /// assert!(ad.copy_within("RequestCpus", "OriginalCpus"));
+    /// ad.set("RequestCpus", 1);
+    /// assert_eq!(ad.to_string(), "[ RequestCpus = 1; OriginalCpus = 4 ]");
+    /// assert!(!ad.copy_within("NoSuchName", "Copy"));
+    /// ```
     pub fn copy_within(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> bool {
         let (from, to) = (from.as_ref(), to.as_ref());
         name::check(to).is_ok() && self.copy_attribute(from, to)
@@ -48,6 +57,13 @@ impl ClassAd {
 
     /// Moves the value of the attribute `from` to `to`; returns false if `from` does not exist or no
     /// attribute can be called `to`. As with [`ClassAd::remove`], an attribute `from` of the chained parent is hidden.
+    ///
+    /// ```
+    /// use htc_classad::ClassAd;
+    /// let mut ad = ClassAd::from([("Cpus", 4)]);
+    /// assert!(ad.rename("cpus", "RequestCpus"));
+    /// assert_eq!(ad.to_string(), "[ RequestCpus = 4 ]");
+    /// ```
     pub fn rename(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> bool {
         let (from, to) = (from.as_ref(), to.as_ref());
         name::check(to).is_ok() && self.rename_attribute(from, to)
@@ -85,6 +101,13 @@ impl ClassAd {
 
     /// Removes an attribute as [`ClassAd::remove`] does, without returning the value; returns false if it does not
     /// exist.
+    ///
+    /// ```
+    /// use htc_classad::ClassAd;
+    /// let mut ad = ClassAd::from([("Cpus", 4)]);
+    /// assert!(ad.discard("CPUS") && !ad.discard("CPUS"));
+    /// assert!(ad.is_empty());
+    /// ```
     pub fn discard(&mut self, name: impl AsRef<[u8]>) -> bool {
         let name = name.as_ref();
         if self.parent.is_some() {

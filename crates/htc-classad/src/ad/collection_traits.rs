@@ -39,6 +39,14 @@ impl<N: AsRef<[u8]>, V: Into<Value>> Extend<(N, V)> for ClassAd {
 }
 
 /// Iterator over the own attributes of an ad, in no particular order; see [`ClassAd::iter`].
+///
+/// ```
+/// use htc_classad::ClassAd;
+/// let ad = ClassAd::from([("Cpus", 4), ("Memory", 2048)]);
+/// let large = ad.iter().filter(|(_, expr)| expr.as_literal().is_some_and(|value| value.as_int() > Some(100)));
+/// assert_eq!(large.map(|(name, _)| name.to_string()).collect::<Vec<_>>(), ["Memory"]);
+/// assert_eq!(ad.iter().len(), 2);
+/// ```
 #[derive(Clone)]
 pub struct Attributes<'a> {
     ad: &'a ClassAd,
@@ -102,6 +110,13 @@ impl<'a> IntoIterator for &'a ClassAd {
 }
 
 /// Iterator over the own attributes of an ad that it owns, sorted by name.
+///
+/// ```
+/// use htc_classad::ClassAd;
+/// let ad = ClassAd::from([("Memory", 2048), ("Cpus", 4)]);
+/// let names: Vec<String> = ad.into_iter().map(|(name, _)| name.to_string()).collect();
+/// assert_eq!(names, ["Cpus", "Memory"]);
+/// ```
 #[derive(Debug)]
 pub struct IntoAttributes(std::vec::IntoIter<(bstr::BString, Expr)>);
 

@@ -8,6 +8,21 @@ use crate::syntax::expr::ExprRepr;
 use crate::syntax::tree::{ABSOLUTE_BASE, BinaryOp, NO_BASE, Node, NodeId, UnaryOp};
 
 /// Outermost operation of an expression, ignoring parentheses around it.
+///
+/// ```
+/// use htc_classad::{Expr, ExprKind};
+///
+/// /// Counts the comparisons of a condition.
+/// fn comparisons(expr: &Expr) -> usize {
+///     match expr.kind() {
+///         ExprKind::Compare(..) => 1,
+///         ExprKind::And(left, right) | ExprKind::Or(left, right) => comparisons(&left) + comparisons(&right),
+///         ExprKind::Not(operand) => comparisons(&operand),
+///         _ => 0,
+///     }
+/// }
+/// assert_eq!(comparisons(&Expr::parse("A > 1 && !(B == 2 || C)").unwrap()), 2);
+/// ```
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// A literal other than a list or an ad.
@@ -28,7 +43,7 @@ pub enum ExprKind {
     Compare(&'static str, Expr, Expr),
     /// A call: the function as it is spelled, and its arguments.
     Call(BString, Vec<Expr>),
-    /// Anything else, with its parts.
+    /// Any other expression, with its parts.
     Other(Vec<Expr>),
 }
 
@@ -79,6 +94,12 @@ impl Expr {
 
     /// Returns the outermost operator of an expression of kind [`ExprKind::Other`], or `None` if it is a list, an ad or a
     /// literal of another kind. A sign before an operand is `"+"` or `"-"` with one part.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// assert_eq!(Expr::parse("Memory * 2").unwrap().operator(), Some("*"));
+    /// assert_eq!(Expr::parse("size(L)").unwrap().operator(), None);
+    /// ```
     pub fn operator(&self) -> Option<&'static str> {
         let whole = self.without_parentheses();
         let ExprRepr::Node(tree, root) = &whole.0 else { return None };
@@ -93,6 +114,12 @@ impl Expr {
     }
 
     /// Returns the parts of the expression, one level deep.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// let parts = Expr::parse("Memory * (Cpus + 1)").unwrap().parts();
+    /// assert_eq!(parts.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Memory", "(Cpus + 1)"]);
+    /// ```
     pub fn parts(&self) -> Vec<Expr> {
         match self.kind() {
             ExprKind::Literal(_) | ExprKind::Reference => Vec::new(),

@@ -29,7 +29,7 @@ impl Clone for ExprReferences {
 }
 
 impl Drop for ExprReferences {
-    /// Drops one after the other, so that a long chain does not recurse.
+    /// Drops the expressions one after the other, so that a long chain does not recurse.
     fn drop(&mut self) {
         let mut next = self.first.take();
         while let Some(mut reference) = next {

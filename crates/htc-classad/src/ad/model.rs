@@ -15,7 +15,7 @@ use crate::syntax::{Dialect, Expr};
 /// Number of operations in each case: 40 on average.
 const STEP_COUNT: std::ops::Range<usize> = 1..80;
 
-/// Few names, so that operations collide; some differ only in spelling.
+/// A few names are enough to make operations collide; some differ only in case.
 const ATTRIBUTE_NAMES: [&str; 9] = ["A", "a", "B", "b", "C", "Name", "NAME", "Long_Name_1", "D"];
 
 /// Values as in long ads: some need the parser and some do not; strings are shorter, longer and of equal length.

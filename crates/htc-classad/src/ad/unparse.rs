@@ -1,8 +1,16 @@
 //! Conversion of expressions and values to text in new, old and pretty syntax (reference: sink.cpp).
 //!
 //! Nothing here recurses, so an expression of a million terms can be printed.
+//!
+//! ```
+//! use htc_classad::unparse;
+//! let mut quoted = b"\"".to_vec();
+//! unparse::escape(b"say \"hi\"", b'"', &mut quoted);
+//! quoted.push(b'"');
+//! assert_eq!(quoted, br#""say \"hi\"""#);
+//! ```
 
-use std::fmt;
+mod methods;
 
 use bstr::BString;
 
@@ -23,6 +31,8 @@ pub(crate) enum UnparseForm {
     New,
     /// Old syntax: values of long ads.
     Old,
+    /// Old syntax, with each ad as lines without brackets; the values of these lines have the form `Old`.
+    OldLines,
     /// New syntax, with each attribute or element of nested ads and lists on a line of its own.
     Pretty,
     /// New syntax, with parentheses around each operation.
@@ -39,6 +49,13 @@ enum UnparseTask<'t> {
     /// A line break and this number of blanks.
     Line(usize),
     Indent(isize),
+}
+
+impl UnparseForm {
+    /// Returns true for old syntax.
+    fn is_old(self) -> bool {
+        matches!(self, UnparseForm::Old | UnparseForm::OldLines)
+    }
 }
 
 pub(crate) fn push_expr(expr: &Expr, form: UnparseForm, out: &mut Vec<u8>) {
@@ -80,16 +97,20 @@ pub(crate) fn push_value(value: &Value, form: UnparseForm, out: &mut Vec<u8>) {
 
 /// Writes an ad on one line: `[ a = 1; b = 2 ]`, with its own attributes sorted by length of name.
 pub(crate) fn push_ad(ad: &ClassAd, form: UnparseForm, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"[ ");
+    let (open, delimiter, close, inner) = match form {
+        UnparseForm::OldLines => ("", "\n", "\n", UnparseForm::Old),
+        _ => ("[ ", "; ", " ]", form),
+    };
+    out.extend_from_slice(open.as_bytes());
     for (at, (name, value)) in ad.in_ad_order().into_iter().enumerate() {
         if at > 0 {
-            out.extend_from_slice(b"; ");
+            out.extend_from_slice(delimiter.as_bytes());
         }
-        self::push_name(name, form, out);
+        self::push_name(name, inner, out);
         out.extend_from_slice(b" = ");
-        push_expr(&value, form, out);
+        push_expr(&value, inner, out);
     }
-    out.extend_from_slice(b" ]");
+    out.extend_from_slice(close.as_bytes());
 }
 
 /// Returns the pretty form of an expression.
@@ -130,7 +151,7 @@ pub(crate) fn push_real(value: f64, form: UnparseForm, out: &mut Vec<u8>) {
         out.extend_from_slice(b"real(\"NaN\")");
     } else if value.is_infinite() {
         out.extend_from_slice(if value > 0.0 { b"real(\"INF\")" } else { b"real(\"-INF\")" });
-    } else if form == UnparseForm::Old {
+    } else if form.is_old() {
         numbers::push_g16(value, out);
     } else {
         numbers::push_e15(value, out);
@@ -140,7 +161,7 @@ pub(crate) fn push_real(value: f64, form: UnparseForm, out: &mut Vec<u8>) {
 /// Writes a string with its quotes.
 pub(crate) fn push_string(text: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
     out.push(b'"');
-    if form == UnparseForm::Old {
+    if form.is_old() {
         escape_quote(text, b'"', out);
     } else {
         escape(text, b'"', out);
@@ -160,6 +181,13 @@ fn escape_quote(text: &[u8], quote: u8, out: &mut Vec<u8>) {
 }
 
 /// Writes text with the escapes of the new syntax; only the quote character `quote` is escaped.
+///
+/// ```
+/// use htc_classad::unparse;
+/// let mut text = Vec::new();
+/// unparse::escape(b"a \"b\"\tc", b'"', &mut text);
+/// assert_eq!(text, br#"a \"b\"\tc"#);
+/// ```
 pub fn escape(text: &[u8], quote: u8, out: &mut Vec<u8>) {
     for byte in text {
         let letter = match byte {
@@ -217,9 +245,9 @@ pub(crate) fn operator_text(op: BinaryOp, form: UnparseForm) -> &'static str {
         BinaryOp::BitAnd => " & ",
         BinaryOp::Equal => " == ",
         BinaryOp::NotEqual => " != ",
-        BinaryOp::Is if form == UnparseForm::Old => " =?= ",
+        BinaryOp::Is if form.is_old() => " =?= ",
         BinaryOp::Is => " is ",
-        BinaryOp::Isnt if form == UnparseForm::Old => " =!= ",
+        BinaryOp::Isnt if form.is_old() => " =!= ",
         BinaryOp::Isnt => " isnt ",
         BinaryOp::Less => " < ",
         BinaryOp::LessEqual => " <= ",
@@ -277,14 +305,15 @@ pub(crate) fn push_node(tree: &ExprTree, root: NodeId, form: UnparseForm, out: &
             }
             UnparseTask::Node(tree, id) => (tree, id),
         };
-        push_node_start((tree, id), form, &mut indent, &mut todo, out);
+        push_node_start(tree, id, form, &mut indent, &mut todo, out);
     }
 }
 
 /// Writes the beginning of a node and queues the rest of it.
 #[inline(always)]
 fn push_node_start<'t>(
-    (tree, id): (&'t ExprTree, NodeId),
+    tree: &'t ExprTree,
+    id: NodeId,
     form: UnparseForm,
     indent: &mut usize,
     todo: &mut Vec<UnparseTask<'t>>,
@@ -374,7 +403,18 @@ fn push_node_start<'t>(
             todo.push(UnparseTask::Text(" }"));
         }
         Node::Ad { first, count } if form == UnparseForm::Pretty => {
-            queue_pretty_ad(tree, (first, count), indent, todo);
+            queue_pretty_ad(tree, first, count, indent, todo);
+        }
+        Node::Ad { first, count } if form == UnparseForm::OldLines => {
+            for (at, field) in tree.fields(first, count).iter().enumerate() {
+                if at > 0 {
+                    out.push(b'\n');
+                }
+                push_name(tree.name_bytes(field.name), UnparseForm::Old, out);
+                out.extend_from_slice(b" = ");
+                push_node(tree, field.node, UnparseForm::Old, out);
+            }
+            out.push(b'\n');
         }
         Node::Ad { first, count } => {
             todo.push(UnparseTask::Text("[ "));
@@ -435,7 +475,8 @@ fn queue_pretty_list<'t>(
 
 fn queue_pretty_ad<'t>(
     tree: &'t ExprTree,
-    (first, count): (u32, u32),
+    first: u32,
+    count: u32,
     indent: &mut usize,
     todo: &mut Vec<UnparseTask<'t>>,
 ) {
@@ -479,89 +520,12 @@ impl FormPrinter for OldFormPrinter {
 /// Writes the stored value of an attribute of an ad.
 pub(crate) fn push_stored_value(ad: &ClassAd, slot: &StoredValue, form: UnparseForm, out: &mut Vec<u8>) {
     match slot {
-        StoredValue::Expr(root, tree) if form == UnparseForm::Old => {
-            tree.push_form::<OldFormPrinter>(*root, out)
-        }
+        StoredValue::Expr(root, tree) if form.is_old() => tree.push_form::<OldFormPrinter>(*root, out),
         StoredValue::Expr(root, tree) => push_node(tree, *root, form, out),
         plain => {
             if let Some(value) = ad.stored_scalar(plain) {
                 push_scalar(value, form, out);
             }
         }
-    }
-}
-
-impl Expr {
-    /// Returns the expression in new syntax.
-    pub fn unparse(&self) -> BString {
-        let mut out = Vec::new();
-        push_expr(self, UnparseForm::New, &mut out);
-        out.into()
-    }
-
-    /// Returns the expression in old syntax, as it appears after `=` in a long ad.
-    pub fn unparse_old(&self) -> BString {
-        let mut out = Vec::new();
-        push_expr(self, UnparseForm::Old, &mut out);
-        out.into()
-    }
-
-    /// Returns the expression in new syntax with each attribute and element of nested ads and lists on its own line
-    /// (`PrettyPrint`, sink.cpp).
-    pub fn unparse_pretty(&self) -> BString {
-        unparse_pretty_expr(self)
-    }
-
-    /// Returns the expression in new syntax with parentheses around every operation, to make precedence visible.
-    pub fn unparse_parenthesised(&self) -> BString {
-        let mut out = Vec::new();
-        push_expr(self, UnparseForm::Parenthesised, &mut out);
-        out.into()
-    }
-}
-
-impl fmt::Display for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.unparse(), f)
-    }
-}
-
-/// Shows the expression in new syntax.
-impl fmt::Debug for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.unparse(), f)
-    }
-}
-
-impl Value {
-    /// Returns the value in new syntax, as `classad_eval` prints it.
-    pub fn unparse(&self) -> BString {
-        unparse_value(self, UnparseForm::New)
-    }
-
-    /// Returns the value in old syntax, as it appears after `=` in a long ad.
-    pub fn unparse_old(&self) -> BString {
-        unparse_value(self, UnparseForm::Old)
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.unparse(), f)
-    }
-}
-
-impl ClassAd {
-    /// Returns the ad in new syntax on one line.
-    pub fn unparse(&self) -> BString {
-        let mut out = Vec::new();
-        push_ad(self, UnparseForm::New, &mut out);
-        out.into()
-    }
-}
-
-impl From<&ClassAd> for BString {
-    fn from(ad: &ClassAd) -> Self {
-        ad.unparse()
     }
 }

@@ -13,6 +13,19 @@ use crate::syntax::{AbsTime, Expr, numbers};
 /// A value of the ClassAd language. Strings are bytes and never re-encoded.
 ///
 /// A list holds unevaluated expressions and an ad unevaluated attributes, as they do in the reference.
+///
+/// ```
+/// use htc_classad::{Context, Expr, System, Value};
+/// let eval = |text: &str| Context::new(&System).eval(&Expr::parse(text).unwrap());
+/// let told = |text: &str| match eval(text) {
+///     Value::Int(number) => format!("the integer {number}"),
+///     Value::Str(text) => format!("the text {text}"),
+///     other => other.type_name().to_owned(),
+/// };
+/// assert_eq!(told("6 * 7"), "the integer 42");
+/// assert_eq!(told("strcat(\"a\", 1)"), "the text a1");
+/// assert_eq!(told("NoSuchName"), "undefined");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub enum Value {
     /// The value is unknown, for example because an attribute is missing.
@@ -55,6 +68,12 @@ pub struct List {
 
 impl List {
     /// Creates a list of the expressions.
+    ///
+    /// ```
+    /// use htc_classad::{Expr, List};
+    /// let list = List::new([Expr::parse("Cpus * 2").unwrap(), Expr::literal("x")]);
+    /// assert_eq!((list.to_string().as_str(), list.items().len()), ("{ Cpus * 2,\"x\" }", 2));
+    /// ```
     pub fn new(items: impl Into<Arc<[Expr]>>) -> Self {
         List { items: items.into(), shared: false }
     }
@@ -88,6 +107,12 @@ impl List {
 
 impl Value {
     /// Returns the truth value of a boolean or number, or `None` for any other value ("boolean-equivalent").
+    ///
+    /// ```
+    /// use htc_classad::Value;
+    /// assert_eq!((Value::from(2).truth(), Value::from(0.0).truth()), (Some(true), Some(false)));
+    /// assert_eq!((Value::from("true").truth(), Value::Undefined.truth()), (None, None));
+    /// ```
     pub fn truth(&self) -> Option<bool> {
         match *self {
             Value::Bool(b) => Some(b),
@@ -98,6 +123,11 @@ impl Value {
     }
 
     /// Returns the number as an integer, as `EvalInteger` does: reals are truncated, booleans are 0 and 1.
+    ///
+    /// ```
+    /// use htc_classad::Value;
+    /// assert_eq!((Value::from(4).as_int(), Value::from("4").as_int()), (Some(4), None));
+    /// ```
     pub fn as_int(&self) -> Option<i64> {
         match *self {
             Value::Bool(b) => Some(i64::from(b)),
@@ -108,6 +138,11 @@ impl Value {
     }
 
     /// Returns the number as a real, as `EvalFloat` does.
+    ///
+    /// ```
+    /// use htc_classad::Value;
+    /// assert_eq!((Value::from(0.5).as_real(), Value::from(4).as_real()), (Some(0.5), Some(4.0)));
+    /// ```
     pub fn as_real(&self) -> Option<f64> {
         match *self {
             Value::Bool(b) => Some(f64::from(u8::from(b))),
@@ -118,6 +153,12 @@ impl Value {
     }
 
     /// Returns the text of a string, or `None` for any other value.
+    ///
+    /// ```
+    /// use htc_classad::Value;
+    /// assert_eq!(Value::from("ana").as_str().unwrap(), "ana");
+    /// assert_eq!(Value::from(4).as_str(), None);
+    /// ```
     pub fn as_str(&self) -> Option<&BStr> {
         match self {
             Value::Str(text) => Some(text.as_bstr()),
@@ -126,6 +167,12 @@ impl Value {
     }
 
     /// Returns the elements of a list, or `None` for any other value.
+    ///
+    /// ```
+    /// use htc_classad::Value;
+    /// let list = Value::from(vec!["a", "b"]);
+    /// assert_eq!(list.as_list().map(<[_]>::len), Some(2));
+    /// ```
     pub fn as_list(&self) -> Option<&[Expr]> {
         match self {
             Value::List(list) => Some(list.items()),
@@ -134,6 +181,12 @@ impl Value {
     }
 
     /// Returns the ad, or `None` for any other value.
+    ///
+    /// ```
+    /// use htc_classad::{Context, Expr, System};
+    /// let value = Context::new(&System).eval(&Expr::parse("[ Cpus = 4 ]").unwrap());
+    /// assert_eq!(value.as_ad().unwrap()["Cpus"].to_string(), "4");
+    /// ```
     pub fn as_ad(&self) -> Option<&Arc<ClassAd>> {
         match self {
             Value::Ad(ad) => Some(ad),
@@ -142,6 +195,13 @@ impl Value {
     }
 
     /// Returns true if the value is `undefined`.
+    ///
+    /// ```
+    /// use htc_classad::{Context, Expr, System};
+    /// let eval = |text: &str| Context::new(&System).eval(&Expr::parse(text).unwrap());
+    /// assert!(eval("NoSuchName > 1").is_undefined());
+    /// assert!(eval("1 + \"x\"").is_error());
+    /// ```
     pub fn is_undefined(&self) -> bool {
         matches!(self, Value::Undefined)
     }
@@ -152,6 +212,11 @@ impl Value {
     }
 
     /// Returns the name of the type, as used in messages.
+    ///
+    /// ```
+    /// use htc_classad::Value;
+    /// assert_eq!((Value::from(1).type_name(), Value::from("x").type_name()), ("integer", "string"));
+    /// ```
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Undefined => "undefined",
@@ -200,6 +265,12 @@ impl<S: Into<BString>> From<Scalar<S>> for Value {
 
 impl Expr {
     /// Creates a literal expression from a value.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// assert_eq!(Expr::literal("ana").to_string(), "\"ana\"");
+    /// assert_eq!(Expr::literal(vec![1, 2]).to_string(), "{ 1,2 }");
+    /// ```
     pub fn literal(value: impl Into<Value>) -> Expr {
         let value = value.into();
         if let Some(scalar) = Scalar::from_value(&value) {
@@ -212,6 +283,12 @@ impl Expr {
 
     /// Returns the value of a literal, or `None` if anything would have to be evaluated. A list is a literal if all its
     /// elements are.
+    ///
+    /// ```
+    /// use htc_classad::{Expr, Value};
+    /// assert_eq!(Expr::parse("7").unwrap().as_literal(), Some(Value::Int(7)));
+    /// assert_eq!(Expr::parse("3 + 4").unwrap().as_literal(), None);
+    /// ```
     pub fn as_literal(&self) -> Option<Value> {
         match &self.0 {
             ExprRepr::Scalar(value) => Some(value.as_borrowed().into()),

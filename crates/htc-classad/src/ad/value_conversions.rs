@@ -12,7 +12,7 @@ use crate::syntax::{AbsTime, Expr};
 
 /// Types that can be elements of a list made of a `Vec`, an array or a slice.
 ///
-/// All types that become values have it, except `u8`: a sequence of bytes is a text, not a list of numbers.
+/// All types that become values have it, except `u8`: a sequence of bytes is a string, not a list of numbers.
 ///
 /// ```
 /// use htc_classad::Value;
@@ -161,6 +161,13 @@ impl ValueTypeError {
     }
 
     /// Returns the value that could not be converted.
+    ///
+    /// ```
+    /// use htc_classad::Value;
+    /// let error = bool::try_from(Value::from("yes")).unwrap_err();
+    /// assert_eq!(error.value(), "yes");
+    /// assert_eq!(error.into_value(), Value::from("yes"));
+    /// ```
     pub fn value(&self) -> &Value {
         &self.value
     }

@@ -3,6 +3,13 @@
 use crate::text::space::is_space;
 
 /// Lines that end a long ad.
+///
+/// ```
+/// use htc_classad::stream::{AdReader, Delimiter};
+/// let text = "A = 1\n\nB = 2\n---\nA = 3\n";
+/// let by_lines = AdReader::new(text.as_bytes(), None).delimiter(Delimiter::Prefix(b"---".to_vec()));
+/// assert_eq!(by_lines.map(|ad| ad.unwrap().len()).collect::<Vec<_>>(), [2, 1]);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Delimiter {
     /// Blank lines.
@@ -44,6 +51,15 @@ impl Delimiter {
                 None | Some(b'#') => LineKind::Ignored,
                 Some(_) => LineKind::Attribute,
             },
+        }
+    }
+
+    /// Returns true if a delimiter may begin like the line of an attribute, which only a prefix can.
+    #[inline]
+    pub(crate) fn may_begin_like(&self, beginning: &[u8]) -> bool {
+        match self {
+            Delimiter::Prefix(prefix) => prefix.is_empty() || prefix.first() == beginning.first(),
+            Delimiter::Blank | Delimiter::BlankOrBanner | Delimiter::Queue => false,
         }
     }
 

@@ -41,7 +41,7 @@ impl ExprSkeleton {
             let (start, kind) = match byte {
                 b'"' => (at + 1, Some(HoleKind::String)),
                 b'0'..=b'9' => (at, kind_of_digits(text, at)),
-                // Quoted names must be equal, and so must everything after them.
+                // If a name is quoted, it must be equal, and so must the rest of the text.
                 b'\'' => return,
                 // A comment contains no tokens: if there is one, nothing may differ.
                 b'/' if matches!(text.get(at + 1), Some(b'/' | b'*')) => {
@@ -169,7 +169,7 @@ impl ExprTemplate {
         };
         for &(id, holes) in &self.text_nodes {
             if let Node::Name { text: part, .. } | Node::Str(part) = &mut nodes[id as usize] {
-                // Texts after the source move with its end.
+                // Offsets behind the source are shifted with its end.
                 let by = match (part.start as usize) < old.len() {
                     true => moved(holes),
                     false => text.len() as i64 - old.len() as i64,

@@ -55,6 +55,8 @@ pub(crate) struct LineMemo {
     ad_number: u64,
     /// Number of lines of the current ad that set [`CLUSTER_ID`].
     cluster_id_count: u32,
+    /// True if the line read last has an integer that does not fit 64 bits, and was not read before.
+    pub(crate) has_large_integer: bool,
     /// True if all names of the current ad so far are known: then a line that was not seen in this ad is not in it.
     all_names_known: bool,
     /// Number of attributes and bytes of text of the previous ad.
@@ -118,6 +120,7 @@ impl LineMemo {
             last_line: NO_LINE,
             ad_number: 0,
             cluster_id_count: 0,
+            has_large_integer: false,
             all_names_known: false,
             last_ad_size: (0, 0),
             spare_ad: None,
@@ -141,7 +144,7 @@ impl LineMemo {
         self.last_line = NO_LINE;
     }
 
-    /// Takes back a discarded ad to reuse its memory.
+    /// Accepts a discarded ad, to reuse its memory.
     pub(crate) fn reuse(&mut self, mut ad: ClassAd) {
         if ad.content_size().1 <= MAX_SPARE_SIZE {
             ad.clear();
@@ -236,7 +239,7 @@ impl LineMemo {
         }
     }
 
-    /// Records a name without a line as [`LineMemo::enter_line`] does; also returns its number.
+    /// Records a name that has no line yet, like [`LineMemo::enter_line`], and returns its number.
     pub(crate) fn enter_name(&mut self, name: &[u8]) -> (u32, Option<u32>) {
         let expected = self.expected_line();
         if self.known_line(expected).is_some_and(|line| line.is_usual && line.name() == name) {

@@ -13,6 +13,7 @@ use crate::ad::{
 use crate::ad_io::delimiter::{Delimiter, LineKind, strip_cr};
 use crate::ad_io::line_memo::{KnownLine, LineMemo, NO_LINE};
 use crate::syntax::expr::ExprRepr;
+use crate::syntax::pitfalls::find_large_integer;
 use crate::syntax::scalar::Scalar;
 use crate::syntax::simple_literals::{parse_literal_line, parse_plain_literal};
 use crate::syntax::{AttrName, Expr};
@@ -25,8 +26,45 @@ const MAX_LINE_ERRORS: usize = 1000;
 pub(crate) enum KeptAttributes<'k> {
     /// All.
     All,
-    /// The attributes with these names, with these spellings. All lines known to a memo belong to the same names.
-    Names(&'k [AttrName]),
+    /// The wanted attributes. All lines known to a memo belong to the same names.
+    Wanted(&'k WantedNames),
+}
+
+/// Index of a known line whose name is kept because of its prefix, with its own spelling.
+const KEPT_BY_PREFIX: u32 = NO_LINE - 1;
+
+/// Names of the attributes that are kept.
+#[derive(Debug, Default)]
+pub(crate) struct WantedNames {
+    /// Names, which are kept with these spellings.
+    pub(crate) names: Vec<AttrName>,
+    /// Prefixes of other names, which are kept as well.
+    pub(crate) prefixes: Vec<AttrName>,
+}
+
+impl WantedNames {
+    /// Returns the index of a name, or `None` if it is not in the list.
+    fn position(&self, name: &[u8]) -> Option<usize> {
+        self.names.iter().position(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Returns true if a name begins with one of the prefixes.
+    fn has_prefix_of(&self, name: &[u8]) -> bool {
+        let begins = |prefix: &AttrName| {
+            let start = name.get(..prefix.as_bytes().len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
+        };
+        self.prefixes.iter().any(begins)
+    }
+
+    /// Returns the index that a known line with this name has.
+    fn line_index(&self, name: &[u8]) -> u32 {
+        match self.position(name) {
+            Some(index) => index as u32,
+            None if self.has_prefix_of(name) => KEPT_BY_PREFIX,
+            None => NO_LINE,
+        }
+    }
 }
 
 /// Options for reading lines.
@@ -58,7 +96,9 @@ pub(crate) struct LinesRead {
     pub(crate) more_errors: u64,
     /// True if the ad sets ClusterId more than once.
     pub(crate) repeats_cluster_id: bool,
-    /// The last delimiter line, if it precedes the first attribute or follows the last.
+    /// The first line with an integer that does not fit 64 bits: number and range.
+    pub(crate) large_integer: Option<(u64, Range<usize>)>,
+    /// Last delimiter line, if it is before the first attribute or after the last one.
     pub(crate) delimiter: Option<Range<usize>>,
 }
 
@@ -89,9 +129,10 @@ impl LineMemo {
         while found.bytes_used < text.len() {
             let start = found.bytes_used;
             let expected = self.expected_line();
-            // A prefix delimiter may begin like an attribute; the others cannot.
-            let begins =
-                |known: &&KnownLine| !by_prefix && starts_with_short(&text[start..], &known.beginning);
+            let begins = |known: &&KnownLine| {
+                !(by_prefix && options.delimiter.may_begin_like(&known.beginning))
+                    && starts_with_short(&text[start..], &known.beginning)
+            };
             let known = self.known_line(expected).filter(begins).map(|known| known.beginning.len());
             found.lines += 1;
             if let Some(from) = known
@@ -122,7 +163,12 @@ impl LineMemo {
             }
             found.note_attribute(start);
             match self.read_line(line, known.map(|from| (expected, from)), keep, ad) {
-                Ok(()) => found.attribute_count = found.attribute_count.saturating_add(1),
+                Ok(()) => {
+                    found.attribute_count = found.attribute_count.saturating_add(1);
+                    if std::mem::take(&mut self.has_large_integer) {
+                        found.large_integer.get_or_insert((found.lines - 1, start..start + line.len()));
+                    }
+                }
                 Err(error) => {
                     if found.errors.len() < MAX_LINE_ERRORS {
                         found.errors.push((found.lines - 1, start..start + line.len(), error));
@@ -217,6 +263,7 @@ impl LineMemo {
             }
             let parsed = Expr::parse_prefix(value, self.dialect);
             let (expr, _) = parsed.map_err(|error| LineError::Value(shift_error(error, from)))?;
+            self.has_large_integer = find_large_integer(value, self.dialect).is_some();
             match expr.0 {
                 ExprRepr::Node(parsed, root) => {
                     self.learn_expression(number, value, root, &parsed);
@@ -240,7 +287,10 @@ impl LineMemo {
         if let Some(number) = self.find_line(beginning) {
             return number;
         }
-        let wanted = wanted_index(name, keep).map_or(NO_LINE, |wanted| wanted as u32);
+        let wanted = match keep {
+            KeptAttributes::All => NO_LINE,
+            KeptAttributes::Wanted(wanted) => wanted.line_index(name),
+        };
         let at = beginning.iter().take_while(|byte| crate::text::space::is_space(**byte)).count();
         self.add_line(beginning, at, name, wanted)
     }
@@ -251,9 +301,10 @@ impl LineMemo {
         match (self.known_line(number), keep) {
             (Some(known), _) => known.kept_name(keep),
             (None, KeptAttributes::All) => Some(name),
-            (None, KeptAttributes::Names(names)) => {
-                wanted_index(name, keep).map(|wanted| names[wanted].as_bytes())
-            }
+            (None, KeptAttributes::Wanted(wanted)) => match wanted.position(name) {
+                Some(index) => Some(wanted.names[index].as_bytes()),
+                None => wanted.has_prefix_of(name).then_some(name),
+            },
         }
     }
 
@@ -272,7 +323,13 @@ impl KnownLine {
     fn kept_name<'n>(&'n self, keep: KeptAttributes<'n>) -> Option<&'n [u8]> {
         match keep {
             KeptAttributes::All => Some(self.name()),
-            KeptAttributes::Names(names) => names.get(self.wanted_index as usize).map(AttrName::as_bytes),
+            // Most lines are not kept, and this comparison with a constant is all that they cost.
+            KeptAttributes::Wanted(_) if self.wanted_index == NO_LINE => None,
+            KeptAttributes::Wanted(wanted) => match wanted.names.get(self.wanted_index as usize) {
+                Some(name) => Some(name.as_bytes()),
+                None if self.wanted_index == KEPT_BY_PREFIX => Some(self.name()),
+                None => None,
+            },
         }
     }
 }
@@ -291,15 +348,5 @@ fn starts_with_short(text: &[u8], beginning: &[u8]) -> bool {
     match (text.last_chunk::<8>(), beginning.last_chunk::<8>()) {
         (Some(one), Some(other)) => is_same((one, other)),
         _ => rest.iter().zip(other_rest).all(|(one, other)| one == other),
-    }
-}
-
-/// Returns the index of a name among the wanted names, or `None` if it is not wanted.
-fn wanted_index(name: &[u8], keep: KeptAttributes<'_>) -> Option<usize> {
-    match keep {
-        KeptAttributes::All => None,
-        KeptAttributes::Names(names) => {
-            names.iter().position(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name))
-        }
     }
 }

@@ -1,4 +1,11 @@
 //! Reading and writing of ads: all syntaxes, streams of ads, and the memo of what was read before.
+//!
+//! ```
+//! use htc_classad::{format::long, stream::AdReader};
+//! for ad in AdReader::new(&b"[ Cpus = 4 ]\n[ Cpus = 8 ]\n"[..], None) {
+//!     assert!(long::print(&ad.unwrap()).starts_with(b"Cpus = "));
+//! }
+//! ```
 
 pub(crate) mod delimiter;
 mod expr_template;

@@ -2,6 +2,7 @@
 
 use crate::ad::Value;
 use crate::regex::{Regex, RegexOptions};
+use crate::text::plural::counted;
 
 /// Minimum and maximum number of arguments of functions, in lower case; functions that accept any number are omitted.
 const ARGUMENT_COUNTS: &[(&[&str], usize, usize)] = &[
@@ -117,6 +118,12 @@ const PATTERN_FUNCTIONS: &[&str] =
 
 /// Returns what is wrong with a call of `count` arguments, the first of which has the value `first`, or `None` if
 /// nothing is.
+///
+/// ```
+/// use htc_classad::eval::argument_error;
+/// assert!(argument_error(b"strcat", 2, None).is_none());
+/// assert!(argument_error(b"size", 2, None).unwrap().contains("size"));
+/// ```
 pub fn argument_error(name: &[u8], count: usize, first: Option<&Value>) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let is = |known: &&str| known.as_bytes() == lower;
@@ -126,12 +133,11 @@ pub fn argument_error(name: &[u8], count: usize, first: Option<&Value>) -> Optio
     {
         let wanted = match (*least, *most) {
             (0, 0) => "no argument".to_owned(),
-            (0, most) => format!("at most {most} argument{}", if most == 1 { "" } else { "s" }),
-            (1, 1) => "1 argument".to_owned(),
-            (least, most) if least == most => format!("{least} arguments"),
-            (least, most) => format!("{least} to {most} arguments"),
+            (0, most) => format!("at most {}", counted(most, "argument")),
+            (least, most) if least == most => counted(least, "argument"),
+            (least, most) => format!("{least} to {}", counted(most, "argument")),
         };
-        return Some(format!("{shown}() needs {wanted}, it was given {count}"));
+        return Some(format!("{shown}() needs {wanted}, but got {count}"));
     }
     if PATTERN_FUNCTIONS.iter().any(is)
         && let Some(Value::Str(pattern)) = first

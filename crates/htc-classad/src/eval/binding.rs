@@ -43,7 +43,7 @@ pub(crate) enum Binding<'a> {
     MatchExpression(usize),
     /// `CurrentTime`.
     CurrentTime,
-    /// Not an attribute but a value: the result of selecting from the elements of a list.
+    /// A value instead of an attribute: the result of selecting from the elements of a list.
     Value(ComputedValue<'a>),
 }
 

@@ -197,10 +197,20 @@ impl<'a> From<Scalar<&'a [u8]>> for ComputedValue<'a> {
     }
 }
 
+/// Content of an attribute.
+pub(crate) enum StoredContent<'a> {
+    /// A scalar literal.
+    Literal(ComputedValue<'a>),
+    /// An expression that must be evaluated.
+    Expression,
+}
+
 impl ClassAd {
-    /// Returns an attribute of this ad itself: `None` if there is no such attribute, `Some(None)` if it must be
-    /// evaluated, or else its scalar literal.
-    pub(crate) fn scalar_literal(&self, name: &[u8], hash: u32) -> Option<Option<ComputedValue<'_>>> {
-        self.stored_value(name, hash).map(|slot| self.stored_scalar(slot).map(ComputedValue::from))
+    /// Returns an attribute of this ad itself, or `None` if there is no such attribute.
+    pub(crate) fn stored_content(&self, name: &[u8], hash: u32) -> Option<StoredContent<'_>> {
+        self.stored_value(name, hash).map(|slot| match self.stored_scalar(slot) {
+            Some(scalar) => StoredContent::Literal(scalar.into()),
+            None => StoredContent::Expression,
+        })
     }
 }

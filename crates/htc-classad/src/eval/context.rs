@@ -3,7 +3,7 @@
 use bstr::BString;
 
 use crate::ad::{ClassAd, Value};
-use crate::eval::computed_value::ComputedValue;
+use crate::eval::computed_value::{ComputedValue, StoredContent};
 use crate::eval::eval_arena::EvalArena;
 use crate::eval::evaluator::{
     EvalScopes, Evaluator, EvaluatorSetup, LEFT_CONTEXT, MATCH_SCOPE, RIGHT_CONTEXT,
@@ -49,6 +49,11 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// Creates a context without ads, in the [mode](EvalWorld::mode) of the world.
+    ///
+    /// ```
+    /// use htc_classad::{Context, Expr, System};
+    /// assert_eq!(Context::new(&System).eval(&Expr::parse("size({ 1, 2 })").unwrap()), 2);
+    /// ```
     pub fn new(world: &'a dyn EvalWorld) -> Self {
         Context {
             world,
@@ -61,6 +66,12 @@ impl<'a> Context<'a> {
     }
 
     /// Sets the ad in which names are looked up.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, System};
+    /// let job: ClassAd = "[ RequestCpus = 2; RequestMemory = RequestCpus * 1024 ]".parse().unwrap();
+    /// assert_eq!(Context::new(&System).my(&job).int("RequestMemory"), Some(2048));
+    /// ```
     #[must_use]
     pub fn my(mut self, ad: &'a ClassAd) -> Self {
         self.my = Some(ad);
@@ -68,6 +79,13 @@ impl<'a> Context<'a> {
     }
 
     /// Sets the other ad of a match.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, Expr, System};
+    /// let (job, slot) = (ClassAd::from([("RequestCpus", 2)]), ClassAd::from([("Cpus", 4)]));
+    /// let context = Context::new(&System).my(&job).target(&slot);
+    /// assert!(context.holds(&Expr::parse("TARGET.Cpus >= MY.RequestCpus").unwrap()));
+    /// ```
     #[must_use]
     pub fn target(mut self, ad: &'a ClassAd) -> Self {
         self.target = Some(ad);
@@ -75,6 +93,16 @@ impl<'a> Context<'a> {
     }
 
     /// Turns strict mode (`STRICT_CLASSAD_EVALUATION`) on or off, overriding the mode of the world.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, Expr, System};
+    /// let ad = ClassAd::from([("Cpus", 4)]);
+    /// let expr = Expr::parse("MY.Cpus").unwrap();
+    /// let context = Context::new(&System).my(&ad);
+    /// // In strict mode MY is an ordinary name.
+    /// assert_eq!(context.eval(&expr), 4);
+    /// assert!(context.strict(true).is_strict() && context.strict(true).eval(&expr).is_undefined());
+    /// ```
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.mode.strict = strict;
@@ -83,6 +111,15 @@ impl<'a> Context<'a> {
 
     /// Evaluates expressions as texts that are not part of an ad, as `ClassAd::EvaluateExpr` does in transforms and
     /// routes: names in them are found in the ad, except inside an ad or list written in the expression.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, Expr, System};
+    /// let ad = ClassAd::from([("Cpus", 4)]);
+    /// let context = Context::new(&System).my(&ad);
+    /// let expr = Expr::parse("[ a = Cpus ].a").unwrap();
+    /// assert_eq!(context.eval(&expr), 4);
+    /// assert!(context.without_enclosing_ad().eval(&expr).is_undefined());
+    /// ```
     #[must_use]
     pub fn without_enclosing_ad(mut self) -> Self {
         self.without_enclosing_ad = true;
@@ -90,6 +127,20 @@ impl<'a> Context<'a> {
     }
 
     /// Sets the observer of each step.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use htc_classad::{Context, Expr, ExprPart, Observer, System};
+    /// struct Counter(AtomicU32);
+    /// impl Observer for Counter {
+    ///     fn enter(&self, part: &ExprPart<'_>) {
+    ///         self.0.fetch_add(u32::from(part.is_call()), Ordering::Relaxed);
+    ///     }
+    /// }
+    /// let calls = Counter(AtomicU32::new(0));
+    /// Context::new(&System).observer(&calls).eval(&Expr::parse("strcat(string(1), string(2))").unwrap());
+    /// assert_eq!(calls.0.into_inner(), 3);
+    /// ```
     #[must_use]
     pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
         self.observer = Some(observer);
@@ -97,6 +148,12 @@ impl<'a> Context<'a> {
     }
 
     /// Returns the world that evaluation uses.
+    ///
+    /// ```
+    /// use htc_classad::{Context, System};
+    /// assert!(Context::new(&System).world().epoch() > 0);
+    /// # use htc_classad::EvalWorld;
+    /// ```
     pub fn world(&self) -> &'a dyn EvalWorld {
         self.world
     }
@@ -107,52 +164,109 @@ impl<'a> Context<'a> {
     }
 
     /// Returns new syntax in the mode of this context.
+    ///
+    /// ```
+    /// use htc_classad::{Context, Expr, System};
+    /// let context = Context::new(&System).strict(true);
+    /// let expr = Expr::parse_with("1 + 1", context.dialect()).unwrap();
+    /// assert_eq!(context.eval(&expr), 2);
+    /// ```
     pub fn dialect(&self) -> Dialect {
         Dialect::new_syntax().mode(self.mode)
     }
 
     /// Returns the ad in which names are looked up, or `None` if there is none.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, System};
+    /// let ad = ClassAd::from([("Cpus", 4)]);
+    /// assert_eq!(Context::new(&System).my(&ad).my_ad(), Some(&ad));
+    /// ```
     pub fn my_ad(&self) -> Option<&'a ClassAd> {
         self.my
     }
 
     /// Evaluates an expression.
+    ///
+    /// ```
+    /// use htc_classad::{Context, Expr, System, Value};
+    /// assert_eq!(Context::new(&System).eval(&Expr::parse("7 / 2").unwrap()), Value::Int(3));
+    /// assert_eq!(Context::new(&System).eval(&Expr::parse("7 / 0").unwrap()), Value::Error);
+    /// ```
     pub fn eval(&self, expr: &Expr) -> Value {
         self.try_eval(expr).unwrap_or(Value::Error)
     }
 
     /// Evaluates an expression, or returns `None` if the evaluation fails because a limit was reached or a function
     /// failed (`ExprTree::Evaluate`, exprTree.cpp).
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, Expr, System, Value};
+    /// let ad: ClassAd = "[ Loop = Loop + 1; Wrong = 1 + \"x\" ]".parse().unwrap();
+    /// let context = Context::new(&System).my(&ad);
+    /// assert_eq!(context.try_eval(&Expr::parse("Wrong").unwrap()), Some(Value::Error));
+    /// ```
     pub fn try_eval(&self, expr: &Expr) -> Option<Value> {
         // Literals need no evaluator.
         if let (ExprRepr::Scalar(scalar), None) = (&expr.0, self.observer) {
             return Some(scalar.as_borrowed().into());
         }
-        self.evaluate(EvalRequest::Expr(expr), |value| value.to_value()).flatten()
+        self.evaluate(EvalRequest::Expr(expr), |value| value.to_value()).value()
     }
 
     /// Returns true if the value of a constraint is true or a number other than zero.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, Expr, System};
+    /// let ads = [ClassAd::from([("Cpus", 1)]), ClassAd::from([("Cpus", 8)]), ClassAd::new()];
+    /// let wanted = Expr::parse("Cpus > 4").unwrap();
+    /// let kept = ads.iter().filter(|ad| Context::new(&System).my(ad).holds(&wanted));
+    /// assert_eq!(kept.count(), 1);
+    /// ```
     pub fn holds(&self, expr: &Expr) -> bool {
-        self.evaluate(EvalRequest::Constraint(expr), |value| value.truth()).flatten().flatten() == Some(true)
+        self.evaluate(EvalRequest::Constraint(expr), |value| value.truth()).value().flatten() == Some(true)
     }
 
     /// Evaluates an attribute of MY, or of TARGET if MY lacks it, in the ad that has it (reference: `EvalAttr`). The
     /// value is undefined if neither has it.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, System};
+    /// let ad: ClassAd = "[ A = B + 1; B = 2 ]".parse().unwrap();
+    /// let context = Context::new(&System).my(&ad);
+    /// assert_eq!(context.eval_attr("A"), 3);
+    /// assert!(context.eval_attr("C").is_undefined());
+    /// ```
     pub fn eval_attr(&self, name: impl AsRef<[u8]>) -> Value {
         match self.eval_attribute_with(name.as_ref(), |value| value.to_value()) {
-            None => Value::Undefined,
-            Some(value) => value.unwrap_or(Value::Error),
+            AttributeResult::Missing => Value::Undefined,
+            AttributeResult::Failed => Value::Error,
+            AttributeResult::Value(value) => value,
         }
     }
 
-    /// Evaluates an attribute as [`Context::eval_attr`] does; `None` if neither ad has the attribute, `Some(None)` if
-    /// its evaluation fails.
-    pub fn try_eval_attr(&self, name: impl AsRef<[u8]>) -> Option<Option<Value>> {
+    /// Evaluates an attribute as [`Context::eval_attr`] does, but distinguishes a missing attribute and a failure.
+    ///
+    /// ```
+    /// use htc_classad::{AttributeResult, ClassAd, Context, System};
+    /// let ad: ClassAd = "[ A = NoSuchName ]".parse().unwrap();
+    /// let context = Context::new(&System).my(&ad);
+    /// assert!(matches!(context.try_eval_attr("A"), AttributeResult::Value(value) if value.is_undefined()));
+    /// assert!(matches!(context.try_eval_attr("B"), AttributeResult::Missing));
+    /// ```
+    pub fn try_eval_attr(&self, name: impl AsRef<[u8]>) -> AttributeResult<Value> {
         self.eval_attribute_with(name.as_ref(), |value| value.to_value())
     }
 
     /// Evaluates an integer as `EvalInteger` does: reals are truncated, booleans are 0 and 1, any other value is
     /// `None`.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, System};
+    /// let ad: ClassAd = "[ A = 7 / 2.0; B = true; C = \"7\" ]".parse().unwrap();
+    /// let context = Context::new(&System).my(&ad);
+    /// assert_eq!((context.int("A"), context.int("B"), context.int("C")), (Some(3), Some(1), None));
+    /// ```
     pub fn int(&self, name: impl AsRef<[u8]>) -> Option<i64> {
         self.eval_converted(name.as_ref(), |value| match value {
             ComputedValue::Int(i) => Some(i),
@@ -163,11 +277,25 @@ impl<'a> Context<'a> {
     }
 
     /// Evaluates a truth value as `EvalBool` does: numbers other than zero are true.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, System};
+    /// let ad: ClassAd = "[ A = 2 > 1; B = 0; C = \"true\" ]".parse().unwrap();
+    /// let context = Context::new(&System).my(&ad);
+    /// assert_eq!((context.boolean("A"), context.boolean("B"), context.boolean("C")), (Some(true), Some(false), None));
+    /// ```
     pub fn boolean(&self, name: impl AsRef<[u8]>) -> Option<bool> {
         self.eval_converted(name.as_ref(), |value| value.truth())
     }
 
     /// Evaluates a number as `EvalFloat` does: booleans are 0 and 1.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, System};
+    /// let ad: ClassAd = "[ A = 1; B = A / 4.0 ]".parse().unwrap();
+    /// let context = Context::new(&System).my(&ad);
+    /// assert_eq!((context.real("A"), context.real("B"), context.real("C")), (Some(1.0), Some(0.25), None));
+    /// ```
     pub fn real(&self, name: impl AsRef<[u8]>) -> Option<f64> {
         self.eval_converted(name.as_ref(), |value| match value {
             ComputedValue::Int(i) => Some(i as f64),
@@ -178,6 +306,13 @@ impl<'a> Context<'a> {
     }
 
     /// Evaluates a string as `EvalString` does, without converting other values.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, System};
+    /// let ad: ClassAd = "[ A = strcat(\"a\", 1); B = 2 ]".parse().unwrap();
+    /// let context = Context::new(&System).my(&ad);
+    /// assert_eq!((context.string("A").unwrap(), context.string("B")), ("a1".into(), None));
+    /// ```
     pub fn string(&self, name: impl AsRef<[u8]>) -> Option<BString> {
         self.eval_converted(name.as_ref(), |value| match value {
             ComputedValue::Str(text) => Some(BString::from(text)),
@@ -191,7 +326,7 @@ impl<'a> Context<'a> {
         name: &[u8],
         convert: impl FnOnce(ComputedValue<'_>) -> Option<T>,
     ) -> Option<T> {
-        self.eval_attribute_with(name, convert).flatten().flatten()
+        self.eval_attribute_with(name, convert).value().flatten()
     }
 
     /// Answers without an evaluator if the attribute is a literal or neither ad has it.
@@ -199,14 +334,13 @@ impl<'a> Context<'a> {
         &self,
         name: &[u8],
         convert: impl FnOnce(ComputedValue<'_>) -> T,
-    ) -> Option<Option<T>> {
+    ) -> AttributeResult<T> {
         let hash = name::hash(name);
         let owners = |ad: Option<&'a ClassAd>| std::iter::successors(ad, |ad| ad.parent().map(AsRef::as_ref));
-        let found =
-            owners(self.my).chain(owners(self.target)).find_map(|ad| ad.scalar_literal(name, hash))?;
-        match found {
-            Some(value) => Some(Some(convert(value))),
-            None => self.evaluate(EvalRequest::Attribute(name), convert),
+        match owners(self.my).chain(owners(self.target)).find_map(|ad| ad.stored_content(name, hash)) {
+            None => AttributeResult::Missing,
+            Some(StoredContent::Literal(value)) => AttributeResult::Value(convert(value)),
+            Some(StoredContent::Expression) => self.evaluate(EvalRequest::Attribute(name), convert),
         }
     }
 
@@ -219,13 +353,12 @@ impl<'a> Context<'a> {
         EvaluatorSetup { world, arena, mode, functions, left: None, right: None, observer: None }
     }
 
-    /// Runs an evaluation. Returns `None` if the requested attribute does not exist, and `Some(None)` if the evaluation
-    /// fails.
+    /// Runs an evaluation.
     pub(crate) fn evaluate<T>(
         &self,
         question: EvalRequest<'_>,
         convert: impl FnOnce(ComputedValue<'_>) -> T,
-    ) -> Option<Option<T>> {
+    ) -> AttributeResult<T> {
         let empty = ClassAd::new();
         let my = self.my.or(self.target.map(|_| &empty));
         let matching = self.target.is_some();
@@ -250,16 +383,49 @@ impl<'a> Context<'a> {
         let result = match question {
             EvalRequest::Expr(expr) => {
                 let written = if self.without_enclosing_ad { None } else { left };
-                evaluator.eval_top(expr, EvalScopes { current: left, written_in: written })
+                Some(evaluator.eval_top(expr, EvalScopes { current: left, written_in: written }))
             }
-            EvalRequest::Constraint(expr) => Ok(ComputedValue::Bool(evaluator.holds(expr, left))),
+            EvalRequest::Constraint(expr) => Some(Ok(ComputedValue::Bool(evaluator.holds(expr, left)))),
             // An attribute of the other ad is evaluated there, with the roles exchanged.
             EvalRequest::Attribute(name) => left
                 .and_then(|left| evaluator.eval_attribute(left, name))
-                .or_else(|| right.and_then(|right| evaluator.eval_attribute(right, name)))?,
-            EvalRequest::Match(name) => evaluator.eval_attribute(&MATCH_SCOPE, name)?,
+                .or_else(|| right.and_then(|right| evaluator.eval_attribute(right, name))),
+            EvalRequest::Match(name) => evaluator.eval_attribute(&MATCH_SCOPE, name),
         };
-        Some(result.ok().map(|value| convert(evaluator.finish_value(value))))
+        match result {
+            None => AttributeResult::Missing,
+            Some(Err(_)) => AttributeResult::Failed,
+            Some(Ok(value)) => AttributeResult::Value(convert(evaluator.finish_value(value))),
+        }
+    }
+}
+
+/// Result of the evaluation of an attribute that may be missing.
+///
+/// ```
+/// use htc_classad::{AttributeResult, ClassAd, Context, System};
+/// let ad: ClassAd = "[ A = NoSuchName ]".parse().unwrap();
+/// let context = Context::new(&System).my(&ad);
+/// assert!(matches!(context.try_eval_attr("A"), AttributeResult::Value(value) if value.is_undefined()));
+/// assert!(matches!(context.try_eval_attr("B"), AttributeResult::Missing));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttributeResult<T> {
+    /// No ad has the attribute.
+    Missing,
+    /// The evaluation failed because a limit was reached or a function failed.
+    Failed,
+    /// The value.
+    Value(T),
+}
+
+impl<T> AttributeResult<T> {
+    /// Returns the value, or `None` if the attribute is missing or its evaluation failed.
+    pub fn value(self) -> Option<T> {
+        match self {
+            AttributeResult::Value(value) => Some(value),
+            AttributeResult::Missing | AttributeResult::Failed => None,
+        }
     }
 }
 

@@ -29,6 +29,7 @@ use crate::syntax::tree::{ExprTree, Node, NodeId, SpecialName, UnaryOp};
 use active_attributes::ActiveAttributes;
 use budget::EvalBudget;
 pub(crate) use function_call::{BuiltinFunction, FunctionCall, FunctionTable, NamedFunction};
+use logical_operators::OperandPair;
 
 /// Maximum number of bytes of stack that one evaluation may use, half of the usual size for threads. The reference does
 /// not count function calls and overflows its stack instead.
@@ -264,7 +265,9 @@ impl<'a> Evaluator<'a> {
             Node::Name { text, hash, special, .. } => {
                 return self.eval_name(NameLookup { bytes: tree.text_bytes(text), hash, special }, at);
             }
-            Node::Binary(op, left, right) => return self.eval_binary(tree, op, (left, right), at),
+            Node::Binary(op, left, right) => {
+                return self.eval_binary(tree, op, OperandPair { left, right }, at);
+            }
             Node::Unary(op, operand) => return self.eval_unary(tree, op, operand, at),
             Node::Call { name, first, count } => {
                 return self.eval_call(tree, name, tree.links(first, count), at);

@@ -1,19 +1,29 @@
 //! Explanations of the value of an expression: its steps, its clauses, and the first cause.
+//!
+//! ```
+//! use htc_classad::{ClassAd, MatchAd, System, explain};
+//! let job: ClassAd = "[ Requirements = TARGET.Cpus > 1 && TARGET.HasGpu ]".parse().unwrap();
+//! let slot = ClassAd::from([("Cpus", 4)]);
+//! let pair = MatchAd::new(&System, &job, &slot);
+//! let why = explain::first_not_true(&pair.left(), &job["Requirements"]).unwrap();
+//! assert_eq!(why.to_string(), "`TARGET.HasGpu` is undefined: TARGET.HasGpu is missing");
+//! ```
+
+mod steps;
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bstr::{BStr, BString};
+use bstr::BString;
 
 use crate::ad::{ClassAd, Value};
-use crate::eval::argument_checks::argument_error;
 use crate::eval::context::Context;
-use crate::eval::observer::{ExprPart, NameLocation, Observer};
+use crate::eval::observer::NameLocation;
 use crate::eval_world::EvalWorld;
 use crate::syntax::Expr;
 use crate::syntax::expr::ExprRepr;
-use crate::syntax::tree::{ABSOLUTE_BASE, BinaryOp, Node, UnaryOp};
-use crate::user_map::UserMaps;
+use crate::syntax::tree::{BinaryOp, Node, UnaryOp};
+use crate::text::plural::counted;
+pub use steps::{TraceStep, trace};
 
 /// Returns the clauses of a conjunction: `a && (b && c)` has three. Parentheses around clauses are kept, those around
 /// conjunctions are dropped.
@@ -29,6 +39,13 @@ pub fn conjuncts(expr: &Expr) -> Vec<Expr> {
 }
 
 /// Returns the clauses of a disjunction.
+///
+/// ```
+/// use htc_classad::{Expr, explain};
+/// let expr = Expr::parse("a > 1 || (b || c && d)").unwrap();
+/// let clauses: Vec<_> = explain::disjuncts(&expr).iter().map(ToString::to_string).collect();
+/// assert_eq!(clauses, ["a > 1", "b", "c && d"]);
+/// ```
 pub fn disjuncts(expr: &Expr) -> Vec<Expr> {
     operands(expr, BinaryOp::Or)
 }
@@ -51,20 +68,30 @@ fn operands(expr: &Expr, wanted: BinaryOp) -> Vec<Expr> {
 }
 
 /// Name that was looked up during an evaluation.
+///
+/// ```
+/// use htc_classad::{ClassAd, Context, Expr, NameLocation, System, explain};
+/// let slot = ClassAd::from([("Memory", 512)]);
+/// let context = Context::new(&System).target(&slot);
+/// let clause = &explain::clauses(&context, &Expr::parse("TARGET.Memory > Limit").unwrap())[0];
+/// let names: Vec<_> = clause.references.iter().map(ToString::to_string).collect();
+/// assert_eq!(names, ["TARGET.Memory is 512", "Limit is missing"]);
+/// assert_eq!(clause.references[1].place, NameLocation::Nowhere);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LookedUpName {
     /// The reference as written: `TARGET.Memory`.
     pub text: BString,
-    /// Location where it was found.
+    /// Location where the name was found.
     pub place: NameLocation,
-    /// Its value, or `None` if its evaluation failed.
+    /// Value of the looked up name, or `None` if its evaluation failed.
     pub value: Option<Value>,
 }
 
 impl fmt::Display for LookedUpName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.value, self.place) {
-            (_, NameLocation::Nowhere) => write!(f, "{} is not there", self.text),
+            (_, NameLocation::Nowhere) => write!(f, "{} is missing", self.text),
             (Some(value), _) => write!(f, "{} is {}", self.text, display_value(value)),
             (None, _) => write!(f, "{} cannot be evaluated", self.text),
         }
@@ -84,24 +111,35 @@ fn display_value(value: &Value) -> String {
     }
     let text = value.to_string();
     match value {
-        Value::List(list) if text.len() > MAX_LENGTH => format!("a list of {} elements", list.items().len()),
-        Value::Ad(ad) if text.len() > MAX_LENGTH => format!("an ad of {} attributes", ad.len()),
+        Value::List(list) if text.len() > MAX_LENGTH => {
+            format!("a list of {}", counted(list.items().len(), "element"))
+        }
+        Value::Ad(ad) if text.len() > MAX_LENGTH => format!("an ad of {}", counted(ad.len(), "attribute")),
         _ => text,
     }
 }
 
 /// Clause of a conjunction with its value.
+///
+/// ```
+/// use htc_classad::{ClassAd, Context, Expr, System, explain};
+/// let ad = ClassAd::from([("Cpus", 1)]);
+/// let context = Context::new(&System).my(&ad);
+/// let clause = explain::first_not_true(&context, &Expr::parse("Cpus > 0 && Cpus > Limit").unwrap()).unwrap();
+/// assert_eq!(clause.to_string(), "`Cpus > Limit` is undefined: Cpus is 1, Limit is missing");
+/// assert_eq!(clause.reason.unwrap(), "Limit is missing");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
     /// The clause.
     pub expr: Expr,
-    /// Its value, or `None` if its evaluation failed.
+    /// Value of the clause, or `None` if its evaluation failed.
     pub value: Option<Value>,
-    /// The names in it, each once, in the order in which they were looked up.
+    /// Names in the clause, each once, in the order in which they were looked up.
     pub references: Vec<LookedUpName>,
-    /// Reason why it is undefined or an error, or `None` if it is neither.
+    /// Reason why the clause is undefined or an error, or `None`.
     pub reason: Option<String>,
-    /// True if it is only a name.
+    /// True if the clause is only a name.
     pub is_name: bool,
 }
 
@@ -119,6 +157,15 @@ impl fmt::Display for Clause {
 }
 
 /// Returns the clauses of a conjunction, each evaluated separately.
+///
+/// ```
+/// use htc_classad::{ClassAd, Context, Expr, System, Value, explain};
+/// let ad = ClassAd::from([("Cpus", 1)]);
+/// let context = Context::new(&System).my(&ad);
+/// let clauses = explain::clauses(&context, &Expr::parse("Cpus > 0 && Cpus > 3").unwrap());
+/// let values: Vec<_> = clauses.into_iter().map(|clause| clause.value.unwrap()).collect();
+/// assert_eq!(values, [Value::Bool(true), Value::Bool(false)]);
+/// ```
 pub fn clauses(context: &Context<'_>, expr: &Expr) -> Vec<Clause> {
     conjuncts(expr).into_iter().map(|expr| evaluate_clause(context, expr)).collect()
 }
@@ -165,22 +212,6 @@ impl Clause {
     }
 }
 
-/// Step of an evaluation: a part of an expression, its value, and the steps that led to it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TraceStep {
-    /// The part of the expression.
-    pub expr: Expr,
-    /// Its value, or `None` if its evaluation failed.
-    pub value: Option<Value>,
-    /// Location where the name was found, or `None` if the part is not a reference.
-    pub place: Option<NameLocation>,
-    /// The steps below it, in the order in which they were made: operands, arguments, and the expression that a name is
-    /// bound to, unless that is a literal. Unevaluated parts have no step.
-    pub steps: Vec<TraceStep>,
-    /// Explanation that the values do not show: that a name refers to itself, or why `userMap()` found no groups.
-    pub note: Option<String>,
-}
-
 /// Returns the cause of the value of an expression, given its steps: the first conjunct that is not true, the first
 /// disjunct that is, the undefined reference, or the mismatched types.
 ///
@@ -211,7 +242,7 @@ pub fn cause_of_value(context: &Context<'_>, expr: &Expr, step: &TraceStep) -> O
     if conjuncts(expr).len() > 1
         && let Some(clause) = first_not_true(context, expr)
     {
-        // The message of an undefined or erroneous clause names its own cause.
+        // If a clause is undefined or an error, its own message names the cause.
         let told = shorten(&clause.to_string(), 400);
         return Some(match clause.reason {
             // A clause that is only a name need not be repeated.
@@ -239,235 +270,6 @@ fn shorten(text: &str, most: usize) -> String {
     }
 }
 
-/// Maximum number of steps kept of one evaluation; later ones are evaluated but not kept.
-const MAX_STEPS: usize = 20_000;
-
-/// Evaluates an expression and returns its steps.
-pub fn trace(context: &Context<'_>, expr: &Expr) -> TraceStep {
-    let recorder = TraceRecorder { recorded: Mutex::default(), world: context.world() };
-    let value = context.observer(&recorder).try_eval(expr);
-    let mut recorded = recorder.recorded.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match recorded.finished_steps.pop() {
-        Some(step) => step,
-        None => TraceStep { expr: expr.clone(), value, place: None, steps: Vec::new(), note: None },
-    }
-}
-
-struct TraceRecorder<'a> {
-    recorded: Mutex<TraceState>,
-    world: &'a dyn EvalWorld,
-}
-
-#[derive(Default)]
-struct TraceState {
-    open_steps: Vec<TraceStep>,
-    finished_steps: Vec<TraceStep>,
-    count: usize,
-    /// Number of nested levels that are not kept.
-    skipped_levels: usize,
-}
-
-impl TraceRecorder<'_> {
-    fn state(&self) -> MutexGuard<'_, TraceState> {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Observer for TraceRecorder<'_> {
-    fn enter(&self, part: &ExprPart<'_>) {
-        let mut this = self.state();
-        this.count += 1;
-        if this.count > MAX_STEPS || this.skipped_levels > 0 {
-            this.skipped_levels += 1;
-            return;
-        }
-        this.open_steps.push(TraceStep {
-            expr: part.expr(),
-            value: None,
-            place: None,
-            steps: Vec::new(),
-            note: None,
-        });
-    }
-
-    fn name_found(&self, _name: &BStr, place: NameLocation) {
-        let mut this = self.state();
-        if this.skipped_levels == 0
-            && let Some(step) = this.open_steps.last_mut()
-        {
-            step.place.get_or_insert(place);
-        }
-    }
-
-    fn circular_reference(&self) {
-        let mut this = self.state();
-        if this.skipped_levels == 0
-            && let Some(step) = this.open_steps.last_mut()
-        {
-            step.note = Some(format!("{} refers to itself", step.expr));
-        }
-    }
-
-    fn leave(&self, _part: &ExprPart<'_>, value: Option<&Value>) {
-        let mut this = self.state();
-        if this.skipped_levels > 0 {
-            this.skipped_levels -= 1;
-            return;
-        }
-        let Some(mut step) = this.open_steps.pop() else { return };
-        step.value = value.cloned();
-        if step.note.is_none() {
-            step.note = step.user_map_reason(self.world);
-        }
-        match this.open_steps.last_mut() {
-            Some(outer) => outer.steps.push(step),
-            None => this.finished_steps.push(step),
-        }
-    }
-}
-
-impl TraceStep {
-    /// Returns true if the part is a literal, which needs no explanation.
-    pub fn is_literal(&self) -> bool {
-        matches!(self.expr.0, ExprRepr::Scalar(_))
-    }
-
-    /// Returns the part of a name's definition that determines its value, or this step if it is not a name.
-    fn deciding_step(&self) -> &TraceStep {
-        match (self.place, self.definition()) {
-            (Some(_), Some(definition)) => definition.deciding_part(),
-            _ => self,
-        }
-    }
-
-    /// Returns the step of the expression that a name is bound to, or `None` if that is a literal or was not evaluated.
-    /// The first step of `base.name` is the base.
-    fn definition(&self) -> Option<&TraceStep> {
-        match self.has_base() {
-            true => self.steps.get(1),
-            false => self.steps.last(),
-        }
-    }
-
-    /// Returns true if this is `base.name`.
-    fn has_base(&self) -> bool {
-        let ExprRepr::Node(tree, root) = &self.expr.0 else { return false };
-        matches!(tree.node(*root), Node::Attr { base, .. } if base != ABSOLUTE_BASE)
-    }
-
-    /// Returns the part of a conjunction that determines its value.
-    fn deciding_part(&self) -> &TraceStep {
-        let conjunction = match &self.expr.0 {
-            ExprRepr::Node(tree, root) => match tree.node(*root) {
-                Node::Unary(UnaryOp::Parentheses, _) | Node::Binary(BinaryOp::And, ..) => true,
-                _ => return self.deciding_step(),
-            },
-            ExprRepr::Scalar(_) => false,
-        };
-        match self.steps.iter().find(|step| step.value == self.value) {
-            Some(part) if conjunction => part.deciding_part(),
-            _ => self,
-        }
-    }
-
-    fn collect_references(&self, references: &mut Vec<LookedUpName>) {
-        if let Some(place) = self.place {
-            let text = self.expr.unparse();
-            // An ad is only the place of a lookup and says nothing by itself.
-            let is_ad = matches!(self.value, Some(Value::Ad(_)));
-            if !is_ad && !references.iter().any(|other| other.text == text) {
-                references.push(LookedUpName { text, place, value: self.value.clone() });
-            }
-        }
-        // The names in an attribute's definition belong to that attribute; only the base of a selection is evaluated
-        // here.
-        if self.place.is_none() {
-            for step in &self.steps {
-                step.collect_references(references);
-            }
-        }
-    }
-
-    /// Returns the innermost step that made the value undefined or an error.
-    pub fn culprit(&self) -> &TraceStep {
-        let same = |step: &&TraceStep| match (&self.value, &step.value) {
-            (Some(Value::Undefined), Some(Value::Undefined)) | (Some(Value::Error), Some(Value::Error)) => {
-                true
-            }
-            (None, None) => true,
-            // An undefined operand also makes an error if a truth value is required.
-            _ => false,
-        };
-        match self.value {
-            Some(Value::Undefined | Value::Error) | None => {
-                self.steps.iter().find(same).map_or(self, TraceStep::culprit)
-            }
-            _ => self,
-        }
-    }
-
-    /// Returns one sentence about an undefined value, an error or a failure, or `None` for any other value.
-    pub fn reason(&self) -> Option<String> {
-        let culprit = self.culprit();
-        let text = &culprit.expr;
-        if let Some(note) = &culprit.note {
-            return Some(note.clone());
-        }
-        Some(match (&culprit.value, culprit.place) {
-            (Some(Value::Undefined), Some(NameLocation::Nowhere)) => format!("{text} is not there"),
-            (Some(Value::Undefined), Some(_)) => format!("{text} is undefined"),
-            (Some(Value::Undefined), None) if culprit.is_literal() => {
-                String::from("it says `undefined` itself")
-            }
-            (Some(Value::Undefined), None) => format!("`{text}` is undefined"),
-            (Some(Value::Error), _) if culprit.is_literal() => String::from("it says `error` itself"),
-            (Some(Value::Error), _) => culprit.type_mismatch(),
-            (None, _) => format!("`{text}` cannot be evaluated: a limit was reached, or a function refused"),
-            _ => return None,
-        })
-    }
-
-    /// Returns the reason why `userMap()` has no groups for the user.
-    fn user_map_reason(&self, world: &dyn EvalWorld) -> Option<String> {
-        let ExprRepr::Node(tree, root) = &self.expr.0 else { return None };
-        let Node::Call { name, .. } = tree.node(*root) else { return None };
-        if self.value != Some(Value::Undefined) || !tree.name_bytes(name).eq_ignore_ascii_case(b"userMap") {
-            return None;
-        }
-        let text = |at: usize| match self.steps.get(at).and_then(|step| step.value.as_ref()) {
-            Some(Value::Str(text)) => Some(text),
-            _ => None,
-        };
-        let (map, user) = (text(0)?, text(1)?);
-        let none = UserMaps::default();
-        world.user_maps().unwrap_or(&none).look_up(map, user).err().map(|why| why.to_string())
-    }
-
-    /// Describes the types that do not fit together.
-    fn type_mismatch(&self) -> String {
-        let types: Vec<&str> =
-            self.steps.iter().filter_map(|step| step.value.as_ref()).map(Value::type_name).collect();
-        let text = &self.expr;
-        if let ExprRepr::Node(tree, root) = &self.expr.0
-            && let Node::Call { name, .. } = tree.node(*root)
-            && tree.name_info(name).function == crate::syntax::function_names::UNKNOWN_FUNCTION
-        {
-            return format!("there is no function {}", BStr::new(tree.name_bytes(name)));
-        }
-        if let ExprRepr::Node(tree, root) = &self.expr.0
-            && let Node::Call { name, count, .. } = tree.node(*root)
-            && let first = self.steps.first().and_then(|step| step.value.as_ref())
-            && let Some(why) = argument_error(tree.name_bytes(name), count as usize, first)
-        {
-            return why;
-        }
-        match types[..] {
-            [] => format!("`{text}` is an error"),
-            _ => format!("`{text}` is an error: it was given {}", types.join(" and ")),
-        }
-    }
-}
-
 /// Returns a short reason why an expression is undefined or an error in an ad, or an empty text if it is neither.
 ///
 /// ```
@@ -476,8 +278,8 @@ impl TraceStep {
 /// let world = System;
 /// let ad = ClassAd::new();
 /// let why = |text: &[u8]| explain::why_undefined(&Expr::parse(text).unwrap(), &ad, &world);
-/// assert_eq!(why(b"1 + MemoryUsage * 2"), "MemoryUsage is not there");
-/// assert_eq!(why(b"1 + (\"a\" * 2)"), "`\"a\" * 2` is an error: it was given string and integer");
+/// assert_eq!(why(b"1 + MemoryUsage * 2"), "MemoryUsage is missing");
+/// assert_eq!(why(b"1 + (\"a\" * 2)"), "`\"a\" * 2` is an error: its arguments are string and integer");
 /// ```
 pub fn why_undefined(expr: &Expr, ad: &ClassAd, world: &dyn EvalWorld) -> String {
     trace(&Context::new(world).my(ad), expr).reason().unwrap_or_default()
@@ -502,13 +304,13 @@ mod tests {
     #[test]
     fn a_missing_attribute_of_a_scope_is_the_cause_and_not_the_whole_ad() {
         let slot = "[Name = \"s\"; Cpus = 1; T = true]";
-        assert_eq!(why("[]", slot, "TARGET.HasGpu && TARGET.Cpus > 0"), "TARGET.HasGpu is not there");
-        assert_eq!(why("[]", slot, "TARGET.HasGpu"), "TARGET.HasGpu is not there");
-        assert_eq!(why("[]", slot, "TARGET.T && MY.WantRoute"), "MY.WantRoute is not there");
-        assert_eq!(why("[Foo = [a = 1]]", "[]", "Foo.b && true"), "Foo.b is not there");
-        assert_eq!(why("[a = [b = [x = 1]]]", "[]", "true && a.b.c"), "a.b.c is not there");
-        assert_eq!(why("[a = [x = 1]]", "[]", "true && a.b.c"), "a.b is not there");
-        assert_eq!(why("[Start = TARGET.No && true]", slot, "MY.Start && true"), "TARGET.No is not there");
+        assert_eq!(why("[]", slot, "TARGET.HasGpu && TARGET.Cpus > 0"), "TARGET.HasGpu is missing");
+        assert_eq!(why("[]", slot, "TARGET.HasGpu"), "TARGET.HasGpu is missing");
+        assert_eq!(why("[]", slot, "TARGET.T && MY.WantRoute"), "MY.WantRoute is missing");
+        assert_eq!(why("[Foo = [a = 1]]", "[]", "Foo.b && true"), "Foo.b is missing");
+        assert_eq!(why("[a = [b = [x = 1]]]", "[]", "true && a.b.c"), "a.b.c is missing");
+        assert_eq!(why("[a = [x = 1]]", "[]", "true && a.b.c"), "a.b is missing");
+        assert_eq!(why("[Start = TARGET.No && true]", slot, "MY.Start && true"), "TARGET.No is missing");
     }
 
     #[test]
@@ -539,9 +341,9 @@ mod tests {
             told("regexp(\"[\", \"a\")"),
             "the pattern \"[\" of regexp() cannot be used: missing terminating ] for character class at byte 1 of the pattern"
         );
-        assert_eq!(told("ifThenElse(true, true)"), "ifThenElse() needs 3 arguments, it was given 2");
-        assert_eq!(told("userMap(\"a\")"), "userMap() needs 2 to 4 arguments, it was given 1");
-        assert_eq!(told("size(5)"), "`size(5)` is an error: it was given integer");
+        assert_eq!(told("ifThenElse(true, true)"), "ifThenElse() needs 3 arguments, but got 2");
+        assert_eq!(told("userMap(\"a\")"), "userMap() needs 2 to 4 arguments, but got 1");
+        assert_eq!(told("size(5)"), "`size(5)` is an error: its arguments are integer");
     }
 
     #[test]

@@ -1,4 +1,14 @@
 //! Partial evaluation: replaces the known parts of an expression (`_Flatten`: operators, attrrefs, fnCall.cpp).
+//!
+//! ```
+//! use htc_classad::{ClassAd, Context, Expr, System, flatten::{self, FlattenResult}};
+//! let job = ClassAd::from([("RequestCpus", 2)]);
+//! let (expr, context) = (Expr::parse("TARGET.Cpus >= RequestCpus").unwrap(), Context::new(&System).my(&job));
+//! let Some(FlattenResult::Expr(rest)) = flatten::flatten(&expr, context) else { panic!() };
+//! assert_eq!(rest.to_string(), "TARGET.Cpus >= 2");
+//! ```
+
+mod combine_operands;
 
 use std::sync::Arc;
 
@@ -7,7 +17,6 @@ use crate::eval::binding::{Binding, NameLookup};
 use crate::eval::computed_value::{ComputedValue, EvalFailure};
 use crate::eval::eval_arena::EvalArena;
 use crate::eval::evaluator::{EvalScopes, Evaluator};
-use crate::eval::logic::{Connective, LogicValue};
 use crate::eval::scope::{AdRef, AdScope};
 use crate::eval::{Context, operators};
 use crate::syntax::expr::{Expr, ExprRepr};
@@ -16,6 +25,15 @@ use crate::syntax::tree::{
 };
 
 /// Result of partial evaluation.
+///
+/// ```
+/// use htc_classad::{ClassAd, Context, Expr, System, Value, flatten::{self, FlattenResult}};
+/// let job = ClassAd::from([("RequestCpus", 2)]);
+/// let flat = |text: &str| flatten::flatten(&Expr::parse(text).unwrap(), Context::new(&System).my(&job)).unwrap();
+/// assert_eq!(flat("RequestCpus * 2"), FlattenResult::Value(Value::Int(4)));
+/// let FlattenResult::Expr(rest) = flat("Cpus >= RequestCpus") else { panic!() };
+/// assert_eq!(rest.to_string(), "Cpus >= 2");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlattenResult {
     /// Value, if everything was known.
@@ -41,6 +59,14 @@ pub fn flatten(expr: &Expr, context: Context<'_>) -> Option<FlattenResult> {
 }
 
 /// Flattens like [`flatten`], but replaces attributes by the remainder of their expressions.
+///
+/// ```
+/// use htc_classad::{ClassAd, Context, Expr, System, flatten::{self, FlattenResult}};
+/// let ad: ClassAd = "[ Fits = TARGET.Cpus >= 2 ]".parse().unwrap();
+/// let (expr, context) = (Expr::parse("Fits").unwrap(), Context::new(&System).my(&ad));
+/// let FlattenResult::Expr(rest) = flatten::inline(&expr, context).unwrap() else { panic!() };
+/// assert_eq!(rest.to_string(), "TARGET.Cpus >= 2");
+/// ```
 pub fn inline(expr: &Expr, context: Context<'_>) -> Option<FlattenResult> {
     flatten_with(expr, context, true)
 }
@@ -149,15 +175,15 @@ impl<'a> Flattener<'_, 'a> {
                 | BinaryOp::BitOr
                 | BinaryOp::BitXor
                 | BinaryOp::And
-                | BinaryOp::Or => return self.flatten_associative(tree, op, (left, right), at),
-                _ => self.flatten_other_binary(tree, op, (left, right), at),
+                | BinaryOp::Or => return self.flatten_associative(tree, op, left, right, at),
+                _ => self.flatten_other_binary(tree, op, left, right, at),
             },
             Node::Unary(op, operand) => self.flatten_unary(tree, op, operand, at),
             Node::Ternary { condition, branches } => {
                 self.flatten_conditional(tree, condition, tree.links(branches, 2), at)
             }
-            Node::Name { .. } => self.flatten_reference(tree, id, (NO_BASE, id), at),
-            Node::Attr { base, name } => self.flatten_reference(tree, id, (base, name), at),
+            Node::Name { .. } => self.flatten_reference(tree, id, NO_BASE, id, at),
+            Node::Attr { base, name } => self.flatten_reference(tree, id, base, name, at),
             Node::Call { .. } => self.flatten_call(tree, id, at),
             Node::List { first, count } => self.flatten_list(tree, tree.links(first, count), at),
             Node::Ad { first, count } => self.flatten_ad(tree, first, count, at),
@@ -172,7 +198,8 @@ impl<'a> Flattener<'_, 'a> {
         &mut self,
         tree: &'a Arc<ExprTree>,
         op: BinaryOp,
-        (left, right): (NodeId, NodeId),
+        left: NodeId,
+        right: NodeId,
         at: EvalScopes<'a>,
     ) -> Result<FlatPart<'a>, EvalFailure> {
         let left = self.flatten_whole(tree, left, at)?;
@@ -278,139 +305,19 @@ impl<'a> Flattener<'_, 'a> {
         Ok(FlatPart::Tree(self.builder.push_ad(&mut fields)))
     }
 
-    fn apply_binary(
-        &mut self,
-        op: BinaryOp,
-        left: ComputedValue<'a>,
-        right: ComputedValue<'a>,
-    ) -> Result<ComputedValue<'a>, EvalFailure> {
-        Ok(match op {
-            BinaryOp::And => apply_logical(left, right, Connective::And),
-            BinaryOp::Or => apply_logical(left, right, Connective::Or),
-            BinaryOp::Elvis if left.is_undefined() => right,
-            BinaryOp::Elvis => left,
-            BinaryOp::Is => operators::identical(left, right),
-            BinaryOp::Isnt => operators::not_identical(left, right),
-            BinaryOp::Subscript => return self.evaluator.eval_subscript(left, right),
-            _ => operators::apply_binary(op, left, right),
-        })
-    }
-
     /// Flattens operators whose constants may be collected from both operands.
     #[inline(never)]
     fn flatten_associative(
         &mut self,
         tree: &'a Arc<ExprTree>,
         op: BinaryOp,
-        (left, right): (NodeId, NodeId),
+        left: NodeId,
+        right: NodeId,
         at: EvalScopes<'a>,
     ) -> Result<FlatOperand<'a>, EvalFailure> {
         let left = self.flatten_operand(tree, left, at)?;
         let right = self.flatten_operand(tree, right, at)?;
         self.combine_operands(op, left, right)
-    }
-
-    /// Combines the results of two operands (reference: `Operation::combine`).
-    #[inline(never)]
-    fn combine_operands(
-        &mut self,
-        op: BinaryOp,
-        left: FlatOperand<'a>,
-        right: FlatOperand<'a>,
-    ) -> Result<FlatOperand<'a>, EvalFailure> {
-        use FlatOperand::{Split, Whole};
-        use FlatPart::{Tree, Value};
-        if let Some(decided) = self.decide_logical(op, left, right)? {
-            return Ok(decided);
-        }
-        let (left, right) = match op {
-            BinaryOp::And | BinaryOp::Or => (coerce_to_truth(left, right), coerce_to_truth(right, left)),
-            _ => (left, right),
-        };
-        Ok(match (left, right) {
-            (Whole(Value(a)), Whole(Value(b))) => Whole(Value(self.apply_binary(op, a, b)?)),
-            (Whole(Value(value)), Whole(Tree(rest))) | (Whole(Tree(rest)), Whole(Value(value))) => {
-                Split(op, value, rest)
-            }
-            (Whole(Tree(a)), Whole(Tree(b))) => Whole(self.push_binary(op, a, b)),
-            (Split(left_op, a, x), Split(right_op, b, y)) if op == left_op && op == right_op => {
-                let rest = self.builder.push_node(Node::Binary(op, x, y));
-                Split(op, self.apply_binary(op, a, b)?, rest)
-            }
-            (Split(left_op, a, x), Whole(Value(b))) if op == left_op => {
-                Split(op, self.apply_binary(op, a, b)?, x)
-            }
-            (Whole(Value(a)), Split(right_op, b, y)) if op == right_op => {
-                Split(op, self.apply_binary(op, a, b)?, y)
-            }
-            (Split(left_op, a, x), other) if op == left_op => {
-                let other = self.rest_without_constant(other)?;
-                Split(op, a, self.builder.push_node(Node::Binary(op, x, other)))
-            }
-            (other, Split(right_op, b, y)) if op == right_op => {
-                let other = self.rest_without_constant(other)?;
-                Split(op, b, self.builder.push_node(Node::Binary(op, other, y)))
-            }
-            (left, right) => {
-                let left = self.join_operand(left)?;
-                let right = self.join_operand(right)?;
-                Whole(self.push_binary(op, left, right))
-            }
-        })
-    }
-
-    /// Returns the operand without its constant, which the reference loses: `1 + a + 2 * b` becomes `1 + a + b`.
-    fn rest_without_constant(&mut self, operand: FlatOperand<'a>) -> Result<NodeId, EvalFailure> {
-        match operand {
-            FlatOperand::Whole(part) => self.part_to_node(part),
-            FlatOperand::Split(_, _, rest) => Ok(rest),
-        }
-    }
-
-    fn join_operand(&mut self, operand: FlatOperand<'a>) -> Result<NodeId, EvalFailure> {
-        match operand {
-            FlatOperand::Whole(part) => self.part_to_node(part),
-            FlatOperand::Split(op, value, rest) => {
-                let value = self.push_literal(value)?;
-                Ok(self.builder.push_node(Node::Binary(op, value, rest)))
-            }
-        }
-    }
-
-    /// Flattens `&&` and `||` with one known operand that decides the result or can be dropped, else returns `None`.
-    fn decide_logical(
-        &mut self,
-        op: BinaryOp,
-        left: FlatOperand<'a>,
-        right: FlatOperand<'a>,
-    ) -> Result<Option<FlatOperand<'a>>, EvalFailure> {
-        if !matches!(op, BinaryOp::And | BinaryOp::Or) {
-            return Ok(None);
-        }
-        let unknown = ComputedValue::Undefined;
-        let (result, known, rest) = match (left, right) {
-            (FlatOperand::Whole(FlatPart::Value(_)), FlatOperand::Whole(FlatPart::Value(_))) => {
-                return Ok(None);
-            }
-            (FlatOperand::Whole(FlatPart::Value(value)), rest) => {
-                (self.apply_binary(op, value, unknown)?, value, rest)
-            }
-            (rest, FlatOperand::Whole(FlatPart::Value(value))) => {
-                (self.apply_binary(op, unknown, value)?, value, rest)
-            }
-            _ => return Ok(None),
-        };
-        if let ComputedValue::Bool(_) = result {
-            return Ok(Some(FlatOperand::Whole(FlatPart::Value(result))));
-        }
-        if op == BinaryOp::And && known.truth() == Some(true) {
-            // Only the rest is used: the reference drops the separate constant here.
-            return Ok(Some(match rest {
-                FlatOperand::Split(_, _, rest) => FlatOperand::Whole(FlatPart::Tree(rest)),
-                whole => whole,
-            }));
-        }
-        Ok(None)
     }
 
     #[inline(never)]
@@ -449,7 +356,8 @@ impl<'a> Flattener<'_, 'a> {
         &mut self,
         tree: &'a Arc<ExprTree>,
         id: NodeId,
-        (base, name): (NodeId, NodeId),
+        base: NodeId,
+        name: NodeId,
         at: EvalScopes<'a>,
     ) -> Result<FlatPart<'a>, EvalFailure> {
         let wanted = NameLookup::from_tree(tree, name);
@@ -482,7 +390,7 @@ impl<'a> Flattener<'_, 'a> {
             }
         };
         let Some((bound, scope)) = found else {
-            // If the name is not found in the base, only the base is inlined.
+            // If the base has no such name, only the base is inlined.
             if self.inline
                 && !matches!(base, NO_BASE | ABSOLUTE_BASE)
                 && let Ok(FlatPart::Tree(base)) = self.flatten_deeper(tree, base, at)
@@ -524,36 +432,6 @@ impl<'a> Flattener<'_, 'a> {
             Flattener { evaluator, builder, inline }.flatten_whole(tree, id, at)
         })
     }
-}
-
-/// Applies a logical operator to two values. A right operand without a truth value is an error (`doLogical`).
-fn apply_logical<'a>(
-    left: ComputedValue<'a>,
-    right: ComputedValue<'a>,
-    connective: Connective,
-) -> ComputedValue<'a> {
-    let right = LogicValue::from_result(&Ok(right));
-    let result = match right {
-        LogicValue::Other => LogicValue::Error,
-        right => connective.evaluate(LogicValue::from_result(&Ok(left)), || right),
-    };
-    result.into_computed().unwrap_or(ComputedValue::Error)
-}
-
-/// Converts a known operand of a logical operator to a boolean if the other operand is not fully known.
-fn coerce_to_truth<'a>(operand: FlatOperand<'a>, other: FlatOperand<'a>) -> FlatOperand<'a> {
-    match (operand, other) {
-        (
-            FlatOperand::Whole(FlatPart::Value(value)),
-            FlatOperand::Whole(FlatPart::Tree(_)) | FlatOperand::Split(..),
-        ) => FlatOperand::Whole(FlatPart::Value(to_truth_value(value))),
-        (operand, _) => operand,
-    }
-}
-
-/// Converts a value with a truth value, such as a number, to a boolean; returns other values unchanged.
-fn to_truth_value(value: ComputedValue<'_>) -> ComputedValue<'_> {
-    value.truth().map_or(value, ComputedValue::Bool)
 }
 
 #[cfg(test)]

@@ -93,6 +93,14 @@ impl Connective {
 }
 
 /// Truth of a value as seen by `&&`, `||` and a test.
+///
+/// ```
+/// use htc_classad::{Truth, Value};
+/// assert_eq!(Truth::of_value(&Value::from(2)), Truth::True);
+/// assert_eq!(Truth::of_value(&Value::from("true")), Truth::Error);
+/// assert_eq!(Truth::Undefined.and(|| Truth::False), Truth::False);
+/// assert_eq!(Truth::True.or(|| unreachable!("it does not matter")), Truth::True);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// True, or a number other than zero.
@@ -107,6 +115,12 @@ pub enum Truth {
 
 impl Truth {
     /// Returns the truth of a value.
+    ///
+    /// ```
+    /// use htc_classad::{Truth, Value};
+    /// assert_eq!(Truth::of_value(&Value::from(0)), Truth::False);
+    /// assert_eq!(Truth::of_value(&Value::Undefined), Truth::Undefined);
+    /// ```
     pub fn of_value(value: &Value) -> Truth {
         match value.truth() {
             Some(true) => Truth::True,

@@ -29,6 +29,17 @@ pub struct MatchAd<'a> {
 
 impl<'a> MatchAd<'a> {
     /// Creates a pair of two ads.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, MatchAd, System};
+    /// let job: ClassAd = "[ Requirements = TARGET.Cpus > 1; Rank = TARGET.Cpus ]".parse().unwrap();
+    /// let slot: ClassAd = "[ Requirements = TARGET.Owner == \"ana\"; Cpus = 4 ]".parse().unwrap();
+    /// let pair = MatchAd::new(&System, &job, &slot);
+    /// assert!(!pair.left_matches_right() && pair.right_matches_left() && !pair.symmetric());
+    /// assert_eq!((pair.left_requirements(), pair.left_rank()), (true.into(), Some(4.0)));
+    /// // The slot has no Rank, so that of the job is used.
+    /// assert_eq!(pair.right_rank(), Some(4.0));
+    /// ```
     pub fn new(world: &'a dyn EvalWorld, left: &'a ClassAd, right: &'a ClassAd) -> Self {
         let context = Context::new(world);
         MatchAd {
@@ -47,6 +58,15 @@ impl<'a> MatchAd<'a> {
     }
 
     /// Returns the context in which the left ad is MY.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Expr, MatchAd, System};
+    /// let (job, slot) = (ClassAd::from([("RequestCpus", 2)]), ClassAd::from([("Cpus", 8)]));
+    /// let pair = MatchAd::new(&System, &job, &slot);
+    /// let spare = Expr::parse("TARGET.Cpus - MY.RequestCpus").unwrap();
+    /// assert_eq!(pair.left().eval(&spare), 6);
+    /// assert_eq!(pair.right().int("Cpus"), Some(8));
+    /// ```
     pub fn left(&self) -> Context<'a> {
         self.left_context
     }
@@ -88,14 +108,14 @@ impl<'a> MatchAd<'a> {
     }
 
     fn has_true_attribute(&self, name: &[u8]) -> bool {
-        self.left_context.evaluate(EvalRequest::Match(name), |value| value.truth()).flatten().flatten()
+        self.left_context.evaluate(EvalRequest::Match(name), |value| value.truth()).value().flatten()
             == Some(true)
     }
 
     fn eval_match_attribute(&self, name: &[u8]) -> Value {
         self.left_context
             .evaluate(EvalRequest::Match(name), |value| value.to_value())
-            .flatten()
+            .value()
             .unwrap_or(Value::Error)
     }
 }

@@ -1,4 +1,12 @@
 //! Evaluation: the evaluator, functions, matching, explanations and references of expressions.
+//!
+//! ```
+//! use htc_classad::{ClassAd, Context, Expr, System, explain};
+//! let slot = ClassAd::from([("Cpus", 1)]);
+//! let (context, start) = (Context::new(&System).my(&slot), Expr::parse("Cpus > 0 && Cpus >= 4").unwrap());
+//! assert!(!context.holds(&start));
+//! assert_eq!(explain::first_not_true(&context, &start).unwrap().to_string(), "`Cpus >= 4` is false: Cpus is 1");
+//! ```
 
 mod argument_checks;
 pub(crate) mod binding;
@@ -21,7 +29,7 @@ pub(crate) mod scope;
 mod serde_ads;
 
 pub use argument_checks::argument_error;
-pub use context::Context;
+pub use context::{AttributeResult, Context};
 pub use logic::Truth;
 pub use matching::MatchAd;
 pub use observer::{ExprPart, NameLocation, Observer};

@@ -49,21 +49,44 @@ pub trait Observer: Sync {
 }
 
 /// Location where a name was found.
+///
+/// ```
+/// use htc_classad::{Context, Expr, NameLocation, System, explain};
+/// let step = explain::trace(&Context::new(&System), &Expr::parse("Memory").unwrap());
+/// assert_eq!(step.place, Some(NameLocation::Nowhere));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameLocation {
     /// The ad for which the expression is evaluated.
     My,
     /// The other ad.
     Target,
-    /// An ad written within one of them, or within the expression.
+    /// An ad that is nested in one of these ads or in the expression.
     Nested,
     /// The match itself, which defines names such as `other` and `LEFT`.
     Match,
-    /// Not found: the reference is undefined.
+    /// The name was not found, so the reference is undefined.
     Nowhere,
 }
 
 /// Part of an expression: an operator with its operands, a call, a reference, or a literal.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use htc_classad::{Context, Expr, ExprPart, Observer, System, Value};
+/// #[derive(Default)]
+/// struct Steps(Mutex<Vec<String>>);
+/// impl Observer for Steps {
+///     fn leave(&self, part: &ExprPart<'_>, value: Option<&Value>) {
+///         if let Some(value) = value && !part.is_literal() {
+///             self.0.lock().unwrap().push(format!("{} = {value}", part.text()));
+///         }
+///     }
+/// }
+/// let steps = Steps::default();
+/// Context::new(&System).observer(&steps).eval(&Expr::parse("1 + 2 * 3").unwrap());
+/// assert_eq!(steps.0.into_inner().unwrap(), ["2 * 3 = 6", "1 + 2 * 3 = 7"]);
+/// ```
 pub struct ExprPart<'a> {
     pub(crate) tree: &'a Arc<ExprTree>,
     pub(crate) id: NodeId,
@@ -71,11 +94,24 @@ pub struct ExprPart<'a> {
 
 impl ExprPart<'_> {
     /// Returns the part as an expression.
+    ///
+    /// ```
+    /// use htc_classad::{Context, Expr, ExprKind, ExprPart, Observer, System, Value};
+    /// struct Comparisons;
+    /// impl Observer for Comparisons {
+    ///     fn leave(&self, part: &ExprPart<'_>, value: Option<&Value>) {
+    ///         if let ExprKind::Compare(operator, ..) = part.expr().kind() {
+    ///             assert_eq!((operator, value), (">", Some(&Value::Bool(false))));
+    ///         }
+    ///     }
+    /// }
+    /// Context::new(&System).observer(&Comparisons).eval(&Expr::parse("1 + 1 > 3").unwrap());
+    /// ```
     pub fn expr(&self) -> Expr {
         Expr::from_tree(self.tree, self.id)
     }
 
-    /// Returns its text in new syntax.
+    /// Returns the text of the part in new syntax.
     pub fn text(&self) -> BString {
         let mut out = Vec::new();
         unparse::push_node(self.tree, self.id, UnparseForm::New, &mut out);

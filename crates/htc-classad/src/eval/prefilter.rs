@@ -8,7 +8,7 @@ use bstr::BString;
 use rustc_hash::FxHashMap;
 
 use crate::ad::ClassAd;
-use crate::eval::computed_value::ComputedValue;
+use crate::eval::computed_value::{ComputedValue, StoredContent};
 use crate::eval::logic::{Connective, LogicValue, Truth};
 use crate::eval::operators;
 use crate::syntax::expr::ExprRepr;
@@ -29,6 +29,15 @@ enum NameScope {
 }
 
 /// Role of the loaded ad in the constraints.
+///
+/// ```
+/// use htc_classad::{AdRole, ClassAd, Expr, Prefilter, Truth};
+/// let mut prefilter = Prefilter::new();
+/// let test = prefilter.add(&Expr::parse("TARGET.Cpus > 1").unwrap());
+/// let slot = ClassAd::from([("Cpus", 4)]);
+/// assert_eq!(prefilter.truth(test, &prefilter.load(&slot, AdRole::Target)), Some(Truth::True));
+/// assert_eq!(prefilter.truth(test, &prefilter.load(&slot, AdRole::My)), Some(Truth::Undefined));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdRole {
     /// MY; there is no TARGET.
@@ -63,6 +72,24 @@ struct AttributeColumn {
 }
 
 /// Constraints prepared for many ads.
+///
+/// ```
+/// use htc_classad::{AdRole, ClassAd, Context, Expr, Prefilter, System, Truth};
+/// let constraints = ["Cpus > 1", "Owner == \"ana\" || Cpus < 2", "strcat(Owner, 1) == \"bob1\""];
+/// let constraints = constraints.map(|text| Expr::parse(text).unwrap());
+/// let mut prefilter = Prefilter::new();
+/// let tests: Vec<_> = constraints.iter().map(|constraint| prefilter.add(constraint)).collect();
+///
+/// let ad: ClassAd = "[ Owner = \"bob\"; Cpus = 4 ]".parse().unwrap();
+/// let loaded = prefilter.load(&ad, AdRole::My);
+/// let holds = |(test, constraint)| match prefilter.truth(test, &loaded) {
+///     Some(truth) => truth == Truth::True,
+///     // The prefilter leaves calls to the evaluator.
+///     None => Context::new(&System).my(&ad).holds(constraint),
+/// };
+/// let results: Vec<bool> = tests.into_iter().zip(&constraints).map(holds).collect();
+/// assert_eq!(results, [true, false, true]);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Prefilter {
     columns: Vec<AttributeColumn>,
@@ -73,6 +100,19 @@ pub struct Prefilter {
 
 /// Common beginning of many constraints: `Attribute == "text"` for the same attribute. Each constraint whose text
 /// differs from the ad's value is false, regardless of the rest of it.
+///
+/// ```
+/// use htc_classad::{AdRole, ClassAd, Expr, Prefilter};
+/// let mut prefilter = Prefilter::new();
+/// for user in 0..20 {
+///     prefilter.add(&Expr::parse(format!("Owner == \"user{user}\" && Cpus > 1")).unwrap());
+/// }
+/// let guards = prefilter.equality_guards().unwrap();
+/// let ad = ClassAd::from([("Owner", "user7")]);
+/// let group = guards.group_of(&prefilter.load(&ad, AdRole::My)).unwrap();
+/// let left: Vec<usize> = (0..20).filter(|test| !guards.excludes(*test, group)).collect();
+/// assert_eq!(left, [7]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct EqualityGuards {
     column: u32,
@@ -102,10 +142,27 @@ impl EqualityGuards {
 }
 
 /// Values of the attributes of one ad that the constraints use.
+///
+/// ```
+/// use htc_classad::{AdRole, ClassAd, Expr, LoadedValues, Prefilter, Truth};
+/// let mut prefilter = Prefilter::new();
+/// let test = prefilter.add(&Expr::parse("Cpus > 1").unwrap());
+/// let ad = ClassAd::from([("Cpus", 4)]);
+/// // One load serves all constraints.
+/// let loaded: LoadedValues<'_> = prefilter.load(&ad, AdRole::My);
+/// assert_eq!(prefilter.truth(test, &loaded), Some(Truth::True));
+/// ```
 pub struct LoadedValues<'a>(Vec<Option<ComputedValue<'a>>>);
 
 impl Prefilter {
     /// Creates an empty prefilter for constraints that are not in strict mode.
+    ///
+    /// ```
+    /// use htc_classad::{AdRole, ClassAd, Expr, Prefilter, Truth};
+    /// let mut prefilter = Prefilter::new();
+    /// let always = prefilter.add(&Expr::parse("true").unwrap());
+    /// assert_eq!(prefilter.truth(always, &prefilter.load(&ClassAd::new(), AdRole::My)), Some(Truth::True));
+    /// ```
     pub fn new() -> Self {
         Prefilter::default()
     }
@@ -137,6 +194,14 @@ impl Prefilter {
     }
 
     /// Returns true if a constraint names MY or TARGET, so that its value may depend on the ad's role.
+    ///
+    /// ```
+    /// use htc_classad::{Expr, Prefilter};
+    /// let mut prefilter = Prefilter::new();
+    /// let (plain, scoped) = ("Cpus > 1", "TARGET.Cpus > 1");
+    /// let [plain, scoped] = [plain, scoped].map(|text| prefilter.add(&Expr::parse(text).unwrap()));
+    /// assert!(!prefilter.is_scoped(plain) && prefilter.is_scoped(scoped));
+    /// ```
     pub fn is_scoped(&self, test: usize) -> bool {
         self.is_scoped[test]
     }
@@ -171,6 +236,20 @@ impl Prefilter {
     }
 
     /// Appends a key by which these constraints distinguish ads; returns false if an attribute must be evaluated.
+    ///
+    /// ```
+    /// use htc_classad::{AdRole, ClassAd, Expr, Prefilter};
+    /// let mut prefilter = Prefilter::new();
+    /// prefilter.add(&Expr::parse("Cpus > 1").unwrap());
+    /// let key = |ad: ClassAd| {
+    ///     let mut key = Vec::new();
+    ///     assert!(prefilter.push_key(&prefilter.load(&ad, AdRole::My), &mut key));
+    ///     key
+    /// };
+    /// // The constraint does not depend on the owner, so the ads have the same key.
+    /// let bobs: ClassAd = "[ Cpus = 4; Owner = \"bob\" ]".parse().unwrap();
+    /// assert_eq!(key(bobs), key(ClassAd::from([("Cpus", 4)])));
+    /// ```
     pub fn push_key(&self, loaded: &LoadedValues<'_>, out: &mut Vec<u8>) -> bool {
         for value in &loaded.0 {
             match value {
@@ -320,8 +399,10 @@ fn attribute_value<'a>(ad: &'a ClassAd, column: &AttributeColumn, role: AdRole) 
     }
     let mut ad = ad;
     loop {
-        if let Some(value) = ad.scalar_literal(column.name.as_bytes(), column.hash) {
-            return value;
+        match ad.stored_content(column.name.as_bytes(), column.hash) {
+            Some(StoredContent::Literal(value)) => return Some(value),
+            Some(StoredContent::Expression) => return None,
+            None => {}
         }
         match ad.parent() {
             Some(parent) => ad = parent,

@@ -13,6 +13,16 @@ use crate::syntax::mentioned_names::AttrNames;
 use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, NO_BASE, Node, NodeId};
 
 /// Spelling of references whose base is undefined.
+///
+/// ```
+/// use htc_classad::{Context, Expr, System, references::{self, ReferenceSpelling}};
+/// let names = |spelling| {
+///     let expr = Expr::parse("TARGET.Cpus > 1").unwrap();
+///     references::external(&expr, Context::new(&System), spelling).unwrap().first().unwrap().to_string()
+/// };
+/// assert_eq!(names(ReferenceSpelling::Full), "TARGET.Cpus");
+/// assert_eq!(names(ReferenceSpelling::Base), "TARGET");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceSpelling {
     /// The name of the base: `TARGET` for `TARGET.Memory`.

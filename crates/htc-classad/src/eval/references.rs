@@ -1,4 +1,10 @@
 //! References of expressions to attributes (reference: classad.cpp, GetExternalReferences and GetInternalReferences).
+//!
+//! ```
+//! use htc_classad::{Expr, references};
+//! let names = references::mentioned_attributes(&Expr::parse("TARGET.Memory > RequestMemory").unwrap());
+//! assert!(names.contains(&"memory".into()) && names.contains(&"requestmemory".into()));
+//! ```
 
 use crate::ad::{ClassAd, Value};
 use crate::eval::Context;
@@ -33,6 +39,13 @@ pub fn external(expr: &Expr, context: Context<'_>, spelling: ReferenceSpelling) 
 
 /// Returns the attributes of the context's MY on which the value of an expression depends, directly or indirectly.
 /// Returns `None` if the reference fails.
+///
+/// ```
+/// use htc_classad::{ClassAd, Context, Expr, System, references};
+/// let ad: ClassAd = "[ A = B + 1; B = 2; C = 3 ]".parse().unwrap();
+/// let names = references::internal(&Expr::parse("A > X").unwrap(), Context::new(&System).my(&ad)).unwrap();
+/// assert_eq!(names.iter().map(ToString::to_string).collect::<Vec<_>>(), ["A", "B"]);
+/// ```
 pub fn internal(expr: &Expr, context: Context<'_>) -> Option<AttrNames> {
     collect_references(expr, context, ReferenceWalk::new(true, ReferenceSpelling::Base))
 }
@@ -50,6 +63,12 @@ fn collect_references(expr: &Expr, context: Context<'_>, mut walk: ReferenceWalk
 }
 
 /// Returns the literals in an expression, except lists and ads, in the order in which they are written.
+///
+/// ```
+/// use htc_classad::{Expr, Value, references};
+/// let literals = references::literals(&Expr::parse("Owner == \"ana\" && Cpus > 2").unwrap());
+/// assert_eq!(literals, [Value::from("ana"), Value::from(2)]);
+/// ```
 pub fn literals(expr: &Expr) -> Vec<Value> {
     if let ExprRepr::Scalar(scalar) = &expr.0 {
         return vec![scalar.as_borrowed().into()];

@@ -8,6 +8,16 @@ use super::{Regex, RegexOptions};
 
 /// Cache of compiled patterns by their text, kept with the expression that uses them, so that a constraint over many
 /// ads compiles its pattern once. It is bounded because patterns may come from the ads themselves.
+///
+/// ```
+/// # #[cfg(feature = "regex")] {
+/// use htc_classad::regex::{RegexCache, RegexOptions};
+/// let cache = RegexCache::default();
+/// let regex = cache.get(b"^slot", RegexOptions::NONE).unwrap();
+/// assert_eq!(regex.is_match("slot1"), Ok(true));
+/// assert!(cache.get(b"slot(", RegexOptions::NONE).is_none());
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct RegexCache {
     entries: Mutex<Vec<CachedPattern>>,

@@ -27,6 +27,12 @@ const OPTION_BITS: [(RegexOptions, u32); 6] = [
 ];
 
 /// Compiled pattern, which several threads may use at the same time.
+///
+/// ```
+/// use htc_classad::regex::{Regex, RegexOptions};
+/// let regex = Regex::compile("^(slot)([0-9]+)", RegexOptions::NONE).unwrap();
+/// assert_eq!((regex.groups(), regex.is_match("slot12@node"), regex.is_match("node")), (2, Ok(true), Ok(false)));
+/// ```
 pub struct Regex {
     code: CompiledCode,
     /// The pattern compiled to machine code after enough uses, or `None` if PCRE2 has no JIT compiler for this machine.
@@ -95,6 +101,12 @@ const MATCH_STEPS: u32 = 10_000_000;
 
 impl Regex {
     /// Compiles a pattern.
+    ///
+    /// ```
+    /// use htc_classad::regex::{Regex, RegexOptions};
+    /// assert!(Regex::compile("^slot[0-9]+$", RegexOptions::NONE).is_ok());
+    /// assert_eq!(Regex::compile("[0-9", RegexOptions::NONE).unwrap_err().offset, 4);
+    /// ```
     ///
     /// # Errors
     /// Fails with PCRE2's message if the pattern is not valid.

@@ -7,6 +7,13 @@ use crate::syntax::name::NameError;
 use crate::text::Span;
 
 /// Error from parsing an expression.
+///
+/// ```
+/// use htc_classad::{Expr, ParseErrorKind};
+/// let error = Expr::parse("Cpus > 1 &&").unwrap_err();
+/// assert_eq!((error.kind, error.span.start, error.found.as_str()), (ParseErrorKind::Unexpected, 11, ""));
+/// assert!(error.to_string().ends_with("but the text ends"), "{error}");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseError {
@@ -21,6 +28,13 @@ pub struct ParseError {
 }
 
 /// Kinds of parse errors.
+///
+/// ```
+/// use htc_classad::{BadToken, Expr, ParseErrorKind};
+/// let kind = |text: &str| Expr::parse(text).unwrap_err().kind;
+/// assert_eq!(kind("Owner = 1"), ParseErrorKind::Assignment);
+/// assert_eq!(kind("\"ana"), ParseErrorKind::BadToken(BadToken::Unterminated));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
@@ -44,25 +58,36 @@ pub enum ParseErrorKind {
 
 impl ParseError {
     /// Returns advice on how to correct the error, or `None` if there is none.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// let error = Expr::parse("Owner = \"ana\"").unwrap_err();
+    /// assert_eq!(error.help(), Some("`==` and `=?=` compare; `=?=` is never undefined"));
+    /// ```
     pub fn help(&self) -> Option<&'static str> {
         match self.kind {
-            ParseErrorKind::Assignment => Some("`==` compares, `=?=` compares and is never undefined"),
+            ParseErrorKind::Assignment => Some("`==` and `=?=` compare; `=?=` is never undefined"),
             ParseErrorKind::BadToken(BadToken::Number) => {
-                Some("a number has no leading zero, and digits behind its point and exponent")
+                Some("a number has no leading zero, and has digits after its point and exponent")
             }
             ParseErrorKind::BadToken(BadToken::Unterminated) => {
-                Some("close the string with the quote it began with")
+                Some("end the string with the same quote that begins it")
             }
             ParseErrorKind::BadToken(BadToken::Comment) => Some("close the comment with */"),
             ParseErrorKind::TooDeep => Some("at most 165 nested parentheses are allowed"),
-            ParseErrorKind::TooDeepJson => {
-                Some("at most 5000 arrays and objects may stand within one another")
-            }
+            ParseErrorKind::TooDeepJson => Some("at most 5000 arrays and objects may be nested"),
             _ => None,
         }
     }
 
     /// Renders the error for the user: the message, the line of the text, and a caret below the place.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// let text = "Cpus > * 2";
+    /// let shown = Expr::parse(text).unwrap_err().render(text);
+    /// assert!(shown.ends_with("\n  Cpus > * 2\n         ^"), "{shown}");
+    /// ```
     pub fn render(&self, source: impl AsRef<[u8]>) -> String {
         let source = source.as_ref();
         let start = (self.span.start as usize).min(source.len());

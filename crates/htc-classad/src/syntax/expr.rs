@@ -29,6 +29,12 @@ pub(crate) enum ExprRepr {
 
 impl Expr {
     /// Returns the expression if the whole text is a literal of the old syntax that needs no parser, or else `None`.
+    ///
+    /// ```
+    /// use htc_classad::{Expr, Value};
+    /// assert_eq!(Expr::from_plain_old_text("42").unwrap().as_literal(), Some(Value::Int(42)));
+    /// assert!(Expr::from_plain_old_text("40 + 2").is_none());
+    /// ```
     pub fn from_plain_old_text(text: impl AsRef<[u8]>) -> Option<Expr> {
         let text = text.as_ref();
         if text.iter().any(|b| matches!(b, b'\n' | 0)) {
@@ -69,6 +75,13 @@ impl Expr {
     }
 
     /// Returns the elements of a list `{ a, b }`, literals or not, or `None` if the expression is not a list.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// let items = Expr::parse("{ Cpus, 2 }").unwrap().as_list().unwrap();
+    /// assert_eq!(items.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Cpus", "2"]);
+    /// assert!(Expr::parse("Cpus").unwrap().as_list().is_none());
+    /// ```
     pub fn as_list(&self) -> Option<Vec<Expr>> {
         match &self.0 {
             ExprRepr::Node(tree, root) => match tree.node(*root) {
@@ -82,6 +95,11 @@ impl Expr {
     }
 
     /// Returns the expression without the parentheses around the whole of it.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// assert_eq!(Expr::parse("((a) + b)").unwrap().without_parentheses().to_string(), "(a) + b");
+    /// ```
     #[must_use]
     pub fn without_parentheses(&self) -> Expr {
         match &self.0 {
@@ -91,6 +109,12 @@ impl Expr {
     }
 
     /// Returns the two operands if the expression is `left && right`, ignoring parentheses around it.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// let (left, right) = Expr::parse("(A && B && C)").unwrap().as_conjunction().unwrap();
+    /// assert_eq!((left.to_string(), right.to_string()), ("A && B".to_owned(), "C".to_owned()));
+    /// ```
     pub fn as_conjunction(&self) -> Option<(Expr, Expr)> {
         let ExprRepr::Node(tree, root) = &self.0 else { return None };
         match tree.node(tree.strip_parentheses(*root)) {
@@ -102,11 +126,23 @@ impl Expr {
     }
 
     /// Returns true if the expression is only a reference, with or without a scope or base.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// let is_reference = |text: &str| Expr::parse(text).unwrap().is_reference();
+    /// assert!(is_reference("Memory") && is_reference("TARGET.Memory") && !is_reference("Memory + 1"));
+    /// ```
     pub fn is_reference(&self) -> bool {
         matches!(&self.0, ExprRepr::Node(tree, root) if tree.as_reference(*root).is_some())
     }
 
     /// Returns the name if the expression is only a reference to an unscoped attribute.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// assert_eq!(Expr::parse("Memory").unwrap().as_attribute().unwrap(), "memory");
+    /// assert!(Expr::parse("TARGET.Memory").unwrap().as_attribute().is_none());
+    /// ```
     pub fn as_attribute(&self) -> Option<AttrName> {
         match &self.0 {
             ExprRepr::Node(tree, root) => match tree.node(*root) {
@@ -118,6 +154,12 @@ impl Expr {
     }
 
     /// Returns `(self) && (other)`, as the HTCondor tools join constraints.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// let (mine, theirs) = (Expr::parse("A || B").unwrap(), Expr::parse("C").unwrap());
+    /// assert_eq!(mine.and(&theirs).to_string(), "(A || B) && (C)");
+    /// ```
     pub fn and(&self, other: &Expr) -> Expr {
         let mut builder = TreeBuilder::default();
         let left = builder.copy_expr(self);

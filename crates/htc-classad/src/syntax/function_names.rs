@@ -142,6 +142,11 @@ pub(crate) fn function_number_hashed(name: &[u8], hash: u32) -> u16 {
 }
 
 /// Returns the names of all functions as spelled in the manual, sorted.
+///
+/// ```
+/// use htc_classad::function_names;
+/// assert!(function_names().contains(&"stringListMember"));
+/// ```
 pub fn function_names() -> Vec<&'static str> {
     FUNCTION_NAMES.to_vec()
 }

@@ -7,6 +7,12 @@ use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, NO_BASE, Node, NodeId, SpecialName};
 
 /// Sorted set of attribute names, compared case-insensitively.
+///
+/// ```
+/// use htc_classad::{Expr, references};
+/// let names: references::AttrNames = references::mentioned_attributes(&Expr::parse("B > a && A < 3").unwrap());
+/// assert_eq!(names.iter().map(ToString::to_string).collect::<Vec<_>>(), ["A", "B"]);
+/// ```
 pub type AttrNames = BTreeSet<AttrName>;
 
 /// Visits the nodes of an expression until `is` returns true, and returns true if it did. `is` also appends the nodes
@@ -66,6 +72,12 @@ pub fn mentioned_attributes(expr: &Expr) -> AttrNames {
 }
 
 /// Returns every name in an expression: a selection from an ad may find its name in the enclosing ads.
+///
+/// ```
+/// use htc_classad::{Expr, references};
+/// let names = references::all_names(&Expr::parse("TARGET.Machine == Host").unwrap());
+/// assert!(names.contains(&"machine".into()) && names.contains(&"Host".into()));
+/// ```
 pub fn all_names(expr: &Expr) -> AttrNames {
     collect_names(expr, |tree, id, todo, names| {
         if let Some((_, name)) = tree.as_reference(id) {
@@ -77,6 +89,12 @@ pub fn all_names(expr: &Expr) -> AttrNames {
 
 /// Returns true if an expression may read attributes that it does not name: through `eval()`, or through an ad as a
 /// whole, as in `MY["x"]` and `size(self)`.
+///
+/// ```
+/// use htc_classad::{Expr, references};
+/// let can = |text: &str| references::can_read_any_attribute(&Expr::parse(text).unwrap());
+/// assert!(can("eval(Text)") && !can("size(Text)"));
+/// ```
 pub fn can_read_any_attribute(expr: &Expr) -> bool {
     any_node(expr, |tree, id, todo| {
         match (tree.as_reference(id), tree.node(id)) {
@@ -97,6 +115,12 @@ pub fn can_read_any_attribute(expr: &Expr) -> bool {
 
 /// Returns the attributes that the HTCondor tools fetch for an expression (reference: `GetAttrsAndScopes`): for `a.x`
 /// both names, for longer selections those of their base.
+///
+/// ```
+/// use htc_classad::{Expr, references};
+/// let names = references::projection(&Expr::parse("MY.Cpus + Limits.Max").unwrap());
+/// assert_eq!(names.iter().map(ToString::to_string).collect::<Vec<_>>(), ["Cpus", "Limits", "Max", "MY"]);
+/// ```
 pub fn projection(expr: &Expr) -> AttrNames {
     collect_names(expr, |tree, id, todo, names| match tree.as_reference(id) {
         Some((NO_BASE | ABSOLUTE_BASE, name)) => {

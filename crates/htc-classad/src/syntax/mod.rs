@@ -1,4 +1,11 @@
 //! Syntax: names, numbers, times, scalars, tokens, and expressions as trees.
+//!
+//! ```
+//! use htc_classad::{Expr, syntax::pitfalls, Dialect};
+//! let text = "Owner = \"ana\"";
+//! assert_eq!(Expr::parse(text).unwrap_err().help().unwrap(), "`==` and `=?=` compare; `=?=` is never undefined");
+//! assert!(pitfalls::find("Owner == \"ana\"", Dialect::new_syntax()).is_empty());
+//! ```
 
 pub(crate) mod dialect;
 pub(crate) mod error;

@@ -20,6 +20,12 @@ pub struct AttrName(BString);
 
 impl AttrName {
     /// Returns the bytes of the original spelling.
+    ///
+    /// ```
+    /// use htc_classad::AttrName;
+    /// let name = AttrName::from("RequestCpus");
+    /// assert_eq!((name.as_bytes(), name.as_bstr().to_string().as_str()), (&b"RequestCpus"[..], "RequestCpus"));
+    /// ```
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -212,6 +218,11 @@ pub fn hash(name: &[u8]) -> u32 {
 
 /// Returns true if an attribute holds a secret that is neither printed nor passed to jobs and hooks (reference:
 /// `ClassAdAttributeIsPrivateAny`, compat_classad.cpp).
+///
+/// ```
+/// use htc_classad::is_private;
+/// assert!(is_private("ClaimId") && is_private("_condor_privRemoteUser") && !is_private("Owner"));
+/// ```
 #[inline]
 pub fn is_private(name: impl AsRef<[u8]>) -> bool {
     const PRIVATE_ATTRIBUTES: [&[u8]; 6] =

@@ -35,6 +35,12 @@ impl Expr {
 
     /// Parses a whole expression in a given dialect.
     ///
+    /// ```
+    /// use htc_classad::{Dialect, Expr};
+    /// let expr = Expr::parse_with(r#""C:\new""#, Dialect::old_syntax()).unwrap();
+    /// assert_eq!(expr.as_literal().unwrap().as_str().unwrap(), r"C:\new");
+    /// ```
+    ///
     /// # Errors
     /// Same as [`Expr::parse`].
     pub fn parse_with(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<Expr, ParseError> {
@@ -42,6 +48,12 @@ impl Expr {
     }
 
     /// Parses the expression that a text begins with and ignores the rest; also returns the number of bytes used.
+    ///
+    /// ```
+    /// use htc_classad::{Dialect, Expr};
+    /// let (expr, used) = Expr::parse_prefix("Cpus + 1 ] rest", Dialect::new_syntax()).unwrap();
+    /// assert_eq!((expr.to_string().as_str(), used), ("Cpus + 1", 9));
+    /// ```
     ///
     /// # Errors
     /// Same as [`Expr::parse`].

@@ -1,4 +1,11 @@
 //! Checks for valid expressions that probably do not mean what their author intended.
+//!
+//! ```
+//! use htc_classad::{Dialect, pitfalls};
+//! for pitfall in pitfalls::find("Owner == 'ana'", Dialect::new_syntax()) {
+//!     eprintln!("{}: {}", pitfall.message, pitfall.hint);
+//! }
+//! ```
 
 use crate::syntax::Dialect;
 use crate::syntax::function_names;
@@ -6,6 +13,14 @@ use crate::syntax::lexer::{Lexer, TokenKind};
 use crate::text::{Span, similar_names};
 
 /// Part of an expression that probably does not mean what its author intended.
+///
+/// ```
+/// use htc_classad::{Dialect, pitfalls};
+/// let text = "Owner == 'ana'";
+/// let pitfall = &pitfalls::find(text, Dialect::new_syntax())[0];
+/// assert_eq!(&text[pitfall.span.start as usize..pitfall.span.end as usize], "'ana'");
+/// assert!(!pitfall.hint.is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pitfall {
     /// The part.
@@ -14,6 +29,8 @@ pub struct Pitfall {
     pub message: String,
     /// The meaning that was probably intended.
     pub hint: String,
+    /// True if a function is called that does not exist.
+    pub is_unknown_function: bool,
 }
 
 /// Finds the pitfalls in the text of an expression.
@@ -46,6 +63,47 @@ fn find_pitfalls(text: &[u8], dialect: Dialect) -> Vec<Pitfall> {
         finder.check_token(at);
     }
     finder.pitfalls
+}
+
+/// Advice for integers that do not fit 64 bits.
+pub(crate) const LARGE_INTEGER_HINT: &str = "write it as a real, with a point or an exponent";
+
+/// Number of digits that an integer beyond 64 bits has at least.
+const MIN_LARGE_DIGITS: usize = 19;
+
+/// Returns the first integer of a text that does not fit 64 bits, which the reference reads as 0, or `None`.
+pub(crate) fn find_large_integer(text: &[u8], dialect: Dialect) -> Option<Span> {
+    if !has_long_number(text) {
+        return None;
+    }
+    let mut lexer = Lexer::new(text, dialect);
+    while !matches!(lexer.token.kind, TokenKind::End | TokenKind::Bad) {
+        let (start, end) = (lexer.token.start, lexer.token_end());
+        let digits = text.get(start..end).unwrap_or_default();
+        if lexer.token.kind == TokenKind::Integer && is_too_large(digits, lexer.token.integer) {
+            return Some(Span::new(start, start + digits.trim_ascii_end().len()));
+        }
+        lexer.advance();
+    }
+    None
+}
+
+/// True if a text may have a number with [`MIN_LARGE_DIGITS`] digits. Such a number has a digit at one of the places that are
+/// read.
+fn has_long_number(text: &[u8]) -> bool {
+    let mut places = (MIN_LARGE_DIGITS - 1..text.len()).step_by(MIN_LARGE_DIGITS);
+    places.any(|at| {
+        let is_digit = |byte: &&u8| byte.is_ascii_digit();
+        text[at].is_ascii_digit()
+            && text[..at].iter().rev().take_while(is_digit).count()
+                + text[at..].iter().take_while(is_digit).count()
+                >= MIN_LARGE_DIGITS
+    })
+}
+
+/// True if the integer of a token is 0 because its digits do not fit 64 bits.
+fn is_too_large(digits: &[u8], integer: i64) -> bool {
+    integer == 0 && digits.iter().any(|byte| matches!(byte, b'1'..=b'9')) && !digits.contains(&b'x')
 }
 
 struct PlacedToken {
@@ -81,18 +139,16 @@ impl PitfallFinder<'_> {
     fn add_pitfall(&mut self, at: usize, message: String, hint: impl Into<String>) {
         let length = self.token_text(at).trim_ascii_end().len();
         let start = self.tokens[at].start;
-        self.pitfalls.push(Pitfall { span: Span::new(start, start + length), message, hint: hint.into() });
+        let span = Span::new(start, start + length);
+        self.pitfalls.push(Pitfall { span, message, hint: hint.into(), is_unknown_function: false });
     }
 
     fn check_token(&mut self, at: usize) {
         match self.token_kind(at) {
             TokenKind::Identifier => self.check_identifier(at),
-            TokenKind::Integer => {
-                let digits = self.token_text(at).iter().any(|byte| matches!(byte, b'1'..=b'9'));
-                if self.tokens[at].integer == 0 && digits && !self.token_text(at).contains(&b'x') {
-                    let message = format!("{} does not fit 64 bits and counts as 0", self.token_display(at));
-                    self.add_pitfall(at, message, "write it as a real, with a point or an exponent");
-                }
+            TokenKind::Integer if is_too_large(self.token_text(at), self.tokens[at].integer) => {
+                let message = format!("{} does not fit 64 bits and counts as 0", self.token_display(at));
+                self.add_pitfall(at, message, LARGE_INTEGER_HINT);
             }
             TokenKind::Undefined => self.check_undefined(at),
             TokenKind::Elvis => self.check_elvis(at),
@@ -131,6 +187,9 @@ impl PitfallFinder<'_> {
                     |name| format!("did you mean {name}()?"),
                 );
                 self.add_pitfall(at, format!("there is no function {shown}: the call is an error"), hint);
+                if let Some(added) = self.pitfalls.last_mut() {
+                    added.is_unknown_function = true;
+                }
             }
             return;
         }
@@ -158,12 +217,12 @@ impl PitfallFinder<'_> {
                 TokenKind::Equal => ("==", "=?="),
                 _ => ("!=", "=!="),
             };
-            let message = format!("`{shown} undefined` is undefined whatever stands on the other side");
+            let message = format!("`{shown} undefined` is undefined whatever is on the other side");
             self.add_pitfall(sign, message, format!("write `{better} undefined`"));
         }
         if self.token_kind(at + 1) == TokenKind::Elvis {
             let message = "`undefined ?: x` is x: `?:` binds tighter than any other operator".to_owned();
-            self.add_pitfall(at + 1, message, "put parentheses around what stands before it");
+            self.add_pitfall(at + 1, message, "put parentheses around what is before it");
         }
     }
 

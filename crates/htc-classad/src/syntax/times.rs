@@ -5,6 +5,12 @@ use crate::text::calendar::CivilTime;
 use crate::text::space::is_space;
 
 /// Point in time with the offset of the zone in which it is written.
+///
+/// ```
+/// use htc_classad::{AbsTime, Value};
+/// let time = Value::AbsTime(AbsTime { seconds: 0, offset: 3600 });
+/// assert_eq!(time.to_string(), "absTime(\"1970-01-01T01:00:00+01:00\")");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsTime {
     /// Seconds since the Unix epoch.

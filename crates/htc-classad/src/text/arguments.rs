@@ -20,7 +20,7 @@ pub enum ArgumentError {
     /// A single quote is never closed.
     #[error("Unbalanced quote starting here: {rest}")]
     UnbalancedQuote {
-        /// From the opening quote to the end of the text.
+        /// Text from the opening quote to its end.
         span: Span,
         /// The text of the span.
         rest: BString,
@@ -31,13 +31,13 @@ pub enum ArgumentError {
         /// The opening quote.
         span: Span,
     },
-    /// Something follows the double quote that closes a V2 quoted text.
+    /// There is text after the closing double quote of V2 arguments.
     #[error(
         "Unexpected characters following double-quote.  Did you forget to escape the double-quote by repeating it?  \
          Here is the quote and trailing characters: {rest}"
     )]
     AfterDoubleQuote {
-        /// From the closing quote to the end of the text.
+        /// Text from the closing quote to its end.
         span: Span,
         /// The text of the span.
         rest: BString,

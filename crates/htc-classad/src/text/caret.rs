@@ -21,6 +21,12 @@ pub struct Caret<'a> {
 }
 
 /// Place in one line of a source text, for callers that keep lines instead of whole files.
+///
+/// ```
+/// use htc_classad::{LineCaret, Span};
+/// let place = LineCaret { source: "jobs.ads", line: 7, text: b"Cpus = = 2", span: Span::new(7, 8), cut: 0 };
+/// assert_eq!(place.to_string(), "jobs.ads:7:8");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct LineCaret<'a> {
     /// The file's name as the user knows it.

@@ -36,7 +36,7 @@ pub enum EnvironmentError {
         entry: BString,
     },
     /// The word `''` is not a valid variable. The reference rejects it without a message.
-    #[error("an empty word ('') is no environment entry")]
+    #[error("an empty word ('') is not an environment entry")]
     EmptyWord,
     /// V2 quoted text is required, but there is no double quote.
     #[error("Expecting a double-quoted environment string (V2 format).")]

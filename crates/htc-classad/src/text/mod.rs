@@ -9,6 +9,7 @@ pub mod caret;
 pub mod caseless;
 pub mod environment;
 pub mod list;
+pub mod plural;
 pub mod similar_names;
 pub mod space;
 pub mod span;

@@ -6,6 +6,12 @@ pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
     }
+    // A common beginning and end need no change.
+    let is_same = |(x, y): &(&u8, &u8)| x.eq_ignore_ascii_case(y);
+    let prefix = a.iter().zip(b).take_while(is_same).count();
+    let (a, b) = (&a[prefix..], &b[prefix..]);
+    let suffix = a.iter().rev().zip(b.iter().rev()).take_while(is_same).count();
+    let (a, b) = (&a[..a.len() - suffix], &b[..b.len() - suffix]);
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
@@ -43,8 +49,14 @@ where
 {
     let name = name.as_ref();
     let limit = if name.len() < 6 { 1 } else { 2 };
+    let wanted = letter_mask(name);
+    let may_be_near = |candidate: &[u8]| {
+        name.len().abs_diff(candidate.len()) <= limit
+            && (letter_mask(candidate) ^ wanted).count_ones() as usize <= 2 * limit
+    };
     known
         .into_iter()
+        .filter(|candidate| may_be_near((*candidate).as_ref()))
         .filter_map(|candidate| Some((distance(name, candidate.as_ref(), limit)?, candidate)))
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)

@@ -1,6 +1,13 @@
 //! Places in a source text: spans, lines and columns.
 
 /// A half-open range of byte offsets into one source text.
+///
+/// ```
+/// use htc_classad::{Expr, Span};
+/// let text = "Cpus > = 2";
+/// let error = Expr::parse(text).unwrap_err();
+/// assert_eq!((error.span, error.span.slice(text.as_bytes())), (Span::new(7, 8), &b"="[..]));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// Offset of the first byte.
@@ -10,6 +17,11 @@ pub struct Span {
 }
 
 /// Line and column, both counted from 1; columns count bytes, as editors do in the C locale.
+///
+/// ```
+/// use htc_classad::{Position, Span};
+/// assert_eq!(Span::at(3).position(b"A\nB = 1"), Position { line: 2, column: 2 });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// Line number from 1.
@@ -20,12 +32,22 @@ pub struct Position {
 
 impl Span {
     /// Creates the span from `start` up to but not including `end`.
+    ///
+    /// ```
+    /// use htc_classad::Span;
+    /// assert_eq!(Span::new(0, 4).slice(b"Cpus > 1"), b"Cpus");
+    /// ```
     pub fn new(start: usize, end: usize) -> Self {
         let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         Span { start: clamp(start), end: clamp(end.max(start)) }
     }
 
     /// Returns the empty span at `offset`, a position between two bytes.
+    ///
+    /// ```
+    /// use htc_classad::Span;
+    /// assert_eq!(Span::at(4), Span::new(4, 4));
+    /// ```
     pub fn at(offset: usize) -> Self {
         Span::new(offset, offset)
     }

@@ -96,10 +96,22 @@ fn write_conversion(format: &[u8], start: usize, time: &BrokenDownTime, out: &mu
     let written = format.get(at).is_some_and(|letter| write_specifier(*letter, modifier, flags, time, out));
     let end = (at + 1).min(format.len());
     if !written {
-        // Not a valid conversion: glibc copies it unchanged, padded with blanks to the width.
+        // For an invalid conversion, glibc copies the text unchanged and pads it with blanks to the width.
         write_text(&format[start..end], ConversionFlags { upper: false, change_case: false, ..flags }, out);
     }
     end
+}
+
+/// Returns the modifiers that a conversion accepts.
+fn modifiers_of(letter: u8) -> &'static [u8] {
+    match letter {
+        b'c' | b'C' | b'x' | b'X' | b'Y' => b"E",
+        b'y' => b"EO",
+        b'b' | b'B' | b'h' | b'd' | b'e' | b'H' | b'I' | b'k' | b'l' | b'j' | b'M' | b'm' | b'S' | b'U'
+        | b'V' | b'g' | b'G' | b'W' | b'w' => b"O",
+        b'p' | b'P' | b'n' | b't' | b'R' | b'r' | b's' | b'T' | b'u' | b'Z' | b'z' => b"EO",
+        _ => b"",
+    }
 }
 
 /// Writes one conversion; returns false if the letter does not exist or does not accept the modifier.
@@ -110,15 +122,7 @@ fn write_specifier(
     time: &BrokenDownTime,
     out: &mut Vec<u8>,
 ) -> bool {
-    let allowed: &[u8] = match letter {
-        b'c' | b'C' | b'x' | b'X' | b'Y' => b"E",
-        b'y' => b"EO",
-        b'b' | b'B' | b'h' | b'd' | b'e' | b'H' | b'I' | b'k' | b'l' | b'j' | b'M' | b'm' | b'S' | b'U'
-        | b'V' | b'g' | b'G' | b'W' | b'w' => b"O",
-        b'p' | b'P' | b'n' | b't' | b'R' | b'r' | b's' | b'T' | b'u' | b'Z' | b'z' => b"EO",
-        _ => b"",
-    };
-    if modifier != 0 && !allowed.contains(&modifier) {
+    if modifier != 0 && !modifiers_of(letter).contains(&modifier) {
         return false;
     }
     let twelve = match time.hour {
@@ -169,29 +173,8 @@ fn write_specifier(
         b'G' => write_number(iso_week(year, yday, wday).0, 1, flags, out),
         b'Y' => write_number(year, 1, flags, out),
         b'y' => write_number(i64::from(time.year).rem_euclid(100), 2, flags, out),
-        b'p' | b'P' => {
-            let upper = letter == b'p' && !flags.change_case;
-            let half = match (time.hour > 11, upper) {
-                (false, true) => "AM",
-                (true, true) => "PM",
-                (false, false) => "am",
-                (true, false) => "pm",
-            };
-            // A change of case requested by `#` or `P` overrides `^`.
-            write_text(
-                half.as_bytes(),
-                ConversionFlags { upper: flags.upper && letter == b'p' && !flags.change_case, ..flags },
-                out,
-            );
-        }
-        b'Z' => {
-            let zone = if flags.change_case { time.zone.to_ascii_lowercase() } else { time.zone.clone() };
-            write_text(
-                zone.as_bytes(),
-                ConversionFlags { upper: flags.upper && !flags.change_case, ..flags },
-                out,
-            );
-        }
+        b'p' | b'P' => write_half_of_day(letter, flags, time, out),
+        b'Z' => write_zone(flags, time, out),
         b'z' => {
             out.push(if time.gmtoff < 0 { b'-' } else { b'+' });
             let minutes = i64::from(time.gmtoff).abs() / 60;
@@ -200,6 +183,23 @@ fn write_specifier(
         _ => return false,
     }
     true
+}
+
+fn write_half_of_day(letter: u8, flags: ConversionFlags, time: &BrokenDownTime, out: &mut Vec<u8>) {
+    let upper = letter == b'p' && !flags.change_case;
+    let half = match (time.hour > 11, upper) {
+        (false, true) => "AM",
+        (true, true) => "PM",
+        (false, false) => "am",
+        (true, false) => "pm",
+    };
+    // A change of case requested by `#` or `P` overrides `^`.
+    write_text(half.as_bytes(), ConversionFlags { upper: flags.upper && upper, ..flags }, out);
+}
+
+fn write_zone(flags: ConversionFlags, time: &BrokenDownTime, out: &mut Vec<u8>) {
+    let zone = if flags.change_case { time.zone.to_ascii_lowercase() } else { time.zone.clone() };
+    write_text(zone.as_bytes(), ConversionFlags { upper: flags.upper && !flags.change_case, ..flags }, out);
 }
 
 /// Returns the flags with padding by blanks, unless a flag asks for something else.

@@ -59,7 +59,7 @@ pub(crate) enum NetworkInterface {
 /// The settings that determine the host's addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AddressSettings {
-    /// NETWORK_INTERFACE.
+    /// Value of NETWORK_INTERFACE.
     pub(crate) interface: NetworkInterface,
     /// ENABLE_IPV4 and ENABLE_IPV6, if they are booleans.
     pub(crate) enabled_families: [Option<bool>; 2],

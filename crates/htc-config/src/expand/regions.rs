@@ -6,9 +6,9 @@ use rustc_hash::FxHashSet;
 /// A region of the text that is the value of a name.
 struct ExpandedRegion {
     name: BString,
-    /// Offset of its first byte in the whole text.
+    /// Offset of the first byte of the region in the whole text.
     start: usize,
-    /// Number of bytes after it.
+    /// Number of bytes after the region.
     tail: usize,
 }
 
@@ -41,7 +41,7 @@ impl ExpandedRegions {
         !self.names.is_empty() && self.names.contains(&name.to_ascii_lowercase())
     }
 
-    /// Returns their number.
+    /// Returns the number of regions.
     pub(super) fn len(&self) -> usize {
         self.nested.len()
     }

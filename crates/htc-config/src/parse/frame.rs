@@ -7,7 +7,7 @@ use crate::config_error::ErrorLocation;
 use crate::expand::ExpandError;
 use crate::lines::LogicalLine;
 use crate::loader::{LoadFailure, Loader};
-use crate::macro_set::{DefinitionPlace, SourceId};
+use crate::macro_definition::{DefinitionPlace, SourceId};
 use htc_base::text::Span;
 
 /// State while one source is read.

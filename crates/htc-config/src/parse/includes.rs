@@ -38,7 +38,7 @@ impl Loader<'_> {
                 &format!(": more than {MAX_SOURCES} sources are included"),
             );
             let at = self.line_location(frame, line, target_at.0, target_at.1);
-            let hint = "these files include each other, or one another's files, too many times";
+            let hint = "these files include each other too many times";
             return Err(LoadFailure::new(line.line).with_location(at).with_hint(hint));
         }
         let mut inner_line = 0;

@@ -7,7 +7,7 @@ use bstr::BStr;
 use crate::condition::IfStack;
 use crate::lines::LogicalLine;
 use crate::loader::{LoadFailure, Loader, MAX_NESTING, MacroSetLookup, TemplateFailure};
-use crate::macro_set::{DefinitionPlace, TemplateLine};
+use crate::macro_definition::{DefinitionPlace, TemplateLine};
 use crate::parse::frame::SourceFrame;
 use crate::statement::{self, SplitLine, StatementOperator};
 use crate::template::{self, Template};
@@ -41,6 +41,8 @@ impl Loader<'_> {
         let between = &text[split.name.len()..split.operator_at];
         // If there is no blank before the colon, the reference's category extends to the end of the line.
         let category = match () {
+            // After more than one blank, the reference's category begins with the colon itself.
+            () if split.words.is_empty() && between.len() >= 2 => trim(&text[split.operator_at..]),
             () if split.words.is_empty() => &b""[..],
             () if between.last().is_some_and(|&b| is_space(b)) => split.words,
             () => after,
@@ -195,9 +197,9 @@ impl Loader<'_> {
         let result = ifs.process_line(line, &source, self.world, &mut |message| messages.push(message));
         self.warn_messages(messages);
         match result {
-            Some(Err(_)) => Err(TemplateFailure::Invalid),
-            Some(Ok(())) => Ok(false),
-            None => Ok(ifs.is_enabled()),
+            Err(_) => Err(TemplateFailure::Invalid),
+            Ok(true) => Ok(false),
+            Ok(false) => Ok(ifs.is_enabled()),
         }
     }
 

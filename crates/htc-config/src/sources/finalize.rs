@@ -9,7 +9,7 @@ use crate::detected::{AddressSettings, HostAddresses, NetworkInterface};
 use crate::evaluate;
 use crate::load_warning::LoadWarningSubject;
 use crate::loader::{LoadFailure, Loader};
-use crate::macro_set::{ConfigSource, DefinitionPlace, SourceId, SourceKind};
+use crate::macro_definition::{ConfigSource, DefinitionPlace, SourceId, SourceKind};
 use crate::parse::TemplateUse;
 use crate::sources::special_values::{self, NETWORK_PARAMETERS};
 use crate::template;

@@ -11,7 +11,8 @@ use crate::detected::{self, AddressSettings, HostSettings, NetworkInterface};
 use crate::evaluate;
 use crate::load_warning::LoadWarningSubject;
 use crate::loader::{LoadFailure, Loader};
-use crate::macro_set::{DefinitionPlace, FoundMacro, SourceId, ValueReplacement};
+use crate::macro_definition::{DefinitionPlace, FoundMacro, SourceId};
+use crate::macro_set::ValueReplacement;
 use htc_base::text::list;
 
 /// Values that files cannot change, in the order in which the reference inserts them. SUBSYSTEM and
@@ -215,7 +216,7 @@ impl Loader<'_> {
     /// The settings that determine the host's names (`ipv6_hostname.cpp`, `init_local_hostname_impl`).
     pub(super) fn read_host_settings(&mut self) -> Result<HostSettings, LoadFailure> {
         let network = self.expanded_value("NETWORK_HOSTNAME").ok().flatten().unwrap_or_default();
-        // Without a name service, the host's name is made from its address.
+        // If there is no name service, the name of the host is derived from its address.
         let by_address = network.is_empty() && self.read_flag("NO_DNS", false);
         let mut is_full = network.contains(&b'.');
         if self.counts_uses() {

@@ -107,8 +107,8 @@ impl HookEffects {
         let gone: Vec<&Path> = after.gone_since(before).collect();
         Some(match (written.is_empty(), gone.is_empty()) {
             (true, true) => "it changes no file".to_owned(),
-            (true, false) => format!("it writes nothing and removes {}", list(gone)),
-            (false, _) => format!("what it writes does not name the job ({})", list(written)),
+            (true, false) => format!("it writes no file and removes {}", list(gone)),
+            (false, _) => format!("the files that it writes do not name the job ({})", list(written)),
         })
     }
 
@@ -310,6 +310,6 @@ mod tests {
         let missing = effects
             .record_exit(&job(7), home.path(), &files, &FileSnapshot::of_directory(home.path()))
             .unwrap();
-        assert_eq!(missing, "what it writes does not name the job (lock)");
+        assert_eq!(missing, "the files that it writes do not name the job (lock)");
     }
 }

@@ -46,7 +46,7 @@ pub enum QueueError {
         directory: PathBuf,
     },
     /// The hooks find the queue in a way that the copy does not redirect.
-    #[error("the hooks do not work on the copy: FETCH_WORK has changed '{}' itself; nothing more is called", path.display())]
+    #[error("the hooks do not use the copy: FETCH_WORK changed '{}' itself; the test stops", path.display())]
     OriginalChanged {
         /// File of the original that was changed.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum QueueError {
     #[error("{0}_HOOK_FETCH_WORK is not set")]
     NoFetch(BString),
     /// The directories of a hook cannot be created.
-    #[error("making a place for the hook")]
+    #[error("creating the directories of the hook")]
     CallDirectories(#[source] io::Error),
     /// A system call failed.
     #[error(transparent)]

@@ -12,6 +12,7 @@ use crate::fuzz::RandomGenerator;
 use crate::{CallEnding, CallOutcome};
 use htc_base::process::Exit;
 use htc_base::quirks::QuirkMode;
+use htc_base::text::plural::counted;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 use htc_os::RealWorld;
 use htc_runner::hook_call::DEFAULT_PIPE_BUFFER_MAX;
@@ -54,8 +55,8 @@ impl JobProgress {
             (self.finished, self.set_aside) = (false, false);
         }
         let twice = match (self.held_by, self.finished) {
-            (Some(other), _) => Some(format!("while slot{} has it", other + 1)),
-            (None, true) => Some("though it was done".to_owned()),
+            (Some(other), _) => Some(format!("while slot{} runs it", other + 1)),
+            (None, true) => Some("although it was done".to_owned()),
             _ => None,
         };
         (self.must_return, self.set_aside) = (false, false);
@@ -127,7 +128,8 @@ impl<'a> RoundDriver<'a> {
     pub(super) fn new(
         test: &'a QueueTest<'_>,
         round: TestRound,
-        (hooks, directory): (&'a QueueHooks, &'a QueueDirectory),
+        hooks: &'a QueueHooks,
+        directory: &'a QueueDirectory,
         effects: &'a mut HookEffects,
     ) -> Self {
         let (files, original) = match round.one_at_a_time {
@@ -276,7 +278,7 @@ impl<'a> RoundDriver<'a> {
         if !in_doubt && !call.exit.is_some_and(Exit::is_success) {
             let how = describe_exit(call.exit, call.killed);
             self.add_violation(format!(
-                "the end of job {id} was not taken down: JOB_EXIT {word}{how}{story}"
+                "the queue has not recorded the end of job {id}: JOB_EXIT {word}{how}{story}"
             ));
         } else if self.round.one_at_a_time && word == "exit" {
             let names = self.jobs.get(id).map(|known| known.names.clone()).unwrap_or_default();
@@ -318,7 +320,8 @@ impl<'a> RoundDriver<'a> {
             }
             None if count > MAX_JOBS => {
                 self.add_violation(format!(
-                    "the queue does not end: {count} jobs were handed out; --jobs says how many it holds"
+                    "the queue does not end: it handed out {}; --jobs sets its number of jobs",
+                    counted(count, "job")
                 ));
                 self.stop_round();
             }
@@ -473,12 +476,15 @@ impl<'a> RoundDriver<'a> {
             let known = self.jobs.get(&id).cloned().unwrap_or_default();
             let what = if known.evicted { "evicted" } else { "rejected" };
             let story = self.job_story(&id);
-            self.add_violation(format!("job {id} was {what} and does not come back{story}"));
+            self.add_violation(format!("job {id} was {what} and is not handed out again{story}"));
         }
         let finished = self.jobs.values().filter(|known| known.finished).count();
         let lost = unseen.saturating_sub(self.lost_fetches);
         if let (Some(jobs), 1..) = (self.round.jobs, lost) {
-            self.add_violation(format!("{lost} of {jobs} jobs were never handed out ({finished} are done)"));
+            self.add_violation(format!(
+                "never handed out: {lost} of {} ({finished} are done)",
+                counted(jobs, "job")
+            ));
         }
         self.check_exit_records();
     }

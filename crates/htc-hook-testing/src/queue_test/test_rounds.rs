@@ -105,7 +105,7 @@ impl QueueTest<'_> {
             }
             let hooks = QueueHooks::from_config(self, &directory)?;
             proof.no_exit = hooks.exit.is_none();
-            let mut drive = RoundDriver::new(self, round, (&hooks, &directory), &mut proof.effects);
+            let mut drive = RoundDriver::new(self, round, &hooks, &directory, &mut proof.effects);
             proof.interrupted = self.run_round(&mut drive, reactor)?;
             if proof.interrupted.is_none() {
                 drive.check_missing_jobs();

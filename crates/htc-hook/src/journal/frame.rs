@@ -11,7 +11,7 @@ pub(super) const HEADER_BYTES: usize = 2 * (HEX_DIGITS + 1);
 #[derive(Debug, thiserror::Error)]
 pub enum JournalEncodeError {
     /// The record cannot be represented in JSON.
-    #[error("the record has no form in JSON")]
+    #[error("the record cannot be written as JSON")]
     NotJson(#[source] serde_json::Error),
     /// The record's length does not fit into 32 bits.
     #[error("the record is {0} bytes long")]

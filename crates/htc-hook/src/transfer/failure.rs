@@ -20,7 +20,7 @@ pub enum FailureSide {
 /// Failed transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferFailure {
-    /// Side on which it failed.
+    /// Side on which the transfer failed.
     pub side: FailureSide,
     /// Hold code of the transfer: 13 if the sender failed, 12 if the receiver failed, 32 or 33 if a size
     /// limit was exceeded.
@@ -29,8 +29,21 @@ pub struct TransferFailure {
     pub subcode: i64,
     /// Message, with the markers from which the reference builds its texts.
     pub text: BString,
-    /// True if the reference retries the transfer by itself.
-    pub retry: bool,
+    /// Retry of the transfer by the reference itself.
+    pub retry: TransferRetry,
+}
+
+/// Retry of a failed transfer without a decision of the job's policies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransferRetry {
+    /// The failure is not retried: the job is held.
+    #[default]
+    Never,
+    /// The job is requeued, and not held; a sender's failure on the way back is retried before that.
+    Requeue,
+    /// The two sides lose their connection, and the output is transferred again when they have reconnected
+    /// (`JICShadow::transferOutputFinish`).
+    Reconnect,
 }
 
 /// Hold code of a transfer in which this side received (`FILETRANSFER_HOLD_CODE`).
@@ -42,13 +55,13 @@ const MEGABYTE: u64 = 1024 * 1024;
 
 impl TransferFailure {
     /// Creates the failure of a plugin from its message about input or output.
-    pub fn from_plugin(way: TransferKind, subcode: i64, text: &[u8], again: bool) -> Self {
+    pub fn from_plugin(way: TransferKind, subcode: i64, text: &[u8], retry: TransferRetry) -> Self {
         let (code, text) = match way.is_input() {
             true => (DOWNLOAD_FILE_ERROR, text.into()),
             // The sender puts this before the messages of plugins.
             false => (UPLOAD_FILE_ERROR, [b": ", text].concat().into()),
         };
-        TransferFailure { side: FailureSide::Plugin, code, subcode, text, retry: again }
+        TransferFailure { side: FailureSide::Plugin, code, subcode, text, retry }
     }
 
     /// Creates the failure of a transfer helper that did not run: the transfer is retried and the job is not
@@ -60,7 +73,7 @@ impl TransferFailure {
             code,
             subcode: -1000,
             text: format!("|Error: {reason}").into(),
-            retry: true,
+            retry: TransferRetry::Requeue,
         }
     }
 
@@ -76,7 +89,13 @@ impl TransferFailure {
             let (code, subcode, text) = describe_sender_failure(way, first, limit, strerror);
             let total = carried.unsent;
             let text = format!("|Error: {total} total failures: first failure: {text}").into();
-            return Some(TransferFailure { side: FailureSide::Sender, code, subcode, text, retry: false });
+            return Some(TransferFailure {
+                side: FailureSide::Sender,
+                code,
+                subcode,
+                text,
+                retry: TransferRetry::Never,
+            });
         }
         let (subcode, text) =
             describe_receiver_failure(carried.unstored.as_ref()?, receiver_name(way), strerror);
@@ -85,7 +104,7 @@ impl TransferFailure {
             code: DOWNLOAD_FILE_ERROR,
             subcode,
             text: text.into(),
-            retry: false,
+            retry: TransferRetry::Never,
         })
     }
 
@@ -257,13 +276,13 @@ mod tests {
     #[test]
     fn what_plugins_say_stands_behind_a_colon_on_the_way_back() {
         let said = b"FILETRANSFER:1:non-zero exit (1) from /p. |Error: no ( URL file = dbl://x )|";
-        let failure = TransferFailure::from_plugin(TransferKind::Output, 256, said, false);
+        let failure = TransferFailure::from_plugin(TransferKind::Output, 256, said, TransferRetry::Never);
         let text = format!(
             "STARTER at 127.0.0.1 failed to send file(s) to <127.0.0.1:0>: : {}; SHADOW failed to receive file(s) from <127.0.0.1:0>",
             said.as_bstr()
         );
         assert_eq!(failure.event_message(TransferKind::Output, "127.0.0.1"), text.as_str());
-        let failure = TransferFailure::from_plugin(TransferKind::Input, -1004, said, false);
+        let failure = TransferFailure::from_plugin(TransferKind::Input, -1004, said, TransferRetry::Never);
         assert!(
             failure
                 .event_message(TransferKind::Input, "x")

@@ -13,6 +13,7 @@ mod failure;
 mod outcome;
 mod plugin;
 mod plugin_call;
+mod plugin_records;
 mod remaps;
 mod request;
 mod tally;
@@ -22,10 +23,11 @@ pub mod url;
 pub use expand::{
     ExpandedFileList, SenderFileInfo, SenderFileKind, SenderFiles, TransferItem, expand_file_list,
 };
-pub use failure::{DOWNLOAD_FILE_ERROR, FailureSide, TransferFailure, UPLOAD_FILE_ERROR};
+pub use failure::{DOWNLOAD_FILE_ERROR, FailureSide, TransferFailure, TransferRetry, UPLOAD_FILE_ERROR};
 pub use outcome::TransferOutcome;
 pub use plugin::{MultiFilePluginSettings, TransferPlugin, TransferPlugins, plugin_name};
-pub use plugin_call::{PluginCall, PluginExit, PluginResult, UrlFile};
+pub use plugin_call::{PluginCall, PluginExit, PluginFailure, PluginResult, UrlFile};
+pub use plugin_records::{PluginRecords, TransferClass};
 pub use remaps::{DEFAULT_MAX_REMAP_RECURSIONS, RemapCycle, Remaps};
 pub use request::{
     JOB_STDERR_FILE, JOB_STDOUT_FILE, OutputFiles, TransferRequest, TransferRequestError,

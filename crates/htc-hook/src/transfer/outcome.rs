@@ -3,9 +3,9 @@
 use bstr::BString;
 
 use super::failure::TransferFailure;
+use super::plugin_records::PluginRecords;
 use super::tally::TransferTally;
 use super::task::TransferKind;
-use htc_classad::ClassAd;
 
 /// Outcome of a complete transfer.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,8 +20,8 @@ pub struct TransferOutcome {
     pub stored: Vec<BString>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// Result ads of plugins, one per file.
-    pub results: Vec<ClassAd>,
+    /// Records of the plugins.
+    pub plugins: PluginRecords,
 }
 
 impl TransferOutcome {
@@ -33,7 +33,7 @@ impl TransferOutcome {
             tally: TransferTally::default(),
             stored: Vec::new(),
             warnings: Vec::new(),
-            results: Vec::new(),
+            plugins: PluginRecords::default(),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use bstr::{BString, ByteSlice};
 
+use super::failure::TransferRetry;
 use super::plugin::TransferPlugins;
 use super::url;
 use htc_base::process::Exit;
@@ -50,13 +51,26 @@ pub enum PluginExit {
     NotExecuted(String),
 }
 
+/// Failure of a plugin call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginFailure {
+    /// Subcode of the hold or vacate.
+    pub subcode: i64,
+    /// Message.
+    pub text: BString,
+    /// Retry by the reference.
+    pub retry: TransferRetry,
+}
+
 /// Result of a plugin call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PluginResult {
     /// Result ads, one per file.
     pub results: Vec<ClassAd>,
-    /// Subcode and text of the failure, and true if the reference retries.
-    pub failure: Option<(i64, BString, bool)>,
+    /// Failure, or `None`.
+    pub failure: Option<PluginFailure>,
+    /// Quirk by which 25.14 would treat this end differently, or `None`.
+    pub differs: Option<Quirk>,
 }
 
 /// ETIME, the subcode of a plugin that timed out.
@@ -65,6 +79,9 @@ const TIMED_OUT_SUBCODE: i64 = 62;
 const PLUGIN_NOT_FOUND_SUBCODE: i64 = -1001;
 const PLUGIN_NOT_EXECUTED_SUBCODE: i64 = -1003;
 const PLUGIN_NO_RESULT_SUBCODE: i64 = -1004;
+/// Subcode of a failure that would hold the job if the reference had not given up retrying it
+/// (`JICShadow::transferOutputMopUp`).
+const GIVEN_UP_SUBCODE: i64 = -1000;
 
 impl TransferPlugins {
     /// Plans the calls that transfer the files: one for each plugin with multi-file support, ordered by path. `data` returns the
@@ -207,7 +224,8 @@ impl PluginCall {
         &self,
         ended: &PluginExit,
         written: Option<&[u8]>,
-        (quirks, world): (QuirkMode, &dyn EvalWorld),
+        quirks: QuirkMode,
+        world: &dyn EvalWorld,
     ) -> PluginResult {
         let program = &self.program;
         let exit = match ended {
@@ -215,7 +233,12 @@ impl PluginCall {
                 let text = format_error(&format!("FILETRANSFER: Failed to execute {program}: {reason}"));
                 return PluginResult {
                     results: Vec::new(),
-                    failure: Some((PLUGIN_NOT_EXECUTED_SUBCODE, text, true)),
+                    failure: Some(PluginFailure {
+                        subcode: PLUGIN_NOT_EXECUTED_SUBCODE,
+                        text,
+                        retry: TransferRetry::Requeue,
+                    }),
+                    differs: None,
                 };
             }
             PluginExit::TimedOut(_) => None,
@@ -243,13 +266,19 @@ impl PluginCall {
             let uploads = self.arguments.last().is_some_and(|word| word == "-upload");
             let subcode = match exit {
                 Some(Exit::Code(_)) if loops => PLUGIN_NO_RESULT_SUBCODE,
-                // Whatever ended the plugin, the shadow loses the connection to the starter.
-                Some(Exit::Signal { .. }) if loops && uploads => PLUGIN_NO_RESULT_SUBCODE,
+                Some(Exit::Signal { .. }) if loops && uploads => GIVEN_UP_SUBCODE,
                 // The job is held as for any other failure. A plugin that exits with 0 has still failed, so its subcode is 1.
                 Some(Exit::Code(_)) => subcode.max(1),
                 _ => subcode,
             };
-            return PluginResult { results, failure: Some((subcode, format_error_stack(&texts), false)) };
+            // Whatever ended the plugin, nothing was sent to the shadow, and the connection to it is lost.
+            let retry = match loops && uploads {
+                true => TransferRetry::Reconnect,
+                false => TransferRetry::Never,
+            };
+            let failure = PluginFailure { subcode, text: format_error_stack(&texts), retry };
+            let differs = (!loops).then_some(Quirk::PluginNoAdsLoops);
+            return PluginResult { results, failure: Some(failure), differs };
         }
         let failed = exit != Some(Exit::Code(0));
         match self.outfile.is_some() {
@@ -264,7 +293,12 @@ impl PluginCall {
             texts.push(self.no_message_given(ended, code));
         }
         // An exit status of 0 counts as success, whatever the result ads say.
-        PluginResult { results, failure: fails.then(|| (subcode, format_error_stack(&texts), false)) }
+        let failure = fails.then(|| PluginFailure {
+            subcode,
+            text: format_error_stack(&texts),
+            retry: TransferRetry::Never,
+        });
+        PluginResult { results, failure, differs: None }
     }
 
     /// Returns the message for a plugin whose output file contains no ad.
@@ -421,8 +455,8 @@ mod tests {
         let call = one("dbl://x/y", true);
         let judge = |code, text: &str| {
             let ended = PluginExit::Exited(Exit::Code(code));
-            let end = call.interpret_exit(&ended, Some(text.as_bytes()), (QuirkMode::Manual, &System));
-            end.failure.map(|failure| failure.0)
+            let end = call.interpret_exit(&ended, Some(text.as_bytes()), QuirkMode::Manual, &System);
+            end.failure.map(|failure| failure.subcode)
         };
         assert_eq!(judge(3, ""), Some(768));
         assert_eq!(judge(0, "this is no ad\n"), Some(1));
@@ -440,10 +474,15 @@ mod tests {
         let call = one("dbl://fail/f1", false);
         let judge = |exit, text: Option<&str>| {
             let reference = (QuirkMode::Reference, &System as &dyn EvalWorld);
-            let end = call.interpret_exit(&PluginExit::Exited(exit), text.map(str::as_bytes), reference);
-            end.failure.map(|(code, text, again)| (code, text.to_string(), again))
+            let end = call.interpret_exit(
+                &PluginExit::Exited(exit),
+                text.map(str::as_bytes),
+                reference.0,
+                reference.1,
+            );
+            end.failure.map(|failure| (failure.subcode, failure.text.to_string(), failure.retry))
         };
-        let told = |subcode, text: &str| Some((subcode, text.to_owned(), false));
+        let told = |subcode, text: &str| Some((subcode, text.to_owned(), TransferRetry::Never));
         let failed = "[ TransferSuccess = false; TransferUrl = \"dbl://fail/f1\"; TransferError = \"no such thing\"; ]\n";
         let text = "FILETRANSFER:1:non-zero exit (1) from /l/job.d/plugin. |Error: no such thing ( URL file = dbl://fail/f1 )|";
         assert_eq!(judge(Exit::Code(1), Some(failed)), told(256, text));
@@ -461,15 +500,26 @@ mod tests {
         assert_eq!(judge(killed, Some("")), told(9, &none("signal 9")));
         assert!(judge(Exit::Code(0), None).unwrap().1.contains("unable to open output file"));
         let reference = (QuirkMode::Reference, &System as &dyn EvalWorld);
-        let late =
-            call.interpret_exit(&PluginExit::TimedOut(7), Some(b"[ TransferSuccess = true ]"), reference);
+        let late = call.interpret_exit(
+            &PluginExit::TimedOut(7),
+            Some(b"[ TransferSuccess = true ]"),
+            reference.0,
+            reference.1,
+        );
         let text = "FILETRANSFER:1:File transfer plugin /l/job.d/plugin timed out after 7 seconds.";
-        assert_eq!(late.failure, Some((62, text.into(), false)));
+        assert_eq!(
+            late.failure,
+            Some(PluginFailure { subcode: 62, text: text.into(), retry: TransferRetry::Never })
+        );
         let not = call.interpret_exit(
             &PluginExit::NotExecuted("No such file or directory".into()),
             None,
-            reference,
+            reference.0,
+            reference.1,
         );
-        assert_eq!(not.failure.map(|failure| (failure.0, failure.2)), Some((-1003, true)));
+        assert_eq!(
+            not.failure.map(|failure| (failure.subcode, failure.retry)),
+            Some((-1003, TransferRetry::Requeue))
+        );
     }
 }

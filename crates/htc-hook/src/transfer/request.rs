@@ -2,7 +2,7 @@
 //!
 //! Reference: `JICShadow::initFileTransfer`, `FileTransfer::_SimpleInit`, `RemoteResource::initFileTransfer`.
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use thiserror::Error;
 
 use super::plugin;
@@ -78,13 +78,13 @@ pub enum TransferRequestError {
 /// File transfer attributes of a job ad.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRequest {
-    /// WhenToTransferOutput.
+    /// Value of the attribute `WhenToTransferOutput`.
     pub when: WhenToTransferOutput,
     /// All files sent to the execution point: the job's plugins, TransferInput, In, proxy, Cmd, CommonInputFiles.
     pub input: Vec<BString>,
     /// Files to transfer back.
     pub output: OutputFiles,
-    /// TransferCheckpoint.
+    /// Value of the attribute `TransferCheckpoint`.
     pub checkpoint: Option<Vec<BString>>,
     /// FailureFiles, with standard output and error.
     pub failure: Vec<BString>,
@@ -94,7 +94,7 @@ pub struct TransferRequest {
     pub remaps: Remaps,
     /// TransferOutputRemaps alone, which the execution point uses for uploads.
     pub uploads: Remaps,
-    /// PreserveRelativePaths.
+    /// Value of the attribute `PreserveRelativePaths`.
     pub preserve: bool,
     /// Cmd and its name in the scratch directory, or `None` if it is not transferred.
     pub executable: Option<(BString, BString)>,
@@ -104,7 +104,7 @@ pub struct TransferRequest {
     pub standard_file_targets: [Option<BString>; 2],
     /// OutputDirectory: destination of the job's output, relative to Iwd unless it is absolute.
     pub output_directory: Option<BString>,
-    /// OutputDestination.
+    /// Value of the attribute `OutputDestination`.
     pub destination: Option<BString>,
     /// Plugins of the job: (path, methods).
     pub plugins: Vec<(BString, BString)>,
@@ -365,7 +365,11 @@ impl RequestReader<'_> {
         names.extend(single.filter(|file| *file != "/dev/null" && !file.is_empty()));
         names.extend(executable.cloned());
         // Common files are not shared here: each job has its own copy (`RemoteResource::modifyFileTransferObject`).
-        names.extend(self.string("CommonInputFiles").iter().flat_map(|text| split_names(text)));
+        let catalogs = self.string("CommonInputCatalogs").unwrap_or_default();
+        let lists = list::split(&catalogs).map(|name| format!("_x_catalog_{}", name.as_bstr()));
+        for list in lists.chain(["CommonInputFiles".to_owned()]) {
+            names.extend(self.string(&list).iter().flat_map(|text| split_names(text)));
+        }
         let mut known = std::collections::BTreeSet::new();
         names.retain(|name| known.insert(name.clone()));
         names
@@ -430,6 +434,10 @@ mod tests {
     fn common_files_are_input_and_all_input_is_counted_by_protocol() {
         let text =
             format!("{YES}TransferInput = \"a, x+dbl://h/b, DBL://h/c\"\nCommonInputFiles = \"common\"\n");
+        let catalogs = "CommonInputCatalogs = \"A B\"\n_x_catalog_A = \"one, a\"\n_x_catalog_B = \"two\"\n_x_catalog_C = \"no\"\n";
+        let request = read(&format!("{text}{catalogs}")).unwrap().unwrap();
+        let wanted = ["a", "x+dbl://h/b", "DBL://h/c", "/bin/x", "one", "two", "common"];
+        assert_eq!(request.input, wanted);
         let request = read(&text).unwrap().unwrap();
         assert_eq!(request.input, ["a", "x+dbl://h/b", "DBL://h/c", "/bin/x", "common"]);
         let (ad, _) = htc_classad::format::long::parse(text.replace("yes", "no").as_bytes());

@@ -53,7 +53,7 @@ pub struct TransferTask {
     pub base: BString,
     /// Destination directory.
     pub target: BString,
-    /// PreserveRelativePaths.
+    /// Value of the attribute `PreserveRelativePaths`.
     pub preserve: bool,
     /// Base names that are never transferred.
     pub except: Vec<BString>,
@@ -63,7 +63,7 @@ pub struct TransferTask {
     pub remaps: Vec<(BString, BString)>,
     /// Rules of TransferOutputRemaps alone: files that they map to a URL are uploaded.
     pub uploads: Vec<(BString, BString)>,
-    /// MAX_REMAP_RECURSIONS.
+    /// Value of MAX_REMAP_RECURSIONS.
     pub most_remaps: usize,
     /// URL below which everything is uploaded (OutputDestination).
     pub destination: Option<BString>,

@@ -16,9 +16,9 @@ pub enum RunningJobAction {
     Vacate {
         /// Reason for the vacate.
         reason: BString,
-        /// `VacateReasonCode`.
+        /// Value of the attribute `VacateReasonCode`.
         code: HoldCode,
-        /// `VacateReasonSubCode`.
+        /// Value of the attribute `VacateReasonSubCode`.
         subcode: i64,
     },
     /// The job is held or removed.
@@ -32,9 +32,9 @@ pub enum PolicyAction {
     Hold {
         /// Reason for the hold.
         reason: BString,
-        /// `HoldReasonCode`.
+        /// Value of the attribute `HoldReasonCode`.
         code: HoldCode,
-        /// `HoldReasonSubCode`.
+        /// Value of the attribute `HoldReasonSubCode`.
         subcode: i64,
     },
     /// The job is removed, for this reason.

@@ -58,9 +58,9 @@ impl std::fmt::Display for UnbalancedBracket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (bracket, wanted) = (char::from(self.bracket), char::from(self.expected));
         match (self.expected, self.bracket) {
-            (0, _) => write!(f, "'{bracket}' closes nothing"),
+            (0, _) => write!(f, "'{bracket}' has no opening bracket"),
             (_, b'(' | b'[' | b'{') => write!(f, "'{bracket}' is never closed"),
-            _ => write!(f, "'{bracket}' stands where '{wanted}' is needed"),
+            _ => write!(f, "found '{bracket}' where '{wanted}' is needed"),
         }
     }
 }
@@ -76,7 +76,7 @@ mod tests {
             find_unbalanced(b"a (b"),
             Some(UnbalancedBracket { at: 2, bracket: b'(', expected: b')' })
         );
-        assert_eq!(find_unbalanced(b"a)").unwrap().to_string(), "')' closes nothing");
-        assert_eq!(find_unbalanced(b"(a]").unwrap().to_string(), "']' stands where ')' is needed");
+        assert_eq!(find_unbalanced(b"a)").unwrap().to_string(), "')' has no opening bracket");
+        assert_eq!(find_unbalanced(b"(a]").unwrap().to_string(), "found ']' where ')' is needed");
     }
 }

@@ -3,17 +3,21 @@
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::{caseless, unqualified_name};
 use htc_classad::{Expr, Value};
+use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
-use htc_config::macro_set::MacroEntry;
+use htc_config::macro_definition::MacroEntry;
 use htc_config::registry::{ExpressionScope, RegisteredParameter, ValueType};
 
+use super::condition_outcomes::{MissingOutcome, find_missing_outcome};
 use super::contradictions::find_contradiction;
 use super::expression_types::{AttributeReference, ExpressionMistake, ExpressionTypes, TypeSet};
-use super::known_attributes::{is_exact_attribute, is_known_attribute, nearest_attribute};
+use super::known_attributes::{
+    attribute_of_command, is_exact_attribute, is_known_attribute, nearest_attribute,
+};
 use super::lint_subject::LintSubject;
 use super::type_rules::suggest_truth;
-use super::written_pieces::find_written_piece;
+use super::written_pieces::{find_written_piece, replace_if_certain};
 
 /// Longest expression that is examined.
 const MAX_LENGTH: usize = 20_000;
@@ -23,7 +27,8 @@ pub(super) fn check_meaning<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
     parameter: Option<&RegisteredParameter>,
-    (value, expr): (&BStr, &Expr),
+    value: &BStr,
+    expr: &Expr,
     findings: &mut Vec<Finding>,
 ) {
     if value.len() > MAX_LENGTH {
@@ -31,7 +36,7 @@ pub(super) fn check_meaning<'a>(
     }
     let is_site = |name: &[u8]| is_advertised(subject, name);
     let (set, types) = ExpressionTypes::examine(expr, &is_site);
-    let mut report = |rule: LintRule, part: &BStr, message: String, fix: Option<String>| {
+    let mut report = |rule: LintRule, part: &BStr, message: String, fix: Option<Advice>| {
         let (definition, place) = find_written_piece(subject, entry, part)
             .unwrap_or((&entry.current, (0, entry.current.raw.len())));
         let message = format!("{}: {message}", entry.name);
@@ -43,7 +48,12 @@ pub(super) fn check_meaning<'a>(
             ExpressionMistake::AlwaysSame => LintRule::ConstantComparison,
             ExpressionMistake::MissingQuotes => LintRule::UnquotedString,
         };
-        report(rule, fault.part.unparse().as_bstr(), fault.message.clone(), fault.fix.clone());
+        report(
+            rule,
+            fault.part.unparse().as_bstr(),
+            fault.message.clone(),
+            fault.fix.clone().map(Advice::Text),
+        );
     }
     let Some(parameter) = parameter else { return };
     let scope = parameter.scope().unwrap_or(ExpressionScope::Other);
@@ -57,6 +67,9 @@ pub(super) fn check_meaning<'a>(
         && let Some((message, fix)) = check_lone_attribute(subject, name.as_bytes())
     {
         report(LintRule::UnknownAttribute, name.as_bstr(), message, fix);
+        if let Some(finding) = findings.pop() {
+            findings.push(replace_if_certain(finding, name.as_bytes()));
+        }
         return;
     }
     for reference in types.references.iter().filter(|reference| !quoted(&reference.name)) {
@@ -69,12 +82,28 @@ pub(super) fn check_meaning<'a>(
     {
         report(rule, value, message, fix);
     }
-    if parameter.value_type == ValueType::Condition
-        && let Some((first, second, is_only)) = find_contradiction(expr)
-    {
+    if parameter.value_type != ValueType::Condition {
+        return;
+    }
+    if let Some((first, second, is_only)) = find_contradiction(expr) {
         let what = if is_only { "the condition" } else { "this part of the condition" };
         let message = format!("`{first}` and `{second}` exclude each other: {what} is never true");
         report(LintRule::NeverTrue, second.unparse().as_bstr(), message, None);
+        if is_only {
+            return;
+        }
+    }
+    match find_missing_outcome(expr, subject.world) {
+        Some(MissingOutcome::NeverTrue) => {
+            let message = "no value of its attributes makes the condition true".to_owned();
+            report(LintRule::NeverTrue, value, message, None);
+        }
+        Some(MissingOutcome::NeverFalse) => {
+            let message = "no value of its attributes makes the condition false".to_owned();
+            let fix = Some("write && instead of || if not every value is meant".into());
+            report(LintRule::NeverFalse, value, message, fix.filter(|_| value.contains_str("||")));
+        }
+        None => {}
     }
 }
 
@@ -87,18 +116,11 @@ fn is_advertised(subject: &LintSubject<'_>, name: &[u8]) -> bool {
 /// True if the configuration makes an attribute of that name: it is advertised, or a transform sets it.
 fn is_site_attribute(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     is_advertised(subject, name)
-        || subject.config.set.entries().any(|entry| {
-            let own = unqualified_name(&entry.name);
-            let is_transform =
-                ["JOB_TRANSFORM_", "JOB_ROUTER_", "SUBMIT_ATTRS", "SUBMIT_EXPRS", "STARTD_JOB_"]
-                    .iter()
-                    .any(|start| caseless::starts_with(own, start.as_bytes()));
-            is_transform && caseless::contains(entry.raw(), name)
-        })
+        || subject.transform_texts().iter().any(|text| caseless::contains(text, name))
 }
 
 /// Checks a value that is only the name of an attribute.
-fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(String, Option<String>)> {
+fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(String, Option<Advice>)> {
     let shown = BStr::new(name);
     let message = format!("{shown} is the name of an attribute that nothing here defines: it is undefined");
     if is_site_attribute(subject, name) {
@@ -117,7 +139,7 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     {
         return None;
     }
-    Some((message, Some(format!("if jobs have it, write TARGET.{shown}"))))
+    Some((message, Some(format!("if jobs have it, write TARGET.{shown}").into())))
 }
 
 /// Numbers in words, which are attributes like any other name.
@@ -144,8 +166,14 @@ const NUMBER_WORDS: [&str; 20] = [
     "unlimited",
 ];
 
-/// What a reference gets wrong: rule, message, correction.
-type ReferenceProblem = (LintRule, String, Option<String>);
+/// Units and periods, which are attributes like any other name.
+const UNIT_WORDS: [&str; 25] = [
+    "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib", "sec", "secs", "second", "seconds", "min", "mins",
+    "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months", "percent",
+];
+
+/// Mistake of a reference: rule, message, correction.
+type ReferenceProblem = (LintRule, String, Option<Advice>);
 
 fn check_reference(
     subject: &LintSubject<'_>,
@@ -155,9 +183,15 @@ fn check_reference(
 ) -> Option<ReferenceProblem> {
     let name = &reference.name;
     let is_target = reference.scope == "TARGET";
-    if is_target && scope.has_no_target() {
+    // The router matches an empty ad with the job (`JobRouter::GetCandidateJobs`).
+    let is_job_target = caseless::eq(unqualified_name(&entry.name), b"JOB_ROUTER_SOURCE_JOB_CONSTRAINT");
+    if reference.scope == "MY" && is_job_target {
+        let message = format!("MY.{name} is always undefined: the job is TARGET here");
+        return Some((LintRule::MissingTarget, message, Some(format!("write {name}").into())));
+    }
+    if is_target && scope.has_no_target() && !is_job_target {
         let message = format!("TARGET.{name} is always undefined: there is no other ad here");
-        return Some((LintRule::MissingTarget, message, Some(format!("write {name}"))));
+        return Some((LintRule::MissingTarget, message, Some(format!("write {name}").into())));
     }
     let is_other_scope = !reference.scope.is_empty() && !is_target && reference.scope != "MY";
     if is_other_scope || is_site_attribute(subject, name) {
@@ -165,6 +199,7 @@ fn check_reference(
     }
     if reference.scope.is_empty()
         && let Some(fix) = suggest_word(name).filter(|_| !is_exact_attribute(name))
+        && subject.view.raw_bytes(name).is_none()
     {
         let message = format!("{name} is the name of an attribute that nothing defines: it is undefined");
         return Some((LintRule::UnknownAttribute, message, Some(fix)));
@@ -183,23 +218,32 @@ fn check_reference(
             true => format!(", or add {name} to STARTD_ATTRS"),
             false => String::new(),
         };
-        return Some((LintRule::UnknownAttribute, message, Some(format!("write $({name}){advertise}"))));
+        return Some((
+            LintRule::UnknownAttribute,
+            message,
+            Some(format!("write $({name}){advertise}").into()),
+        ));
+    }
+    if let Some(attribute) = attribute_of_command(name) {
+        let message = format!("{name} is a command of submit files; as an attribute it is undefined");
+        return Some((LintRule::UnknownAttribute, message, Some(format!("write {attribute}").into())));
     }
     if is_known_attribute(name) {
         return None;
     }
     let near = nearest_attribute(name)?;
-    let message =
-        format!("there is no attribute {name}: it is undefined unless something of this site sets it");
-    Some((LintRule::UnknownAttribute, message, Some(format!("did you mean {}?", near.as_bstr()))))
+    let message = format!("HTCondor has no attribute {name}: it is undefined unless this site sets it");
+    Some((LintRule::UnknownAttribute, message, Some(Advice::DidYouMean(near.into()))))
 }
 
 /// Returns advice about a name that is a word for true, false or a number.
-fn suggest_word(name: &[u8]) -> Option<String> {
+fn suggest_word(name: &[u8]) -> Option<Advice> {
     let is_number = NUMBER_WORDS.iter().any(|word| caseless::eq(word.as_bytes(), name));
-    match is_number {
-        true => Some("write the number in digits".to_owned()),
-        false => suggest_truth(name).filter(|_| name.len() <= 8),
+    let is_unit = UNIT_WORDS.iter().any(|word| caseless::eq(word.as_bytes(), name));
+    match () {
+        () if is_number => Some("write the number in digits".into()),
+        () if is_unit => Some("expressions have no units: write one number".into()),
+        () => suggest_truth(name).filter(|_| name.len() <= 8),
     }
 }
 
@@ -209,7 +253,7 @@ fn check_result(parameter: &RegisteredParameter, expr: &Expr, set: TypeSet) -> O
     match parameter.value_type {
         ValueType::Condition if set.is_only_text() => {
             let text = literal.and_then(|value| value.as_str().map(|text| text.to_str_lossy().into_owned()));
-            let fix = text.map(|text| format!("write {text} without quotes"));
+            let fix = text.map(|text| format!("write {text} without quotes").into());
             Some((LintRule::ConstantCondition, "the value is a string, which is never true".to_owned(), fix))
         }
         ValueType::Condition if set.is_only_number() && !expr.without_parentheses().is_reference() => {
@@ -221,17 +265,17 @@ fn check_result(parameter: &RegisteredParameter, expr: &Expr, set: TypeSet) -> O
                 }
                 None => {
                     let message = "the value is a number: every number but 0 is true".to_owned();
-                    let fix = "put parentheses around the comparison that was meant".to_owned();
+                    let fix = "put parentheses around the comparison".into();
                     Some((LintRule::ConstantCondition, message, Some(fix)))
                 }
             }
         }
         ValueType::Number if set.is_only_text() => {
-            let fix = "write the number without quotes".to_owned();
+            let fix = "write the number without quotes".into();
             Some((LintRule::AlwaysError, "the value is a string, not a number".to_owned(), Some(fix)))
         }
-        ValueType::Text if set.is_only_number_or_boolean() => {
-            let fix = "write a string between double quotes".to_owned();
+        ValueType::Text | ValueType::PlainOrText if set.is_only_number_or_boolean() => {
+            let fix = "put the string between double quotes".into();
             Some((LintRule::AlwaysError, "the value is not a string".to_owned(), Some(fix)))
         }
         _ => None,

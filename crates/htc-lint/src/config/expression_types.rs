@@ -17,7 +17,7 @@ impl TypeSet {
     const LIST: TypeSet = TypeSet(8);
     const OTHER: TypeSet = TypeSet(16);
     const ANY: TypeSet = TypeSet(31);
-    /// Undefined or error only.
+    /// The empty set: the value is undefined or an error.
     const NONE: TypeSet = TypeSet(0);
 
     fn or(self, other: TypeSet) -> TypeSet {
@@ -256,6 +256,11 @@ impl<'a> ExpressionTypes<'a> {
         } else if !is_identity && (sets[0] == TypeSet::LIST || sets[1] == TypeSet::LIST) {
             let message = format!("`{}` compares a list: an error", shorten(whole));
             self.add_fault(ExpressionMistake::AlwaysError, whole, message, None);
+        } else if let Some(number) = self.quoted_number(operator, left, right) {
+            let message =
+                format!("`{}` compares with a string, which is an error for a number", shorten(whole));
+            let fix = Some(format!("write {number} without quotes"));
+            self.add_fault(ExpressionMistake::AlwaysError, whole, message, fix);
         } else {
             self.check_missing_quotes(left, right);
             self.check_missing_quotes(right, left);
@@ -264,10 +269,35 @@ impl<'a> ExpressionTypes<'a> {
         TypeSet::BOOLEAN
     }
 
+    /// Returns the digits of a string that is compared by size with an attribute of HTCondor that is not a string.
+    fn quoted_number(&self, operator: &str, left: &Expr, right: &Expr) -> Option<String> {
+        let (attribute, literal) = match (reference_name(left), reference_name(right)) {
+            (Some(name), None) => (name, right),
+            (None, Some(name)) => (name, left),
+            _ => return None,
+        };
+        let is_candidate = matches!(operator, "<" | "<=" | ">" | ">=")
+            && super::known_attributes::is_exact_attribute(&attribute)
+            && attribute_type(&attribute) != Some(AttributeType::Text)
+            && !attribute.to_ascii_lowercase().contains_str("version")
+            && !(self.is_site_attribute)(&attribute);
+        quoted_literal(literal)
+            .filter(|text| is_candidate && !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+
     /// Reports `Arch == X86_64`: a name that nothing defines in place of a string.
     fn check_missing_quotes(&mut self, known: &Expr, other: &Expr) {
         let (Some(name), Some(known)) = (other.as_attribute(), reference_name(known)) else { return };
         let name = name.as_bytes();
+        if let Some(number) = number_of_word(&known, name) {
+            let name = name.to_str_lossy();
+            let message = format!(
+                "{name} is the name of an attribute that nothing defines, not one of the values of {known}"
+            );
+            let fix = Some(format!("write {number}"));
+            self.add_fault(ExpressionMistake::MissingQuotes, other, message, fix);
+            return;
+        }
         let is_text =
             attribute_type(&known) == Some(AttributeType::Text) && !(self.is_site_attribute)(&known);
         let is_free = !super::known_attributes::is_known_attribute(name)
@@ -318,7 +348,7 @@ impl<'a> ExpressionTypes<'a> {
             self.infer(argument);
         }
         if is(&CONTEXT_FUNCTIONS) {
-            // Their names are those of other ads.
+            // Names inside these expressions refer to other ads.
             self.references.truncate(before.0);
             self.faults.truncate(before.1);
         }
@@ -337,7 +367,7 @@ impl<'a> ExpressionTypes<'a> {
 
     fn infer_operation(&mut self, whole: &Expr, parts: &[Expr]) -> TypeSet {
         let Some(operator) = whole.operator() else {
-            // Names within an ad may be its own.
+            // Names in a nested ad may refer to that ad.
             let (references, is_list) =
                 (self.references.len(), whole.without_parentheses().as_list().is_some());
             for part in parts {
@@ -356,7 +386,7 @@ impl<'a> ExpressionTypes<'a> {
             _ => {
                 let text = parts.iter().zip(&sets).find(|(_, set)| set.is_only_text()).map(|(part, _)| part);
                 let Some(text) = text else {
-                    // The difference of two times is a time, their numbers are not.
+                    // The difference of two times is a time; the difference of their numbers is not.
                     let is_number = sets.iter().all(|set| set.is_only_number_or_boolean());
                     return if is_number { TypeSet::NUMBER } else { TypeSet::NUMBER.or(TypeSet::OTHER) };
                 };
@@ -376,6 +406,28 @@ impl<'a> ExpressionTypes<'a> {
                 TypeSet::NONE
             }
         }
+    }
+}
+
+/// Returns the number that a word such as HELD or VANILLA means for an attribute.
+fn number_of_word(attribute: &[u8], word: &[u8]) -> Option<i64> {
+    const JOB_STATES: [(&str, i64); 7] = [
+        ("IDLE", 1),
+        ("RUNNING", 2),
+        ("REMOVED", 3),
+        ("COMPLETED", 4),
+        ("HELD", 5),
+        ("TRANSFERRING_OUTPUT", 6),
+        ("SUSPENDED", 7),
+    ];
+    let is = |name: &str| attribute.eq_ignore_ascii_case(name.as_bytes());
+    let is_word = |known: &str| word.eq_ignore_ascii_case(known.as_bytes());
+    match () {
+        () if is("JobStatus") || is("LastJobStatus") => {
+            JOB_STATES.iter().find(|(state, _)| is_word(state)).map(|(_, number)| *number)
+        }
+        () if is("JobUniverse") => htc_base::job::Universe::from_name(word).map(|universe| universe.number()),
+        () => None,
     }
 }
 

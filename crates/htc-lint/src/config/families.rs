@@ -27,7 +27,7 @@ pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<Name
 }
 
 /// Prefixes of family names before the part that the site chooses.
-const FAMILY_PREFIXES: [&str; 10] = [
+const FAMILY_PREFIXES: [&str; 13] = [
     "SLOT_TYPE_",
     "NUM_SLOTS_TYPE_",
     "STARTD_CRON_",
@@ -36,7 +36,10 @@ const FAMILY_PREFIXES: [&str; 10] = [
     "JOB_ROUTER_TRANSFORM_",
     "JOB_TRANSFORM_",
     "SUBMIT_REQUIREMENT_",
-    "SYSTEM_PERIODIC_",
+    "SYSTEM_PERIODIC_HOLD_",
+    "SYSTEM_PERIODIC_RELEASE_",
+    "SYSTEM_PERIODIC_REMOVE_",
+    "SYSTEM_PERIODIC_VACATE_",
     "MACHINE_RESOURCE_",
 ];
 
@@ -61,13 +64,13 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
     };
     let (known, end) = FAMILY_PREFIXES.iter().find_map(|known| Some((known, slip(known)?)))?;
     let rest = &name[end..];
-    // Numbered families need a number after the prefix.
+    // A family of numbered parameters needs a number after the prefix.
     if known.ends_with("TYPE_") && !rest.first().is_some_and(u8::is_ascii_digit) {
         return None;
     }
-    UnreadReason::unread_status(
+    UnreadReason::misspelled_status(
         format!("names of this family begin with {known}"),
-        format!("did you mean {known}{}?", BStr::new(rest)),
+        format!("{known}{}", BStr::new(rest)),
     )
 }
 
@@ -155,13 +158,12 @@ fn classify_auto_use(name: &[u8]) -> Option<NameStatus> {
     let why = format!("there is no template {}:{}", shown(known), shown(short));
     let names =
         template::all().filter(|template| template.category() == known).map(|template| template.name());
-    UnreadReason::unread_status(
-        why,
-        match similar_names::nearest(short, names) {
-            Some(near) => format!("did you mean AUTO_USE_{}_{}?", shown(known), shown(near)),
-            None => format!("see htc-config-dump use {}", shown(known)),
-        },
-    )
+    match similar_names::nearest(short, names) {
+        Some(near) => {
+            UnreadReason::misspelled_status(why, format!("AUTO_USE_{}_{}", shown(known), shown(near)))
+        }
+        None => UnreadReason::unread_status(why, format!("see htc-config-dump use {}", shown(known))),
+    }
 }
 
 /// Classifies `CLASSAD_USER_MAPFILE_<NAME>` and related names (`classad_usermap.cpp`, `reconfig_user_maps`).
@@ -188,7 +190,7 @@ fn classify_misspelt_inventory(name: &[u8]) -> Option<NameStatus> {
     is_slip
         .then(|| {
             let why = format!("it makes a resource that is called {}", BStr::new(tag));
-            UnreadReason::unread_status(why, format!("did you mean MACHINE_RESOURCE_INVENTORY{rest}?"))
+            UnreadReason::misspelled_status(why, format!("MACHINE_RESOURCE_INVENTORY{rest}"))
         })
         .flatten()
 }

@@ -31,6 +31,22 @@ fn find(name: &[u8]) -> Option<usize> {
     ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok()
 }
 
+/// Returns the names of the attributes of HTCondor's ads, sorted without regard to case.
+pub fn attribute_names() -> impl Iterator<Item = &'static str> {
+    let names = (0..ROW_STARTS.len()).map(|at| table_row(TABLE_TEXT, &ROW_STARTS, at).key());
+    names.filter_map(|name| std::str::from_utf8(name).ok())
+}
+
+/// Returns the type of an attribute in one word (`number`, `bool`, `string`), or `None` if it is unknown or may have
+/// several types.
+pub fn attribute_type_word(name: &[u8]) -> Option<&'static str> {
+    attribute_type(name).map(|kind| match kind {
+        AttributeType::Number => "number",
+        AttributeType::Boolean => "bool",
+        AttributeType::Text => "string",
+    })
+}
+
 /// Returns the type of an attribute, or `None` if it is unknown or may have several.
 pub(super) fn attribute_type(name: &[u8]) -> Option<AttributeType> {
     match table_row(TABLE_TEXT, &ROW_STARTS, find(name)?).field(1) {
@@ -42,7 +58,7 @@ pub(super) fn attribute_type(name: &[u8]) -> Option<AttributeType> {
 }
 
 /// True if HTCondor has an attribute of that name, or of a family to which it belongs.
-pub(super) fn is_known_attribute(name: &[u8]) -> bool {
+pub(crate) fn is_known_attribute(name: &[u8]) -> bool {
     const FAMILIES: [&str; 20] = [
         "Has",
         "Total",
@@ -66,11 +82,42 @@ pub(super) fn is_known_attribute(name: &[u8]) -> bool {
         "TransferPlugin",
     ];
     is_exact_attribute(name)
-        || FAMILIES.iter().any(|family| {
-            name.len() > family.len() + 2
-                && caseless::starts_with(name, family.as_bytes())
-                && nearest_attribute(name).is_none()
-        })
+        || plural_of(name).is_none()
+            && FAMILIES.iter().any(|family| {
+                name.len() > family.len() + 2
+                    && caseless::starts_with(name, family.as_bytes())
+                    && nearest_attribute(name).is_none()
+            })
+}
+
+/// Returns the attribute whose name lacks its last letter s: `TotalCpu`.
+fn plural_of(name: &[u8]) -> Option<&'static [u8]> {
+    const MIN_LENGTH: usize = 7;
+    let plural = [name, b"s"].concat();
+    let at = find(&plural).filter(|_| name.len() >= MIN_LENGTH && !is_exact_attribute(name))?;
+    Some(table_row(TABLE_TEXT, &ROW_STARTS, at).key())
+}
+
+/// Returns the attribute that a submit command sets, if a name is that of the command.
+pub(super) fn attribute_of_command(name: &[u8]) -> Option<&'static str> {
+    const COMMANDS: [(&str, &str); 12] = [
+        ("request_cpus", "RequestCpus"),
+        ("request_cpu", "RequestCpus"),
+        ("request_memory", "RequestMemory"),
+        ("request_disk", "RequestDisk"),
+        ("request_gpus", "RequestGPUs"),
+        ("request_gpu", "RequestGPUs"),
+        ("accounting_group", "AcctGroup"),
+        ("accounting_group_user", "AcctGroupUser"),
+        ("concurrency_limits", "ConcurrencyLimits"),
+        ("container_image", "ContainerImage"),
+        ("docker_image", "DockerImage"),
+        ("max_retries", "JobMaxRetries"),
+    ];
+    COMMANDS
+        .iter()
+        .find(|(command, _)| caseless::eq(command.as_bytes(), name))
+        .map(|(_, attribute)| *attribute)
 }
 
 /// Returns the known attribute that a name was probably meant to be.
@@ -97,7 +144,7 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
                 || htc_base::text::similar_names::distance(known, name, 1).is_some()
                 || is_transposition(known, name))
     };
-    NAMES.nearest(name, accept).copied()
+    plural_of(name).or_else(|| NAMES.nearest(name, accept).copied())
 }
 
 /// True if two names differ by two neighbouring letters that changed places.
@@ -132,6 +179,9 @@ mod tests {
         assert_eq!(near("JobSatus").as_deref(), Some("JobStatus"));
         assert_eq!(near("Onwer").as_deref(), Some("Owner"));
         assert_eq!(near("Ower").as_deref(), Some("Owner"));
+        assert_eq!(near("TotalCpu").as_deref(), Some("TotalCpus"));
+        assert_eq!(attribute_of_command(b"Request_Memory"), Some("RequestMemory"));
+        assert!(!is_known_attribute(b"NumJobStart"));
         for own in
             ["IsCmsJob", "ProjectNames", "catalogs", "Rack", "WantHugePages", "JobStatus", "Slot1_Memory"]
         {

@@ -14,7 +14,7 @@ use htc_base::text::similar_names::{self, SimilarNames};
 use htc_config::{Config, ConfigView, defaults};
 
 /// Parameter names that contain the name of a daemon, for which `*` stands.
-const DAEMON_NAME_PATTERNS: [&str; 56] = [
+const DAEMON_NAME_PATTERNS: [&str; 55] = [
     "*",
     "*_ADDRESS_FILE",
     "*_SUPER_ADDRESS_FILE",
@@ -57,7 +57,6 @@ const DAEMON_NAME_PATTERNS: [&str; 56] = [
     "*_DEFAULT_JOB_HOOK_KEYWORD",
     "*_SHUTDOWN",
     "*_LOCAL_JOBS",
-    "*_HOOK_KEYWORD",
     "*_USER",
     "MAX_*_LOG",
     "MAX_NUM_*_LOG",
@@ -87,7 +86,10 @@ const NAME_PATTERNS: &[&str] = &[
     "JOB_DEFAULT_REQUEST*",
     "MODIFY_REQUEST_EXPR_*",
     "CONSUMPTION_*",
-    "SYSTEM_PERIODIC_*",
+    "SYSTEM_PERIODIC_HOLD_*",
+    "SYSTEM_PERIODIC_RELEASE_*",
+    "SYSTEM_PERIODIC_REMOVE_*",
+    "SYSTEM_PERIODIC_VACATE_*",
     "MASTER_SHUTDOWN_*",
     "DOCKER_VOLUME_DIR_*",
     "*_CLIENT_ID",
@@ -247,7 +249,7 @@ fn is_misspelling(known: &[u8], name: &[u8]) -> bool {
 /// Returns true for `<KEYWORD>_HOOK_<TYPE>`, its arguments and time-outs, and the router's list of
 /// attributes.
 fn is_hook_parameter(name: &[u8]) -> bool {
-    const NAME_ENDINGS: [&str; 18] = [
+    const NAME_ENDINGS: [&str; 17] = [
         "_HOOK_FETCH_WORK",
         "_HOOK_REPLY_FETCH",
         "_HOOK_EVICT_CLAIM",
@@ -265,13 +267,13 @@ fn is_hook_parameter(name: &[u8]) -> bool {
         "_HOOK_JOB_EXIT_TIMEOUT",
         "_HOOK_SHADOW_PREPARE_JOB_TIMEOUT",
         "_ATTRS_TO_COPY",
-        "_HOOK_KEYWORD",
     ];
     NAME_ENDINGS
         .iter()
         .any(|end| name.len() > end.len() && caseless::eq(&name[name.len() - end.len()..], end.as_bytes()))
         && !caseless::contains(name, b"_JOB_HOOK_")
         || caseless::ends_with(name, b"_JOB_HOOK_KEYWORD")
+        || caseless::eq(name, b"JOB_ROUTER_HOOK_KEYWORD")
 }
 
 /// Returns true if a name matches a pattern with any number of stars.

@@ -3,14 +3,16 @@
 use std::ops::Range;
 
 use bstr::{BStr, ByteSlice};
-use htc_base::text::{caseless, unqualified_name};
-use htc_config::finding::Finding;
+use htc_base::text::{Span, caseless, list, unqualified_name};
+use htc_config::Advice;
+use htc_config::finding::{Finding, Replacement};
 use htc_config::lint_rule::LintRule;
-use htc_config::macro_set::MacroEntry;
+use htc_config::macro_definition::MacroEntry;
 use htc_config::registry::{RegisteredParameter, ValueType};
 
 use super::lint_subject::LintSubject;
-use super::written_pieces::replace_value;
+use super::parameter_names::is_attribute_list;
+use super::written_pieces::{replace_if_certain, replace_value};
 
 /// Checks one value; returns true if the text that was found spoils the value for all other rules.
 pub(super) fn check_leftovers(
@@ -26,36 +28,35 @@ pub(super) fn check_leftovers(
     let leftovers = [
         find_template_mark(raw).map(|span| {
             let message = "a template mark was not replaced";
-            (LintRule::TemplateMark, span, message.to_owned(), "run the template engine".to_owned())
+            (LintRule::TemplateMark, span, message.to_owned(), "run the template engine".into())
         }),
         find_comment(raw).map(|span| {
             let message = "# does not start a comment within a line: the text is part of the value";
-            let fix = "put the comment on a line of its own";
-            (LintRule::CommentInValue, span, message.to_owned(), fix.to_owned())
+            let fix = "put the comment on its own line";
+            (LintRule::CommentInValue, span, message.to_owned(), fix.into())
         }),
         find_shell_variable(subject, raw, parameter).map(|(span, name)| {
             let shown = BStr::new(&raw[span.clone()]);
             let message = format!("'{shown}' is not a reference: it stays in the value as it is");
-            (LintRule::ShellVariable, span, message, format!("write $({name})"))
+            (LintRule::ShellVariable, span, message, Advice::Write(format!("$({name})").into()))
         }),
-        find_quotes(&entry.name, raw, parameter).map(|span| {
-            let inner =
-                BStr::new(raw[span.clone()].trim_with(|c| c == '"' || c == '\'' || c.is_whitespace()));
+        find_quotes(raw, parameter).or_else(|| find_quoted_item(entry, parameter)).map(|span| {
+            let inner = raw[span.clone()].trim_with(|c| c == '"' || c == '\'' || c.is_whitespace());
             let message = "the quotes are part of the value".to_owned();
-            (LintRule::QuotedValue, span, message, format!("write {inner}"))
+            (LintRule::QuotedValue, span, message, Advice::Write(inner.into()))
         }),
         find_trailing_mark(raw, parameter).map(|span| {
             let mark = BStr::new(&raw[span.clone()]);
             let message = format!("the '{mark}' at the end is part of the value");
-            (LintRule::TrailingText, span, message, "remove it".to_owned())
+            (LintRule::TrailingText, span, message, "remove it".into())
         }),
         find_backslash(raw).map(|span| {
-            let message = "the backslash is not the last character of its line, so it does not join lines";
-            (LintRule::TrailingText, span, message.to_owned(), "remove what follows it".to_owned())
+            let message = "text follows the backslash, so it does not continue the line";
+            (LintRule::TrailingText, span, message.to_owned(), "remove what follows it".into())
         }),
         find_relative_path(raw, parameter).map(|span| {
             let message = format!("the path {} is relative to the directory of each daemon", BStr::new(raw));
-            (LintRule::RelativePath, span, message, "write an absolute path".to_owned())
+            (LintRule::RelativePath, span, message, "write an absolute path".into())
         }),
     ];
     let mut is_spoilt = false;
@@ -63,22 +64,29 @@ pub(super) fn check_leftovers(
         let message = format!("{}: {message}", entry.name);
         is_spoilt |= !matches!(rule, LintRule::RelativePath | LintRule::ShellVariable);
         let place = Some((span.start, span.end));
-        let correct = match rule {
-            LintRule::TrailingText => Some(String::new()),
-            LintRule::QuotedValue | LintRule::ShellVariable => fix.strip_prefix("write ").map(str::to_owned),
-            _ => None,
-        };
-        let part = raw[span].to_vec();
+        let part = &raw[span];
         let finding = subject.make_finding(rule, &entry.current, place, message, fix);
-        findings.push(match correct {
-            Some(text) => replace_value(finding, &part, &text),
-            None => finding,
+        findings.push(match rule {
+            LintRule::TrailingText => replace_value(finding, part, ""),
+            LintRule::CommentInValue => remove_comment(finding, part),
+            _ => replace_if_certain(finding, part),
         });
         if is_spoilt {
             break;
         }
     }
     is_spoilt
+}
+
+/// Adds the correction of a comment in a value: the comment and the blanks before it are removed.
+fn remove_comment(finding: Finding, comment: &[u8]) -> Finding {
+    let finding = replace_value(finding, comment, "");
+    let Some((spot, replacement)) = finding.spot.as_ref().zip(finding.replacement.as_ref()) else {
+        return finding;
+    };
+    let before = spot.text.get(..replacement.span.start as usize).unwrap_or_default().trim_end().len();
+    let span = Span::new(before, replacement.span.end as usize);
+    Finding { replacement: Some(Replacement { span, ..replacement.clone() }), ..finding }
 }
 
 /// True for values in another language, in which these marks have a meaning.
@@ -119,9 +127,15 @@ fn find_comment(raw: &[u8]) -> Option<Range<usize>> {
 fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
     let is_name = |text: &[u8]| {
         let text = text.trim();
-        text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
-            && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.-|:'()[] ".contains(byte))
+        text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || b"_@".contains(byte))
+            && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.-|:'()[]@ ".contains(byte))
     };
+    let component = raw.split(|&byte| byte == b'/').find(|part| {
+        part.len() > 4 && part.starts_with(b"%") && part.ends_with(b"%") && is_name(&part[1..part.len() - 1])
+    });
+    if let Some(start) = component.and_then(|part| Some((raw.find(part)?, part.len()))) {
+        return Some(start.0..start.0 + start.1);
+    }
     for (open, close) in [(&b"{{"[..], &b"}}"[..]), (b"<%=", b"%>"), (b"<%", b"%>")] {
         let Some(start) = raw.find(open) else { continue };
         let body = start + open.len();
@@ -130,7 +144,12 @@ fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
             return Some(start..body + length + close.len());
         }
     }
+    // One sign or two on each side.
     let inner = raw.strip_prefix(b"@")?;
+    if let Some(inner) = inner.strip_prefix(b"@") {
+        let name = inner.strip_suffix(b"@@")?;
+        return (name.len() > 1 && is_name(name)).then_some(0..raw.len());
+    }
     let end = inner.find_byte(b'@')?;
     let is_mark = end > 1
         && inner[..end].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
@@ -164,37 +183,37 @@ fn find_shell_variable(
 }
 
 /// Finds quotes around a path, a host or a name, which would be part of it.
-fn find_quotes(name: &[u8], raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
-    const PLAIN_TEXTS: [&str; 18] = [
-        "CONDOR_HOST",
-        "COLLECTOR_HOST",
-        "NEGOTIATOR_HOST",
-        "UID_DOMAIN",
-        "FILESYSTEM_DOMAIN",
-        "CONDOR_ADMIN",
-        "STARTD_NAME",
-        "SCHEDD_NAME",
-        "MASTER_NAME",
-        "COLLECTOR_NAME",
-        "NETWORK_INTERFACE",
-        "TRUST_DOMAIN",
-        "ACCOUNTING_DOMAIN",
-        "SEC_TOKEN_ISSUER_KEY",
-        "STARTD_JOB_HOOK_KEYWORD",
-        "STARTER_JOB_HOOK_KEYWORD",
-        "JOB_ROUTER_HOOK_KEYWORD",
-        "BASE_CGROUP",
-    ];
+fn find_quotes(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
     let parameter = parameter?;
     let text = raw.trim();
     let quote = *text.first().filter(|byte| matches!(byte, b'"' | b'\''))?;
     let is_path = parameter.value_type == ValueType::Path && !parameter.name.contains("_HOOK_");
     let is_plain = is_path
+        || parameter.value_type == ValueType::Hosts
+        || matches!(parameter.value_type, ValueType::Name | ValueType::Permissions)
         || parameter.value_type == ValueType::List && !parameter.name.contains("ATTRS")
-        || parameter.name == "DOCKER_VOLUME_DIR_*"
-        || PLAIN_TEXTS.iter().any(|known| caseless::eq(known.as_bytes(), unqualified_name(name)));
+        || parameter.name == "DOCKER_VOLUME_DIR_*";
     let is_whole = text.len() > 1 && text.last() == Some(&quote);
-    (is_plain && is_whole).then_some(0..raw.len())
+    // A quote that is not closed is part of a path, too.
+    let is_word = is_path || parameter.value_type == ValueType::Name;
+    let is_open = is_word && !text[1..].contains(&quote) && !text[1..].contains(&b' ');
+    (is_plain && (is_whole || is_open)).then_some(0..raw.len())
+}
+
+/// Finds an item of a list that is in quotes. Lists of attributes whose values are parameters have a rule of their own.
+fn find_quoted_item(entry: &MacroEntry, parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
+    let raw = &entry.current.raw;
+    if parameter?.value_type != ValueType::List || is_attribute_list(&entry.name) {
+        return None;
+    }
+    let is_quoted = |item: &&[u8]| match item {
+        [first @ (b'"' | b'\''), inner @ .., last] if first == last => {
+            !inner.is_empty() && inner.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(byte))
+        }
+        _ => false,
+    };
+    let item = list::split(raw).find(is_quoted)?;
+    raw.find(item).map(|start| start..start + item.len())
 }
 
 /// Finds a comma or semicolon after a value that is not a list.
@@ -219,7 +238,7 @@ fn find_backslash(raw: &[u8]) -> Option<Range<usize>> {
 
 /// Finds a path without a directory that daemons need as it is.
 fn find_relative_path(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
-    const DIRECTORIES: [&str; 16] = [
+    const DIRECTORIES: [&str; 17] = [
         "EXECUTE",
         "SPOOL",
         "LOG",
@@ -235,14 +254,20 @@ fn find_relative_path(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Op
         "HISTORY",
         "STARTD_HISTORY",
         "SEC_PASSWORD_DIRECTORY",
+        "CERTIFICATE_MAPFILE",
         "*_CRON_*_EXECUTABLE",
     ];
     let parameter = parameter?;
     let text = raw.trim();
     let first = *text.first()?;
-    let is_relative = first.is_ascii_alphanumeric() || first == b'.';
+    // Daemons do not expand `~`.
+    let is_relative = first.is_ascii_alphanumeric() || first == b'.' || first == b'~';
     let is_windows = text.get(1) == Some(&b':');
-    (DIRECTORIES.contains(&parameter.name) && is_relative && !is_windows).then_some(0..raw.len())
+    // Paths of hooks have a rule of their own.
+    let is_hook = parameter.name.contains("_HOOK_");
+    let has_tilde = parameter.value_type == ValueType::Path && text.starts_with(b"~") && !is_hook;
+    let is_checked = DIRECTORIES.contains(&parameter.name) || has_tilde;
+    (is_checked && is_relative && !is_windows).then_some(0..raw.len())
 }
 
 #[cfg(test)]
@@ -263,9 +288,10 @@ mod tests {
     fn template_marks_have_names_in_them() {
         let found = |raw: &str| find_template_mark(raw.as_bytes()).map(|span| raw[span].to_owned());
         assert_eq!(found("{{ condor_host }}").as_deref(), Some("{{ condor_host }}"));
-        assert_eq!(found("x <%= @a %> y"), None);
+        assert_eq!(found("x <%= @a %> y").as_deref(), Some("<%= @a %>"));
         assert_eq!(found("x <%= host %> y").as_deref(), Some("<%= host %>"));
         assert_eq!(found("@HOST@").as_deref(), Some("@HOST@"));
+        assert_eq!(found("@@SCRATCH@@").as_deref(), Some("@@SCRATCH@@"));
         for good in ["member(x, {{1,2}})", "*@example.org", "@nis@", "{{\"a\"}}"] {
             assert!(good == "@nis@" || found(good).is_none(), "{good}");
         }

@@ -4,7 +4,7 @@ use htc_config::lint_rule::LintRule;
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::known_names::KnownParameterNames;
@@ -15,10 +15,10 @@ use htc_base::text::{caseless, unqualified_name};
 use htc_base::world::World;
 use htc_classad::Dialect;
 use htc_config::finding::Finding;
-use htc_config::macro_set::{Definition, MacroEntry, SourceId};
+use htc_config::macro_definition::{Definition, MacroEntry, SourceId};
 use htc_config::source_index::SourceIndex;
 use htc_config::source_location::locate_definition;
-use htc_config::{Config, ConfigView};
+use htc_config::{Config, ConfigView, IntoAdvice};
 
 /// Subject of the rules.
 pub struct LintSubject<'a> {
@@ -37,6 +37,8 @@ pub struct LintSubject<'a> {
     referenced: OnceCell<FxHashSet<Vec<u8>>>,
     mentioned: OnceCell<FxHashMap<Vec<u8>, BString>>,
     sources: Vec<OnceCell<SourceIndex>>,
+    transform_texts: OnceCell<Vec<&'a [u8]>>,
+    resource_tags: OnceCell<Vec<&'a [u8]>>,
 }
 
 impl<'a> LintSubject<'a> {
@@ -56,17 +58,36 @@ impl<'a> LintSubject<'a> {
             referenced: OnceCell::new(),
             mentioned: OnceCell::new(),
             sources,
+            transform_texts: OnceCell::new(),
+            resource_tags: OnceCell::new(),
         }
+    }
+
+    /// Returns the values that may name attributes of jobs: transforms, routes and lists.
+    pub(super) fn transform_texts(&self) -> &[&'a [u8]] {
+        const STARTS: [&str; 5] =
+            ["JOB_TRANSFORM_", "JOB_ROUTER_", "SUBMIT_ATTRS", "SUBMIT_EXPRS", "STARTD_JOB_"];
+        self.transform_texts.get_or_init(|| {
+            let is_transform = |name: &[u8]| {
+                let own = unqualified_name(name);
+                STARTS.iter().any(|start| caseless::starts_with(own, start.as_bytes()))
+            };
+            let entries = self.config.set.entries().filter(|entry| is_transform(&entry.name));
+            entries.map(|entry| entry.raw().as_bytes()).collect()
+        })
     }
 
     /// True if the machine has a resource from which an attribute of that name is made: `Licence`, `TotalLicence`.
     pub(super) fn is_machine_resource(&self, name: &[u8]) -> bool {
-        self.config.set.entries().any(|entry| {
-            let tag = ["MACHINE_RESOURCE_INVENTORY_", "MACHINE_RESOURCE_"]
-                .iter()
-                .find_map(|start| caseless::strip_prefix(&entry.name, start.as_bytes()));
-            tag.is_some_and(|tag| tag.len() > 1 && caseless::contains(name, tag))
-        })
+        let tags = self.resource_tags.get_or_init(|| {
+            let tag = |entry: &'a MacroEntry| {
+                ["MACHINE_RESOURCE_INVENTORY_", "MACHINE_RESOURCE_"]
+                    .iter()
+                    .find_map(|start| caseless::strip_prefix(&entry.name, start.as_bytes()))
+            };
+            self.config.set.entries().filter_map(tag).filter(|tag| tag.len() > 1).collect()
+        });
+        tags.iter().any(|tag| caseless::contains(name, tag))
     }
 
     /// Returns the dialect of expressions in the configuration's values.
@@ -82,9 +103,8 @@ impl<'a> LintSubject<'a> {
 
     /// Returns the names that something refers to, in lower case.
     pub(super) fn referenced_names(&self) -> &FxHashSet<Vec<u8>> {
-        self.referenced.get_or_init(|| {
-            collect_referenced_names((self.config, &self.view), self.names_set(), &self.known)
-        })
+        self.referenced
+            .get_or_init(|| collect_referenced_names(self.config, &self.view, self.names_set(), &self.known))
     }
 
     /// Returns the script, submit file or template that mentions a name.
@@ -95,7 +115,7 @@ impl<'a> LintSubject<'a> {
     }
 
     /// Returns true if a name is set, possibly with a prefix and a dot.
-    pub(super) fn is_set_with_any_prefix(&self, name: &[u8]) -> bool {
+    pub(crate) fn is_set_with_any_prefix(&self, name: &[u8]) -> bool {
         let ends = self.unprefixed_names.get_or_init(|| {
             let last = |name: &BString| unqualified_name(name).to_ascii_lowercase();
             self.config.set.entries().map(|entry| last(&entry.name)).collect()
@@ -123,11 +143,11 @@ impl<'a> LintSubject<'a> {
         definition: &Definition,
         part: Option<(usize, usize)>,
         message: impl Into<String>,
-        fix: impl Into<Option<String>>,
+        fix: impl IntoAdvice,
     ) -> Finding {
         let spot = self.source_index(definition.place.source).and_then(|index| {
             locate_definition(self.config.set.source(definition.place.source), index, definition, part)
         });
-        Finding::new(rule, (definition, spot), message.into(), fix.into())
+        Finding::new(rule, definition, spot, message.into(), fix)
     }
 }

@@ -1,16 +1,22 @@
 //! Lists of names and the parameters that define their members: routes, transforms, requirements, cron jobs.
 
+use std::cell::LazyCell;
+
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
+use rustc_hash::FxHashSet;
 
 use super::brackets::find_unbalanced;
 use super::families::accounting_groups;
+use super::known_attributes::is_known_attribute;
 use super::lint_subject::LintSubject;
 use super::name_status::UnreadReason;
 use super::parameter_names::{DAEMON_NAMES, is_attribute_list, list_items};
-use htc_base::text::{caseless, similar_names, unqualified_name};
+use htc_base::text::similar_names::{self, SimilarNames};
+use htc_base::text::{caseless, unqualified_name};
 use htc_config::finding::Finding;
-use htc_config::macro_set::MacroEntry;
+use htc_config::macro_definition::MacroEntry;
 
 /// List of names, with the prefix and suffix of the parameters that define its members.
 struct NamedListFamily {
@@ -199,10 +205,10 @@ fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &m
         }
         let known =
             DAEMON_NAMES.iter().filter(|name| subject.view.is_defined(name)).map(|name| name.as_bytes());
-        let message = format!("daemon '{word}' is named here, but no parameter {word} tells its program");
+        let message = format!("daemon '{word}' is named here, but no parameter {word} names its program");
         let fix = match similar_names::nearest(word, known) {
-            Some(near) => format!("did you mean {}?", BStr::new(near)),
-            None => format!("set {word} to the path of its program, or remove the name"),
+            Some(near) => Advice::DidYouMean(near.into()),
+            None => format!("set {word} to the path of its program, or remove the name").into(),
         };
         findings.push(subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix));
     }
@@ -210,7 +216,14 @@ fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &m
 
 /// Reports advertised attributes that nothing defines.
 fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
+    // A latch remembers when an attribute of the slot changed (`ResState`, STARTD_LATCH_EXPRS).
+    let is_latch = caseless::eq(unqualified_name(&entry.name), b"STARTD_LATCH_EXPRS");
     for (word, part) in list_words(subject, entry) {
+        // `+Name` in SUBMIT_ATTRS replaces what the submit file says (`SubmitHash::SetForcedSubmitAttrs`).
+        let word = BString::from(word.strip_prefix(b"+").unwrap_or(&word));
+        if is_latch && is_known_attribute(&word) {
+            continue;
+        }
         let is_set = subject.view.raw_bytes(&word).is_some()
             || subject.is_set_with_any_prefix(&word)
             || subject.config.set.entries().any(|other| is_prefixed_attribute(&other.name, &word));
@@ -224,8 +237,8 @@ fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings:
         let message =
             format!("attribute '{word}' is named here, but no parameter {word} is set: it is not advertised");
         let fix = match near {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("set {word}, or remove the name"),
+            Some(near) => Advice::DidYouMean(near),
+            None => format!("set {word}, or remove the name").into(),
         };
         findings.push(subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix));
     }
@@ -252,7 +265,6 @@ fn member_name<'n>(family: &NamedListFamily, name: &'n [u8]) -> Option<&'n [u8]>
 }
 
 fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: &mut Vec<Finding>) {
-    let mut named: Vec<BString> = Vec::new();
     let defined: Vec<(&[u8], &MacroEntry)> = subject
         .config
         .set
@@ -260,23 +272,28 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
         .filter(|entry| !entry.raw().is_empty())
         .filter_map(|entry| Some((member_name(family, &entry.name)?, entry)))
         .collect();
+    let defined_names: FxHashSet<Vec<u8>> =
+        defined.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
+    let near_names = LazyCell::new(|| SimilarNames::new(defined.iter().map(|(name, _)| *name)));
+    let mut named: Vec<BString> = Vec::new();
     for list in family.lists {
         let names = list_items(&subject.view, list);
         let Some(entry) = subject.config.set.find_exact(list.as_bytes()) else {
             named.extend(names);
             continue;
         };
-        for (at, name) in names.iter().enumerate() {
-            let is_again = names[..at].iter().any(|before| caseless::eq(before, name));
-            if is_again || defined.iter().any(|(known, _)| caseless::eq(known, name)) {
+        let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
+        for name in &names {
+            let key = name.to_ascii_lowercase();
+            if !seen.insert(key.clone()) || defined_names.contains(&key) {
                 continue;
             }
             let part = entry.current.raw.find(&name[..]).map(|at| (at, at + name.len()));
             let knob = format!("{}{name}{}", family.prefix, family.suffix);
             let message = format!("{} '{name}' is named here, but {knob} is not set", family.member_noun);
-            let fix = match similar_names::nearest(name, defined.iter().map(|(known, _)| *known)) {
-                Some(near) => format!("did you mean {}?", BStr::new(near)),
-                None => format!("set {knob}, or remove the name"),
+            let fix = match near_names.nearest(name, |_| true) {
+                Some(near) => Advice::DidYouMean((*near).into()),
+                None => format!("set {knob}, or remove the name").into(),
             };
             findings.push(subject.make_finding(
                 LintRule::NamedNotDefined,
@@ -288,39 +305,55 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
         }
         named.extend(names);
     }
+    check_unlisted_members(subject, family, &defined, &named, findings);
+}
+
+/// Reports members that no list contains.
+fn check_unlisted_members(
+    subject: &LintSubject<'_>,
+    family: &NamedListFamily,
+    defined: &[(&[u8], &MacroEntry)],
+    named: &[BString],
+    findings: &mut Vec<Finding>,
+) {
+    let listed: FxHashSet<Vec<u8>> = named.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let meant_names = LazyCell::new(|| SimilarNames::new(meant_names(family, named)));
+    let offers = LazyCell::new(|| comments_with_list(subject, family));
     for (name, entry) in defined {
-        let is_named = named.iter().any(|known| caseless::eq(known, name));
-        if is_named || !entry.current.is_user_written() || is_offered_in_comment(subject, family, name) {
+        let is_offered = || offers.iter().any(|line| caseless::contains(line, name));
+        if listed.contains(&name.to_ascii_lowercase()) || !entry.current.is_user_written() || is_offered() {
             continue;
         }
         let message = format!("{} '{}' is in no list: it is never used", family.member_noun, BStr::new(name));
-        let slip = suggest_member_fix(family, &entry.name, &named);
-        let fix = slip.unwrap_or_else(|| format!("add it to {}", family.lists.join(" or ")));
+        let fix = match meant_names.nearest(&entry.name, |_| true) {
+            Some(near) => Advice::DidYouMean(near[..].into()),
+            None => format!("add it to {}", family.lists.join(" or ")).into(),
+        };
         findings.push(subject.make_finding(LintRule::DefinedNotNamed, &entry.current, None, message, fix));
     }
 }
 
-/// Suggests the name that was meant by a member that no list contains: the list itself, or a setting of a
+/// Returns the parameters that a member in no list may be a misspelling of: the list itself, or a setting of a
 /// listed member.
-fn suggest_member_fix(family: &NamedListFamily, name: &[u8], named: &[BString]) -> Option<String> {
+fn meant_names(family: &NamedListFamily, named: &[BString]) -> Vec<Vec<u8>> {
     let (prefix, suffix) = (family.prefix, family.suffix);
     let parts = named.iter().flat_map(|member| {
         let parts = family.member_suffixes.iter().filter(|part| part.starts_with('_'));
         parts.map(move |part| format!("{prefix}{member}{suffix}{part}").into_bytes())
     });
-    let all: Vec<Vec<u8>> = family.lists.iter().map(|list| list.as_bytes().to_vec()).chain(parts).collect();
-    let near = similar_names::nearest(name, all.iter().map(|name| &name[..]))?;
-    Some(format!("did you mean {}?", BStr::new(near)))
+    family.lists.iter().map(|list| list.as_bytes().to_vec()).chain(parts).collect()
 }
 
-/// Returns true if a comment shows how to add the member to its list: it is an offer, not an omission.
-fn is_offered_in_comment(subject: &LintSubject<'_>, family: &NamedListFamily, name: &[u8]) -> bool {
+/// Returns the comments that mention a list of the family: a member in such a comment is an offer, not an omission.
+fn comments_with_list<'a>(subject: &LintSubject<'a>, family: &NamedListFamily) -> Vec<&'a [u8]> {
     let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
-    texts.flat_map(|text| text.lines()).any(|line| {
-        line.trim_start().starts_with(b"#")
-            && caseless::contains(line, name)
-            && family.lists.iter().any(|list| caseless::contains(line, list.as_bytes()))
-    })
+    texts
+        .flat_map(|text| text.lines())
+        .filter(|line| {
+            line.trim_start().starts_with(b"#")
+                && family.lists.iter().any(|list| caseless::contains(line, list.as_bytes()))
+        })
+        .collect()
 }
 
 /// Reports unbalanced brackets in the bodies of routes, transforms and old route ads.
@@ -336,7 +369,9 @@ fn check_brackets(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
         }
         return;
     }
-    let is_body = (is("JOB_ROUTER_ROUTE_") || is("JOB_ROUTER_TRANSFORM_") || is("JOB_TRANSFORM_"))
+    // The brackets of an ad of the old syntax may be in several lines.
+    let is_body = !raw.trim_start().starts_with(b"[")
+        && (is("JOB_ROUTER_ROUTE_") || is("JOB_ROUTER_TRANSFORM_") || is("JOB_TRANSFORM_"))
         && !caseless::ends_with(name, b"_NAMES");
     if !is_body {
         return;

@@ -4,6 +4,7 @@
 //! only possibly wrong (a name that some script may read) is not reported, or reported with the reason.
 
 mod brackets;
+mod condition_outcomes;
 mod contradictions;
 mod expression_rules;
 mod expression_types;
@@ -17,6 +18,7 @@ mod name_rules;
 mod name_status;
 pub mod name_usage;
 mod parameter_names;
+mod printed_values;
 mod reference_rules;
 mod referenced_names;
 mod removed_parameters;
@@ -29,8 +31,12 @@ mod written_pieces;
 pub use brackets::{UnbalancedBracket, find_unbalanced};
 pub use htc_config::finding::{Finding, sort_findings};
 pub use htc_config::source_location::SourceLocation;
+pub(crate) use known_attributes::is_known_attribute;
+pub use known_attributes::{attribute_names, attribute_type_word};
 pub use known_names::KnownParameterNames;
 pub use lint_subject::LintSubject;
 pub use name_status::{NameStatus, UnreadReason};
 pub use parameter_names::DAEMON_NAMES;
+pub(crate) use printed_values::check_job_expression;
+pub use printed_values::{PrintedMistake, PrintedValueFinding, check_printed_value};
 pub use rules::lint;

@@ -1,10 +1,12 @@
 //! Names that nothing reads, and definitions without effect.
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashSet;
 
 use super::lint_subject::LintSubject;
+use super::name_status::UnreadReason;
 use super::name_usage::{self, NameUsage};
 use super::referenced_names::collect_names;
 use htc_base::text::{caseless, similar_names, unqualified_name};
@@ -12,7 +14,7 @@ use htc_config::condition::split_if_keyword;
 use htc_config::defaults;
 use htc_config::finding::Finding;
 use htc_config::lines::LogicalLines;
-use htc_config::macro_set::{Definition, MacroEntry};
+use htc_config::macro_definition::{Definition, MacroEntry};
 
 /// Types of hooks that are called, and those for which arguments or a time-out are read.
 const HOOK_TYPES: [&str; 11] = [
@@ -49,7 +51,8 @@ fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     let upper = name.to_ascii_uppercase();
     let at = upper.find("_HOOK_").filter(|&at| at > 0)?;
     let (keyword, rest) = (&name[..at], &upper[at + "_HOOK_".len()..]);
-    if rest == b"KEYWORD" || subject.known.is_known(name) {
+    let is_keyword = rest == b"KEYWORD" && caseless::ends_with(keyword, b"_JOB");
+    if is_keyword || subject.known.is_known(name) {
         return None;
     }
     // The manual's own example keeps the directory of hooks in such a macro.
@@ -62,16 +65,17 @@ fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     {
         return None;
     }
-    let (why, fix) = explain_unread_hook_parameter(keyword, rest);
-    let message = format!("{} is read by nobody{why}", entry.name);
-    Some(replace_name(subject.make_finding(LintRule::HookKnob, &entry.current, None, message, fix)))
+    let UnreadReason { why, fix } = explain_unread_hook_parameter(keyword, rest);
+    let message = format!("nothing reads {}{why}", entry.name);
+    Some(replace_name(subject, subject.make_finding(LintRule::HookKnob, &entry.current, None, message, fix)))
 }
 
 /// Returns why nothing reads a hook parameter, and how to fix it.
-fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> (String, String) {
+fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     let of_job = keyword.len().checked_sub("_JOB".len()).filter(|_| caseless::ends_with(keyword, b"_JOB"));
     let of_job = of_job.filter(|&end| end > 0);
     let keyword = BStr::new(&keyword[..of_job.unwrap_or(keyword.len())]);
+    let meant = |why: String, name: String| UnreadReason { why, fix: Advice::DidYouMean(name.into()) };
     let (base, part) = ["_TIMEOUT", "_ARGS"]
         .iter()
         .find_map(|part| Some((rest.strip_suffix(part.as_bytes())?, *part)))
@@ -79,47 +83,42 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> (String, String
     let (base, rest) = (BStr::new(base), BStr::new(rest));
     if base == "REPLY_CLAIM" {
         let instead = format!("{keyword}_HOOK_REPLY_FETCH");
-        return (
-            ", though the manual lists it".to_owned(),
-            format!("the hook that hears of accepted and rejected jobs is {instead}"),
-        );
+        let fix = format!("use {instead}, which is called for accepted and rejected jobs");
+        return UnreadReason { why: ", though the manual lists it".to_owned(), fix: fix.into() };
     }
     let is_hook = HOOK_TYPES.iter().any(|hook| base == hook);
     let near = similar_names::nearest(base, HOOK_TYPES.iter().map(|hook| hook.as_bytes()));
     if of_job.is_some() && near.is_some() {
-        let why = ": knobs of hooks are <KEYWORD>_HOOK_<TYPE>".to_owned();
-        return (why, format!("write {keyword}_HOOK_{rest}"));
+        let why = ": parameters of hooks are <KEYWORD>_HOOK_<TYPE>".to_owned();
+        return UnreadReason { why, fix: format!("write {keyword}_HOOK_{rest}").into() };
     }
     let read = |hooks: [&str; 2]| hooks.map(|hook| format!("_HOOK_{hook}{part}")).join(" and ");
     if is_hook && part == "_TIMEOUT" {
-        return (
-            format!(": {base} is waited for without a time-out"),
-            format!(
-                "only {} are read; make the hook end by itself, with timeout(1)",
-                read(HOOKS_WITH_TIMEOUT)
-            ),
-        );
+        let read = read(HOOKS_WITH_TIMEOUT);
+        let fix = format!("only {read} are read; make the hook end by itself, with timeout(1)");
+        return UnreadReason {
+            why: format!(": the caller waits for {base} without a limit"),
+            fix: fix.into(),
+        };
     }
     if is_hook && part == "_ARGS" {
         let read = read(HOOKS_WITH_ARGUMENTS);
-        return (
-            format!(": {base} gets no arguments of its own"),
-            format!("only {read} are read; let the hook be a script that calls another with arguments"),
-        );
+        let fix = format!("only {read} are read; write a script that calls the hook with arguments");
+        return UnreadReason { why: format!(": {base} has no parameter for arguments"), fix: fix.into() };
     }
     if of_job.is_some() && similar_names::nearest(rest, ["KEYWORD"]).is_some() {
-        return (String::new(), format!("did you mean {keyword}_JOB_HOOK_KEYWORD?"));
+        return meant(String::new(), format!("{keyword}_JOB_HOOK_KEYWORD"));
     }
     let parts = [(HOOKS_WITH_TIMEOUT, "_TIMEOUT"), (HOOKS_WITH_ARGUMENTS, "_ARGS")];
     let with_parts = parts.map(|(hooks, part)| hooks.map(|hook| format!("{hook}{part}"))).concat();
     if let Some(near) = similar_names::nearest(rest, &with_parts) {
-        return (String::new(), format!("did you mean {keyword}_HOOK_{near}?"));
+        return meant(String::new(), format!("{keyword}_HOOK_{near}"));
     }
-    let fix = match near {
-        Some(near) => format!("did you mean {keyword}_HOOK_{}{part}?", BStr::new(near)),
-        None => format!("the types are {}", HOOK_TYPES.join(", ")),
-    };
-    (format!(": {base} is no type of hook"), fix)
+    let why = format!(": {base} is not a hook type");
+    match near {
+        Some(near) => meant(why, format!("{keyword}_HOOK_{}{part}", BStr::new(near))),
+        None => UnreadReason { why, fix: format!("the types are {}", HOOK_TYPES.join(", ")).into() },
+    }
 }
 
 /// Reports a name that nothing reads and nothing refers to.
@@ -128,40 +127,41 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
     let (rule, message, fix) = match name_usage::classify_usage(subject, name) {
         NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => return,
         NameUsage::Unread(unread) => {
-            (LintRule::UnknownParameter, format!("nothing reads {name}: {}", unread.why), Some(unread.fix))
+            (LintRule::UnknownParameter, format!("nothing reads {name}: {}", unread.why), unread.fix)
         }
         NameUsage::Misspelled(near) => (
             LintRule::UnknownParameter,
             format!("HTCondor has no parameter {name}, and nothing refers to it"),
-            Some(format!("did you mean {near}?")),
+            Advice::DidYouMean(near),
         ),
         NameUsage::Removed(instead) => (
             LintRule::RemovedParameter,
-            format!("HTCondor reads {name} no more, earlier versions did"),
-            Some(instead.to_owned()),
+            format!("HTCondor 25 no longer reads {name} (earlier versions did)"),
+            instead.into(),
         ),
         NameUsage::SiteOwn => (
             LintRule::UnusedMacro,
             format!(
-                "{name} is the site's own, and no value refers to it, nor a script, submit file or template that was found"
+                "{name} is not an HTCondor parameter, and no value, script, submit file or template that was found refers to it"
             ),
-            Some(format!("it is needed if a script or a submit file asks for it (condor_config_val {name})")),
+            format!("keep it if a script or submit file reads it (condor_config_val {name})").into(),
         ),
     };
     let finding = subject.make_finding(rule, &entry.current, None, message, fix);
-    findings.push(replace_name(finding));
+    findings.push(replace_name(subject, finding));
 }
 
-/// Adds the correction of a misspelled name: `did you mean NAME?` where the finding's place is the name.
-fn replace_name(finding: Finding) -> Finding {
-    let near = finding.fix.as_ref().and_then(|fix| fix.strip_prefix("did you mean ")?.strip_suffix('?'));
-    let Some(near) = near.map(BString::from) else { return finding };
+/// Adds the correction of a misspelled name where the finding's place is the name, and something reads the name that was
+/// probably meant.
+fn replace_name(subject: &LintSubject<'_>, finding: Finding) -> Finding {
+    let Some(Advice::DidYouMean(near)) = finding.fix.clone() else { return finding };
     let is_name = near.iter().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(b));
     let is_place = finding.spot.as_ref().is_some_and(|spot| {
         let place = spot.text.get(spot.span.start as usize..spot.span.end as usize);
         place.is_some_and(|place| caseless::eq(place, &finding.name))
     });
-    if is_name && is_place { finding.replaced_by(near) } else { finding }
+    let is_read = subject.known.is_known(&near);
+    if is_name && is_place && is_read { finding.replaced_by(near) } else { finding }
 }
 
 /// Reports a definition that the same file replaces before anything can read it.
@@ -190,7 +190,7 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
             LintRule::ShadowedDefinition,
             earlier,
             None,
-            format!("{} is set again{line} of the same file: this value is never used", earlier.name),
+            format!("{} is set again{line} of the same file, so this value is never used", earlier.name),
             "remove one of the two, or append with '+='".to_owned(),
         ));
     }

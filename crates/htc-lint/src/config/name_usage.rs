@@ -10,17 +10,17 @@ use htc_base::text::unqualified_name;
 /// Usage of a name that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameUsage {
-    /// A daemon or tool reads it, or may read it.
+    /// A daemon or tool reads the parameter, or may read it.
     Read,
-    /// Another value, condition or statement refers to it.
+    /// Another value, condition or statement refers to the name.
     ReferredTo,
-    /// This script, submit file or template mentions it, and may read it.
+    /// This script, submit file or template mentions the name, and may read it.
     Mentioned(BString),
-    /// Nothing reads this member of its family.
+    /// The name belongs to a family of parameters, but nothing reads it.
     Unread(UnreadReason),
-    /// Nothing reads it, and a parameter has a similar name.
+    /// Nothing reads the name, and a parameter has a similar one.
     Misspelled(BString),
-    /// Earlier versions read it; with its replacement.
+    /// Earlier versions read the parameter; contains its replacement.
     Removed(&'static str),
     /// The name belongs to the site, and nothing that was read refers to it.
     SiteOwn,

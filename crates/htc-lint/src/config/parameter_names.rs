@@ -69,6 +69,7 @@ pub(super) fn other_names() -> impl Iterator<Item = &'static [u8]> {
 pub(super) fn is_attribute_list(name: &[u8]) -> bool {
     let name = unqualified_name(name);
     let is_list = [
+        "NEGOTIATOR_MATCH_EXPRS",
         "STARTD_ATTRS",
         "STARTD_EXPRS",
         "SCHEDD_ATTRS",

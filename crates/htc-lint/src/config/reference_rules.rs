@@ -1,6 +1,7 @@
 //! `$(...)` that is never expanded, and references to misspelled names.
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashMap;
 
@@ -11,8 +12,8 @@ use htc_classad::Expr;
 use htc_config::FunctionFailure;
 use htc_config::expand::MAX_LENGTH;
 use htc_config::finding::Finding;
+use htc_config::macro_definition::Definition;
 use htc_config::macro_reference::{self, MacroFunction, next_reference};
-use htc_config::macro_set::Definition;
 use htc_config::statement::is_name_byte;
 
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
@@ -22,6 +23,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         if memchr::memchr(b'$', &definition.raw).is_none() {
             continue;
         }
+        let first = findings.len();
         check_invalid_references(subject, definition, findings);
         if lengths.is_finite(subject, &definition.raw) {
             // Expanding each value of a long chain takes quadratic time.
@@ -31,7 +33,57 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         }
         let failures = subject.view.take_messages();
         check_function_failures(subject, definition, &failures, findings);
+        drop_unexpanded_arguments(first, findings);
         check_undefined_references(subject, definition, findings);
+    }
+    check_replaced_domains(subject, findings);
+    check_empty_self_references(subject, findings);
+}
+
+/// Reports `A = $(A)` where A has no earlier value and no default.
+fn check_empty_self_references(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    for entry in subject.user_written_entries() {
+        let has_default = htc_config::registry::default_value(&entry.name).is_some();
+        if !entry.raw().is_empty() || !entry.replaced.is_empty() || has_default {
+            continue;
+        }
+        let message = format!("{} refers only to itself and has no earlier value: it is empty", entry.name);
+        let finding = subject.make_finding(LintRule::Undefined, &entry.current, None, message, None);
+        let is_itself = finding.spot.as_ref().is_some_and(|spot| {
+            let value = spot.text.split_once_str("=").map_or(&b""[..], |(_, value)| value.trim());
+            let name = value.strip_prefix(b"$(").and_then(|rest| rest.strip_suffix(b")"));
+            name.is_some_and(|name| caseless::eq(name.trim(), &entry.name))
+        });
+        findings.extend(is_itself.then_some(finding));
+    }
+}
+
+/// Drops findings about text that is never expanded from where a function fails: the text is its argument.
+fn drop_unexpanded_arguments(first: usize, findings: &mut Vec<Finding>) {
+    let own = findings.split_off(first);
+    let place = |finding: &Finding| finding.spot.as_ref().map(|spot| (spot.line, spot.span.start));
+    let failing: Vec<_> =
+        own.iter().filter(|finding| finding.rule == LintRule::FunctionFails).map(place).collect();
+    findings.extend(
+        own.into_iter()
+            .filter(|finding| finding.rule != LintRule::NeverExpanded || !failing.contains(&place(finding))),
+    );
+}
+
+/// Reports undefined references in values that expand to nothing and are therefore replaced (`set_default_domains`,
+/// condor_config.cpp `check_domain_attributes`).
+fn check_replaced_domains(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    for name in ["UID_DOMAIN", "FILESYSTEM_DOMAIN"] {
+        let entry = subject.config.set.find_exact(name.as_bytes());
+        let Some(entry) = entry.filter(|entry| !entry.current.is_user_written()) else { continue };
+        let Some(written) = entry.replaced.last().filter(|written| written.is_user_written()) else {
+            continue;
+        };
+        let first = findings.len();
+        check_undefined_references(subject, written, findings);
+        for finding in &mut findings[first..] {
+            finding.message.push_str(&format!("; {name} is then the name of the host"));
+        }
     }
 }
 
@@ -150,10 +202,14 @@ struct InvalidReference {
     start: usize,
     end: usize,
     why: String,
-    fix: Option<String>,
+    fix: Advice,
 }
 
 fn check_invalid_references(subject: &LintSubject<'_>, definition: &Definition, findings: &mut Vec<Finding>) {
+    // A template has references to its arguments: $(1), $(1?), $(2+).
+    if caseless::starts_with(unqualified_name(&definition.name), b"SUBMIT_TEMPLATE_") {
+        return;
+    }
     let found = find_invalid_references(&definition.raw);
     let effect = policy_consequence(&definition.name).filter(|_| !found.is_empty()).filter(|_| {
         let value =
@@ -165,12 +221,13 @@ fn check_invalid_references(subject: &LintSubject<'_>, definition: &Definition, 
         let text = BStr::new(&definition.raw[dead.start..dead.end]);
         let mut message = format!("'{text}' is never expanded: {}", dead.why);
         if let Some(effect) = effect {
-            message.push_str(&format!("; the value is then no expression: {effect}"));
+            message.push_str(&format!("; the value is then not a valid expression: {effect}"));
         }
         let part = Some((dead.start, dead.end));
-        let correct = dead.fix.as_deref().and_then(|fix| fix.strip_prefix("write $("));
-        let correct =
-            correct.filter(|rest| rest.ends_with(')') && *rest != "...)").map(|rest| format!("$({rest}"));
+        let correct = match &dead.fix {
+            Advice::Write(text) => Some(text.clone()),
+            Advice::Text(_) | Advice::DidYouMean(_) => None,
+        };
         let is_closed = text.ends_with(b")");
         let finding = subject.make_finding(LintRule::NeverExpanded, definition, part, message, dead.fix);
         let is_place = finding.spot.as_ref().is_some_and(|spot| {
@@ -189,10 +246,10 @@ fn check_invalid_references(subject: &LintSubject<'_>, definition: &Definition, 
 pub(super) fn policy_consequence(name: &[u8]) -> Option<&'static str> {
     let name = unqualified_name(name);
     [
-        ("SYSTEM_PERIODIC_HOLD", "the schedd drops it without a word, no job is ever held by it"),
-        ("SYSTEM_PERIODIC_RELEASE", "the schedd drops it without a word, no job is ever released by it"),
-        ("SYSTEM_PERIODIC_REMOVE", "the schedd drops it without a word, no job is ever removed by it"),
-        ("SYSTEM_PERIODIC_VACATE", "the schedd drops it without a word, no job is ever vacated by it"),
+        ("SYSTEM_PERIODIC_HOLD", "the schedd ignores it without a message, so it never holds a job"),
+        ("SYSTEM_PERIODIC_RELEASE", "the schedd ignores it without a message, so it never releases a job"),
+        ("SYSTEM_PERIODIC_REMOVE", "the schedd ignores it without a message, so it never removes a job"),
+        ("SYSTEM_PERIODIC_VACATE", "the schedd ignores it without a message, so it never vacates a job"),
     ]
     .into_iter()
     .find(|(policy, _)| caseless::eq(policy.as_bytes(), name))
@@ -224,15 +281,19 @@ fn find_invalid_references(raw: &[u8]) -> Vec<InvalidReference> {
 fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidReference> {
     let name = &raw[dollar + 1..body - 1];
     let end = memchr::memchr(b')', &raw[body..]).map_or(raw.len(), |close| body + close + 1);
-    let dead =
-        |why: &str, fix: String| InvalidReference { start: dollar, end, why: why.to_owned(), fix: Some(fix) };
+    let dead = |why: &str, fix: String| InvalidReference {
+        start: dollar,
+        end,
+        why: why.to_owned(),
+        fix: fix.into(),
+    };
     match macro_reference::find_function(name) {
         None => {
             let meant = name.to_ascii_uppercase();
             let is_one = macro_reference::find_function(&meant)
                 .is_some_and(|function| function != MacroFunction::Filename);
             let fix = || format!("write ${}(...)", BStr::new(&meant));
-            is_one.then(|| dead("names of functions are upper case", fix()))
+            is_one.then(|| dead("names of functions are written in upper case", fix()))
         }
         Some(MacroFunction::Plain | MacroFunction::Env) => {
             let live = next_reference(raw, dollar, &mut None, |_, _| true);
@@ -243,7 +304,7 @@ fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidRefe
         Some(MacroFunction::RandomChoice | MacroFunction::Choice) => None,
         Some(_) => {
             let inside = &raw[body..end.saturating_sub(1).max(body)];
-            let fix = "give the argument a parameter of its own and name that";
+            let fix = "set a parameter to the argument, and use its name";
             let why = "references in the argument of a function are not expanded";
             inside.contains_str("$(").then(|| dead(why, fix.to_owned()))
         }
@@ -262,7 +323,7 @@ fn is_completed_by_inner(raw: &[u8], body: usize, end: usize) -> bool {
 fn check_plain_reference(raw: &[u8], dollar: usize, body: usize, end: usize) -> InvalidReference {
     if memchr::memchr(b')', &raw[body..]).is_none() {
         let why = "its parenthesis is not closed".to_owned();
-        return InvalidReference { start: dollar, end: raw.len(), why, fix: Some("close it".to_owned()) };
+        return InvalidReference { start: dollar, end: raw.len(), why, fix: "close it".into() };
     }
     let inside = &raw[body..end - 1];
     let (name, default) = match memchr::memchr(b':', inside) {
@@ -286,25 +347,20 @@ fn check_plain_reference(raw: &[u8], dollar: usize, body: usize, end: usize) -> 
         return InvalidReference {
             start: dollar,
             end,
-            why: format!("{} cannot stand in a default", shown(bad)),
-            fix: Some("give the default a parameter of its own: $(NAME:$(DEFAULT_OF_NAME))".to_owned()),
+            why: format!("a default cannot contain {}", shown(bad)),
+            fix: "set a parameter to the default: $(NAME:$(DEFAULT_OF_NAME))".into(),
         };
     };
     let trimmed = trim(name);
     let is_name = !trimmed.is_empty() && trimmed.iter().all(|&b| is_name_byte(b));
     let fix = if is_name {
-        format!("write $({})", BStr::new(trimmed))
+        Advice::Write(format!("$({})", BStr::new(trimmed)).into())
     } else if inside.iter().any(|b| b"=<>!&|+*".contains(b)) {
-        format!("an expression needs no dollar: write ({})", BStr::new(inside))
+        format!("an expression has no dollar sign: write ({})", BStr::new(inside)).into()
     } else {
-        "names are made of letters, digits, '_', '.' and '/'".to_owned()
+        "names are made of letters, digits, '_', '.' and '/'".into()
     };
-    InvalidReference {
-        start: dollar,
-        end,
-        why: format!("{} cannot stand in a name", shown(bad)),
-        fix: Some(fix),
-    }
+    InvalidReference { start: dollar, end, why: format!("a name cannot contain {}", shown(bad)), fix }
 }
 
 /// Reports references without a default to names that nothing defines.
@@ -330,9 +386,11 @@ fn check_undefined_references(
         }
         let part = Some((found.dollar, found.end));
         let message = format!("{} is not defined: the reference expands to nothing", name.as_bstr());
-        if let Some(near) = suggest_name(subject, name) {
+        // The parameter itself would be an endless reference.
+        let near = suggest_name(subject, name).filter(|near| !caseless::eq(near, &definition.name));
+        if let Some(near) = near {
             let correct = format!("$({})", near.as_bstr());
-            let fix = format!("did you mean {correct}?");
+            let fix = Advice::DidYouMean(correct.clone().into());
             let finding = subject.make_finding(LintRule::MisspelledReference, definition, part, message, fix);
             let is_reference = finding.spot.as_ref().is_some_and(|spot| {
                 let place = spot.text.get(spot.span.start as usize..spot.span.end as usize);
@@ -373,17 +431,16 @@ fn check_function_failures(
         if let Some(name) = name.filter(is_undefined) {
             let message = format!("{} in {word}() is not defined", name.as_bstr());
             let fix = match suggest_name(subject, name) {
-                Some(near) => format!("did you mean {}?", near.as_bstr()),
-                None => format!("define {}", name.as_bstr()),
+                Some(near) => Advice::DidYouMean(near.into()),
+                None => format!("define {}", name.as_bstr()).into(),
             };
             findings.push(subject.make_finding(LintRule::FunctionFails, definition, part, message, fix));
         } else if let Some(failure) = failure {
             let text = failure.text.to_str_lossy();
             let message = format!("{} cannot be expanded: {}", definition.name, text.trim_end_matches('!'));
-            let fix =
-                "give the value a parameter of its own, with $(...) for names, and pass its name".to_owned();
+            let fix = "set a parameter to the value, with $(...) for names, and pass its name".to_owned();
             let is_number = matches!(found.function, MacroFunction::Int | MacroFunction::Real);
-            let fix = is_number.then_some(fix);
+            let fix = is_number.then_some(Advice::Text(fix));
             findings.push(subject.make_finding(LintRule::FunctionFails, definition, part, message, fix));
         }
     }
@@ -391,16 +448,7 @@ fn check_function_failures(
 
 /// Returns the first argument of a function that must be the name of a parameter, or `None` if it is something else.
 fn argument_name(function: MacroFunction, body: &[u8]) -> Option<&[u8]> {
-    let takes_name = matches!(
-        function,
-        MacroFunction::Substr
-            | MacroFunction::Int
-            | MacroFunction::Real
-            | MacroFunction::String
-            | MacroFunction::Basename
-            | MacroFunction::Dirname
-            | MacroFunction::Filename
-    );
+    let takes_name = function.takes_parameter_name();
     let first = trim(body.split(|&byte| byte == b',' || byte == b':').next()?);
     let is_name = first.iter().all(|&byte| is_name_byte(byte) && byte != b'/')
         && first.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
@@ -453,11 +501,11 @@ mod tests {
 
     #[test]
     fn references_that_never_expand_are_found() {
-        assert_eq!(dead("$(JobStatus != 3) && x"), ["$(JobStatus != 3)|a blank cannot stand in a name"]);
-        assert_eq!(dead("$( x )"), ["$( x )|a blank cannot stand in a name"]);
-        assert_eq!(dead("$(X:-1)"), ["$(X:-1)|'-' cannot stand in a default"]);
+        assert_eq!(dead("$(JobStatus != 3) && x"), ["$(JobStatus != 3)|a name cannot contain a blank"]);
+        assert_eq!(dead("$( x )"), ["$( x )|a name cannot contain a blank"]);
+        assert_eq!(dead("$(X:-1)"), ["$(X:-1)|a default cannot contain '-'"]);
         assert_eq!(dead("a $(X"), ["$(X|its parenthesis is not closed"]);
-        assert_eq!(dead("$env(HOME)"), ["$env(HOME)|names of functions are upper case"]);
+        assert_eq!(dead("$env(HOME)"), ["$env(HOME)|names of functions are written in upper case"]);
         assert_eq!(dead("$INT($(N)+1)").len(), 1);
         assert!(
             dead("$(X) $(X:a b) $$(X Y) $$([ a + $(N) ]) $ENV(A) $FOO(x) $($(LN)) $(A$(B)) $1 $x").is_empty()

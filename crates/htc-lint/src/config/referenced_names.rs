@@ -13,7 +13,8 @@ use htc_config::{Config, ConfigView, defaults, template};
 
 /// Returns the names that any value, condition or statement refers to, in lower case.
 pub(super) fn collect_referenced_names(
-    (config, view): (&Config, &ConfigView<'_>),
+    config: &Config,
+    view: &ConfigView<'_>,
     own: &SimilarNames<&[u8]>,
     known: &KnownParameterNames,
 ) -> FxHashSet<Vec<u8>> {

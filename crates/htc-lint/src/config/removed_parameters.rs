@@ -5,8 +5,8 @@ use htc_base::text::caseless;
 
 /// Names of removed parameters, with a star for any text, and their replacements.
 const REMOVED_PARAMETERS: &[(&str, &str)] = &[
-    ("HOSTALLOW_*", "write ALLOW_ in place of HOSTALLOW_"),
-    ("HOSTDENY_*", "write DENY_ in place of HOSTDENY_"),
+    ("HOSTALLOW_*", "write ALLOW_ instead of HOSTALLOW_"),
+    ("HOSTDENY_*", "write DENY_ instead of HOSTDENY_"),
     ("ALLOW_OWNER*", OWNER_ADVICE),
     ("DENY_OWNER*", OWNER_ADVICE),
     (
@@ -26,7 +26,7 @@ const REMOVED_PARAMETERS: &[(&str, &str)] = &[
     ("GSI_SKIP_HOST_CHECK*", GSI_ADVICE),
     ("GSS_ASSIST_GRIDMAP*", GSI_ADVICE),
     ("GRIDMAP", GSI_ADVICE),
-    ("GLEXEC*", "jobs are no longer started by glexec; it can go"),
+    ("GLEXEC*", "jobs are no longer started by glexec; remove it"),
     ("ALWAYS_USE_LOCAL_CKPT_SERVER", STANDARD_UNIVERSE_ADVICE),
     ("CHECKPOINT_PLATFORM", STANDARD_UNIVERSE_ADVICE),
     ("CKPT_*", STANDARD_UNIVERSE_ADVICE),
@@ -61,11 +61,11 @@ const REMOVED_PARAMETERS: &[(&str, &str)] = &[
     ("COLLECTOR_SOCKET_CACHE_SIZE", NO_REPLACEMENT),
     ("DAGMAN_ALLOW_LOG_ERROR", NO_REPLACEMENT),
     ("DAGMAN_PEGASUS_REPORT_*", NO_REPLACEMENT),
-    ("ECRYPTFS_*", "ENCRYPT_EXECUTE_DIRECTORY works by logical volumes now"),
+    ("ECRYPTFS_*", "ENCRYPT_EXECUTE_DIRECTORY now uses logical volumes"),
     ("EMAIL_NOTIFICATION_CC", NO_REPLACEMENT),
     ("ENABLE_ADDRESS_REWRITING", NO_REPLACEMENT),
     ("ENABLE_VERSIONED_OPSYS", NO_REPLACEMENT),
-    ("ENCRYPT_EXECUTE_DIRECTORY_FILENAMES", "ENCRYPT_EXECUTE_DIRECTORY works by logical volumes now"),
+    ("ENCRYPT_EXECUTE_DIRECTORY_FILENAMES", "ENCRYPT_EXECUTE_DIRECTORY now uses logical volumes"),
     ("IGNORE_LEAF_OOM", NO_REPLACEMENT),
     ("JAVA_BENCHMARK_TIME", NO_REPLACEMENT),
     ("JOB_PROXY_OVERRIDE_FILE", NO_REPLACEMENT),
@@ -91,12 +91,12 @@ const OWNER_ADVICE: &str = "there is no permission level OWNER; ADMINISTRATOR is
 const SLOTS_ADVICE: &str =
     "virtual machines are called slots: SLOT_TYPE_<n>, NUM_SLOTS_TYPE_<n>, MAX_SLOT_TYPES";
 const GSI_ADVICE: &str =
-    "GSI authentication is gone; see SEC_DEFAULT_AUTHENTICATION_METHODS for what there is";
-const STANDARD_UNIVERSE_ADVICE: &str = "the standard universe and its checkpoints are gone";
-const SOAP_ADVICE: &str = "the web service is gone";
-const QUILL_ADVICE: &str = "the database of jobs (Quill) is gone";
-const GRID_ADVICE: &str = "grids of this kind are gone";
-const NO_REPLACEMENT: &str = "there is nothing in its place";
+    "GSI authentication was removed; see SEC_DEFAULT_AUTHENTICATION_METHODS for the current methods";
+const STANDARD_UNIVERSE_ADVICE: &str = "the standard universe and its checkpoints were removed";
+const SOAP_ADVICE: &str = "the web service was removed";
+const QUILL_ADVICE: &str = "the job database (Quill) was removed";
+const GRID_ADVICE: &str = "grids of this type were removed";
+const NO_REPLACEMENT: &str = "there is no replacement";
 
 /// Returns the replacement for a removed parameter, or `None` for any other name.
 pub(super) fn replacement_for(name: &[u8]) -> Option<&'static str> {

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use htc_base::text::unqualified_name;
 use htc_base::world::{FileKind, World};
-use htc_config::macro_set::{MacroEntry, SourceKind};
+use htc_config::macro_definition::{MacroEntry, SourceKind};
 use htc_config::{Config, ConfigView};
 
 /// Maximum number of files that are scanned.

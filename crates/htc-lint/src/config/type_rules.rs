@@ -3,15 +3,17 @@
 use std::ops::Range;
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_base::text::caseless;
+use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
-use htc_config::macro_set::MacroEntry;
+use htc_config::macro_definition::MacroEntry;
 use htc_config::registry::{self, RegisteredParameter, ValueType};
 use htc_config::value_check::{FaultyPart, ValueFault, check_value};
 
 use super::lint_subject::LintSubject;
 use super::reference_rules::has_invalid_reference;
-use super::written_pieces::replace_value;
+use super::written_pieces::replace_if_certain;
 
 /// Checks the value of a parameter that is not an expression.
 pub(super) fn check_type(
@@ -27,21 +29,46 @@ pub(super) fn check_type(
     let expanded = subject.view.expand_raw(&entry.name, raw);
     subject.view.take_messages();
     let Ok(value) = expanded else { return };
-    for part in check_value(parameter, &value, subject.world) {
+    let parts = check_value(parameter, &value, subject.world);
+    if parts.is_empty()
+        && let Some(port) = find_impossible_port(&entry.name, parameter, &value)
+    {
+        let message = format!("{} must be a port, and there is no port {port}", entry.name);
+        let place = Some((0, raw.len()));
+        let fix = "write a number from 0 to 65535".to_owned();
+        findings.push(subject.make_finding(LintRule::BadValue, &entry.current, place, message, fix));
+    }
+    for part in parts {
         let text = BString::from(&value[part.span.clone()]);
         let (message, fix) = describe_fault(&entry.name, parameter, &part, text.as_bstr());
         let span = if *raw == value { part.span } else { 0..raw.len() };
         let place = Some((span.start, span.end));
-        let certain = fix.as_deref().and_then(|fix| match fix {
-            "write true" => Some("true"),
-            "write false" => Some("false"),
-            _ => None,
-        });
         let finding = subject.make_finding(LintRule::BadValue, &entry.current, place, message, fix);
-        findings.push(match certain {
-            Some(word) => replace_value(finding, raw, word),
-            None => finding,
-        });
+        findings.push(replace_if_certain(finding, raw));
+    }
+}
+
+/// Returns the number of a port above the largest one.
+fn find_impossible_port(name: &[u8], parameter: &RegisteredParameter, value: &[u8]) -> Option<i64> {
+    let is_port = parameter.value_type == ValueType::Integer && caseless::ends_with(name, b"PORT");
+    let number: i64 = value.to_str().ok().filter(|_| is_port)?.trim().parse().ok()?;
+    (number > i64::from(u16::MAX)).then_some(number)
+}
+
+/// Reports a lowest port above the highest one (`get_port_range`, get_port_range.cpp).
+pub(super) fn check_port_ranges(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    for (low, high) in
+        [("LOWPORT", "HIGHPORT"), ("IN_LOWPORT", "IN_HIGHPORT"), ("OUT_LOWPORT", "OUT_HIGHPORT")]
+    {
+        let number = |name: &str| subject.view.int(name).ok().flatten().map(|setting| setting.value);
+        let (Some(least), Some(most)) = (number(low), number(high)) else { continue };
+        let entry = subject.config.set.find_exact(high.as_bytes());
+        if let Some(entry) = entry.filter(|entry| least > most && entry.current.is_user_written()) {
+            let message = format!("{high} ({most}) is below {low} ({least}): daemons use no range of ports");
+            let place = Some((0, entry.current.raw.len()));
+            let fix = format!("write a number above {least}");
+            findings.push(subject.make_finding(LintRule::BadValue, &entry.current, place, message, fix));
+        }
     }
 }
 
@@ -51,10 +78,10 @@ fn describe_fault(
     parameter: &RegisteredParameter,
     part: &FaultyPart,
     text: &BStr,
-) -> (String, Option<String>) {
+) -> (String, Option<Advice>) {
     let (range, fallback) = (describe_range(parameter), describe_fallback(name));
     let stops = format!("daemons exit with an error, tools use {fallback}");
-    let did_you_mean = |near: Option<&str>| near.map(|near| format!("did you mean {near}?"));
+    let did_you_mean = |near: Option<&str>| near.map(|near| Advice::DidYouMean(near.into()));
     match part.fault {
         ValueFault::NotInteger => {
             (format!("{name} must be an integer{range}, not '{text}': {stops}"), suggest_number(text))
@@ -73,29 +100,34 @@ fn describe_fault(
             let others: String = parameter.words().map(|word| format!(", {word}")).collect();
             (format!("{name} must be true or false{others}, not '{text}': {stops}"), suggest_truth(text))
         }
+        ValueFault::NotPort => {
+            let message = format!("{name}: '{text}' has a port that is not a number from 0 to 65535");
+            (message, Some("write host:9618, or the name alone".into()))
+        }
         ValueFault::NotSize => {
-            let fix = "write a number of bytes, with K, M, G or T if you like".to_owned();
+            let fix = "write a number of bytes, or one with K, M, G or T".into();
             (format!("{name} must be a size, not '{text}'"), Some(fix))
         }
         ValueFault::NotLogSize => {
-            let fix = "write a number, or one with a unit: 10 Mb".to_owned();
+            let fix = "write a number, or one with a unit: 10 Mb".into();
             (format!("{name} must be the size of a log, not '{text}': daemons exit with an error"), Some(fix))
         }
         ValueFault::TimeNotSize => {
             (format!("{name} must be a size, not the time '{text}': daemons exit with an error"), None)
         }
         ValueFault::NotPeriod => {
-            let fix = "write seconds, or a number directly followed by s, m or h: 5m".to_owned();
+            let fix = "write seconds, or a number directly followed by s, m or h: 5m".into();
             (format!("{name} must be a period, not '{text}': the job does not run"), Some(fix))
         }
         ValueFault::NotThrottle => {
-            let fix = "write a load, or two: 1.5 to 2.0".to_owned();
+            let fix = "write a load, or two: 1.5 to 2.0".into();
             (format!("{name} must be a load or a range of loads, not '{text}': the schedd exits"), Some(fix))
         }
         ValueFault::UnknownWord(near) => {
             let words: Vec<&str> = parameter.words().collect();
-            let fix = did_you_mean(near)
-                .or_else(|| (!words.is_empty()).then(|| format!("the words are {}", words.join(", "))));
+            let fix = did_you_mean(near).or_else(|| {
+                (!words.is_empty()).then(|| format!("the valid values are {}", words.join(", ")).into())
+            });
             (format!("'{text}' is not a valid value of {name}{}", describe_effect(name)), fix)
         }
         ValueFault::UnknownDebugLevel(near) => {
@@ -108,15 +140,37 @@ fn describe_fault(
             (format!("{name}: there is no encryption method {text}: it is ignored"), did_you_mean(near))
         }
         ValueFault::UnknownLevel => {
-            let fix = "write REQUIRED, PREFERRED, OPTIONAL or NEVER".to_owned();
+            let fix = "write REQUIRED, PREFERRED, OPTIONAL or NEVER".into();
             (format!("'{text}' is not a valid value of {name}: daemons exit with an error"), Some(fix))
         }
         ValueFault::MisspelledLevel(level) => {
-            let message = format!("'{text}' is not a word of {name}; only its first letter counts: {level}");
-            (message, Some(format!("write {level}")))
+            let message =
+                format!("'{text}' is not a valid value of {name}; only its first letter counts: {level}");
+            (message, Some(format!("write {level}").into()))
+        }
+        ValueFault::NotRegex => {
+            (format!("{name} must be a regular expression, not '{text}'"), Some("close its brackets".into()))
+        }
+        ValueFault::NotNetwork => {
+            let fix = "write an address of four numbers up to 255, and a mask of at most 32 bits".into();
+            (format!("{name}: no host has the address '{text}'"), Some(fix))
+        }
+        ValueFault::UnbalancedQuotes => {
+            let fix = "close each quote; within the double quotes, write \"\" for one".into();
+            (
+                format!("{name}: the quotes of the environment are not closed, so it cannot be parsed"),
+                Some(fix),
+            )
+        }
+        ValueFault::NotRounding => {
+            let fix = "write a number from 0 to 9, or a percentage: 25%".into();
+            (
+                format!("{name} must be a number of digits or a percentage, not '{text}': the schedd exits"),
+                Some(fix),
+            )
         }
         ValueFault::NotIds => {
-            let fix = "write the numbers of a user and a group: 64.64".to_owned();
+            let fix = "write the numbers of a user and a group: 64.64".into();
             (format!("{name} must be two numbers with a point between them, not '{text}'"), Some(fix))
         }
     }
@@ -149,22 +203,22 @@ fn describe_fallback(name: &[u8]) -> String {
 }
 
 /// The correction of a truth value.
-pub(super) fn suggest_truth(text: &[u8]) -> Option<String> {
+pub(super) fn suggest_truth(text: &[u8]) -> Option<Advice> {
     let lower = text.trim().to_ascii_lowercase();
     let is_near = |word: &[u8]| htc_base::text::similar_names::distance(&lower, word, 2).is_some();
     match &lower[..] {
-        b"yes" | b"y" | b"t" | b"on" | b"enable" | b"enabled" => Some("write true".to_owned()),
-        b"no" | b"n" | b"f" | b"off" | b"disable" | b"disabled" => Some("write false".to_owned()),
-        [_, _, _, ..] if is_near(b"true") => Some("did you mean true?".to_owned()),
-        [_, _, _, ..] if is_near(b"false") => Some("did you mean false?".to_owned()),
+        b"yes" | b"y" | b"t" | b"on" | b"enable" | b"enabled" => Some(Advice::Write("true".into())),
+        b"no" | b"n" | b"f" | b"off" | b"disable" | b"disabled" => Some(Advice::Write("false".into())),
+        [_, _, _, ..] if is_near(b"true") => Some(Advice::DidYouMean("true".into())),
+        [_, _, _, ..] if is_near(b"false") => Some(Advice::DidYouMean("false".into())),
         _ => None,
     }
 }
 
 /// Advice about a number with a unit, between quotes or with something after it.
-fn suggest_number(text: &[u8]) -> Option<String> {
+fn suggest_number(text: &[u8]) -> Option<Advice> {
     if text.starts_with(b"\"") {
-        return Some("write it without quotes".to_owned());
+        return Some("write it without quotes".into());
     }
     let Range { end, .. } = 0..text.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
     let unit = text[end..].trim();
@@ -172,10 +226,23 @@ fn suggest_number(text: &[u8]) -> Option<String> {
         return None;
     }
     let number = BStr::new(&text[..end]);
-    Some(match unit.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'%') {
-        true => format!("units are not allowed here: write {number} times the unit as a plain number"),
-        false => format!("write {number}"),
-    })
+    let is_unit = unit.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'%');
+    let is_grouped = unit.first() == Some(&b',')
+        && unit[1..]
+            .split(|byte| *byte == b',')
+            .all(|group| group.len() == 3 && group.iter().all(u8::is_ascii_digit));
+    match () {
+        () if is_unit => {
+            let unit = BStr::new(unit);
+            Some(format!("units are not allowed here: write a plain number without '{unit}'").into())
+        }
+        () if is_grouped => {
+            let digits: Vec<u8> = text.iter().copied().filter(u8::is_ascii_digit).collect();
+            Some(format!("write {}", BStr::new(&digits)).into())
+        }
+        () if matches!(unit, b"," | b";" | b".") => Some(format!("write {number}").into()),
+        () => None,
+    }
 }
 
 /// True if a value is checked by [`check_type`].
@@ -184,6 +251,7 @@ pub(super) fn has_checked_type(parameter: &RegisteredParameter) -> bool {
         && !matches!(
             parameter.value_type,
             ValueType::String
+                | ValueType::Name
                 | ValueType::Path
                 | ValueType::List
                 | ValueType::Route

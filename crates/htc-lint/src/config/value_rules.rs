@@ -1,6 +1,7 @@
 //! Values of the wrong type: numbers, booleans, expressions, strings without quotes.
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 
 use super::brackets::find_unbalanced;
@@ -10,14 +11,16 @@ use super::lint_subject::LintSubject;
 use super::name_status::NameStatus;
 use super::parameter_names::is_attribute_list;
 use super::reference_rules::{has_invalid_reference, policy_consequence};
-use super::type_rules::{check_type, has_checked_type};
+use super::referenced_names::collect_names;
+use super::type_rules::{check_port_ranges, check_type, has_checked_type};
 use super::written_pieces::{find_written_piece, replace_value};
 use htc_base::text::{caseless, unqualified_name};
 use htc_classad::{Expr, ParseError, pitfalls};
 use htc_config::finding::Finding;
-use htc_config::macro_set::MacroEntry;
+use htc_config::macro_definition::MacroEntry;
 use htc_config::registry::{self, RegisteredParameter, ValueType};
 use htc_config::value_check::is_size;
+use rustc_hash::FxHashSet;
 
 /// Machine attributes that values may refer to; any other name was probably meant as a string.
 const MACHINE_ATTRIBUTES: [&str; 60] = [
@@ -97,23 +100,33 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             _ => {}
         }
     }
+    check_port_ranges(subject, findings);
 }
+
+/// Family of the concurrency limits, whose names a site chooses.
+const CONCURRENCY_LIMITS: &str = "*_LIMIT";
 
 /// Returns the row of the registry of a name that daemons read; a macro of the site may look like a family of names.
 fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredParameter> {
     let found = registry::find(name)?;
-    let is_read = || subject.known.classify(name) == NameStatus::Read;
-    (!found.has_open_prefix() || is_read()).then_some(found)
+    if !found.has_open_prefix() {
+        return Some(found);
+    }
+    // A value that others refer to is a macro of the site: MEM_LIMIT = 4GB.
+    let is_macro = || subject.referenced_names().contains(&name.to_ascii_lowercase());
+    let is_limit = found.value_type == ValueType::Real && found.name == CONCURRENCY_LIMITS;
+    let is_read = subject.known.classify(name) == NameStatus::Read && !(is_limit && is_macro());
+    is_read.then_some(found)
 }
 
 /// Reason why a value must be an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExpressionKind {
-    /// HTCondor evaluates it.
+    /// HTCondor evaluates the value.
     Policy,
-    /// HTCondor evaluates it unless it is a size with a unit.
+    /// HTCondor evaluates the value unless it is a size with a unit.
     Size,
-    /// It is advertised as an attribute of an ad.
+    /// The value is advertised as an attribute of an ad.
     Advertised,
 }
 
@@ -157,11 +170,13 @@ fn check_expression<'a>(
     if value.is_empty() || kind == ExpressionKind::Size && is_size(&value) {
         return;
     }
+    let may_be_plain = parameter.is_some_and(|it| it.value_type == ValueType::PlainOrText);
     match Expr::parse_with(&value, subject.dialect()) {
-        Err(error) => findings.push(invalid_expression_finding(subject, entry, (&value, &error), kind)),
+        Err(_) if may_be_plain && !value.contains(&b'"') && !value.contains(&b'(') => {}
+        Err(error) => findings.push(invalid_expression_finding(subject, entry, &value, &error, kind)),
         Ok(expr) => {
             check_expression_traps(subject, entry, &value, findings);
-            check_meaning(subject, entry, parameter, (value.as_bstr(), &expr), findings);
+            check_meaning(subject, entry, parameter, value.as_bstr(), &expr, findings);
             if kind == ExpressionKind::Advertised {
                 findings.extend(check_undefined_attribute(subject, entry, &value, &expr));
             }
@@ -173,13 +188,16 @@ fn check_expression<'a>(
 fn invalid_expression_finding<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
-    (value, error): (&BString, &ParseError),
+    value: &BString,
+    error: &ParseError,
     kind: ExpressionKind,
 ) -> Finding {
     let raw = &entry.current.raw;
     let what = match kind {
-        ExpressionKind::Policy | ExpressionKind::Size => "is evaluated as a ClassAd expression and is none",
-        ExpressionKind::Advertised => "becomes an attribute of an ad, but its value is no ClassAd expression",
+        ExpressionKind::Policy | ExpressionKind::Size => "is not a valid ClassAd expression",
+        ExpressionKind::Advertised => {
+            "becomes an attribute of an ad, but its value is not a ClassAd expression"
+        }
     };
     let is_same = raw == value;
     let wrong = find_unbalanced(value);
@@ -203,8 +221,15 @@ fn invalid_expression_finding<'a>(
         message.push_str(&format!(" (expanded: {value})"));
     }
     let looks_like_text = kind == ExpressionKind::Advertised && wrong.is_none() && !value.contains(&b'"');
+    // With quotes the path of a hook would be wrong on every machine.
+    if looks_like_text && entry.name.to_ascii_uppercase().contains_str("_HOOK_") {
+        let fix =
+            "advertise an attribute of another name, such as 'HasHook = true'; a hook's path has no quotes";
+        let rule = LintRule::UnquotedString;
+        return subject.make_finding(rule, &entry.current, Some(place), message, fix);
+    }
     let (rule, fix) = match looks_like_text {
-        true => (LintRule::UnquotedString, Some(format!("a string needs quotes: \"{value}\""))),
+        true => (LintRule::UnquotedString, Some(Advice::Text(format!("a string needs quotes: \"{value}\"")))),
         false => (LintRule::BadExpression, None),
     };
     if rule == LintRule::UnquotedString && is_same {
@@ -213,7 +238,7 @@ fn invalid_expression_finding<'a>(
         let whole = subject.make_finding(rule, &entry.current, Some(whole), String::new(), None);
         let line = |finding: &Finding| finding.spot.as_ref().map(|spot| spot.line);
         let is_same_line = line(&whole) == line(&finding);
-        let whole = replace_value(whole, raw, &format!("\"{value}\""));
+        let whole = replace_value(whole, raw, format!("\"{value}\""));
         return Finding { replacement: whole.replacement.filter(|_| is_same_line), ..finding };
     }
     subject.make_finding(rule, &entry.current, Some(place), message, fix)
@@ -248,7 +273,20 @@ fn check_undefined_attribute<'a>(
     let fix = format!("a string needs quotes: \"{value}\"");
     let finding =
         subject.make_finding(LintRule::UnquotedString, &entry.current, Some((0, raw.len())), message, fix);
-    Some(replace_value(finding, raw, &format!("\"{value}\"")))
+    Some(replace_value(finding, raw, format!("\"{value}\"")))
+}
+
+/// True if a default to which a value refers contains a piece of it.
+fn is_in_default(subject: &LintSubject<'_>, raw: &[u8], piece: &[u8]) -> bool {
+    let mut names = FxHashSet::default();
+    collect_names(raw, &mut names);
+    !piece.is_empty()
+        && names.iter().any(|name| {
+            let is_set =
+                subject.config.set.find_exact(name).is_some_and(|entry| entry.current.is_user_written());
+            let default = htc_config::registry::default_value(name).filter(|_| !is_set);
+            default.is_some_and(|default| default.contains_str(piece))
+        })
 }
 
 /// Reports expressions that are valid but probably have another meaning than intended.
@@ -263,15 +301,22 @@ fn check_expression_traps<'a>(
         ["CLASSAD_USER_LIBS", "CLASSAD_USER_PYTHON_MODULES"].iter().any(|name| subject.view.is_defined(name));
     for trap in pitfalls::find(value, subject.dialect()) {
         // The libraries may define further functions.
-        if has_libraries && trap.message.starts_with("there is no function") {
+        if has_libraries && trap.is_unknown_function {
             continue;
         }
         let message = format!("{}: {}", entry.name, trap.message);
         let span = (trap.span.start as usize, trap.span.end as usize);
         let (definition, part) = match *raw == value {
             true => (&entry.current, span),
-            false => find_written_piece(subject, entry, value.get(span.0..span.1).unwrap_or_default())
-                .unwrap_or((&entry.current, (0, raw.len()))),
+            false => {
+                let piece = value.get(span.0..span.1).unwrap_or_default();
+                match find_written_piece(subject, entry, piece) {
+                    Some(place) => place,
+                    // The text is that of a default.
+                    None if is_in_default(subject, raw, piece) => continue,
+                    None => (&entry.current, (0, raw.len())),
+                }
+            }
         };
         findings.push(subject.make_finding(
             LintRule::MisleadingExpression,

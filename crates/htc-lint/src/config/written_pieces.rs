@@ -1,8 +1,9 @@
 //! Places of findings in what a user wrote, and corrections of whole values.
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
+use htc_config::Advice;
 use htc_config::finding::Finding;
-use htc_config::macro_set::{Definition, FoundMacro, MacroEntry};
+use htc_config::macro_definition::{Definition, FoundMacro, MacroEntry};
 use rustc_hash::FxHashSet;
 
 use super::lint_subject::LintSubject;
@@ -45,10 +46,18 @@ pub(super) fn find_written_piece<'a>(
 }
 
 /// Adds a correction of a whole value that is in one line of a file as it is.
-pub(super) fn replace_value(finding: Finding, raw: &[u8], text: &str) -> Finding {
+pub(super) fn replace_value(finding: Finding, raw: &[u8], text: impl Into<BString>) -> Finding {
     let is_value = finding.spot.as_ref().is_some_and(|spot| {
         spot.text.get(spot.span.start as usize..spot.span.end as usize).is_some_and(|place| place == raw)
     });
     let is_plain = !raw.is_empty() && !raw.iter().any(|b| b"\\\n\r".contains(b));
     if is_value && is_plain { finding.replaced_by(text) } else { finding }
+}
+
+/// Adds the correction of a whole value if the advice is certain.
+pub(super) fn replace_if_certain(finding: Finding, raw: &[u8]) -> Finding {
+    match finding.fix.clone() {
+        Some(Advice::Write(text)) => replace_value(finding, raw, text),
+        _ => finding,
+    }
 }

@@ -6,7 +6,7 @@ use htc_base::text::Span;
 use htc_config::Config;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
-use htc_config::macro_set::SourceId;
+use htc_config::macro_definition::SourceId;
 use htc_config::source_location::SourceLocation;
 
 /// Permission for findings of one rule on some lines of a source.
@@ -102,12 +102,7 @@ impl AllowComments {
                         span: Span::new(start, line.trim_end().len()),
                     };
                     let advice = "write '# htc: allow RULE: reason'; findings name their rule in brackets";
-                    self.invalid.push(Finding::at(
-                        LintRule::AllowInvalid,
-                        Some(spot),
-                        message,
-                        Some(advice.to_owned()),
-                    ));
+                    self.invalid.push(Finding::at(LintRule::AllowInvalid, Some(spot), message, advice));
                 }
             }
         }

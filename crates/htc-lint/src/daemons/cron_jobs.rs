@@ -8,7 +8,7 @@ use crate::config::LintSubject;
 use htc_base::quirks::QuirkMode;
 use htc_base::text::{caseless, unqualified_name};
 use htc_config::finding::Finding;
-use htc_config::macro_set::MacroEntry;
+use htc_config::macro_definition::MacroEntry;
 use htc_hook::ParameterSource;
 use htc_hook::cron_job::{CronJob, CronManager, CronMode};
 
@@ -18,18 +18,12 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
         if let ((_, Some(word)), Some(entry)) =
             (manager.read_auto_publish(&subject.view), file_entry(subject, &knob))
         {
-            let message = format!("{knob}: '{word}' means nothing: it counts as Never");
+            let message = format!("{knob}: '{word}' is not a valid value: it counts as Never");
             let fix = "use Never, Always or If_Changed";
-            findings.push(subject.make_finding(
-                LintRule::CronJob,
-                &entry.current,
-                None,
-                message,
-                Some(fix.to_owned()),
-            ));
+            findings.push(subject.make_finding(LintRule::CronJob, &entry.current, None, message, fix));
         }
         for name in manager.job_names(&subject.view) {
-            check_job(subject, scope, (manager, &name), findings);
+            check_job(subject, scope, manager, &name, findings);
         }
     }
 }
@@ -37,7 +31,8 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
 fn check_job(
     subject: &LintSubject<'_>,
     scope: LintScope,
-    (manager, name): (CronManager, &[u8]),
+    manager: CronManager,
+    name: &[u8],
     findings: &mut Vec<Finding>,
 ) {
     let prefix = manager.parameter_prefix();
@@ -51,6 +46,14 @@ fn check_job(
         let entry = file_entry(subject, at).unwrap_or(executable);
         findings.push(subject.make_finding(LintRule::CronJob, &entry.current, None, message, None));
     };
+    if let Some(at) = executable.raw().find(b" -").filter(|_| executable.raw().starts_with(b"/")) {
+        let path = BStr::new(&executable.raw()[..at]);
+        let item = knob("EXECUTABLE");
+        tell(
+            &item,
+            format!("{item} is a path without arguments: write {path} here, the rest in {}", knob("ARGS")),
+        );
+    }
     let job = match CronJob::read(manager, name, &subject.view, QuirkMode::Manual) {
         Ok(job) => job,
         Err(skipped) => {

@@ -22,17 +22,17 @@ pub struct HookReportRow {
     pub caller: String,
     /// Hook type.
     pub hook: &'static str,
-    /// Keyword under which it is looked up.
+    /// Keyword under which the hook is looked up.
     pub keyword: Option<String>,
-    /// Parameter that holds its path.
+    /// Parameter that contains the path of the hook.
     pub knob: String,
     /// Value of that parameter.
     pub path: Option<String>,
     /// `accepted`, `none` or the reason of the refusal.
     pub verdict: String,
-    /// True if it would be run.
+    /// True if the caller would run the hook.
     pub accepted: bool,
-    /// Reason why it would not be run, without the path, if one is configured.
+    /// Reason why the configured hook would not be run, without the path.
     #[serde(skip)]
     pub refused: Option<String>,
     /// Seconds after which the caller stops waiting; missing if it waits forever or not at all.
@@ -46,7 +46,7 @@ pub struct HookReportRow {
 pub struct CallerKeyword {
     /// As in [`HookReportRow::caller`].
     pub caller: String,
-    /// Keyword, or `None` if it runs no hooks.
+    /// Keyword, or `None` if the caller runs no hooks.
     pub keyword: Option<String>,
     /// Places that were read, one line per step.
     pub lookup_steps: Vec<String>,
@@ -267,7 +267,7 @@ impl HookReport {
         records.extend(unused_keywords.into_iter().map(|keyword| CallerRecord {
             caller: None,
             keyword: Some(keyword),
-            story: vec!["no knob names this keyword".to_owned()],
+            story: vec!["no parameter selects this keyword".to_owned()],
             hooks: Vec::new(),
         }));
         records

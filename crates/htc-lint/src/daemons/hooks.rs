@@ -1,5 +1,6 @@
 //! Keywords without hooks, and paths of hooks that the daemons refuse.
 
+use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,7 +13,7 @@ use crate::config::LintSubject;
 use htc_base::text::{caseless, unqualified_name};
 use htc_config::Config;
 use htc_config::finding::Finding;
-use htc_config::macro_set::MacroEntry;
+use htc_config::macro_definition::MacroEntry;
 use htc_hook::{HookType, path_check};
 
 /// Returns the keywords for which any parameter of a hook is set.
@@ -57,21 +58,24 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             LintRule::KeywordWithoutHooks,
             &entry.current,
             Some((0, entry.raw().len())),
-            format!("no hook at all is configured for keyword '{keyword}'"),
-            Some(match near {
-                Some(near) => format!("did you mean {}?", BStr::new(near)),
-                None => format!("set {keyword}_HOOK_<TYPE> to the path of a hook"),
-            }),
+            format!("no hook is configured for keyword '{keyword}'"),
+            match near {
+                Some(near) => Advice::DidYouMean(near.into()),
+                None => format!("set {keyword}_HOOK_<TYPE> to the path of a hook").into(),
+            },
         ));
     }
     check_reply_hooks(subject, findings);
     for entry in subject.user_written_entries() {
         let name = unqualified_name(&entry.name);
+        if !caseless::contains(name, b"_HOOK_") {
+            continue;
+        }
         let is_hook = HookType::REFERENCE_NAMES.iter().any(|hook| {
             let end = format!("_HOOK_{hook}");
             name.len() > end.len() && caseless::ends_with(name, end.as_bytes())
         });
-        // Such names are already reported as wrong.
+        // Another rule reports these names.
         if !is_hook || caseless::contains(name, b"_JOB_HOOK_") {
             continue;
         }
@@ -129,7 +133,7 @@ fn check_hook_path(
         return;
     }
     if let Some((why, fix)) = path_fault(&path) {
-        let message = format!("{}: {why} on every machine, so the hook is not called: {path}", entry.name);
+        let message = format!("{}: {why}, so no machine calls the hook: {path}", entry.name);
         findings.push(subject.make_finding(LintRule::HookPath, &entry.current, whole, message, fix));
         return;
     }

@@ -14,6 +14,7 @@ use crate::config::LintSubject;
 use htc_base::world::World;
 use htc_classad::Dialect;
 use htc_config::finding::Finding;
+use htc_config::load::LoadAttempt;
 use htc_config::redact::{self, KnownSecrets};
 use htc_config::target_version::TargetVersion;
 use htc_config::{Config, ConfigError, LoadOptions, LookupContext};
@@ -60,6 +61,11 @@ impl LintRequest<'_> {
     /// # Errors
     /// Returns an error if nothing of it can be read.
     pub fn lint_config(&self, world: &dyn World) -> Result<LintResult, Box<ConfigError>> {
+        self.lint_attempt(&mut self.load(world), world)
+    }
+
+    /// Reads a configuration as far as possible.
+    pub fn load(&self, world: &dyn World) -> LoadAttempt {
         let mut options = LoadOptions {
             keep_texts: true,
             keep_defaults: true,
@@ -71,20 +77,32 @@ impl LintRequest<'_> {
             options.more_files = more.to_vec();
             options.user_file = false;
         }
-        let mut attempt = Config::load_partially(world, self.context, &options);
+        Config::load_partially(world, self.context, &options)
+    }
+
+    /// Checks a configuration that [`LintRequest::load`] read. With `redact`, secrets are masked in `attempt`, too,
+    /// if there are errors.
+    ///
+    /// # Errors
+    /// Returns an error if nothing of it could be read.
+    pub fn lint_attempt(
+        &self,
+        attempt: &mut LoadAttempt,
+        world: &dyn World,
+    ) -> Result<LintResult, Box<ConfigError>> {
         let mut secrets = KnownSecrets::default();
         if self.redact {
             secrets.learn_from_config(&attempt.config, world);
         }
         if self.redact && (attempt.error.is_some() || !attempt.skipped_errors.is_empty()) {
-            redact::redact_attempt(&mut attempt, world);
+            redact::redact_attempt(attempt, world);
         }
         if let Some(error) = attempt.error.take_if(|error| error.place.is_none()) {
             return Err(Box::new(error));
         }
         let mut subject = LintSubject::new(&attempt.config, world);
         subject.used_by = self.used_by.to_vec();
-        let scope = LintScope::from_attempt(&attempt, self.files);
+        let scope = LintScope::from_attempt(attempt, self.files);
         let mut findings = match self.only_unsupported {
             true => unsupported_here::unsupported_parameters(&subject),
             false => super::lint(&subject, scope),
@@ -95,7 +113,7 @@ impl LintRequest<'_> {
             findings.retain(|finding| finding.rule != LintRule::UnusedMacro);
         }
         findings.extend(
-            attempt.skipped_errors.iter().map(|error| fatal_error_finding(error, "daemons stop here")),
+            attempt.skipped_errors.iter().map(|error| fatal_error_finding(error, "daemons exit here")),
         );
         findings.extend(attempt.error.iter().map(|error| fatal_error_finding(error, "reading stops here")));
         findings.extend(check_unread_sources(&subject, scope));
@@ -146,7 +164,7 @@ impl LintRequest<'_> {
     }
 }
 
-/// Drops findings about the type of a parameter of a cron job if another finding says what becomes of the job.
+/// Drops findings about the type of a parameter of a cron job if another finding says what happens to the job.
 fn drop_type_findings_of_cron_jobs(findings: &mut Vec<Finding>) {
     let cron_jobs = findings.iter().filter(|finding| finding.rule == LintRule::CronJob);
     let reported: Vec<_> = cron_jobs.map(|finding| finding.name.clone()).collect();

@@ -26,7 +26,7 @@ pub(super) fn add_findings<'w>(
                     span: place.span,
                 };
                 let message = "':' is the obsolete form of '=' in an assignment".to_owned();
-                let fix = Some("write '=' in place of ':'".to_owned());
+                let fix = "write '=' instead of ':'";
                 findings
                     .push(Finding::at(LintRule::ColonAssignment, Some(spot), message, fix).replaced_by("="));
             }

@@ -1,14 +1,20 @@
 //! All rules over one configuration.
 
 use super::lint_scope::LintScope;
-use super::{cron_jobs, hooks, routes, slots, transforms};
+use super::transforms::is_route_or_transform;
+use super::{cron_jobs, hooks, routes, slots, source_lines, transforms};
 use crate::config as lint;
 use crate::config::LintSubject;
+use htc_base::text::caseless;
+use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
+use htc_config::macro_reference::{MacroFunction, next_reference};
+use rustc_hash::FxHashSet;
 
 /// Rules that report that something is missing.
-const ABSENCE_RULES: [LintRule; 8] = [
+const ABSENCE_RULES: [LintRule; 9] = [
+    LintRule::UnknownParameter,
     LintRule::Undefined,
     LintRule::UnusedMacro,
     LintRule::NamedNotDefined,
@@ -23,18 +29,77 @@ const ABSENCE_RULES: [LintRule; 8] = [
 pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     let mut findings = lint::lint(subject);
     hooks::lint(subject, scope, &mut findings);
-    slots::lint(subject, &mut findings);
+    slots::lint(subject, scope, &mut findings);
+    source_lines::lint(subject, &mut findings);
     cron_jobs::lint(subject, scope, &mut findings);
     transforms::lint(subject, scope, &mut findings);
     if scope.is_complete {
         routes::lint(subject, &mut findings);
     }
     if !scope.is_complete {
+        drop_incomplete_values(subject, &mut findings);
         // A name that is similar to a known one is misspelled, even if other files are not known.
-        let is_slip =
-            |finding: &Finding| finding.fix.as_ref().is_some_and(|fix| fix.starts_with("did you mean"));
+        let is_slip = |finding: &Finding| matches!(finding.fix, Some(Advice::DidYouMean(_)));
         findings.retain(|finding| !ABSENCE_RULES.contains(&finding.rule) || is_slip(finding));
     }
     lint::sort_findings(&mut findings);
     findings
+}
+
+/// Rules about values that may be right as soon as another file defines the macros in them.
+const VALUE_RULES: [LintRule; 5] = [
+    LintRule::BadExpression,
+    LintRule::BadValue,
+    LintRule::AlwaysError,
+    LintRule::ConstantComparison,
+    LintRule::FunctionFails,
+];
+
+/// Drops findings about values that need a macro which only a file that was not read may define.
+fn drop_incomplete_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    let mut complete: FxHashSet<Vec<u8>> = FxHashSet::default();
+    findings.retain(|finding| {
+        // Routes and transforms have macros of their own.
+        let is_value = VALUE_RULES.contains(&finding.rule) && !is_route_or_transform(&finding.name);
+        let entry = subject.config.set.find_exact(&finding.name).filter(|_| is_value);
+        entry.is_none_or(|entry| !needs_undefined(subject, entry.raw(), &mut complete))
+    });
+}
+
+/// True if a value, or one that it refers to, refers to a macro that nothing defines. `complete` has the names whose
+/// values do not.
+fn needs_undefined(subject: &LintSubject<'_>, value: &[u8], complete: &mut FxHashSet<Vec<u8>>) -> bool {
+    let mut waiting = referenced_macros(subject, value);
+    let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
+    while let Some(name) = waiting.pop() {
+        if complete.contains(&name) || !seen.insert(name.clone()) {
+            continue;
+        }
+        match subject.view.raw_bytes(&name) {
+            Some(raw) => waiting.extend(referenced_macros(subject, &raw)),
+            None => return true,
+        }
+    }
+    complete.extend(seen);
+    false
+}
+
+/// Returns the macros that a value needs, in lower case: of one with a default, those of the default that is used.
+fn referenced_macros(subject: &LintSubject<'_>, value: &[u8]) -> Vec<Vec<u8>> {
+    let (mut names, mut at) = (Vec::new(), 0);
+    while let Some(found) =
+        next_reference(value, at, &mut None, |function, _| function == MacroFunction::Plain)
+    {
+        at = found.end;
+        let (name, default) = found.name_and_default(value);
+        match default {
+            // References in a default are shorter than the value, so that this ends.
+            Some(default) if subject.view.raw_bytes(name).is_none() => {
+                names.extend(referenced_macros(subject, default));
+            }
+            None if !caseless::eq(name, b"DOLLAR") => names.push(name.to_ascii_lowercase()),
+            _ => {}
+        }
+    }
+    names
 }

@@ -8,10 +8,11 @@ use crate::transforms::{TransformFinding, TransformRunner, lint as lint_transfor
 use htc_base::text::{LineCounter, Span, caseless};
 use htc_base::world::World;
 use htc_classad::Dialect;
+use htc_config::Advice;
 use htc_config::MacroSource;
 use htc_config::finding::{Finding, Replacement};
 use htc_config::lint_rule::LintRule;
-use htc_config::macro_set::SourceId;
+use htc_config::macro_definition::SourceId;
 use htc_config::source_location::SourceLocation;
 use htc_transform::{Transform, TransformLoadError};
 
@@ -118,14 +119,14 @@ pub fn from_transform_findings(found: &[TransformFinding]) -> Vec<Finding> {
         .iter()
         .map(|finding| {
             let source = &finding.line.source;
-            let span = finding.line.span(finding.at.0, finding.at.1);
+            let span = finding.line.locate(finding.at);
             let counter = match &mut counter {
                 Some((of, counter)) if std::ptr::eq(*of, &source.text) => counter,
                 other => &mut other.insert((&source.text, LineCounter::new(&source.text))).1,
             };
             let line = counter.line(span.start);
             let spot = location(source.name.as_bytes(), &source.text, span, line);
-            let fix = Some(finding.fix.clone()).filter(|fix| !fix.is_empty());
+            let fix = Some(finding.fix.clone()).filter(|fix| !fix.is_empty()).map(Advice::Text);
             let replacement =
                 finding.replacement.as_ref().map(|text| Replacement { span: spot.span, text: text.clone() });
             Finding { replacement, ..Finding::at(finding.rule, Some(spot), finding.message.clone(), fix) }

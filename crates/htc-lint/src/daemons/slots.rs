@@ -1,22 +1,81 @@
 //! Resource shares of slot types.
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_base::text::plural::counted;
 use htc_config::lint_rule::LintRule;
 
+use super::lint_scope::LintScope;
+use super::slot_layout;
 use crate::config::LintSubject;
 use htc_base::quirks::QuirkMode;
 use htc_base::text::{caseless, list, similar_names, unqualified_name};
+use htc_config::Advice;
 use htc_config::finding::Finding;
-use htc_config::macro_set::MacroEntry;
+use htc_config::macro_definition::MacroEntry;
 use htc_slot::{ResourceShare, ShareListErrorKind, SlotTypeShares};
 
-pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let tags = machine_resources(subject);
+    slot_layout::lint(subject, scope, &tags, findings);
+    check_uncounted_types(subject, findings);
+    check_resource_names(subject, findings);
     for entry in subject.user_written_entries() {
         if let Some(id) = slot_type_number(&entry.name) {
-            check_shares(subject, entry, id, &tags, findings);
+            check_shares(subject, scope, entry, id, &tags, findings);
         }
         check_quoted_ids(subject, entry, findings);
+    }
+}
+
+/// Reports slot types without a number of slots, in a configuration that sets the number of others.
+fn check_uncounted_types(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    let has_counts = subject
+        .user_written_entries()
+        .any(|entry| caseless::starts_with(unqualified_name(&entry.name), b"NUM_SLOTS_TYPE_"));
+    if !has_counts {
+        return;
+    }
+    for entry in subject.user_written_entries() {
+        let Some(id) = slot_type_number(&entry.name).filter(|id| *id > 0) else { continue };
+        let count = format!("NUM_SLOTS_TYPE_{id}");
+        if !subject.is_set_with_any_prefix(count.as_bytes()) {
+            let message = format!("there is no slot of type {id}, because {count} is not set");
+            let fix = format!("set {count}, or remove the type");
+            findings.push(subject.make_finding(
+                LintRule::DefinedNotNamed,
+                &entry.current,
+                None,
+                message,
+                fix,
+            ));
+        }
+    }
+}
+
+/// Compares MACHINE_RESOURCE_NAMES with the resources that are defined (`MachAttributes::init_machine_resources`).
+fn check_resource_names(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    const LIST: &str = "MACHINE_RESOURCE_NAMES";
+    let Some(names) = subject.config.set.find_exact(LIST.as_bytes()) else { return };
+    let listed = subject.view.text(LIST).unwrap_or_default();
+    let tags = machine_resources(subject);
+    for name in list::split(&listed) {
+        if !tags.iter().any(|tag| caseless::eq(tag.as_bytes(), name)) && names.current.is_user_written() {
+            let shown = name.as_bstr();
+            let message =
+                format!("resource '{shown}' is named here, but MACHINE_RESOURCE_{shown} is not set");
+            let fix = match similar_names::nearest(name, tags.iter().map(String::as_str)) {
+                Some(near) => Advice::DidYouMean(near.into()),
+                None => format!("set MACHINE_RESOURCE_{shown}, or remove the name").into(),
+            };
+            let place = names.raw().find(name).map(|at| (at, at + name.len()));
+            findings.push(subject.make_finding(
+                LintRule::NamedNotDefined,
+                &names.current,
+                place,
+                message,
+                fix,
+            ));
+        }
     }
 }
 
@@ -37,13 +96,7 @@ fn check_quoted_ids(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
     let message =
         format!("{}: the quotes are a part of the names: the first is {}", entry.name, first.as_bstr());
     let fix = "write names without quotes, with commas or blanks between them";
-    findings.push(subject.make_finding(
-        LintRule::ResourceNames,
-        &entry.current,
-        None,
-        message,
-        Some(fix.to_owned()),
-    ));
+    findings.push(subject.make_finding(LintRule::ResourceNames, &entry.current, None, message, fix));
 }
 
 /// Returns the number in `SLOT_TYPE_<n>`.
@@ -66,6 +119,7 @@ fn machine_resources(subject: &LintSubject<'_>) -> Vec<String> {
 
 fn check_shares(
     subject: &LintSubject<'_>,
+    scope: LintScope,
     entry: &MacroEntry,
     id: u32,
     tags: &[String],
@@ -81,12 +135,14 @@ fn check_shares(
     };
     let whole = (0, raw.len());
     let part = |span: &std::ops::Range<usize>| if *raw == *value { (span.start, span.end) } else { whole };
-    let mut tell = |part: (usize, usize), message: String, fix: Option<String>| {
+    let mut tell = |part: (usize, usize), message: String, fix: Option<Advice>| {
         findings.push(subject.make_finding(LintRule::SlotType, &entry.current, Some(part), message, fix));
     };
     for (span, name) in SlotTypeShares::ignored_items(text, tags) {
         let message = format!("the machine has no resource {name}: this share is ignored");
-        tell(part(&span), message, Some(suggest_resource(&name, tags)));
+        if let Some(fix) = resource_advice(scope, &name, tags) {
+            tell(part(&span), message, Some(fix));
+        }
     }
     let is_own_disk = |name: &BStr| {
         let upper = name.to_ascii_uppercase();
@@ -102,7 +158,10 @@ fn check_shares(
         match SlotTypeShares::parse(&item, tags, QuirkMode::Manual) {
             Err(error) => {
                 let fix = match &error.kind {
-                    ShareListErrorKind::Unknown(name) => Some(suggest_resource(name, tags)),
+                    ShareListErrorKind::Unknown(name) => match resource_advice(scope, name, tags) {
+                        Some(fix) => Some(fix),
+                        None => continue,
+                    },
                     _ => None,
                 };
                 tell(place, format!("{}: {error}; no slot of the type is made", entry.name), fix);
@@ -111,12 +170,13 @@ fn check_shares(
                 let Some((what, percent)) = oversubscribed_resource(&shares, count, has_own_disks) else {
                     continue;
                 };
-                let times = if count > 1 { format!(" for {count} slots") } else { String::new() };
+                let times =
+                    if count > 1 { format!(" for {}", counted(count, "slot")) } else { String::new() };
                 let message = format!(
                     "{}: {percent:.0}% of the machine's {what}{times} is more than there is",
                     entry.name
                 );
-                tell(place, message, Some("shares of all slots together are at most 100%".to_owned()));
+                tell(place, message, Some("shares of all slots together are at most 100%".into()));
             }
         }
     }
@@ -142,10 +202,16 @@ fn oversubscribed_resource(
     })
 }
 
-fn suggest_resource(name: &str, tags: &[String]) -> String {
+/// Returns what to do about an unknown resource, or `None` if a file that was not read may define it.
+fn resource_advice(scope: LintScope, name: &str, tags: &[String]) -> Option<Advice> {
+    let advice = suggest_resource(name, tags);
+    (scope.is_complete || matches!(advice, Advice::DidYouMean(_))).then_some(advice)
+}
+
+fn suggest_resource(name: &str, tags: &[String]) -> Advice {
     let known = ["cpus", "memory", "ram", "disk", "swap"].into_iter().chain(tags.iter().map(String::as_str));
     match similar_names::nearest(name, known) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("define it as MACHINE_RESOURCE_{name}, or remove it"),
+        Some(near) => Advice::DidYouMean(near.into()),
+        None => format!("define it as MACHINE_RESOURCE_{name}, or remove it").into(),
     }
 }

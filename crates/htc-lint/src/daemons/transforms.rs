@@ -1,28 +1,58 @@
 //! Bodies of routes and transforms.
 
-use bstr::ByteSlice;
+use std::cell::LazyCell;
+
+use bstr::{BString, ByteSlice};
+use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
 use crate::transforms::{TransformRunner, lint as lint_transform};
 use htc_base::text::{caseless, unqualified_name};
 use htc_config::finding::Finding;
-use htc_config::macro_set::MacroEntry;
+use htc_config::macro_definition::MacroEntry;
 use htc_transform::{Transform, TransformLoadError};
 
 /// Returns true if a parameter holds a route or a transform.
-fn is_route_or_transform(name: &[u8]) -> bool {
+pub(super) fn is_route_or_transform(name: &[u8]) -> bool {
     let name = unqualified_name(name);
     ["JOB_ROUTER_ROUTE_", "JOB_ROUTER_TRANSFORM_", "JOB_TRANSFORM_"]
         .iter()
         .any(|prefix| caseless::starts_with(name, prefix.as_bytes()))
 }
 
-/// Returns the number of occurrences of a word in a text, ignoring case.
-fn count_word(text: &[u8], word: &str) -> usize {
-    let word = word.as_bytes();
-    text.windows(word.len().max(1)).filter(|part| caseless::eq(part, word)).count()
+/// Number of occurrences of each word, in lower case.
+type WordCounts = FxHashMap<Vec<u8>, usize>;
+
+/// Counts the words of a text, which letters, digits and underscores form.
+fn count_words(text: &[u8], counts: &mut WordCounts) {
+    let words = text.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
+    for word in words.filter(|word| !word.is_empty()) {
+        *counts.entry(word.to_ascii_lowercase()).or_default() += 1;
+    }
+}
+
+/// Words of all routes and transforms of a configuration.
+struct BodyWords(WordCounts);
+
+impl BodyWords {
+    fn collect(subject: &LintSubject<'_>) -> Self {
+        let mut counts = WordCounts::default();
+        for entry in subject.config.set.entries().filter(|entry| is_route_or_transform(&entry.name)) {
+            count_words(entry.raw(), &mut counts);
+        }
+        BodyWords(counts)
+    }
+
+    /// True if a body other than the one with the words `own` has the macro's name; of a composed name, the first word
+    /// counts.
+    fn is_in_other_body(&self, own: &WordCounts, name: &[u8]) -> bool {
+        let mut words = name.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
+        let word = words.find(|word| !word.is_empty()).unwrap_or_default().to_ascii_lowercase();
+        self.0.get(&word) > own.get(&word)
+    }
 }
 
 /// Parses the transform of an entry. If its condition is invalid, reports this, and the other statements are
@@ -40,19 +70,19 @@ fn read_transform(
             Err(error) => error,
         };
     let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
-    let message = format!("REQUIREMENTS of {label} is no expression: {reason}");
+    let message = format!("REQUIREMENTS of {label} is not a valid expression: {reason}");
     findings.push(subject.make_finding(LintRule::Transform, &entry.current, part, message, None));
     Transform::from_parameter(label, &replace_condition(raw, &text)?, subject.dialect()).ok()
 }
 
 /// Checks the bodies of routes and transforms with the rules of the transform language.
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
-    let bodies: Vec<u8> = subject
-        .config
-        .set
-        .entries()
-        .filter(|entry| is_route_or_transform(&entry.name))
-        .flat_map(|entry| [entry.raw().as_bytes(), b"\n"].concat())
+    let bodies = LazyCell::new(|| BodyWords::collect(subject));
+    let line_of = |finding: &Finding| finding.spot.as_ref().map(|spot| spot.line);
+    let unbalanced: FxHashSet<(BString, Option<u32>)> = findings
+        .iter()
+        .filter(|finding| finding.rule == LintRule::Unbalanced)
+        .map(|finding| (finding.name.clone(), line_of(finding)))
         .collect();
     for entry in subject.user_written_entries().filter(|entry| !entry.raw().is_empty()) {
         let name = unqualified_name(&entry.name);
@@ -64,38 +94,42 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             () => continue,
         };
         let raw = &entry.current.raw;
-        // An ad in brackets has the old syntax, which is reported where it is listed.
+        // An ad in brackets has the old syntax.
         if raw.trim_start().starts_with(b"[") {
-            if is("JOB_TRANSFORM_") {
-                let message = format!("{} has the old syntax: the schedd ignores it", entry.name);
-                let fix = "write REQUIREMENTS, SET and the other statements of transforms".to_owned();
-                findings.push(subject.make_finding(LintRule::OldSyntax, &entry.current, None, message, fix));
-            }
+            let effect = match runner {
+                TransformRunner::Schedd => "the schedd ignores it",
+                _ => "the router refuses it",
+            };
+            let message = format!("{} has the old syntax: {effect}", entry.name);
+            let fix = match runner {
+                TransformRunner::Schedd => "write REQUIREMENTS, SET and the other statements of transforms",
+                _ => "htc-router-translate convert rewrites it",
+            };
+            let fix = fix.to_owned();
+            findings.push(subject.make_finding(LintRule::OldSyntax, &entry.current, None, message, fix));
             continue;
         }
         let label = name.to_str_lossy();
         let Some(transform) = read_transform(subject, entry, &label, findings) else { continue };
+        let own_words = LazyCell::new(|| {
+            let mut counts = WordCounts::default();
+            count_words(raw, &mut counts);
+            counts
+        });
         for told in lint_transform(&transform, runner, Some(&subject.view), subject.world) {
             // Macros pass from one transform of a chain to the next, and from files that are not known here.
-            let name = told.message.split(' ').next().unwrap_or_default();
-            let elsewhere = count_word(&bodies, name) > count_word(raw, name);
-            if matches!(told.rule, LintRule::Undefined | LintRule::Unused)
-                && (!scope.is_complete || elsewhere)
+            if let Some(name) = &told.macro_name
+                && (!scope.is_complete || bodies.is_in_other_body(&own_words, name))
             {
                 continue;
             }
-            let span = told.line.span(told.at.0, told.at.1);
+            let span = told.line.locate(told.at);
             let part = (span.start as usize, (span.end as usize).min(raw.len()));
-            let fix = Some(told.fix).filter(|fix| !fix.is_empty());
+            let fix = Some(told.fix).filter(|fix| !fix.is_empty()).map(Advice::Text);
             let finding = subject.make_finding(told.rule, &entry.current, Some(part), told.message, fix);
             // A bracket in the same line that is not balanced has a finding already.
-            let line = |finding: &Finding| finding.spot.as_ref().map(|spot| spot.line);
             let is_covered = told.rule == LintRule::Expression
-                && findings.iter().any(|other| {
-                    other.rule == LintRule::Unbalanced
-                        && other.name == entry.name
-                        && line(other) == line(&finding)
-                });
+                && unbalanced.contains(&(entry.name.clone(), line_of(&finding)));
             if is_covered {
                 continue;
             }

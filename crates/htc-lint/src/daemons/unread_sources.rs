@@ -2,6 +2,7 @@
 //! daemons stop.
 
 use bstr::ByteSlice;
+use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 
 use super::lint_scope::LintScope;
@@ -23,8 +24,8 @@ pub fn fatal_error_finding(error: &ConfigError, what: &str) -> Finding {
         text: place.text.clone(),
         span: place.span,
     });
-    let said = if said.is_empty() { "this is no statement".to_owned() } else { said.join("; ") };
-    Finding::at(LintRule::Syntax, spot, format!("{what}: {said}"), error.hint.clone())
+    let said = if said.is_empty() { "not a valid statement".to_owned() } else { said.join("; ") };
+    Finding::at(LintRule::Syntax, spot, format!("{what}: {said}"), error.hint.clone().map(Advice::Text))
 }
 
 /// Reports sources that the configuration names but that were not read.
@@ -46,25 +47,25 @@ fn unread_source_finding(
     let (rule, message, fix) = match (kind, scope.for_other_machine) {
         (UnreadSourceKind::Command, _) => (
             LintRule::NotRead,
-            format!("'{name}' was not run: what it sets is not known here"),
+            format!("'{name}' was not run, so the parameters that it sets are unknown"),
             "run it with --exec, if you trust it".to_owned(),
         ),
         // Daemons read nothing from a missing directory, which is often intended.
         (UnreadSourceKind::Directory, false) => return None,
         (UnreadSourceKind::Directory, true) => (
             LintRule::NotRead,
-            format!("the directory {name} was not looked at: {reason}"),
-            "look where it is, or name its files here, too".to_owned(),
+            format!("the directory {name} was not read: {reason}"),
+            "correct the path, or pass its files on the command line".to_owned(),
         ),
         (UnreadSourceKind::File, true) => (
             LintRule::NotRead,
-            format!("the file {name} was not looked at: {reason}"),
-            "look where it is, or name it here, too".to_owned(),
+            format!("the file {name} was not read: {reason}"),
+            "correct the path, or pass the file on the command line".to_owned(),
         ),
         (UnreadSourceKind::File, false) => (
             LintRule::MissingSource,
-            format!("daemons stop here, the file {name} cannot be read: {reason}"),
-            "make it, or take 'include ifexist' or REQUIRE_LOCAL_CONFIG_FILE = false".to_owned(),
+            format!("daemons exit here: the file {name} cannot be read: {reason}"),
+            "create it, or use 'include ifexist' or REQUIRE_LOCAL_CONFIG_FILE = false".to_owned(),
         ),
     };
     let named = match kind {
@@ -78,16 +79,16 @@ fn unread_source_finding(
             let part = raw.find(&name[..]).map_or((0, raw.len()), |at| (at, at + name.len()));
             subject.make_finding(rule, &entry.current, Some(part), message, fix)
         }
-        None => Finding::at(rule, None, message, Some(fix)),
+        None => Finding::at(rule, None, message, fix),
     };
     if let Some((source, line)) = *from {
-        finding.spot = include_location(subject, source, line);
+        finding.spot = line_location(subject, source, line);
     }
     Some(finding)
 }
 
-/// Returns the location of an `include` statement.
-fn include_location(subject: &LintSubject<'_>, id: SourceId, line: u32) -> Option<SourceLocation> {
+/// Returns the location of a line.
+pub(super) fn line_location(subject: &LintSubject<'_>, id: SourceId, line: u32) -> Option<SourceLocation> {
     let source = subject.config.set.source(id);
     let text = source.text.as_deref()?.lines().nth(line.checked_sub(1)? as usize)?;
     let start = text.len() - text.trim_start().len();

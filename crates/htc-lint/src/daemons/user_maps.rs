@@ -21,7 +21,7 @@ pub fn check_user_maps(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Findi
         for name in list::split(&names).map(BStr::new) {
             let Some(error) = subject.config.user_map_error(name, subject.world) else { continue };
             let fix = match &error {
-                // What was not read may define it.
+                // A source that was not read may define the map.
                 UserMapError::Undefined(_) if !scope.is_complete => continue,
                 UserMapError::Undefined(_) => {
                     format!("set CLASSAD_USER_MAPFILE_{name} to its file, or remove the name")

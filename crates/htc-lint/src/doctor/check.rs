@@ -6,11 +6,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
-    /// It works.
+    /// The checked item works.
     Good,
     /// A run will work, but not everything that the configuration asks for will happen.
     Note,
-    /// Something will fail.
+    /// A problem that makes jobs or hooks fail.
     Fails,
 }
 
@@ -23,7 +23,7 @@ pub struct DoctorCheck {
     pub standing: CheckStatus,
     /// Description of the result.
     pub found: String,
-    /// How to fix it; empty if nothing is to be done.
+    /// Correction; empty if nothing is to be done.
     pub todo: String,
 }
 
@@ -48,6 +48,6 @@ impl DoctorCheck {
 pub(super) fn failed_with_advice(subject: &'static str, sentence: &str) -> DoctorCheck {
     match sentence.rsplit_once("; ") {
         Some((found, todo)) => DoctorCheck::failed(subject, found, todo),
-        None => DoctorCheck::failed(subject, sentence, "correct what it names"),
+        None => DoctorCheck::failed(subject, sentence, "correct the setting that it names"),
     }
 }

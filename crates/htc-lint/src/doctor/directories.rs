@@ -9,7 +9,7 @@ use nix::unistd::{AccessFlags, eaccess};
 
 use super::check::{DoctorCheck, failed_with_advice};
 use super::doctor_input::DoctorInput;
-use htc_config::macro_set::SourceKind;
+use htc_config::macro_definition::SourceKind;
 use htc_os::identity;
 use htc_runner::slot::{check_directories, check_room};
 
@@ -39,11 +39,11 @@ fn check_execute(path: &Path) -> Vec<DoctorCheck> {
     let shown = path.display();
     let tried = tempfile::Builder::new().prefix("doctor.").tempdir_in(path);
     if let Err(error) = tried.and_then(tempfile::TempDir::close) {
-        let found = format!("no directory can be made in '{shown}': {error}");
+        let found = format!("cannot create a directory in '{shown}': {error}");
         return vec![DoctorCheck::failed(
             "execute",
             found,
-            "let the account that runs the slots write there",
+            "give the account that runs the slots permission to write there",
         )];
     }
     if let Err(reason) = check_room(path) {
@@ -78,7 +78,7 @@ fn check_execute_owner(patient: &DoctorInput<'_>, path: &Path) -> Option<DoctorC
     (owner != wanted).then(|| {
         let shown = path.display();
         let found = format!(
-            "'{shown}' belongs to uid {owner}, and HTCondor's account is uid {wanted}: the slots here do with it, a startd's are broken"
+            "'{shown}' belongs to uid {owner}, but HTCondor's account is uid {wanted}: htc-slot-run accepts that, but the slots of a startd would be broken"
         );
         DoctorCheck::noted("execute", found, format!("chown {wanted} '{shown}' for a pool"))
     })
@@ -90,11 +90,11 @@ fn check_log_directory(patient: &DoctorInput<'_>, log: &Path) -> DoctorCheck {
     let identity = patient.account.as_ref().ok().and_then(|account| account.identity.as_ref());
     let access = identity::run_as(identity, || eaccess(log, AccessFlags::X_OK));
     match access.and_then(|access| access.map_err(std::io::Error::from)) {
-        Ok(()) => DoctorCheck::passed("log", format!("hooks work in '{shown}'")),
+        Ok(()) => DoctorCheck::passed("log", format!("hooks run in '{shown}'")),
         Err(error) => DoctorCheck::failed(
             "log",
             format!("hooks cannot enter '{shown}': {error}"),
-            "let the account of the hooks search it and all directories above it",
+            "give the account of the hooks permission to enter it and all directories above it",
         ),
     }
 }
@@ -105,11 +105,15 @@ fn check_spool(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
     let setting = view.string("SPOOL").ok().flatten().filter(|setting| !setting.origin.is_default())?;
     let path = PathBuf::from(setting.value.to_string());
     Some(match path.is_dir() {
-        true => DoctorCheck::passed("spool", format!("'{}'; the slots keep nothing there", path.display())),
+        true => DoctorCheck::passed("spool", format!("'{}'; the slots store nothing there", path.display())),
         false => DoctorCheck::noted(
             "spool",
-            format!("{}: SPOOL: '{}' is no directory; the slots need none", setting.origin, path.display()),
-            "make it if routers or job hooks of yours use it",
+            format!(
+                "{}: SPOOL: '{}' is not a directory; the slots do not need it",
+                setting.origin,
+                path.display()
+            ),
+            "create it if your routers or job hooks use it",
         ),
     })
 }
@@ -125,11 +129,11 @@ fn check_clock(patient: &DoctorInput<'_>, execute: Option<&Path>) -> DoctorCheck
         if let Ok(ahead) = written.unwrap_or(now).duration_since(now)
             && ahead > MAX_CLOCK_SKEW
         {
-            let found = format!("'{}' was written {} s from now", path.display(), ahead.as_secs());
+            let found = format!("'{}' was written {} s in the future", path.display(), ahead.as_secs());
             return DoctorCheck::noted(
                 "clock",
                 found,
-                "set the clock; deadlines of jobs and hooks' dates go by it",
+                "set the clock: deadlines of jobs and times in hooks depend on it",
             );
         }
     }
@@ -142,9 +146,12 @@ fn check_clock(patient: &DoctorInput<'_>, execute: Option<&Path>) -> DoctorCheck
     match apart {
         Some(apart) if apart > MAX_CLOCK_SKEW => DoctorCheck::noted(
             "clock",
-            format!("the file system of EXECUTE is {} s apart from our clock", apart.as_secs()),
-            "synchronise both, for programs that compare dates of files",
+            format!(
+                "the clock of the file system of EXECUTE differs from the system clock by {} s",
+                apart.as_secs()
+            ),
+            "synchronise both clocks, because programs compare dates of files",
         ),
-        _ => DoctorCheck::passed("clock", "it agrees with the dates of files"),
+        _ => DoctorCheck::passed("clock", "the system clock agrees with the dates of files"),
     }
 }

@@ -22,21 +22,24 @@ pub(super) fn check_disk_limits(patient: &DoctorInput<'_>) -> Option<DoctorCheck
         (true, Ok(()), Some(knobs)) => {
             return Some(DoctorCheck::passed(
                 "disk",
-                format!("directories of jobs are volumes of {}", knobs.description()),
+                format!("scratch directories are logical volumes of {}", knobs.description()),
             ));
         }
         (true, Ok(()), None) => {
-            return Some(DoctorCheck::passed("disk", "directories of jobs are file systems of their size"));
+            return Some(DoctorCheck::passed("disk", "scratch directories are file systems of limited size"));
         }
         (false, ..) => {
-            let todo = "call it as root with CAP_SYS_ADMIN, or take it out";
+            let todo = "run the program as root with CAP_SYS_ADMIN, or remove the setting";
             ("nothing can be mounted here".to_owned(), todo.to_owned())
         }
-        (true, Err(why), Some(knobs)) => (why, format!("make {}, or name another", knobs.description())),
-        (true, Err(why), None) => (why, "install it, or take it out".to_owned()),
+        (true, Err(why), Some(knobs)) => {
+            (why, format!("create {}, or name another one", knobs.description()))
+        }
+        (true, Err(why), None) => (why, "install it, or remove the setting".to_owned()),
     };
     let asked = asked.origin.describe();
-    let found =
-        format!("{LIMIT_PARAMETER} ({asked}): directories of jobs are watched only, not limited: {why}");
+    let found = format!(
+        "{LIMIT_PARAMETER} ({asked}): the size of scratch directories is only watched, not limited: {why}"
+    );
     Some(DoctorCheck::noted("disk", found, todo))
 }

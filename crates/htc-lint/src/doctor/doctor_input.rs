@@ -22,9 +22,9 @@ pub struct DoctorInput<'a> {
     pub account: Result<HookAccount, String>,
     /// Program that runs the jobs.
     pub starter: StarterProgram,
-    /// EXECUTE.
+    /// Value of EXECUTE.
     pub execute: Option<PathBuf>,
-    /// LOG.
+    /// Value of LOG.
     pub log: Option<PathBuf>,
 }
 

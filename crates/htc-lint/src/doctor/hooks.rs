@@ -27,14 +27,14 @@ pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     if !root {
         return vec![DoctorCheck::passed(
             "users",
-            format!("hooks and jobs run as {caller}, who calls this program"),
+            format!("hooks and jobs run as {caller}, the account that runs this program"),
         )];
     }
     if !identity::can_switch_account() {
-        let todo = "give it CAP_SETUID and CAP_SETGID, or call it as an ordinary user";
+        let todo = "run the program with CAP_SETUID and CAP_SETGID, or as an ordinary user";
         return vec![DoctorCheck::noted(
             "users",
-            "root may not change accounts here: hooks and jobs run as root",
+            "root cannot change to other accounts here: hooks and jobs run as root",
             todo,
         )];
     }
@@ -56,7 +56,8 @@ pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
             (None, None) => DoctorCheck::passed("users", format!("hooks of the slots run as {caller}")),
         },
     };
-    let jobs = "jobs, with their hooks, run as their OsUser, User or Owner: each needs an account here";
+    let jobs =
+        "jobs and their hooks run as OsUser, User or Owner: each of these needs an account on this machine";
     vec![hooks, DoctorCheck::passed("users", jobs)]
 }
 
@@ -73,12 +74,12 @@ fn account_for_caller<'a>(patient: &'a DoctorInput<'_>, caller: HookCaller) -> O
 fn check_executable(file: &Path, identity: Option<&ProcessIdentity>) -> Result<(), (String, String)> {
     let shown = file.display();
     if file.is_dir() {
-        return Err((format!("'{shown}' is a directory"), "name the file".to_owned()));
+        return Err((format!("'{shown}' is a directory"), "name a file in it".to_owned()));
     }
     let access = identity::run_as(identity, || eaccess(file, AccessFlags::X_OK));
     if let Err(error) = access.and_then(|access| access.map_err(std::io::Error::from)) {
         let who = identity.map_or_else(|| "we".to_owned(), |identity| format!("uid {}", identity.uid));
-        let todo = "let that account read and execute the file, and search all directories above it";
+        let todo = "give that account permission to read and execute the file, and to enter all directories above it";
         return Err((format!("{who} cannot execute '{shown}': {error}"), todo.to_owned()));
     }
     let interpreter = interpreter_of(file);
@@ -96,7 +97,7 @@ fn check_executable(file: &Path, identity: Option<&ProcessIdentity>) -> Result<(
     match read {
         Ok(count) if !start[..count].starts_with(b"#!") && !start[..count].starts_with(b"\x7fELF") => {
             let found = format!("'{shown}' is neither a program nor a script that begins with '#!'");
-            Err((found, "begin it with a line such as '#!/bin/sh'".to_owned()))
+            Err((found, "add a first line such as '#!/bin/sh'".to_owned()))
         }
         _ => Ok(()),
     }
@@ -108,7 +109,7 @@ pub(super) fn check_hooks(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     for keyword in slot_keywords(patient) {
         if !set.iter().any(|known| caseless::eq(known, keyword.as_bytes())) {
-            let found = format!("no hook at all is configured for the keyword '{keyword}'");
+            let found = format!("no hook is configured for the keyword '{keyword}'");
             checks.push(DoctorCheck::failed(
                 "hooks",
                 found,
@@ -122,14 +123,14 @@ pub(super) fn check_hooks(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
         for hook in HookType::ALL.into_iter().filter(of_ours) {
             let knob = hook.path_parameter(keyword);
             let knobs: &dyn htc_hook::ParameterSource = &view;
-            checks.extend(knobs.get(&knob).map(|path| check_hook(patient, hook, (&knob, &path))));
+            checks.extend(knobs.get(&knob).map(|path| check_hook(patient, hook, &knob, &path)));
         }
     }
     checks
 }
 
 /// Checks a configured hook.
-fn check_hook(patient: &DoctorInput<'_>, hook: HookType, (knob, path): (&BString, &BString)) -> DoctorCheck {
+fn check_hook(patient: &DoctorInput<'_>, hook: HookType, knob: &BString, path: &BString) -> DoctorCheck {
     // The execution point's working directory is LOG, a starter's is the job's directory.
     let startd = hook.caller() == HookCaller::Startd;
     let whole = match &patient.log {
@@ -138,9 +139,9 @@ fn check_hook(patient: &DoctorInput<'_>, hook: HookType, (knob, path): (&BString
     };
     if !startd && !path.starts_with(b"/") {
         let found = format!(
-            "{knob}: '{path}' is looked for in the directory of each job: jobs of this keyword do not start"
+            "{knob}: '{path}' is relative to the scratch directory of each job: jobs of this keyword do not start"
         );
-        return DoctorCheck::failed("hooks", found, "name it from / on");
+        return DoctorCheck::failed("hooks", found, "write an absolute path");
     }
     if let Err(refusal) = path_check::check_path(patient.world, &whole) {
         let then = match startd {
@@ -150,7 +151,7 @@ fn check_hook(patient: &DoctorInput<'_>, hook: HookType, (knob, path): (&BString
         let mut check = failed_with_advice("hooks", &format!("{knob}: {refusal}"));
         check.found = format!("{}: {then}", check.found);
         if check.todo.is_empty() {
-            check.todo = "name a file that is there".to_owned();
+            check.todo = "name an existing file".to_owned();
         }
         return check;
     }
@@ -222,7 +223,7 @@ pub(super) fn check_backfill(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
         (Ok(()), Some(value)) => DoctorCheck::noted(
             "backfill",
             value.to_string(),
-            "correct it: the client runs without it, as in a pool",
+            "correct it: the client runs without this setting, as in a pool",
         ),
         (Ok(()), None) => DoctorCheck::passed("backfill", format!("'{}'", path.display())),
         (Err((found, todo)), _) => DoctorCheck::failed("backfill", found, todo),

@@ -11,7 +11,7 @@ use htc_classad::ClassAd;
 use htc_config::{CommandPolicy, Config, LookupContext};
 use htc_os::identity;
 use htc_runner::hook_environment::{ConfigSelection, DaemonEnvironment};
-use htc_runner::starter::{RehearsalScript, RunRequest, plan, rehearse};
+use htc_runner::starter::{RehearsalScript, RunRequest, TransferHelper, plan, rehearse};
 use htc_starter::JobOverrides;
 use htc_starter::unsupported::AccessPointRole;
 
@@ -29,7 +29,10 @@ pub fn rehearse_job(
     let (config, _) = Config::load(world, &who, &choice.load_options(CommandPolicy::BOUNDED_RUN)).ok()?;
     let view = config.view(world);
     let uid = account.map_or_else(identity::effective_uid, |identity| identity.uid);
-    let owner = identity::account_by_uid(uid)?.name.to_string();
+    let account = identity::account_by_uid(uid).map(|account| account.name.to_string());
+    let shown = account.clone().unwrap_or_else(|| format!("uid {uid}"));
+    // An id without an account can only run jobs as itself, whatever their Owner is.
+    let owner = account.unwrap_or_else(|| "nobody".to_owned());
     let request = RunRequest {
         world,
         quirks,
@@ -38,7 +41,10 @@ pub fn rehearse_job(
         machine: None,
         overrides: JobOverrides::default(),
         role: AccessPointRole::Absent,
-        helper: ("/proc/self/exe".into(), vec![BString::from("htc-starter-run")]),
+        helper: TransferHelper {
+            program: "/proc/self/exe".into(),
+            argv: vec![BString::from("htc-starter-run")],
+        },
         spool: None,
         log: None,
         shell: None,
@@ -63,10 +69,14 @@ pub fn rehearse_job(
     let why = story.refused.map(|refused| refused.reason).or_else(missing);
     Some(match why {
         Some(why) => {
-            let found = format!("a job of {owner}'s is not started: {why}");
-            DoctorCheck::failed("jobs", found, "correct what it names; htc-starter-run --dry-run tells more")
+            let found = format!("a job of {shown}'s is not started: {why}");
+            DoctorCheck::failed(
+                "jobs",
+                found,
+                "correct the setting that it names; htc-starter-run --dry-run shows details",
+            )
         }
-        None => DoctorCheck::passed("jobs", format!("a job of {owner}'s would start")),
+        None => DoctorCheck::passed("jobs", format!("a job of {shown}'s would start")),
     })
 }
 

@@ -6,6 +6,7 @@ use super::check::DoctorCheck;
 use super::doctor_input::DoctorInput;
 use htc_base::process::ControlGroupSpec;
 use htc_base::text::list;
+use htc_base::text::plural::counted;
 use htc_classad::Value;
 use htc_os::{cgroup, mounts};
 use htc_runner::slot::InputDevices;
@@ -29,13 +30,13 @@ pub(super) fn check_slots(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
         checks.push(DoctorCheck::failed("slots", "there is no slot", "set NUM_SLOTS or NUM_SLOTS_TYPE_<N>"));
     } else if checks.is_empty() {
         let count = slots.len();
-        let are = if count == 1 { "1 slot".to_owned() } else { format!("{count} slots") };
+        let are = counted(count, "slot");
         checks.push(DoctorCheck::passed("slots", are));
     }
     let fetches = |hooks: &htc_slot::SlotHookPaths| hooks.fetch.is_some();
     let any = slots.iter().any(|slot| slot.hooks.iter().chain(&slot.default_child_hooks).any(fetches));
     if !any {
-        let todo = "set STARTD_JOB_HOOK_KEYWORD and <KEYWORD>_HOOK_FETCH_WORK, or use the verb claim";
+        let todo = "set STARTD_JOB_HOOK_KEYWORD and <KEYWORD>_HOOK_FETCH_WORK, or use 'htc-slot-run claim'";
         checks.push(DoctorCheck::noted("slots", "no slot fetches work", todo));
     }
     checks
@@ -64,8 +65,9 @@ fn check_cgroups(patient: &DoctorInput<'_>) -> DoctorCheck {
         );
     };
     if patient.world.effective_uid() != 0 && !knobs.without_root {
-        let found = "without root jobs have no control group, and memory and processors are not limited";
-        let todo = "call it as root, or set CREATE_CGROUP_WITHOUT_ROOT = true where a group is delegated";
+        let found =
+            "without root, jobs have no control group, so their memory and processors are not limited";
+        let todo = "run the program as root, or set CREATE_CGROUP_WITHOUT_ROOT = true if a control group is delegated to your account";
         return DoctorCheck::noted("cgroups", found, todo);
     }
     let name = format!("htc-doctor-{}", std::process::id());
@@ -79,21 +81,24 @@ fn check_cgroups(patient: &DoctorInput<'_>) -> DoctorCheck {
         Err(none) => DoctorCheck::noted(
             "cgroups",
             format!("jobs have no control group: {}", none.reason),
-            "mount control groups for writing, or start it in a delegated one",
+            "mount control groups writable, or start the program in a delegated control group",
         ),
         Ok((mut group, set)) => {
             let refused = set.iter().find_map(|one| one.actual.as_ref().err().cloned());
-            // A group that cannot be removed is empty; the message below names it.
+            // The group is empty even if it cannot be removed; the message below names it.
             let removed = group.remove();
             match (refused, removed) {
                 (Some(why), _) => DoctorCheck::noted(
                     "cgroups",
                     format!("the memory of jobs is not limited: {why}"),
-                    "let the controller 'memory' be there for the group above",
+                    "enable the controller 'memory' in the parent group",
                 ),
                 (None, Err((path, error))) => {
-                    let found = format!("a group cannot be removed again: '{}': {error}", path.display());
-                    DoctorCheck::noted("cgroups", found, "look at who keeps it")
+                    let found = format!(
+                        "a control group that was created cannot be removed: '{}': {error}",
+                        path.display()
+                    );
+                    DoctorCheck::noted("cgroups", found, "find the processes that use it")
                 }
                 (None, Ok(())) => DoctorCheck::passed("cgroups", format!("below '{}'", spec.parent_group)),
             }
@@ -106,21 +111,22 @@ fn check_namespaces(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let wanted = patient.parameter_text("MOUNT_UNDER_SCRATCH").filter(|text| !text.trim().is_empty());
     let mut checks = Vec::new();
     match (root && mounts::can_mount(), wanted) {
-        (true, _) => checks.push(DoctorCheck::passed("namespaces", "directories of jobs can be mounted")),
-        (false, None) => {
-            checks.push(DoctorCheck::passed("namespaces", "none can be made, none is asked for"))
-        }
+        (true, _) => checks.push(DoctorCheck::passed("namespaces", "MOUNT_UNDER_SCRATCH works")),
+        (false, None) => checks.push(DoctorCheck::passed(
+            "namespaces",
+            "namespaces cannot be created here, and no setting needs them",
+        )),
         (false, Some(wanted)) => checks.push(DoctorCheck::noted(
             "namespaces",
-            format!("MOUNT_UNDER_SCRATCH = {wanted} is not done: nothing can be mounted here"),
-            "call it as root with CAP_SYS_ADMIN, or take it out",
+            format!("MOUNT_UNDER_SCRATCH = {wanted} has no effect: nothing can be mounted here"),
+            "run the program as root with CAP_SYS_ADMIN, or remove the setting",
         )),
     }
     let users = patient.settings.slots.first().and_then(|slot| slot.statics.literal("HasUserNamespaces"));
     if users != Some(Value::Bool(true))
         && patient.parameter_text("SINGULARITY").is_some_and(|path| path_exists(&path))
     {
-        let todo = "set /proc/sys/user/max_user_namespaces above 0, or call it as root";
+        let todo = "set /proc/sys/user/max_user_namespaces above 0, or run the program as root";
         checks.push(DoctorCheck::noted("namespaces", "there are no user namespaces for containers", todo));
     }
     checks
@@ -135,8 +141,8 @@ pub(super) fn check_console_devices(patient: &DoctorInput<'_>) -> Vec<DoctorChec
     let devices = InputDevices::read(&view);
     let told = |(name, why): &(&str, &str)| {
         let found =
-            format!("CONSOLE_DEVICES ({}): nobody is ever seen at '{name}': {why}", origin.describe());
-        DoctorCheck::noted("console", found, "name a device of /dev with a keyboard or mouse behind it")
+            format!("CONSOLE_DEVICES ({}): no input is ever detected at '{name}': {why}", origin.describe());
+        DoctorCheck::noted("console", found, "name a device in /dev that is a keyboard or a mouse")
     };
     devices.unused_console_devices().iter().map(told).collect()
 }
@@ -166,11 +172,11 @@ fn check_gpus(patient: &DoctorInput<'_>) -> DoctorCheck {
             .is_some_and(|entry| entry.current.is_user_written());
     match number {
         Some(0) if asked => {
-            let todo = "look at GPU_DISCOVERY_EXTRA and the driver, or give them with --gpus FILE";
-            DoctorCheck::noted("gpus", "looked for, and none was found", todo)
+            let todo = "check GPU_DISCOVERY_EXTRA and the driver, or describe the GPUs with --gpus FILE";
+            DoctorCheck::noted("gpus", "GPU discovery ran and found no GPU", todo)
         }
         Some(1) => DoctorCheck::passed("gpus", "1 device"),
-        Some(count) if count > 1 => DoctorCheck::passed("gpus", format!("{count} devices")),
+        Some(count) if count > 1 => DoctorCheck::passed("gpus", counted(count, "device")),
         _ => DoctorCheck::passed("gpus", "none"),
     }
 }
@@ -188,13 +194,13 @@ fn check_containers(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
             let version = text(version).unwrap_or_default();
             checks.push(DoctorCheck::passed("containers", format!("{name} works: {version}")));
         } else if let Some(why) = text(why) {
-            let todo = format!("mend it, or take {} out of the configuration", name.to_uppercase());
+            let todo = format!("repair it, or remove {} from the configuration", name.to_uppercase());
             checks.push(DoctorCheck::noted("containers", format!("{name} does not work: {why}"), todo));
         }
     }
     if checks.is_empty() {
         let found =
-            "neither DOCKER nor SINGULARITY names a program that is here: jobs in containers do not match";
+            "neither DOCKER nor SINGULARITY names an existing program: jobs in containers do not match";
         checks.push(DoctorCheck::passed("containers", found));
     }
     checks

@@ -4,6 +4,7 @@
 //! those that a run would execute at its start.
 
 mod check;
+mod configuration;
 mod directories;
 mod disk;
 mod doctor_input;
@@ -13,6 +14,7 @@ mod machine;
 mod run_checks;
 
 pub use check::{CheckStatus, DoctorCheck};
+pub use configuration::configuration_checks;
 pub use doctor_input::DoctorInput;
 pub use job::rehearse_job;
 pub use run_checks::run_all_checks;

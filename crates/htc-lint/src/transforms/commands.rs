@@ -3,7 +3,10 @@
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
 
-use crate::transforms::finding::TransformLinter;
+use crate::config::is_known_attribute;
+use crate::transforms::finding::{TransformLinter, TransformRunner};
+use crate::transforms::macros::route_setting;
+use htc_base::text::Span;
 use htc_base::text::space::trim;
 use htc_classad::{Dialect, Expr, ParseError, pitfalls};
 use htc_transform::RuleLine;
@@ -11,6 +14,7 @@ use htc_transform::attribute_pattern;
 use htc_transform::scope_reference::find_scope;
 use htc_transform::{
     AttributePattern, CommandAttribute, CommandKeyword, CommandSyntaxError, TransformCommand, command_hint,
+    nearest_command,
 };
 
 /// Hint that describes the arguments of a command.
@@ -24,7 +28,7 @@ fn expected_arguments(keyword: CommandKeyword) -> &'static str {
         CommandKeyword::EvalMacro => "give a macro and an expression",
         CommandKeyword::Name => "give a name",
         CommandKeyword::Requirements => "give an expression",
-        CommandKeyword::Transform => "give what to iterate over",
+        CommandKeyword::Transform => "write what to iterate over",
         CommandKeyword::Universe => "give a universe",
     }
 }
@@ -33,34 +37,58 @@ impl TransformLinter<'_> {
     pub(super) fn report_not_a_command(&mut self, line: &RuleLine, error: &CommandSyntaxError) {
         let text = line.text.as_bstr();
         let word_end = text.iter().position(|&b| htc_base::text::space::is_space(b)).unwrap_or(text.len());
+        let mut near = None;
         let (at, fix) = match error {
             CommandSyntaxError::UnknownKeyword(word) => {
-                ((0, word_end), command_hint(word).unwrap_or_default())
+                near = nearest_command(word);
+                let setting = route_setting(word).filter(|_| self.runner == TransformRunner::Router);
+                let fix = match setting {
+                    Some(setting) => format!("write '{setting} = {}'", text[word_end..].trim().as_bstr()),
+                    None => command_hint(word),
+                };
+                (Span::new(0, word_end), fix)
             }
             CommandSyntaxError::NoArgument(keyword) | CommandSyntaxError::OneArgument(keyword) => {
-                ((0, text.len()), expected_arguments(*keyword).to_owned())
+                (Span::new(0, text.len()), expected_arguments(*keyword).to_owned())
             }
             CommandSyntaxError::BadPattern => (
-                (word_end, text.len()),
-                "a pattern is /regex/ with flags i, m, U or g directly behind it, then a blank".to_owned(),
+                Span::new(word_end, text.len()),
+                "a pattern is /regex/, directly followed by flags (i, m, U or g) and a space".to_owned(),
             ),
         };
-        let near = fix.strip_prefix("did you mean ").and_then(|fix| fix.strip_suffix('?')).map(str::to_owned);
-        self.report(LintRule::Command, (line, at), format!("{error}, the transform fails"), fix);
+        self.report(LintRule::Command, line, at, format!("{error}, so the transform fails"), fix);
         if let Some(near) = near {
             self.correct_last(near);
         }
     }
 
+    /// Reports a setting of the route that a statement sets as an attribute of the job, which the router does not read.
+    fn lint_route_setting(&mut self, line: &RuleLine, at: Span, command: &TransformCommand, name: &[u8]) {
+        use CommandKeyword::{Default, EvalSet, Set};
+        let is_assignment = matches!(command.keyword, Set | Default | EvalSet);
+        let setting = route_setting(name)
+            .filter(|_| is_assignment && self.runner == TransformRunner::Router)
+            .filter(|setting| name.eq_ignore_ascii_case(setting.as_bytes()) || !is_known_attribute(name));
+        if let Some(setting) = setting {
+            let message = format!(
+                "{} sets an attribute of the job; the router reads {setting} only as a macro of the route",
+                command.keyword.name()
+            );
+            let fix = format!("write '{setting} = {}'", command.value);
+            self.report(LintRule::Trap, line, at, message, fix);
+        }
+    }
+
     pub(super) fn lint_command(&mut self, line: &RuleLine, command: &TransformCommand, depth: usize) {
-        let value_at = (command.value_at, line.text.len());
+        let value_at = Span::new(command.value_at, line.text.len());
         if matches!(
             command.keyword,
             CommandKeyword::Name | CommandKeyword::Requirements | CommandKeyword::Universe
         ) {
-            let message = format!("this is no {0} statement, it does nothing", command.keyword.name());
-            let fix = format!("put nothing between {} and what it says", command.keyword.name());
-            self.report(LintRule::Statement, (line, (0, line.text.len())), message, fix);
+            let message =
+                format!("this is not a valid {0} statement; it does nothing", command.keyword.name());
+            let fix = format!("write nothing between {} and its value", command.keyword.name());
+            self.report(LintRule::Statement, line, Span::new(0, line.text.len()), message, fix);
             return;
         }
         match &command.attribute {
@@ -70,31 +98,34 @@ impl TransformLinter<'_> {
                 self.unread_sets.clear();
             }
             Some(CommandAttribute::Name { name, trailing }) => {
-                let at = (command.attribute_at, command.attribute_at + name.len());
+                let at = Span::new(command.attribute_at, command.attribute_at + name.len());
+                self.lint_route_setting(line, at, command, name);
                 if let Some(character) = trailing {
                     let character = char::from(*character);
                     let message = format!(
-                        "25.14 makes the '{character}' part of the name, as a NUL byte; the output is cut there"
+                        "25.14 makes the '{character}' part of the name, as a NUL byte, and cuts the output there"
                     );
-                    let place = (at.1, at.1 + 1);
+                    let place = Span::new(at.end as usize, at.end as usize + 1);
                     self.report(
                         LintRule::Trailing,
-                        (line, place),
+                        line,
+                        place,
                         message,
-                        format!("put a blank before '{character}'"),
+                        format!("write a space before '{character}'"),
                     );
                 }
-                self.lint_attribute_name((line, at), command, name);
-                self.lint_overwritten_set((line, at), command, name, depth);
+                self.lint_attribute_name(line, at, command, name);
+                self.lint_overwritten_set(line, at, command, name, depth);
             }
         }
         if matches!(command.keyword, CommandKeyword::Copy | CommandKeyword::Rename)
             && !command.value.contains(&b'$')
             && !can_be_attribute_name(command)
         {
-            let message = format!("'{}' is no attribute name, nothing is done", command.value);
+            let message =
+                format!("'{}' is not a valid attribute name; the statement does nothing", command.value);
             let fix = "a new name is a letter or '_' followed by letters, digits and '_', without quotes";
-            self.report(LintRule::NewName, (line, value_at), message, fix);
+            self.report(LintRule::NewName, line, value_at, message, fix);
         }
         self.lint_expression(line, command);
     }
@@ -104,48 +135,44 @@ impl TransformLinter<'_> {
         for (at, pair) in command.value.windows(2).enumerate() {
             let number = usize::from(pair[1].wrapping_sub(b'0'));
             if pair[0] == b'\\' && number < 10 && number > groups {
-                let place = (command.value_at + at, command.value_at + at + 2);
-                let message = format!("the pattern has no group {number}, '\\{number}' stays as it is");
+                let place = Span::new(command.value_at + at, command.value_at + at + 2);
+                let message = format!("the pattern has no group {number}; '\\{number}' stays as it is");
                 let fix = match groups {
                     0 => "put parentheses around a part of the pattern, or write '\\0' for all of it"
                         .to_owned(),
-                    last => format!("'\\0' is all that matched, the last group is '\\{last}'"),
+                    last => format!("'\\0' is the whole match; the last group is '\\{last}'"),
                 };
-                self.report(LintRule::Regex, (line, place), message, fix);
+                self.report(LintRule::Regex, line, place, message, fix);
                 return;
             }
         }
     }
 
-    fn lint_attribute_name(
-        &mut self,
-        place: (&RuleLine, (usize, usize)),
-        command: &TransformCommand,
-        name: &BString,
-    ) {
+    fn lint_attribute_name(&mut self, line: &RuleLine, at: Span, command: &TransformCommand, name: &BString) {
         if name.contains(&b'$') && command.keyword != CommandKeyword::EvalMacro {
             let message = "macros are not expanded in the attribute's name";
             let fix = "write the name itself, or use a pattern with COPY and RENAME";
-            self.report(LintRule::NameMacro, place, message, fix);
+            self.report(LintRule::NameMacro, line, at, message, fix);
         } else if command.keyword != CommandKeyword::EvalMacro && !attribute_pattern::is_attribute_name(name)
         {
             let starts = name.first() == Some(&b'/');
-            let message = format!("'{name}' is no attribute name; what is stored cannot be read back");
+            let message =
+                format!("'{name}' is not a valid attribute name; the stored attribute cannot be read");
             let fix = if starts {
                 "patterns work with COPY, RENAME and DELETE only"
             } else {
                 "use letters, digits and '_'"
             };
-            self.report(LintRule::Name, place, message, fix);
+            self.report(LintRule::Name, line, at, message, fix);
         }
     }
 
     fn lint_pattern(&mut self, line: &RuleLine, command: &TransformCommand, found: &AttributePattern) {
-        let place = (line, (command.attribute_at, command.attribute_at + found.regex.len() + 2));
+        let place = Span::new(command.attribute_at, command.attribute_at + found.regex.len() + 2);
         match attribute_pattern::compile_pattern(found) {
             Err(error) => {
                 let message = format!("{error}; the statement is ignored");
-                self.report(LintRule::Regex, place, message, "correct the regular expression");
+                self.report(LintRule::Regex, line, place, message, "correct the regular expression");
             }
             Ok(regex) if command.keyword != CommandKeyword::Delete => {
                 self.lint_group_references(line, command, regex.groups())
@@ -153,21 +180,21 @@ impl TransformLinter<'_> {
             Ok(_) => {}
         }
         if found.anchored {
-            let message = "the flag 'g' does not repeat anything, in 25.14 it makes the pattern match at the start of a name only";
-            let fix =
-                "write '^' where that is meant, and leave the 'g' out: every attribute that matches is taken";
-            self.report(LintRule::Regex, place, message, fix);
+            let message = "the flag 'g' does not repeat the match; in 25.14 the pattern then matches only at the start of a name";
+            let fix = "omit the 'g': every matching attribute is used; write '^' to match only at the start";
+            self.report(LintRule::Regex, line, place, message, fix);
         }
         if found.regex.ends_with(b"\\") {
-            let message = "'\\/' does not escape, the pattern ends at its slash";
-            self.report(LintRule::Regex, place, message, "write '.' or '\\x2f' for a slash");
+            let message = "'\\/' does not escape the slash: the pattern ends there";
+            self.report(LintRule::Regex, line, place, message, "write '.' or '\\x2f' for a slash");
         }
     }
 
     /// Reports a SET whose attribute is set again before anything could have read it.
     fn lint_overwritten_set(
         &mut self,
-        (line, at): (&RuleLine, (usize, usize)),
+        line: &RuleLine,
+        at: Span,
         command: &TransformCommand,
         name: &BString,
         depth: usize,
@@ -188,7 +215,7 @@ impl TransformLinter<'_> {
                     && at_depth == depth
                 {
                     let message = format!("dead statement: {name} is changed again on line {}", line.number);
-                    self.report(LintRule::Dead, (&before, place), message, "remove one of the two");
+                    self.report(LintRule::Dead, &before, place, message, "remove one of the two");
                 }
                 if command.keyword != CommandKeyword::Delete {
                     self.unread_sets.insert(key, (line.clone(), at, depth));
@@ -197,7 +224,7 @@ impl TransformLinter<'_> {
             CommandKeyword::Default => {
                 if let Some((before, ..)) = self.unread_sets.get(&key) {
                     let message = format!("dead statement: {name} was set on line {}", before.number);
-                    self.report(LintRule::Dead, (line, at), message, "remove it, or put it before the SET");
+                    self.report(LintRule::Dead, line, at, message, "remove it, or put it before the SET");
                 }
             }
             _ => {
@@ -218,7 +245,9 @@ impl TransformLinter<'_> {
                 Expr::parse_prefix(&command.value, new).map(|(_, end)| (end, new))
             }
             _ => {
-                self.lint_missing_quote(line, command);
+                if !self.lint_missing_quote(line, command) {
+                    self.lint_dangling_operator(line, command);
+                }
                 return;
             }
         };
@@ -232,19 +261,31 @@ impl TransformLinter<'_> {
             }
         };
         let offset = command.value_at;
+        if let (Ok(expr), Some(CommandAttribute::Name { name, .. })) =
+            (Expr::parse_with(&command.value[..end], dialect), &command.attribute)
+            && command.keyword != CommandKeyword::EvalMacro
+        {
+            self.lint_attribute_value(line, Span::new(offset, offset + end), name, &expr);
+        }
         self.lint_single_quotes(line, command);
         self.lint_expression_traps(line, &command.value[..end], offset, dialect);
         if !trim(&command.value[end..]).is_empty() {
-            let at = (offset + end, line.text.len());
-            let message = "reads as far as it parses, the rest is ignored without a word";
-            self.report(LintRule::RestIgnored, (line, at), message, "remove it, or join it with an operator");
+            let at = Span::new(offset + end, line.text.len());
+            let message = "only the first part is a valid expression; the rest is ignored without a message";
+            self.report(
+                LintRule::RestIgnored,
+                line,
+                at,
+                message,
+                "remove the rest, or join it with an operator",
+            );
         }
         if let Some(target) = find_scope(&command.value, "target")
             && matches!(command.keyword, CommandKeyword::EvalSet | CommandKeyword::EvalMacro)
         {
-            let at = (offset + target, offset + target + 7);
-            let message = "TARGET. is undefined here, there is one ad";
-            self.report(LintRule::Scope, (line, at), message, "write the attribute's name without 'TARGET.'");
+            let at = Span::new(offset + target, offset + target + 7);
+            let message = "TARGET. is undefined here, because there is only one ad";
+            self.report(LintRule::Scope, line, at, message, "write the attribute's name without 'TARGET.'");
         }
     }
 
@@ -254,12 +295,12 @@ impl TransformLinter<'_> {
         let comment = value.find(b" #");
         let (at, fix) = match comment {
             Some(hash) => {
-                ((offset + hash + 1, line.text.len()), "put the remark on a line of its own".to_owned())
+                (Span::new(offset + hash + 1, line.text.len()), "put the comment on its own line".to_owned())
             }
-            None => ((offset + start, offset + end), suggest_expression(value)),
+            None => (Span::new(offset + start, offset + end), suggest_expression(value)),
         };
         let message = format!("{error}; {} does nothing", command.keyword.name());
-        self.report(LintRule::Expression, (line, at), message, fix);
+        self.report(LintRule::Expression, line, at, message, fix);
         // A '#' in a string is not a comment.
         if comment.is_some_and(|hash| !value[hash..].contains(&b'"') && !line.text.ends_with(b"\\")) {
             self.correct_last("");
@@ -276,8 +317,8 @@ impl TransformLinter<'_> {
         dialect: Dialect,
     ) {
         for trap in pitfalls::find(text, dialect) {
-            let at = (offset + trap.span.start as usize, offset + trap.span.end as usize);
-            self.report(LintRule::Trap, (line, at), trap.message, trap.hint);
+            let at = Span::new(offset + trap.span.start as usize, offset + trap.span.end as usize);
+            self.report(LintRule::Trap, line, at, trap.message, trap.hint);
         }
     }
 
@@ -285,11 +326,26 @@ impl TransformLinter<'_> {
     fn lint_single_quotes(&mut self, line: &RuleLine, command: &TransformCommand) {
         let value = &command.value;
         if value.len() > 1 && value.starts_with(b"'") && value.ends_with(b"'") {
-            let message = "single quotes make an attribute's name, not a string";
+            let message = "text in single quotes is the name of an attribute, not a string";
             let fix = format!("write \"{}\"", value[1..value.len() - 1].as_bstr());
-            let at = (command.value_at, line.text.len());
-            self.report(LintRule::Quotes, (line, at), message, fix);
+            let at = Span::new(command.value_at, line.text.len());
+            self.report(LintRule::Quotes, line, at, message, fix);
         }
+    }
+
+    /// Reports an operator at the end of an expression with macros: no text of the macros makes it valid.
+    fn lint_dangling_operator(&mut self, line: &RuleLine, command: &TransformCommand) {
+        use CommandKeyword::{Default, EvalMacro, EvalSet, Set};
+        let value = command.value.trim_end();
+        let is_operator = value.last().is_some_and(|last| b"+-*/%<>=&|^?:!~".contains(last));
+        if !is_operator || !matches!(command.keyword, Set | Default | EvalSet | EvalMacro) {
+            return;
+        }
+        let end = command.value_at + value.len();
+        let message =
+            format!("the expression ends with an operator; {} does nothing", command.keyword.name());
+        let fix = "write what follows the operator; a string needs quotes";
+        self.report(LintRule::Expression, line, Span::new(end - 1, end), message, fix);
     }
 
     /// Reports a missing quotation mark in a value that is invalid or contains macros; returns true if one is
@@ -314,8 +370,8 @@ impl TransformLinter<'_> {
         }
         if open {
             let message = format!("a quotation mark is missing; {} does nothing", command.keyword.name());
-            let at = (command.value_at, line.text.len());
-            self.report(LintRule::Quotes, (line, at), message, "add it");
+            let at = Span::new(command.value_at, line.text.len());
+            self.report(LintRule::Quotes, line, at, message, "add it");
         }
         open
     }
@@ -339,11 +395,11 @@ fn can_be_attribute_name(command: &TransformCommand) -> bool {
 /// Hint for a text that is not a valid expression.
 fn suggest_expression(value: &BString) -> String {
     if !value.contains(&b'"') && value.len() < 80 {
-        return format!("correct the expression; a text stands in quotes: \"{value}\"");
+        return format!("correct the expression; a string must be quoted: \"{value}\"");
     }
     match value.starts_with(b"\"") {
         true => {
-            "a text has one pair of quotes; write \\\" for a quote within, strcat() joins texts".to_owned()
+            "a string has one pair of quotes; write \\\" for a quote inside it, and use strcat() to join strings".to_owned()
         }
         false => "correct the expression".to_owned(),
     }

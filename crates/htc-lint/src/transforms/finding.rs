@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use bstr::BString;
 
+use htc_base::text::Span;
 use htc_base::world::World;
 use htc_transform::RuleLine;
 
@@ -23,18 +24,20 @@ pub enum TransformRunner {
 /// A mistake in a transform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransformFinding {
-    /// The rule that found it; it determines the severity.
+    /// Rule that found the problem; it determines the severity.
     pub rule: LintRule,
     /// The line.
     pub line: RuleLine,
     /// Start and end of the place within the line.
-    pub at: (usize, usize),
+    pub at: Span,
     /// Description of the mistake.
     pub message: String,
-    /// How to fix it.
+    /// Correction.
     pub fix: String,
     /// Text that certainly belongs in the place, or `None` if several are possible.
     pub replacement: Option<BString>,
+    /// The macro that is not defined or not used, if that is the mistake.
+    pub macro_name: Option<BString>,
     /// True if the line is inside an `if`, so that it may never be reached.
     pub inside_if: bool,
 }
@@ -53,7 +56,7 @@ pub(super) struct TransformLinter<'a> {
     pub(super) findings: Vec<TransformFinding>,
     pub(super) inside_if: bool,
     /// Attributes set and not yet read: name in lower case, and the place where it was set.
-    pub(super) unread_sets: BTreeMap<Vec<u8>, (RuleLine, (usize, usize), usize)>,
+    pub(super) unread_sets: BTreeMap<Vec<u8>, (RuleLine, Span, usize)>,
 }
 
 impl TransformLinter<'_> {
@@ -68,7 +71,8 @@ impl TransformLinter<'_> {
     pub(super) fn report(
         &mut self,
         rule: LintRule,
-        (line, at): (&RuleLine, (usize, usize)),
+        line: &RuleLine,
+        at: Span,
         message: impl Into<String>,
         fix: impl Into<String>,
     ) {
@@ -79,6 +83,7 @@ impl TransformLinter<'_> {
             message: message.into(),
             fix: fix.into(),
             replacement: None,
+            macro_name: None,
             inside_if: self.inside_if,
         });
     }

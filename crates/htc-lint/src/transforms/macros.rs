@@ -7,6 +7,7 @@ use htc_config::lint_rule::LintRule;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::transforms::finding::TransformFinding;
+use htc_base::text::Span;
 use htc_base::text::caseless;
 use htc_base::text::similar_names::nearest;
 use htc_classad::{AttrName, Dialect, Expr};
@@ -22,7 +23,7 @@ use htc_transform::{CommandAttribute, CommandKeyword};
 struct MacroOccurrence {
     name: BString,
     line: RuleLine,
-    at: (usize, usize),
+    at: Span,
     /// Number of the statement; it gives the order of definitions and uses.
     order: usize,
     has_default: bool,
@@ -34,18 +35,18 @@ struct MacroOccurrence {
 impl MacroOccurrence {
     /// Creates a warning about this place.
     fn warning_here(&self, rule: LintRule, message: String, fix: String) -> TransformFinding {
-        warning(rule, (&self.line, self.at), message, fix)
+        warning(rule, &self.line, self.at, message, fix)
+    }
+
+    /// Creates a warning about the macro itself.
+    fn warning_about_macro(&self, rule: LintRule, message: String, fix: String) -> TransformFinding {
+        TransformFinding { macro_name: Some(self.name.clone()), ..self.warning_here(rule, message, fix) }
     }
 }
 
-fn warning(
-    rule: LintRule,
-    (line, at): (&RuleLine, (usize, usize)),
-    message: String,
-    fix: String,
-) -> TransformFinding {
+fn warning(rule: LintRule, line: &RuleLine, at: Span, message: String, fix: String) -> TransformFinding {
     let line = line.clone();
-    TransformFinding { rule, line, at, message, fix, replacement: None, inside_if: false }
+    TransformFinding { rule, line, at, message, fix, replacement: None, macro_name: None, inside_if: false }
 }
 
 /// All macros of a transform.
@@ -85,11 +86,11 @@ impl MacroUses {
             }
             match &statement {
                 TransformStatement::Assign(assignment) => {
-                    let at = (0, assignment.name.len());
+                    let at = Span::new(0, assignment.name.len());
                     let replaces =
                         depth == 0 && !matches!(assignment.operator, AssignmentOperator::Append(..));
-                    uses.record_definition(&assignment.name, line, at, (order, replaces));
-                    uses.scan_range(line, (0, assignment.name.len()), Some(order));
+                    uses.record_definition(&assignment.name, line, at, order, replaces);
+                    uses.scan_range(line, 0, assignment.name.len(), Some(order));
                     if assignment.operator == AssignmentOperator::Block {
                         block = Some(assignment.value.clone());
                     } else {
@@ -100,8 +101,8 @@ impl MacroUses {
                     if let (CommandKeyword::EvalMacro, Some(CommandAttribute::Name { name, .. })) =
                         (command.keyword, &command.attribute)
                     {
-                        let at = (command.attribute_at, command.attribute_at + name.len());
-                        uses.record_definition(name, line, at, (order, depth == 0));
+                        let at = Span::new(command.attribute_at, command.attribute_at + name.len());
+                        uses.record_definition(name, line, at, order, depth == 0);
                     }
                     uses.scan_line(line, command.value_at, Some(order));
                     if let Some(CommandAttribute::Name { name, .. }) = &command.attribute {
@@ -148,13 +149,7 @@ impl MacroUses {
         }
     }
 
-    fn record_definition(
-        &mut self,
-        name: &[u8],
-        line: &RuleLine,
-        at: (usize, usize),
-        (order, replaces): (usize, bool),
-    ) {
+    fn record_definition(&mut self, name: &[u8], line: &RuleLine, at: Span, order: usize, replaces: bool) {
         let own = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
         let (name, line) = (own.into(), line.clone());
         self.defined.push(MacroOccurrence {
@@ -177,7 +172,7 @@ impl MacroUses {
                 self.defined.push(MacroOccurrence {
                     name,
                     line,
-                    at: (0, 0),
+                    at: Span::default(),
                     order: 0,
                     has_default: true,
                     plain: true,
@@ -196,18 +191,18 @@ impl MacroUses {
     }
 
     fn scan_line(&mut self, line: &RuleLine, from: usize, order: Option<usize>) {
-        self.scan_range(line, (from, line.text.len()), order);
+        self.scan_range(line, from, line.text.len(), order);
     }
 
     /// Finds the references in a text. `order` is the number of the line if its references are expanded when
     /// the line is reached; `None` if they are expanded when the macro is used.
-    fn scan_range(&mut self, line: &RuleLine, (from, to): (usize, usize), order: Option<usize>) {
+    fn scan_range(&mut self, line: &RuleLine, from: usize, to: usize, order: Option<usize>) {
         let text = &line.text[..to];
         let mut at = from;
         // Of equal references only the first is recorded: a line may contain a million of them.
         let mut seen: FxHashSet<(AttrName, bool)> = FxHashSet::default();
         while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
-            let place = (found.dollar, found.end);
+            let place = Span::new(found.dollar, found.end);
             let body = found.body(text);
             let (name, default) = match found.function {
                 MacroFunction::Env | MacroFunction::Eval => {
@@ -260,41 +255,42 @@ impl MacroUses {
                 continue;
             }
             let Some(close) = memchr::memchr(b')', &text[dollar..]).map(|offset| dollar + offset + 1) else {
-                let message = "no ')' follows, this stays in the text as it is";
+                let message = "there is no ')' after this, so it stays in the text as it is";
                 self.report_doubtful(
                     LintRule::Reference,
-                    (line, (dollar, to)),
+                    line,
+                    Span::new(dollar, to),
                     message,
-                    "close it with ')'".into(),
+                    "add the closing ')'".into(),
                 );
                 continue;
             };
             let body = &text[dollar + 2..close - 1];
             let (message, fix) = if body.iter().any(|&b| b == b' ' || b == b'\t') && !body.contains(&b':') {
                 (
-                    "blanks inside make this no reference, it stays in the text",
+                    "this is not a reference, because it has spaces inside; it stays in the text",
                     format!("write $({})", body.trim().as_bstr()),
                 )
             } else if body.contains(&b':') {
                 (
-                    "the default holds a character that is not allowed there, this is no reference and stays in the text",
-                    "only letters, digits, '_', '.', '/', '$', ',', '\\', ':' and blanks may stand in a default; put it into a macro of its own".into(),
+                    "this is not a reference, because its default has a character that is not allowed there; it stays in the text",
+                    "only letters, digits, '_', '.', '/', '$', ',', '\\', ':' and spaces are allowed in a default; put it into a separate macro".into(),
                 )
             } else {
                 (
-                    "a character in the name makes this no reference, it stays in the text",
+                    "this is not a reference, because its name has a character that is not allowed; it stays in the text",
                     "use letters, digits, '_', '.' and '/'".into(),
                 )
             };
-            self.report_doubtful(LintRule::Reference, (line, (dollar, close)), message, fix);
+            self.report_doubtful(LintRule::Reference, line, Span::new(dollar, close), message, fix);
         }
     }
 
-    fn check_function(&mut self, line: &RuleLine, function: MacroFunction, body: &[u8], at: (usize, usize)) {
+    fn check_function(&mut self, line: &RuleLine, function: MacroFunction, body: &[u8], at: Span) {
         if body.contains(&b'(') {
-            let message = "the body of a function ends at the first ')', this is cut short";
-            let fix = "put the inner text into a macro of its own and name that macro here";
-            self.report_doubtful(LintRule::FunctionBody, (line, at), message, fix.into());
+            let message = "the body of a function ends at the first ')', so this is cut short";
+            let fix = "set a macro to the inner text, and use its name here";
+            self.report_doubtful(LintRule::FunctionBody, line, at, message, fix.into());
         } else if matches!(function, MacroFunction::Int | MacroFunction::Real | MacroFunction::String)
             && caseless::starts_with(body.trim(), b"MY.")
         {
@@ -302,21 +298,17 @@ impl MacroUses {
             // Attributes that the ad already has are mostly plain numbers or strings, so only the ones set
             // here are checked.
             if let Some(set) = self.expressions.get(&AttrName::from(&name[3..])) {
-                let message = format!("line {set} sets {name} to an expression, which is not evaluated here");
-                let fix = format!("use $EVAL({name}), or EVALMACRO before");
-                self.report_doubtful(LintRule::FunctionAd, (line, at), &message, fix);
+                let message = format!(
+                    "line {set} sets {name} to an expression, and this function does not evaluate it"
+                );
+                let fix = format!("use $EVAL({name}), or set the macro with EVALMACRO");
+                self.report_doubtful(LintRule::FunctionAd, line, at, &message, fix);
             }
         }
     }
 
-    fn report_doubtful(
-        &mut self,
-        rule: LintRule,
-        place: (&RuleLine, (usize, usize)),
-        message: &str,
-        fix: String,
-    ) {
-        self.doubtful_references.push(warning(rule, place, message.to_owned(), fix));
+    fn report_doubtful(&mut self, rule: LintRule, line: &RuleLine, at: Span, message: &str, fix: String) {
+        self.doubtful_references.push(warning(rule, line, at, message.to_owned(), fix));
     }
 
     /// Returns all findings.
@@ -365,7 +357,7 @@ impl MacroUses {
             }
             let (message, fix) = match all.first() {
                 Some(later) => (
-                    format!("{name} is empty here, it gets its value on line {} only", later.line.number),
+                    format!("{name} is empty here: it gets its value only on line {}", later.line.number),
                     "move the assignment up".to_owned(),
                 ),
                 None => {
@@ -379,10 +371,10 @@ impl MacroUses {
                             "define it, give a default with $({name}:text), or write $(MY.{name}) for the ad's attribute"
                         ),
                     };
-                    (format!("{name} is never defined, this expands to nothing"), fix)
+                    (format!("{name} is never defined, so this expands to nothing"), fix)
                 }
             };
-            findings.push(read.warning_here(LintRule::Undefined, message, fix));
+            findings.push(read.warning_about_macro(LintRule::Undefined, message, fix));
         }
         findings
     }
@@ -445,8 +437,11 @@ impl MacroUses {
                 continue;
             }
             let message = format!("{name} is set and never read");
-            let fix = format!("remove it, or write 'SET {name} ...' if an attribute was meant");
-            findings.push(defined.warning_here(LintRule::Unused, message, fix));
+            let fix = match nearest(name, ROUTE_MACROS) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => format!("remove it, or write 'SET {name} ...' if an attribute was meant"),
+            };
+            findings.push(defined.warning_about_macro(LintRule::Unused, message, fix));
         }
         findings
     }
@@ -465,28 +460,48 @@ fn is_predefined(name: &[u8]) -> bool {
     is(&built_in) || is(&turning) || is(&PLATFORM_NAMES) || caseless::starts_with(name, b"MY.")
 }
 
+/// Macros that the job router itself reads from a route.
+const ROUTE_MACROS: [&str; 16] = [
+    "GridResource",
+    "MaxJobs",
+    "MaxIdleJobs",
+    "FailureRateThreshold",
+    "JobFailureTest",
+    "JobShouldBeSandboxed",
+    "EditJobInPlace",
+    "OverrideRoutingEntry",
+    "UseSharedX509UserProxy",
+    "SharedX509UserProxy",
+    "TargetUniverse",
+    "SendIDTokens",
+    "Name",
+    "Requirements",
+    "Universe",
+    "UserSchedd",
+];
+
 /// Returns true for macros that the job router itself reads from a route.
 fn is_route_macro(name: &[u8]) -> bool {
-    const ROUTE_MACROS: [&str; 16] = [
-        "GridResource",
-        "MaxJobs",
-        "MaxIdleJobs",
-        "FailureRateThreshold",
-        "JobFailureTest",
-        "JobShouldBeSandboxed",
-        "EditJobInPlace",
-        "OverrideRoutingEntry",
-        "UseSharedX509UserProxy",
-        "SharedX509UserProxy",
-        "TargetUniverse",
-        "SendIDTokens",
-        "Name",
-        "Requirements",
-        "Universe",
-        "UserSchedd",
-    ];
     // A rules file may define whole transforms for -jobtransforms and -jobroute.
     const TRANSFORM_PREFIXES: [&[u8]; 2] = [b"JOB_TRANSFORM_", b"JOB_ROUTER_"];
     ROUTE_MACROS.iter().any(|knob| name.eq_ignore_ascii_case(knob.as_bytes()))
         || TRANSFORM_PREFIXES.iter().any(|prefix| caseless::starts_with(name, prefix))
+}
+
+/// Settings of a route that are macros and never attributes of the job.
+const ROUTE_SETTINGS: [&str; 9] = [
+    "MaxJobs",
+    "MaxIdleJobs",
+    "FailureRateThreshold",
+    "JobFailureTest",
+    "JobShouldBeSandboxed",
+    "EditJobInPlace",
+    "OverrideRoutingEntry",
+    "UseSharedX509UserProxy",
+    "SendIDTokens",
+];
+
+/// Returns the setting of a route that a name is, or is a misspelling of.
+pub(super) fn route_setting(name: &[u8]) -> Option<&'static str> {
+    nearest(name, ROUTE_SETTINGS)
 }

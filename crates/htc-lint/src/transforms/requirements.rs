@@ -5,6 +5,7 @@ use htc_config::lint_rule::LintRule;
 
 use crate::transforms::finding::{TransformLinter, TransformRunner};
 use htc_base::job::Universe;
+use htc_base::text::Span;
 use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value, explain, references};
@@ -25,45 +26,48 @@ impl TransformLinter<'_> {
         for scope in scopes {
             if let Some(offset) = find_scope(&requirements.text, scope) {
                 let word = scope.to_uppercase();
-                let message =
-                    format!("{word}. is undefined in the requirements of a transform, which see one ad");
-                let place = (at + offset, at + offset + scope.len() + 1);
+                let message = format!(
+                    "{word}. is undefined in the REQUIREMENTS of a transform, because there is only one ad"
+                );
+                let place = Span::new(at + offset, at + offset + scope.len() + 1);
                 let fix = format!("write the attribute's name without '{word}.'");
-                self.report(LintRule::Scope, (line, place), message, fix);
+                self.report(LintRule::Scope, line, place, message, fix);
             }
         }
-        self.lint_universe_comparison(line, &requirements.expr, (at, end));
+        self.lint_universe_comparison(line, &requirements.expr, at, end);
+        self.lint_job_expression(line, Span::new(at, end), &requirements.expr);
         if references::mentioned_attributes(&requirements.expr).is_empty() {
             if !may_be_true(&requirements.expr, self.world) {
-                let message = "these requirements can never be true, the transform is never applied";
+                let message = "these REQUIREMENTS can never be true, so the transform is never applied";
                 let fix = "remove the line or the transform";
-                self.report(LintRule::Never, (line, (at, end)), message, fix);
+                self.report(LintRule::Never, line, Span::new(at, end), message, fix);
             }
         } else if let Some(reason) = explain_never_true(&requirements.expr, self.world) {
-            let message = format!("these requirements can never be true: {reason}");
-            self.report(LintRule::Never, (line, (at, end)), message, "correct the condition");
+            let message = format!("these REQUIREMENTS can never be true: {reason}");
+            self.report(LintRule::Never, line, Span::new(at, end), message, "correct the condition");
         }
     }
 
     /// Reports `Universe is vanilla`: it compares two attributes that no job has, and is true if both are
     /// missing.
-    fn lint_universe_comparison(&mut self, line: &RuleLine, expr: &Expr, (start, end): (usize, usize)) {
+    fn lint_universe_comparison(&mut self, line: &RuleLine, expr: &Expr, start: usize, end: usize) {
         let names = references::mentioned_attributes(expr);
         let words = names.iter().filter(|name| Universe::from_name(name.as_bytes()).is_some());
         let universe = names.iter().filter(|name| caseless::eq(name.as_bytes(), b"Universe"));
         for name in words.chain(universe) {
             let text = &line.text[start.min(line.text.len())..end.min(line.text.len())];
-            let found = find_word(text, name.as_bytes())
-                .map_or((start, end), |at| (start + at, start + at + name.as_bytes().len()));
+            let found = find_word(text, name.as_bytes()).map_or(Span::new(start, end), |at| {
+                Span::new(start + at, start + at + name.as_bytes().len())
+            });
             let message =
-                format!("{name} is the name of an attribute that jobs do not have, it is undefined");
+                format!("{name} is the name of an attribute that jobs do not have, so it is undefined");
             let fix = match Universe::from_name(name.as_bytes()) {
                 Some(universe) => {
                     format!("the universe is a number: write JobUniverse == {}", universe.number())
                 }
                 None => "the attribute is called JobUniverse".to_owned(),
             };
-            self.report(LintRule::Universe, (line, found), message, fix);
+            self.report(LintRule::Universe, line, found, message, fix);
         }
     }
 
@@ -75,8 +79,8 @@ impl TransformLinter<'_> {
             if let Some((_, last)) = lines[at + 1..].iter().rev().find(|(other, _)| other == keyword) {
                 let message =
                     format!("dead statement: only the last {keyword} counts, on line {}", last.number);
-                let whole = (0, line.text.len());
-                self.report(LintRule::Dead, (line, whole), message, "remove it, or join the two");
+                let whole = Span::new(0, line.text.len());
+                self.report(LintRule::Dead, line, whole, message, "remove it, or join the two");
             }
         }
     }
@@ -230,7 +234,7 @@ impl ConstantComparison {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "the reference compares so, too")]
+#[expect(clippy::cast_precision_loss, reason = "the reference gives the same result")]
 fn as_number(value: &Value) -> Option<f64> {
     match value {
         Value::Int(value) => Some(*value as f64),

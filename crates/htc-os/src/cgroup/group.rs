@@ -121,7 +121,7 @@ impl ControlGroup {
         let mut group = ControlGroup { in_hierarchies: Vec::new() };
         let mut first_failure = None;
         for hierarchy in found {
-            match create_in_hierarchy(&hierarchy, (&spec.parent_group, name), &stale, note) {
+            match create_in_hierarchy(&hierarchy, &spec.parent_group, name, &stale, note) {
                 Ok(part) => group.in_hierarchies.push(part),
                 Err((path, error)) => {
                     first_failure.get_or_insert_with(|| format!("cannot make '{}': {error}", path.display()));
@@ -169,7 +169,7 @@ impl ControlGroup {
             set.push(GroupSettingResult { setting: rule, wanted: value, actual: is });
         }
         for device in &spec.hidden_devices {
-            let wanted = u64::from(device.0) << 32 | u64::from(device.1);
+            let wanted = u64::from(device.major) << 32 | u64::from(device.minor);
             let mut is = Err("there is no controller 'devices'".to_owned());
             for part in &self.in_hierarchies {
                 match part.version.deny_device(part.limit_directory(), *device) {
@@ -272,7 +272,7 @@ impl ControlGroup {
                 failure.get_or_insert((part.limit_directory().to_owned(), error));
             }
             for directory in part.created_parents.iter().rev() {
-                // It may contain the group of another job by now.
+                // The directory may contain the group of another job by now.
                 drop(fs::remove_dir(directory));
             }
         }
@@ -308,7 +308,8 @@ fn existing_groups(hierarchies: &[Hierarchy], base: &str, name: &str) -> Vec<Pat
 
 fn create_in_hierarchy(
     hierarchy: &Hierarchy,
-    (base, name): (&str, &str),
+    base: &str,
+    name: &str,
     stale: &[PathBuf],
     note: &mut dyn FnMut(&Path),
 ) -> Result<HierarchyDirectories, (PathBuf, io::Error)> {
@@ -319,7 +320,7 @@ fn create_in_hierarchy(
             drop(remove_group_tree(version, stale));
         }
         let around = missing_directories(&place, base);
-        // If this program is killed from here on, the noted directory shows what may be left.
+        // If this program is killed after this point, the recorded directory shows what may be left.
         note(&place.join(base).join(version.outermost_name(name)));
         // Other processes may remove the parent between the two steps of creating the group.
         let mut made = (0..10).map(|_| version.create(&place, base, name));
@@ -429,7 +430,7 @@ pub fn remove_leftover_group(directory: &Path, base: &str) -> io::Result<bool> {
     }
     let refuse = |why: &str| Err(io::Error::other(why.to_owned()));
     if fs::canonicalize(directory)? != directory {
-        return refuse("a link leads there");
+        return refuse("a symbolic link leads there");
     }
     let found = mounted_hierarchies();
     let Some(hierarchy) = found.iter().find(|hierarchy| {
@@ -438,7 +439,7 @@ pub fn remove_leftover_group(directory: &Path, base: &str) -> io::Result<bool> {
             !base.is_empty() && inside.parent().is_some_and(|parent| is_within_base(parent, base))
         })
     }) else {
-        return refuse("it lies in no control group below BASE_CGROUP");
+        return refuse("it is not in a control group below BASE_CGROUP");
     };
     let version: &'static dyn CgroupVersion = if hierarchy.unified { &CgroupV2 } else { &CgroupV1 };
     remove_group_tree(version, directory).map(|()| true)

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::usage::GroupUsage;
 use super::version::{CgroupVersion, LimitedResource, parse_field, read_number, write_file, write_number};
+use htc_base::process::DeviceNumber;
 
 /// Implementation of version 1.
 pub(super) struct CgroupV1;
@@ -38,7 +39,7 @@ impl CgroupVersion for CgroupV1 {
         write_number(&group.join(file), value)
     }
 
-    fn deny_device(&self, group: &Path, (major, minor): (u32, u32)) -> io::Result<bool> {
+    fn deny_device(&self, group: &Path, DeviceNumber { major, minor }: DeviceNumber) -> io::Result<bool> {
         let file = group.join("devices.deny");
         match file.exists() {
             true => write_file(&file, &format!("c {major}:{minor} rwm")).map(|()| true),

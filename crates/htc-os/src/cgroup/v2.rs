@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::usage::GroupUsage;
 use super::version::{CgroupVersion, LimitedResource, parse_field, read_number, write_file, write_number};
+use htc_base::process::DeviceNumber;
 
 /// Implementation of version 2.
 pub(super) struct CgroupV2;
@@ -56,7 +57,7 @@ impl CgroupVersion for CgroupV2 {
         }
     }
 
-    fn deny_device(&self, _: &Path, _: (u32, u32)) -> io::Result<bool> {
+    fn deny_device(&self, _: &Path, _: DeviceNumber) -> io::Result<bool> {
         Ok(false)
     }
 

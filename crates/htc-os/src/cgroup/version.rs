@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::usage::GroupUsage;
+use htc_base::process::DeviceNumber;
 
 /// Resource that a group can limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub(super) trait CgroupVersion: Sync {
 
     /// Prevents a character device from being opened. Returns false if this version cannot do so by writing a
     /// file.
-    fn deny_device(&self, group: &Path, device: (u32, u32)) -> io::Result<bool>;
+    fn deny_device(&self, group: &Path, device: DeviceNumber) -> io::Result<bool>;
 
     /// Stops or resumes all processes. Returns false if this hierarchy does not support it.
     fn set_frozen(&self, group: &Path, freeze: bool) -> bool;

@@ -42,7 +42,7 @@ pub enum RouterAction {
     /// Set attributes of a copy in the queue of copies; JobStatus under the same condition. The first id is
     /// the source job's.
     UpdateCopy(JobId, JobId, Vec<(BString, Option<Expr>)>),
-    /// Let the copy leave its queue. The first id is the source job's.
+    /// Let the routed job leave its queue. The first id is the source job's.
     FinalizeCopy(JobId, JobId),
     /// Remove the copy with this id, for the given reason.
     RemoveCopy(JobId, String),

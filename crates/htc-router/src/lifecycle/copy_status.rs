@@ -181,7 +181,7 @@ impl Router {
         self.retire_job(job, step);
     }
 
-    /// Retires a job: the router no longer manages its source job.
+    /// Marks a job as retired: the router no longer manages its source job.
     pub(super) fn retire_job(&mut self, job: &mut RoutedJob, step: &mut RouterStep<'_>) {
         let outcome = match &job.state {
             RoutedJobState::Cleanup(cleanup) => cleanup.outcome,

@@ -45,17 +45,17 @@ pub enum RouterEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum YieldError {
     /// The source job is gone or managed by another manager, so there is nothing to return.
-    #[error("the source is not ours")]
+    #[error("another manager has the source job")]
     NotOurs,
     /// The write failed; it may succeed later.
-    #[error("the source could not be written")]
+    #[error("the source job could not be changed")]
     WriteFailed,
 }
 
 /// Reason why hook output was not written to a copy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyUpdateError {
-    /// The copy is gone or its queue refuses the output: the routing ends.
+    /// The routed job no longer exists, or its queue refuses the output: the routing ends.
     #[error("{0}")]
     Refused(String),
     /// The write failed: the copy continues, and the hook is called again.

@@ -25,6 +25,14 @@ const MAX_SILENT_TRANSLATIONS: u32 = 2;
 /// Longest pause before a retry, in seconds.
 pub(super) const MAX_RETRY_PAUSE_SECONDS: i64 = 3600;
 
+/// Outcome of the translation of an ad.
+enum AdTranslation {
+    /// The configuration no longer has the job's route.
+    RouteGone,
+    Failed(TranslateError),
+    Done,
+}
+
 impl Router {
     /// Requests a hook call. 25.14 keeps the keys of the jobs whose hooks run, and treats a job as busy if
     /// its key begins with one of them: while the hook of job 1.1 runs, job 1.10 has to wait. While a source
@@ -256,7 +264,7 @@ impl Router {
         if let Some((_, keeps_job)) = after {
             step.report_quirk(job, keeps_job);
         }
-        step.log_for_job(job, "cleanup hook keeps failing, the job is released all the same");
+        step.log_for_job(job, "the cleanup hook keeps failing; the job is released anyway");
         self.release_source(job, step);
     }
 
@@ -277,13 +285,9 @@ impl Router {
 
     /// Translates an ad for the job's route, in place or as its copy. `job.copy_ad` gets the result even
     /// after an error, because the cleanup hook reads it.
-    fn translate_ad(
-        &self,
-        job: &mut RoutedJob,
-        mut ad: ClassAd,
-        step: &RouterStep<'_>,
-    ) -> Option<Result<(), TranslateError>> {
-        let route = &self.table.routes[self.table.index_of(&job.route)?];
+    fn translate_ad(&self, job: &mut RoutedJob, mut ad: ClassAd, step: &RouterStep<'_>) -> AdTranslation {
+        let Some(index) = self.table.index_of(&job.route) else { return AdTranslation::RouteGone };
+        let route = &self.table.routes[index];
         let translator = Translator {
             table: &self.table,
             parameters: &self.parameters,
@@ -302,21 +306,21 @@ impl Router {
             }
         };
         job.copy_ad = ad;
-        Some(made)
+        made.map_or_else(AdTranslation::Failed, |()| AdTranslation::Done)
     }
 
     /// Translates an ad that the schedd will refuse. The result only goes to the cleanup hook.
     fn prepare_refused_copy(&mut self, job: &mut RoutedJob, ad: ClassAd, step: &mut RouterStep<'_>) {
         match self.translate_ad(job, ad, step) {
-            None => {}
-            Some(Ok(())) if job.routing == RoutingMode::InPlace => {
+            AdTranslation::RouteGone => {}
+            AdTranslation::Done if job.routing == RoutingMode::InPlace => {
                 step.log_for_job(job, "Failed to edit job.")
             }
-            Some(Ok(())) => {
+            AdTranslation::Done => {
                 mark_submitted(job, None, step);
                 step.log_for_job(job, "failed to submit job");
             }
-            Some(Err(error)) => log_translate_error(job, &error, step),
+            AdTranslation::Failed(error) => log_translate_error(job, &error, step),
         }
         self.handle_translation_failure(job, step);
     }
@@ -324,8 +328,8 @@ impl Router {
     /// Translates an ad and requests the submission of the copy or the edit of the source job.
     fn submit_or_edit(&mut self, job: &mut RoutedJob, ad: ClassAd, step: &mut RouterStep<'_>) {
         match self.translate_ad(job, ad, step) {
-            None => job.begin_cleanup(RoutedJobOutcome::Failed),
-            Some(Err(error)) => {
+            AdTranslation::RouteGone => job.begin_cleanup(RoutedJobOutcome::Failed),
+            AdTranslation::Failed(error) => {
                 match error {
                     TranslateError::NoUniverse => {
                         step.report_quirk(job, decide_missing_universe(self.quirks).1)
@@ -344,12 +348,14 @@ impl Router {
                     .insert((job.source_id, HookType::TranslateJob), not_routed_text(&error.to_string()));
                 self.handle_translation_failure(job, step);
             }
-            Some(Ok(())) if job.routing == RoutingMode::InPlace => {
+            AdTranslation::Done if job.routing == RoutingMode::InPlace => {
                 let changes = changes_of_edit(&job.source_ad, &job.copy_ad);
                 step.request_action(job, RouterAction::EditSource(job.source_id, changes));
             }
-            Some(Ok(())) if !job.source_ad.contains("Owner") => job.begin_cleanup(RoutedJobOutcome::Failed),
-            Some(Ok(())) => {
+            AdTranslation::Done if !job.source_ad.contains("Owner") => {
+                job.begin_cleanup(RoutedJobOutcome::Failed)
+            }
+            AdTranslation::Done => {
                 step.request_action(
                     job,
                     RouterAction::SubmitCopy(job.source_id, Box::new(job.copy_ad.clone())),

@@ -17,6 +17,8 @@ impl Router {
     /// Adopts routed jobs of an earlier run of the router, and removes or returns those that do not match.
     pub(super) fn adopt_orphans(&mut self, step: &mut RouterStep<'_>) {
         let name = self.parameters.name.clone();
+        // A job that cannot be read at the moment is not gone: its other half must neither be removed nor routed again.
+        let complete = step.context.queue.is_complete() && step.context.copies.is_complete();
         for id in step.context.copies.jobs() {
             let Some(copy) = step.context.copies.job(id) else { continue };
             if step.evaluate_string(&copy, "RoutedBy") != name || !copy.contains("Owner") {
@@ -33,6 +35,9 @@ impl Router {
             let source = step.context.queue.job(source_id);
             let ours = source.as_ref().is_some_and(|_| !self.jobs.contains_key(&key));
             let (Some(source), true) = (source, ours) else {
+                if !complete {
+                    continue;
+                }
                 let text = format!("JobRouter (src={from},dest={id}): removing orphaned destination job");
                 step.actions.push(RouterAction::Log(text));
                 step.actions.push(RouterAction::RemoveCopy(id, "JobRouter orphan".into()));
@@ -51,6 +56,9 @@ impl Router {
             step.log_for_job(&job, "adopted orphaned job (from previous run?)");
             self.jobs.insert(key, job);
         }
+        if !complete {
+            return;
+        }
         for id in step.context.queue.jobs() {
             let key = id.to_string();
             if self.jobs.contains_key(&key) {
@@ -63,7 +71,7 @@ impl Router {
             {
                 continue;
             }
-            // A copy inherits its source's claim; its RoutedBy distinguishes the two.
+            // A routed job inherits the claim of its source job; RoutedBy distinguishes the two.
             if step.evaluate_string(&ad, "RoutedBy") == name {
                 continue;
             }

@@ -149,14 +149,14 @@ impl Router {
         world: &dyn World,
     ) -> Vec<(String, u64)> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        let pass = RoutingPass::new((&self.table, &self.parameters), None, self.route_states.clone(), world);
+        let pass = RoutingPass::new(&self.table, &self.parameters, None, self.route_states.clone(), world);
         let Ok(mut pass) = pass.map(|pass| pass.with_managed(self.managed_count())) else {
             return Vec::new();
         };
         for job in jobs {
             let choice = pass.choose_without_counting(&job);
             let reason = match choice {
-                RouteChoice::Route(_) => "not looked at yet: the next poll routes it".to_owned(),
+                RouteChoice::Route(_) => "not examined yet: the next poll routes it".to_owned(),
                 _ => pass.unrouted_reason(choice, &job, None),
             };
             *counts.entry(reason).or_default() += 1;

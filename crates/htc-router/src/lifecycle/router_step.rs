@@ -18,6 +18,10 @@ pub trait QueueView {
     fn job(&self, id: JobId) -> Option<ClassAd>;
     /// Returns all jobs in the order of submission.
     fn jobs(&self) -> Vec<JobId>;
+    /// Returns false if jobs may be missing because they could not be read. Then nothing follows from the absence of a job.
+    fn is_complete(&self) -> bool {
+        true
+    }
 }
 
 /// Inputs of a step.

@@ -35,7 +35,7 @@ pub fn send_request<A: DeserializeOwned>(
     let mut stream = connect(socket, who)?;
     let listener = getsockopt(&stream, PeerCredentials)?.uid();
     if listener != 0 && listener != identity::effective_uid() && identity::effective_uid() != 0 {
-        let text = format!("uid {listener} listens there, who is neither root nor the caller");
+        let text = format!("uid {listener} listens there, but only root and your own account are trusted");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
@@ -62,7 +62,7 @@ pub fn send_without_reply(path: &Path, request: &impl Serialize) -> io::Result<(
     let mut text = serde_json::to_vec(request)?;
     text.push(b'\n');
     if text.len() > MAX_REQUEST_LENGTH {
-        let why = format!("a request of {} bytes is too long", text.len());
+        let why = format!("the request is too long ({} bytes)", text.len());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     let address = UnixAddr::new(path)?;
@@ -78,10 +78,13 @@ fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     check_length(socket)?;
     let kind = socket.symlink_metadata()?.file_type();
     if kind.is_symlink() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link, which is not followed"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a symbolic link, which is not followed",
+        ));
     }
     if !kind.is_socket() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no socket"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a socket"));
     }
     let address = UnixAddr::new(socket)?;
     let stream = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
@@ -89,7 +92,7 @@ fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     setsockopt(&stream, SendTimeout, &TimeVal::seconds(ANSWER_TIMEOUT.as_secs().cast_signed()))?;
     socket::connect(stream.as_raw_fd(), &address).map_err(|errno| match errno {
         Errno::ECONNREFUSED => {
-            let text = format!("nobody listens there any more: its {who} is gone");
+            let text = format!("no process listens there any more: the {who} has ended");
             io::Error::new(io::ErrorKind::ConnectionRefused, text)
         }
         errno => describe_timeout(errno.into()),
@@ -102,7 +105,7 @@ fn describe_timeout(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             let text =
-                format!("somebody listens there and has not answered for {} s", ANSWER_TIMEOUT.as_secs());
+                format!("a process listens there but has not answered for {} s", ANSWER_TIMEOUT.as_secs());
             io::Error::new(io::ErrorKind::TimedOut, text)
         }
         _ => error,

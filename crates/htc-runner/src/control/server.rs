@@ -27,7 +27,9 @@ pub(super) const MAX_REQUEST_LENGTH: usize = 64 << 10;
 /// Maximum length of a job ad that follows the line, in bytes.
 const MAX_AD_LENGTH: usize = 4 << 20;
 /// Maximum number of clients served at a time; others wait in the queue of the socket.
-const MAX_CLIENTS: usize = 16;
+const MAX_CLIENTS: usize = 64;
+/// Time after which a client whose request is not complete gives way to waiting clients.
+const SILENT_GRACE: Duration = Duration::from_millis(100);
 /// Time a client may take to send its request, and again to receive the answer.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval between attempts to accept a client after `accept` failed, for example because no descriptor was free.
@@ -42,7 +44,7 @@ fn check_directory(path: &Path) -> io::Result<()> {
         (_, 0) => return Ok(()),
         _ => "can be written by others",
     };
-    let text = format!("its directory '{}' {why}: take one that only you can write", parent.display());
+    let text = format!("its directory '{}' {why}: use one that only you can write", parent.display());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
@@ -90,18 +92,18 @@ fn parse_complete_request(said: &[u8], ended: bool) -> Option<RequestBytes> {
         Err(error) => return Some(Err(error)),
     };
     if ad_length > MAX_AD_LENGTH {
-        return Some(Err(format!("a job ad of {ad_length} bytes is too long")));
+        return Some(Err(format!("the job ad is too long ({ad_length} bytes)")));
     }
     let ad = said.get(end + 1..).unwrap_or_default();
     match ad.get(..ad_length) {
         Some(ad) => Some(Ok((line.to_vec(), ad.to_vec()))),
-        None if ended => Some(Err("the job ad is cut off".to_owned())),
+        None if ended => Some(Err("the job ad is incomplete".to_owned())),
         None => None,
     }
 }
 
 fn invalid_request_message(why: &str) -> String {
-    format!("a request is one JSON object on a line: {why}")
+    format!("a request must be one JSON object on one line: {why}")
 }
 
 /// Parses the line of a request.
@@ -134,6 +136,17 @@ struct ControlClient {
     /// Part of the answer that has not been sent.
     unsent: Vec<u8>,
     deadline: MonotonicTime,
+    /// Time from which it gives way to waiting clients while its request is not complete.
+    gives_way_at: MonotonicTime,
+    /// True once its request is complete.
+    has_asked: bool,
+}
+
+impl ControlClient {
+    /// Returns true if its request is not complete.
+    fn is_silent(&self) -> bool {
+        !self.has_asked
+    }
 }
 
 /// Line of a request and the ad after it, or an error message for the client.
@@ -167,8 +180,8 @@ impl ControlSocket {
                 std::fs::remove_file(path)?;
             }
             Ok(metadata) => {
-                let what = if metadata.is_symlink() { "a link" } else { "no socket" };
-                let text = format!("it is {what}: take it away, or name another path");
+                let what = if metadata.is_symlink() { "a link" } else { "not a socket" };
+                let text = format!("it is {what}: remove it or use another path");
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
             }
             Err(_) => {}
@@ -184,7 +197,7 @@ impl ControlSocket {
     pub fn open_inherited(number: i32, who: &'static str, reactor: &mut Reactor) -> io::Result<Self> {
         let descriptor = os::duplicate_descriptor(number)?;
         if !getsockopt(&descriptor, AcceptConn)? {
-            let text = "nobody listens at that socket: listen(2) comes before";
+            let text = "no process listens at that socket: call listen(2) first";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         Self::from_listener(UnixListener::from(descriptor), None, who, reactor)
@@ -212,7 +225,8 @@ impl ControlSocket {
     /// first newly accepted client has already sent is read at once.
     pub fn handle_readiness(&mut self, token: WatchToken, reactor: &mut Reactor) -> Option<ClientRequest> {
         let token = if Some(token) == self.token { self.accept(reactor)? } else { token };
-        let ControlClient { stream, received: said, unsent: rest, uid, .. } = self.clients.get_mut(&token)?;
+        let ControlClient { stream, received: said, unsent: rest, uid, has_asked, .. } =
+            self.clients.get_mut(&token)?;
         if !rest.is_empty() {
             match stream.write(rest) {
                 Ok(count) if count < rest.len() => drop(rest.drain(..count)),
@@ -240,12 +254,16 @@ impl ControlSocket {
             return None;
         }
         let request = parse_complete_request(said, ended)?;
+        *has_asked = true;
         Some(ClientRequest { client: token, uid, request })
     }
 
     /// Accepts waiting clients up to `MAX_CLIENTS` and returns the first new one, or `None`.
     fn accept(&mut self, reactor: &mut Reactor) -> Option<WatchToken> {
         let mut first = None;
+        if self.clients.len() >= MAX_CLIENTS {
+            self.drop_silent_clients(reactor);
+        }
         while self.clients.len() < MAX_CLIENTS {
             let accepted = self.listener.accept().and_then(|(mut stream, _)| {
                 stream.set_nonblocking(true)?;
@@ -253,17 +271,24 @@ impl ControlSocket {
                 if uid != 0 && uid != identity::effective_uid() {
                     // The mode of the socket excludes other accounts, but one may have been passed an open
                     // descriptor.
-                    let error = format!("only root and the account of the {} may ask", self.listener_name);
+                    let error =
+                        format!("only root and the account of the {} may send requests", self.listener_name);
                     let answer = serde_json::json!({ "ok": false, "error": error });
                     let _ = stream.write_all(format!("{answer}\n").as_bytes());
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
                 let token = reactor.watch(stream.as_fd(), Interest::Read)?;
-                let until = clock::monotonic_now().plus(CLIENT_TIMEOUT);
-                Ok((
-                    token,
-                    ControlClient { stream, uid, received: Vec::new(), unsent: Vec::new(), deadline: until },
-                ))
+                let now = clock::monotonic_now();
+                let client = ControlClient {
+                    stream,
+                    uid,
+                    received: Vec::new(),
+                    unsent: Vec::new(),
+                    deadline: now.plus(CLIENT_TIMEOUT),
+                    gives_way_at: now.plus(SILENT_GRACE),
+                    has_asked: false,
+                };
+                Ok((token, client))
             });
             match accepted {
                 Ok((token, client)) => {
@@ -282,7 +307,22 @@ impl ControlSocket {
         if let Some(token) = self.token.take() {
             reactor.unwatch(token);
         }
+        // The next readiness of the listener shows whether others are waiting.
+        let gives_way = self.clients.values().filter(|client| client.is_silent());
+        let gives_way = gives_way.map(|client| client.gives_way_at).min();
+        self.resume_at = [self.resume_at, gives_way].into_iter().flatten().min();
         first
+    }
+
+    /// Disconnects the clients that give way to waiting ones.
+    fn drop_silent_clients(&mut self, reactor: &mut Reactor) {
+        let now = clock::monotonic_now();
+        let gives_way = |client: &ControlClient| client.is_silent() && client.gives_way_at <= now;
+        let silent = self.clients.iter().filter(|(_, client)| gives_way(client)).map(|(token, _)| *token);
+        for token in silent.collect::<Vec<_>>() {
+            reactor.unwatch(token);
+            self.clients.remove(&token);
+        }
     }
 
     /// Returns the time of the next call of [`ControlSocket::check_timeouts`], or `None`.
@@ -305,7 +345,7 @@ impl ControlSocket {
     }
 
     fn resume_listening(&mut self, reactor: &mut Reactor) {
-        if self.token.is_none() && self.resume_at.is_none() && self.clients.len() < MAX_CLIENTS {
+        if self.token.is_none() && self.resume_at.is_none() {
             self.token = reactor.watch(self.listener.as_fd(), Interest::Read).ok();
             if self.token.is_none() {
                 self.resume_at = Some(clock::monotonic_now().plus(ACCEPT_RETRY_INTERVAL));
@@ -369,7 +409,7 @@ pub fn check_length(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let text = format!(
-        "the path has {length} bytes, and a socket's may have {MAX_SOCKET_PATH_LENGTH}: take a shorter one"
+        "the path has {length} bytes, but a socket's path has at most {MAX_SOCKET_PATH_LENGTH}: use a shorter one"
     );
     Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }

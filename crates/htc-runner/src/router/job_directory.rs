@@ -5,33 +5,31 @@
 //! release changes only one file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use bstr::{BString, ByteSlice};
 
+use super::job_file::{
+    CLUSTER_COUNTER_FILE, JOB_FILE_SUFFIX, complete_ad, is_temporary, job_id_of_file, read_job_file,
+    record_attribute_change,
+};
 use super::submission;
-use htc_base::job::{HoldCode, JobId, JobStatus};
+use htc_base::job::{JobId, JobStatus};
 use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::format::long::{self, PrintOptions};
-use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
+use htc_classad::{ClassAd, Context, Dialect, Expr};
 use htc_os::files::open_regular_file;
 use htc_router::lifecycle::set_submission_attributes;
 use htc_router::{QueueView, RouterParameters, YieldError};
 
-/// Suffix of a job's file.
-const JOB_FILE_SUFFIX: &str = ".ad";
 /// File for jobs that have left the queue.
 const HISTORY_FILE: &str = "history";
 
-/// File with the number of the next cluster.
-const CLUSTER_COUNTER_FILE: &str = ".next_cluster";
-/// Maximum size of a job's ad, in bytes.
-const MAX_AD_SIZE: u64 = 64 << 20;
 /// Number of bytes at the end of the history that are searched for an existing record.
 const HISTORY_TAIL_LENGTH: u64 = 1 << 20;
 
@@ -56,6 +54,10 @@ pub struct JobDirectory {
     next_cluster: i32,
     /// Last error reported for each unusable file, so that it is reported once.
     reported_errors: BTreeMap<JobId, String>,
+    /// Files with the suffix whose names are no job ids, each reported once.
+    reported_names: BTreeSet<OsString>,
+    /// Jobs that could not be read because of an error of the system, and are not known from an earlier read.
+    unread: BTreeMap<JobId, String>,
     /// Sources that may have been submitted elsewhere: not listed while the note of the attempt exists.
     withheld: BTreeSet<JobId>,
 }
@@ -71,75 +73,10 @@ impl QueueView for JobDirectory {
         ids.sort_unstable();
         ids.into_iter().map(|(_, id)| id).collect()
     }
-}
 
-/// Returns the job id in a file's name, or `None` if it has none.
-fn job_id_of_file(name: &str) -> Option<JobId> {
-    JobId::parse_key(name.strip_suffix(JOB_FILE_SUFFIX)?.as_bytes()).filter(|id| id.is_job())
-}
-
-/// Returns true for a file that is renamed once it is complete: `.CLUSTER.PROC.PID`, or the counter's.
-fn is_temporary(name: &str) -> bool {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let Some((whole, pid)) = name.rsplit_once('.') else { return false };
-    let of_job = whole.strip_prefix('.').and_then(|id| JobId::parse_key(id.as_bytes()));
-    is_number(pid) && (whole == CLUSTER_COUNTER_FILE || of_job.is_some_and(|id| id.is_job()))
-}
-
-/// Reads a job's file. Anything but a regular file is not opened, so opening never blocks.
-fn read(path: &Path, dialect: Dialect) -> io::Result<ClassAd> {
-    let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
-    let mut text = Vec::new();
-    open_regular_file(path, OpenOptions::new().read(true))?.take(MAX_AD_SIZE + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MAX_AD_SIZE {
-        return Err(invalid(format!("is larger than {} MiB", MAX_AD_SIZE >> 20)));
+    fn is_complete(&self) -> bool {
+        self.unread.is_empty()
     }
-    let (ad, errors) = long::parse_with(&text, dialect);
-    match errors.into_iter().next() {
-        Some(error) => Err(invalid(error.to_string())),
-        None if ad.is_empty() => Err(invalid("has no attributes".into())),
-        None => Ok(ad),
-    }
-}
-
-/// Records the consequences of setting an attribute, as a schedd does: the former state, and the number and reasons of
-/// holds (`SetAttribute`, qmgmt.cpp).
-fn record_attribute_change(ad: &mut ClassAd, name: &[u8], expr: Option<&Expr>, world: &dyn World) {
-    let value = expr.and_then(|expr| expr.as_literal()?.as_int());
-    if caseless::eq(name, b"JobStatus") {
-        let former = ad.literal("JobStatus").and_then(|status| status.as_int());
-        if let (Some(former), true) = (former, value.is_some() && former != value) {
-            ad.set("LastJobStatus", former);
-        }
-    }
-    // Holds for spooling input files are not counted.
-    let counts = |code: &i64| *code != HoldCode::SpoolingInput.number();
-    let Some(code) = value.filter(|code| caseless::eq(name, b"HoldReasonCode") && counts(code)) else {
-        return;
-    };
-    let held = Context::new(world).my(ad).int("NumHolds").unwrap_or(0);
-    let reasons = match Context::new(world).my(ad).eval_attr("NumHoldsByReason") {
-        Value::Ad(reasons) => reasons,
-        _ => Arc::default(),
-    };
-    let mut reasons = ClassAd::clone(&reasons);
-    let reason = HoldCode::from_number(code).unwrap_or(HoldCode::Unspecified).name();
-    let so_far = Context::new(world).my(&reasons).int(reason).unwrap_or(0);
-    reasons.set(reason, so_far + 1);
-    ad.set("NumHolds", held + 1);
-    ad.set("NumHoldsByReason", Value::Ad(Arc::new(reasons)));
-}
-
-/// Completes a job's ad for the router.
-fn add_job_id(id: JobId, mut ad: ClassAd) -> ClassAd {
-    ad.set("ClusterId", i64::from(id.cluster));
-    ad.set("ProcId", i64::from(id.proc));
-    // A schedd records when the hooks of a finished job are done; other writers of job files need not.
-    let done = ad.literal("JobStatus").and_then(|status| status.as_int()) == Some(JobStatus::COMPLETED);
-    if done && !ad.contains("JobFinishedHookDone") {
-        ad.set("JobFinishedHookDone", 1);
-    }
-    ad
 }
 
 impl JobDirectory {
@@ -152,6 +89,8 @@ impl JobDirectory {
             entered: 0,
             next_cluster: 1,
             reported_errors: BTreeMap::new(),
+            reported_names: BTreeSet::new(),
+            unread: BTreeMap::new(),
             withheld: BTreeSet::new(),
         }
     }
@@ -167,11 +106,23 @@ impl JobDirectory {
     pub fn refresh(&mut self, copies: Option<&JobDirectory>, note: &mut dyn FnMut(String)) -> io::Result<()> {
         let (mut seen, mut fresh) = (Vec::new(), Vec::new());
         let mut noted = BTreeSet::new();
+        self.unread.clear();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             noted.extend(entry.file_name().to_str().and_then(submission::source_of_note));
-            let Some(id) = entry.file_name().to_str().and_then(job_id_of_file) else { continue };
-            let Ok(status) = entry.metadata() else { continue };
+            let Some(id) = entry.file_name().to_str().and_then(job_id_of_file) else {
+                self.report_unused_name(entry.file_name(), note);
+                continue;
+            };
+            let status = match entry.metadata() {
+                Ok(status) => status,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => {
+                    seen.push(id);
+                    self.unreadable(id, &entry.path(), &error, note);
+                    continue;
+                }
+            };
             seen.push(id);
             self.next_cluster = self.next_cluster.max(id.cluster.saturating_add(1));
             let (modified, size) = (status.modified().ok(), status.len());
@@ -179,7 +130,7 @@ impl JobDirectory {
             if known.is_some_and(|known| known.modified == modified && known.size == size) {
                 continue;
             }
-            let ad = match read(&entry.path(), self.dialect) {
+            let ad = match read_job_file(&entry.path(), self.dialect) {
                 Ok(ad) => ad,
                 Err(error) => {
                     self.unreadable(id, &entry.path(), &error, note);
@@ -191,7 +142,7 @@ impl JobDirectory {
             if known.is_none() {
                 fresh.push(id);
             }
-            self.jobs.insert(id, JobEntry { ad: add_job_id(id, ad), modified, size, entered });
+            self.jobs.insert(id, JobEntry { ad: complete_ad(id, ad), modified, size, entered });
         }
         seen.sort_unstable();
         self.jobs.retain(|id, _| seen.binary_search(id).is_ok());
@@ -208,17 +159,37 @@ impl JobDirectory {
         Ok(())
     }
 
+    /// Reports once a file that is skipped because of its name, although its suffix is that of a job.
+    fn report_unused_name(&mut self, name: OsString, note: &mut dyn FnMut(String)) {
+        let text = name.to_string_lossy();
+        if text.ends_with(JOB_FILE_SUFFIX) && !text.starts_with('.') && !self.reported_names.contains(&name) {
+            let path = self.path.join(&name);
+            note(format!(
+                "'{}' is not read: the file of a job must be called CLUSTER.PROC{JOB_FILE_SUFFIX}",
+                path.display()
+            ));
+            self.reported_names.insert(name);
+        }
+    }
+
     /// Reports once that a job cannot be read.
     fn unreadable(&mut self, id: JobId, path: &Path, error: &io::Error, note: &mut dyn FnMut(String)) {
         // If the file is only temporarily unreadable, the known ad is kept.
         if error.kind() == io::ErrorKind::InvalidData {
             self.jobs.remove(&id);
+        } else if error.kind() != io::ErrorKind::NotFound && !self.jobs.contains_key(&id) {
+            self.unread.insert(id, format!("its file cannot be read: {error}"));
         }
-        let text = format!("'{}': {error}; the job is left alone", path.display());
+        let text = format!("'{}': {error}; the job is not routed", path.display());
         if self.reported_errors.get(&id) != Some(&text) {
             note(text.clone());
             self.reported_errors.insert(id, text);
         }
+    }
+
+    /// Returns the jobs that could not be read, and why.
+    pub(super) fn unread_jobs(&self) -> impl Iterator<Item = (JobId, &str)> {
+        self.unread.iter().map(|(id, reason)| (*id, reason.as_str()))
     }
 
     /// Withholds the sources that may have been submitted, and reports each once.
@@ -229,7 +200,7 @@ impl JobDirectory {
         note: &mut dyn FnMut(String),
     ) {
         if !noted.is_empty() {
-            // If the copy is here, the attempt has succeeded: the router was killed before it removed the note.
+            // If the routed job exists, the attempt succeeded, and the router was killed before it removed the record.
             let of = |entry: &JobEntry| JobId::parse_key(entry.ad.string("RoutedFromJobId")?);
             let copies = copies.map_or(&self.jobs, |copies| &copies.jobs).values();
             for source in copies.filter_map(of).filter(|id| self.jobs.contains_key(id)) {
@@ -242,7 +213,7 @@ impl JobDirectory {
         }
         for source in noted.difference(&self.withheld).filter(|id| self.jobs.contains_key(id)) {
             note(format!(
-                "{source} may have been submitted by a former run; it is left alone: look for its copy, then remove '{}'",
+                "{source} may have been submitted by an earlier run and is not routed: look for its routed job, then remove '{}'",
                 submission::note_path(&self.path, *source).display()
             ));
         }
@@ -254,7 +225,7 @@ impl JobDirectory {
         self.withheld.insert(source);
     }
 
-    /// Lists a source again once the outcome of its submission is known.
+    /// Makes a source job routable again once the outcome of its submission is known.
     pub(super) fn release_source(&mut self, source: JobId) {
         self.withheld.remove(&source);
     }
@@ -276,7 +247,7 @@ impl JobDirectory {
 
     /// Reads the job's file as it is now.
     fn read_current_job(&self, id: JobId) -> io::Result<ClassAd> {
-        read(&self.file(id), self.dialect)
+        read_job_file(&self.file(id), self.dialect)
     }
 
     /// Writes a job's file atomically.
@@ -299,7 +270,7 @@ impl JobDirectory {
                 self.entered
             }
         };
-        let ad = add_job_id(id, ad.clone());
+        let ad = complete_ad(id, ad.clone());
         self.jobs.insert(id, JobEntry { ad, modified: status.modified().ok(), size: status.len(), entered });
         Ok(())
     }
@@ -312,10 +283,10 @@ impl JobDirectory {
         let mut ad = self.read_current_job(id).map_err(|error| error.to_string())?;
         let context = Context::new(world).my(&ad);
         if context.int("JobStatus") != Some(JobStatus::IDLE) {
-            return Err("the job is not idle any more".into());
+            return Err("the job is no longer idle".into());
         }
         if context.string("Managed").is_some_and(|managed| managed != "Schedd") {
-            return Err("it is already claimed by somebody else".into());
+            return Err("another manager has already claimed it".into());
         }
         ad.set("Managed", "External");
         ad.set("ManagedManager", BString::from(manager));
@@ -483,12 +454,15 @@ impl JobDirectory {
         let mut text = String::new();
         match open_regular_file(&path, OpenOptions::new().read(true)) {
             // A number has few digits; an invalid one counts as 1.
-            Ok(file) => file.take(64).read_to_string(&mut text).map(drop).unwrap_or_default(),
+            Ok(file) => match file.take(64).read_to_string(&mut text) {
+                Err(error) if error.kind() != io::ErrorKind::InvalidData => return Err(error),
+                Ok(_) | Err(_) => {}
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
         let mut cluster = self.next_cluster.max(text.trim().parse().unwrap_or(1));
-        let none_left = || io::Error::other("there is no cluster number left");
+        let none_left = || io::Error::other("all cluster numbers are used");
         while self.file(JobId::new(cluster, 0)).exists() {
             cluster = cluster.checked_add(1).ok_or_else(none_left)?;
         }
@@ -562,5 +536,20 @@ mod tests {
             directory.refresh(None, &mut |_| told += 1).unwrap();
             assert_eq!((directory.jobs().len(), told), if strict { (1, 0) } else { (0, 1) });
         }
+    }
+
+    #[test]
+    fn a_file_whose_name_is_no_job_id_is_reported_once() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["7.ad", "1.0.ad", "notes", ".7.0.12"] {
+            fs::write(place.path().join(name), "A = 1\n").unwrap();
+        }
+        let mut directory = JobDirectory::new(place.path(), Dialect::new_syntax());
+        let mut told = Vec::new();
+        for _ in 0..2 {
+            directory.refresh(None, &mut |text| told.push(text)).unwrap();
+        }
+        assert_eq!(directory.jobs().len(), 1);
+        assert!(told.len() == 1 && told[0].contains("7.ad' is not read"), "{told:?}");
     }
 }

@@ -4,15 +4,14 @@ mod files;
 mod submissions;
 mod user_logs;
 
-use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::OpenOptions;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bstr::ByteSlice;
-use nix::fcntl::{Flock, FlockArg};
+use bstr::{BString, ByteSlice};
 use nix::libc;
 use rustc_hash::FxHashMap;
 
@@ -30,20 +29,26 @@ use htc_base::world::FrozenClockWorld;
 use htc_classad::{Dialect, Expr};
 use htc_hook::HookType;
 use htc_os as os;
+use htc_os::file_lock::ExclusiveLock;
 use htc_os::files::open_regular_file;
 use htc_os::{CapturedOutput, ChildId, Reactor, clock};
 use htc_router::route_choice::UmbrellaError;
 use htc_router::{
     CopyUpdateError, FinishedHookCall, QueueView, Router, RouterAction, RouterContext, RouterEvent,
-    RouterHookCall, RouterHookResult, judge_hook_call,
+    RouterHookCall, RouterHookResult, YieldError, judge_hook_call,
 };
 
-/// Signals that end the run.
+/// Requests to end the run.
 const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// Time between SIGTERM and SIGKILL for a submit command.
 const SUBMIT_KILL_GRACE: Duration = Duration::from_secs(5);
 /// Maximum number of rounds of settling jobs at the end of a run with one poll.
 const MAX_SETTLE_ROUNDS: u32 = 4;
+
+/// Returns the signals that end the run.
+fn ending_signals() -> Vec<i32> {
+    SIGNALS.into_iter().chain(os::ENDING_SIGNALS).collect()
+}
 
 /// Reason why the run failed.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +88,7 @@ struct LiveRouter<'a> {
     copies_directory: Option<JobDirectory>,
     reactor: Reactor,
     running_hooks: FxHashMap<ChildId, RunningRouterHook>,
+    pending_updates: BTreeMap<JobId, PendingUpdate>,
     submissions: FxHashMap<ChildId, Submission>,
     copying: FxHashMap<ChildId, SpoolCopy>,
     tokens: RouterTokens,
@@ -105,11 +111,20 @@ fn absolute_path(path: &Path) -> Result<PathBuf, RouterRunError> {
 }
 
 /// Locks a directory against other routers.
-fn lock(path: &Path) -> Result<Flock<File>, RouterRunError> {
+fn lock(path: &Path) -> Result<ExclusiveLock, RouterRunError> {
     let mut options = OpenOptions::new();
     let file = open_regular_file(&path.join(".lock"), options.create(true).truncate(false).write(true))
         .map_err(|source| RouterRunError::Directory { path: path.join(".lock"), source })?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| RouterRunError::Locked(path.to_owned()))
+    ExclusiveLock::try_acquire(file).map_err(|(_, source)| match source.kind() {
+        io::ErrorKind::WouldBlock => RouterRunError::Locked(path.to_owned()),
+        _ => RouterRunError::Directory { path: path.join(".lock"), source },
+    })
+}
+
+/// Changes of a source that could not be written, and are tried again with the next ones.
+struct PendingUpdate {
+    changes: Vec<(BString, Option<Expr>)>,
+    error: String,
 }
 
 /// Action on a job of the queue that failed.
@@ -150,9 +165,10 @@ pub fn run(
         router,
         directory: JobDirectory::new(path, dialect),
         copies_directory: copies.map(|copies| JobDirectory::new(copies, dialect)),
-        reactor: Reactor::new(&SIGNALS)?,
+        reactor: Reactor::new(&ending_signals())?,
         running_hooks: FxHashMap::default(),
         submissions: FxHashMap::default(),
+        pending_updates: BTreeMap::new(),
         copying: FxHashMap::default(),
         tokens: RouterTokens::new(options.view, options.log),
         path: path.to_owned(),
@@ -186,7 +202,7 @@ impl LiveRouter<'_> {
                 next_periodic = clock::monotonic_now().plus(periodic);
             }
             if let Some(knob) = shutdown.check_if_due(world) {
-                log(&format!("{knob} is true: the router stops, its jobs stay routed"));
+                log(&format!("{knob} is true: the router stops, and its jobs stay routed"));
                 self.stop_submissions()?;
                 return Ok(Some(knob));
             }
@@ -201,7 +217,15 @@ impl LiveRouter<'_> {
     fn failures(&self) -> Vec<RoutingFailure> {
         let matters = |source, hook| hook != HookType::TranslateJob || self.directory.job(source).is_some();
         let failures = self.router.failures().filter(|(source, hook, _)| matters(*source, *hook));
-        failures.map(|(source, _, reason)| RoutingFailure { source, reason: reason.to_owned() }).collect()
+        let failures = failures.map(|(source, _, reason)| (source, reason.to_owned()));
+        let copies = self.copies_directory.iter().flat_map(JobDirectory::unread_jobs);
+        let unread = self.directory.unread_jobs().chain(copies);
+        let unread = unread.map(|(job, reason)| (job, reason.to_owned()));
+        let pending = self.pending_updates.iter();
+        let pending =
+            pending.map(|(job, pending)| (*job, format!("it could not be updated: {}", pending.error)));
+        let all = failures.chain(unread).chain(pending);
+        all.map(|(source, reason)| RoutingFailure { source, reason }).collect()
     }
 
     /// Returns the time at which the run ends because nothing is left to manage, or `None` if something is.
@@ -243,7 +267,9 @@ impl LiveRouter<'_> {
                     }
                 }
                 os::ReactorEvent::Signal(number) => {
-                    (self.options.log)(&format!("signal {number}: the router stops, its jobs stay routed"));
+                    (self.options.log)(&format!(
+                        "signal {number}: the router stops, and its jobs stay routed"
+                    ));
                     self.stop_submissions()?;
                     return Ok(ControlFlow::Break(()));
                 }
@@ -273,7 +299,7 @@ impl LiveRouter<'_> {
         let complaint = stderr.trim().as_bstr();
         let tell = |who: String| {
             if !complaint.is_empty() {
-                log(&format!("{who} says: {complaint}"));
+                log(&format!("{who} printed on standard error: {complaint}"));
             }
         };
         if let Some(submission) = self.submissions.remove(&child) {
@@ -295,9 +321,11 @@ impl LiveRouter<'_> {
             routed_ad: (call.hook != HookType::TranslateJob).then_some(&*call.copy_ad),
             edit_in_place: call.is_in_place,
         };
-        let result = match killed {
-            true => RouterHookResult::Failed("took too long and was killed".into()),
-            false => RouterHookResult::Ended(Box::new(judge_hook_call(&answer, self.options.quirks))),
+        let failure =
+            killed.then(|| "took too long and was killed".to_owned()).or_else(|| stdout.read_failure());
+        let result = match failure {
+            Some(failure) => RouterHookResult::Failed(failure),
+            None => RouterHookResult::Ended(Box::new(judge_hook_call(&answer, self.options.quirks))),
         };
         Some(RouterEvent::HookEnded(call.source, call.hook, result))
     }
@@ -391,7 +419,7 @@ impl LiveRouter<'_> {
                 Some(RouterEvent::EditResult(id, edited.map_err(|error| error.to_string())))
             }
             RouterAction::UpdateSource(id, changes) => {
-                if let Err(error) = self.directory.update(id, &changes, world) {
+                if let Err(error) = self.update_source(id, changes) {
                     log(&format!("cannot update {id}: {error}"));
                 }
                 None
@@ -404,10 +432,17 @@ impl LiveRouter<'_> {
                 });
                 Some(RouterEvent::CopyUpdateResult(source, updated))
             }
-            RouterAction::FinalizeCopy(source, copy) => self.start_fetching_output(source, copy, now),
+            // The routed job's results are written to the source job before the routed job leaves its queue.
+            RouterAction::FinalizeCopy(source, copy) => match self.update_source(source, Vec::new()) {
+                Ok(()) => self.start_fetching_output(source, copy, now),
+                Err(reason) => Some(RouterEvent::FinalizeResult(source, Err(reason))),
+            },
             RouterAction::RemoveCopy(copy, reason) => self.remove_copy(copy, &reason, now),
             RouterAction::YieldSource(id, done) => {
-                let given = self.directory.yield_job(id, done, self.router.parameters(), world);
+                let given = match self.update_source(id, Vec::new()) {
+                    Ok(()) => self.directory.yield_job(id, done, self.router.parameters(), world),
+                    Err(_) => Err(YieldError::WriteFailed),
+                };
                 Some(RouterEvent::YieldResult(id, given))
             }
             RouterAction::UserLog(id, ad, body) => {
@@ -418,6 +453,24 @@ impl LiveRouter<'_> {
             }
             RouterAction::CallHook(call) => self.start_hook(call),
         })
+    }
+
+    /// Writes changes of a source, and those that could not be written before.
+    fn update_source(&mut self, id: JobId, changes: Vec<(BString, Option<Expr>)>) -> Result<(), String> {
+        let pending = self.pending_updates.remove(&id);
+        let mut all = pending.map(|pending| pending.changes).unwrap_or_default();
+        all.extend(changes);
+        if all.is_empty() {
+            return Ok(());
+        }
+        match self.directory.update(id, &all, self.options.world) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let error = error.to_string();
+                self.pending_updates.insert(id, PendingUpdate { changes: all, error: error.clone() });
+                Err(error)
+            }
+            updated => updated.map_err(|error| error.to_string()),
+        }
     }
 
     /// Removes a copy; returns an event if it must be tried again.

@@ -15,6 +15,7 @@
 
 mod hooks;
 mod job_directory;
+mod job_file;
 mod live_router;
 mod options;
 mod shutdown_conditions;

@@ -25,7 +25,9 @@ impl ShutdownConditions {
             let Some(text) = view.text(knob).filter(|text| !text.is_empty()) else { continue };
             match Expr::parse_with(&text, Dialect::of_world(world).old()) {
                 Ok(expr) => conditions.push((knob, expr)),
-                Err(error) => log(&format!("{knob} is no expression and never ends the router: {error}")),
+                Err(error) => {
+                    log(&format!("{knob} is not a valid expression and never ends the router: {error}"))
+                }
             }
         }
         let mut ad = ClassAd::new();

@@ -23,13 +23,13 @@ const ABORT_OUTCOME: &str = "the router aborts here";
 /// Outcome of routing a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoutingOutcome {
-    /// It was routed: the resulting source, and the copy.
+    /// The job was routed: contains the resulting source job and the routed job.
     Routed(Box<(ClassAd, ClassAd)>),
-    /// It was edited in place: the edited ad.
+    /// The job was edited in place: contains the edited ad.
     Edited(Box<ClassAd>),
-    /// It was given back, with the reason.
+    /// The job was released: contains the reason.
     GivenBack(String),
-    /// It was neither routed nor given back: its new state, and the reason.
+    /// The job was neither routed nor released: contains its new state and the reason.
     Stuck(&'static str, String),
 }
 
@@ -66,9 +66,6 @@ pub struct SingleJobRouter<'a> {
     reactor: Option<Reactor>,
 }
 
-/// Job with its id.
-type JobWithId<'j> = (&'j str, &'j ClassAd);
-
 impl<'a> SingleJobRouter<'a> {
     /// Creates a router that has not routed any job yet.
     pub fn new(translator: Translator<'a>, hooks: HookRunner<'a>, calls: bool) -> Self {
@@ -82,7 +79,8 @@ impl<'a> SingleJobRouter<'a> {
     pub fn route(
         &mut self,
         route: &Route,
-        (key, job): JobWithId<'_>,
+        id: &str,
+        job: &ClassAd,
         watcher: &mut dyn TranslationWatcher,
         tell: &mut dyn FnMut(RoutingNotice<'_>),
     ) -> io::Result<RoutingOutcome> {
@@ -99,7 +97,7 @@ impl<'a> SingleJobRouter<'a> {
             true => self.translator.apply_transforms(route, &mut ad, watcher),
             false => self.translator.make_copy(
                 route,
-                &SourceJob { ad: job, id: key, is_sandboxed: sandboxed },
+                &SourceJob { ad: job, id, is_sandboxed: sandboxed },
                 &mut ad,
                 watcher,
             ),
@@ -239,7 +237,7 @@ mod tests {
         let job = ClassAd::parse_new(job.as_bytes(), Dialect::new_syntax()).unwrap();
         let mut work = SingleJobRouter::new(translator, hooks, false);
         let outcome =
-            work.route(&table.routes[0], ("1.0", &job), &mut SilentWatcher::default(), &mut tell).unwrap();
+            work.route(&table.routes[0], "1.0", &job, &mut SilentWatcher::default(), &mut tell).unwrap();
         (outcome, told)
     }
 

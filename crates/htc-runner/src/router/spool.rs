@@ -36,9 +36,9 @@ pub(super) struct SpoolCopy {
     pub copy: JobId,
     /// Direction of the copy.
     pub direction: CopyDirection,
-    /// Time at which it is abandoned, or `None` for no limit.
+    /// Time at which the copying is stopped, or `None` for no limit.
     pub deadline: Option<MonotonicTime>,
-    /// True if it was abandoned.
+    /// True if the copying was stopped.
     pub timed_out: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct SpoolCopy {
 pub(super) enum CopyDirection {
     /// Into the spool; then the job with this ad is submitted, and the proxy that was copied for it is removed.
     IntoSpool(Box<ClassAd>, Option<PathBuf>),
-    /// Out of the spool, begun at this time; then the copy is complete.
+    /// Files are copied out of the spool since this time; the routed job is complete afterwards.
     OutOfSpool(i64),
 }
 
@@ -71,7 +71,7 @@ pub(super) fn job_spool_directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
     };
     let jobs = below(&queue.join(SPOOL)).into_iter().flat_map(|place| below(&place));
     let found = jobs.flat_map(|place| below(&place)).filter_map(|path| id_of(&path).map(|id| (path, id)));
-    // Only directories in their proper place.
+    // Only directories in the place where a schedd creates them count.
     found.filter(|(path, id)| *path == job_spool_directory(queue, *id)).collect()
 }
 
@@ -137,7 +137,7 @@ pub(super) fn rewrite_ad_for_spool(ad: &mut ClassAd, spool: &Path, now: i64, wor
     if rules.is_some() {
         ad.set("SUBMIT_TransferOutputRemaps", part(false));
     }
-    // Output files return to the spool under their own names.
+    // Output files keep their names in the spool.
     match (part(true), undefined()) {
         (none, Some(undefined)) if none.is_empty() => ad.insert("TransferOutputRemaps", undefined),
         (urls, _) => ad.set("TransferOutputRemaps", urls),

@@ -77,7 +77,7 @@ pub(super) fn parse_outcome(exit: Exit, stdout: &[u8], told: bool) -> Result<Job
     match exit {
         Exit::Code(0) => {}
         _ if told => {
-            return Err(SubmissionError::Unclear("the submit command took too long and was ended".into()));
+            return Err(SubmissionError::Unclear("the submit command took too long and was killed".into()));
         }
         // A shell reports a signal that ended its command in this way.
         Exit::Signal { .. } | Exit::Code(129..) => {

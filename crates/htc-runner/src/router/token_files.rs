@@ -60,7 +60,7 @@ impl RouterTokens {
             let made = self.written.iter().position(|(name, _)| *name == order.name);
             let outcome = match self.interval {
                 Some(_) => write_token(order, &path, view, world),
-                None => Err("none is made, since JOB_ROUTER_IDTOKEN_REFRESH is not positive".into()),
+                None => Err("no token is created, because JOB_ROUTER_IDTOKEN_REFRESH is not above 0".into()),
             };
             match (outcome, made) {
                 (Ok(()), Some(_)) => {}
@@ -75,11 +75,11 @@ impl RouterTokens {
                     continue;
                 }
                 (Err(reason), None) if path.is_file() => {
-                    log(&format!("token {}: {reason}; the file that is there is sent", order.name));
+                    log(&format!("token {}: {reason}; the existing file is sent", order.name));
                 }
                 (Err(reason), None) => {
                     log(&format!(
-                        "token {}: there is no file '{}', and {reason}; jobs that it is to be sent with are given back",
+                        "token {}: there is no file '{}', and {reason}; jobs that need it are released",
                         order.name,
                         path.display()
                     ));
@@ -160,7 +160,10 @@ fn read_signing_key(name: &[u8], view: &ConfigView<'_>) -> Result<Vec<u8>, Strin
         return Err(refused(format!("its owner is {}, not {}", status.uid(), identity::effective_uid())));
     }
     if status.mode() & 0o077 != 0 {
-        return Err(refused(format!("others may use it: its mode is {:04o}", status.mode() & 0o7777)));
+        return Err(refused(format!(
+            "other accounts can read or write it: its mode is {:04o}",
+            status.mode() & 0o7777
+        )));
     }
     let mut content = Vec::new();
     file.take(MAX_KEY_SIZE).read_to_end(&mut content).map_err(|error| refused(error.to_string()))?;

@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 
-use crate::starter::{all_secrets, sends_kerberos};
+use crate::starter::{read_all_credentials, sends_kerberos};
 use htc_base::job::attr;
 use htc_base::process::ProcessIdentity;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_config::ConfigView;
+use htc_os::file_lock::ExclusiveLock;
 
 /// Credential files of one hook call.
 #[derive(Debug)]
 pub struct HookCredentials {
     directory: PathBuf,
-    _lock: Flock<File>,
+    _lock: ExclusiveLock,
 }
 
 /// Prefix of the names of the directories.
@@ -52,9 +52,9 @@ impl HookCredentials {
         let spool = view.string("SPOOL").map_err(|error| error.to_string())?.ok_or("SPOOL is not set")?;
         let directory = spool.value.to_path_lossy().join(directory_name(ad, world));
         let failed = |error: io::Error| format!("'{}' (SPOOL): {error}", directory.display());
-        let lock = make(&directory).map_err(failed)?;
+        let lock = create_directory(&directory).map_err(failed)?;
         let made = HookCredentials { directory, _lock: lock };
-        let secrets = all_secrets(ad, &made.directory, view, world)?;
+        let secrets = read_all_credentials(ad, &made.directory, view, world)?;
         let laid = secrets
             .iter()
             .try_for_each(|secret| secret.write_target(0o400, owner))
@@ -130,12 +130,12 @@ fn directory_name(ad: &ClassAd, world: &dyn World) -> PathBuf {
 }
 
 /// Creates the directory and its parent. An existing one belongs to a shadow that was killed.
-fn make(directory: &Path) -> io::Result<Flock<File>> {
+fn create_directory(directory: &Path) -> io::Result<ExclusiveLock> {
     if let Some(above) = directory.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o755).create(above)?;
     }
     let lock = acquire_lock(&lock_path(directory)).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => io::Error::other("a job of the same number is being prepared"),
+        io::ErrorKind::WouldBlock => io::Error::other("a job with the same id is being prepared"),
         _ => error,
     })?;
     remove_directory(directory)?;
@@ -149,10 +149,10 @@ fn lock_path(directory: &Path) -> PathBuf {
     name.into()
 }
 
-fn acquire_lock(path: &Path) -> io::Result<Flock<File>> {
+fn acquire_lock(path: &Path) -> io::Result<ExclusiveLock> {
     let mut options = File::options();
     let file = options.write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)?;
-    let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)?;
+    let lock = ExclusiveLock::try_acquire(file).map_err(|(_, errno)| errno)?;
     // The previous holder may have removed the file meanwhile; the lock is then useless.
     let (held, there) = (lock.metadata()?, path.symlink_metadata()?);
     if held.ino() == there.ino() { Ok(lock) } else { Err(Errno::EWOULDBLOCK.into()) }

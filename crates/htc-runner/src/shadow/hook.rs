@@ -65,7 +65,7 @@ pub fn find_shadow_hook(
 /// Time to wait for a hook that was killed: it may still be in a system call.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-const TIMEOUT_MESSAGE: &str = "it ran longer than its time-out";
+const TIMEOUT_MESSAGE: &str = "it ran longer than its time limit";
 
 /// Further inputs of a call.
 pub(super) struct HookCallContext<'a> {
@@ -85,11 +85,11 @@ pub(super) enum ShadowHookOutcome {
         /// Its standard error.
         complaint: String,
     },
-    /// It could not be executed, with the reason.
+    /// The hook could not be executed; contains the reason.
     Failed(String),
-    /// It was killed because it exceeded the time limit, with its standard error.
+    /// The hook was killed because it exceeded the time limit; contains its standard error.
     TimedOut(String),
-    /// It was killed because of another request, with its standard error.
+    /// The hook was killed because of another request; contains the request and its standard error.
     Stopped(WaitAborted, String),
 }
 
@@ -139,7 +139,7 @@ pub(super) fn call_hook(
         Ok(spec) => spec,
         Err(refused) => return Ok(ShadowHookOutcome::Failed(refused.to_string())),
     };
-    // No record of a scratch directory would let --clean find it.
+    // There is no record by which --clean could find the hook.
     spec.dies_with_parent = true;
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
@@ -182,9 +182,9 @@ impl WaitAborted {
             WaitAborted::TimedOut if complaint.is_empty() => {
                 ShadowHookOutcome::TimedOut(TIMEOUT_MESSAGE.to_owned())
             }
-            WaitAborted::TimedOut => {
-                ShadowHookOutcome::TimedOut(format!("{TIMEOUT_MESSAGE}; it said: {complaint}"))
-            }
+            WaitAborted::TimedOut => ShadowHookOutcome::TimedOut(format!(
+                "{TIMEOUT_MESSAGE}; it printed on standard error: {complaint}"
+            )),
             WaitAborted::RunEnding | WaitAborted::Order => ShadowHookOutcome::Stopped(self, complaint),
         }
     }

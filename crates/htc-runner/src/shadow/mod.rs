@@ -6,6 +6,7 @@ mod credentials;
 mod hook;
 mod observer;
 mod policy_parameters;
+mod run_history;
 mod shadow_run;
 
 pub use credentials::{HookCredentials, remove_abandoned_credentials};

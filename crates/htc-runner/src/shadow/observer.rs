@@ -3,6 +3,7 @@
 
 use bstr::BString;
 
+use super::run_history::RunHistory;
 use crate::starter::{ControlCommand, StarterObservation, StarterObserver, UserLog};
 use htc_base::job::HoldCode;
 use htc_base::time::{ClockReading, MonotonicTime};
@@ -30,6 +31,7 @@ pub(super) struct ShadowObserver<'w> {
     pub(super) wake_at: Option<MonotonicTime>,
     pub(super) max_vacate_time: std::time::Duration,
     pub(super) messages: Vec<String>,
+    pub(super) history: RunHistory,
     pub(super) observations: RunObservations,
 }
 
@@ -46,12 +48,12 @@ pub(super) struct RunObservations {
 /// Completeness of the starter's final update as seen by the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FinalUpdate {
-    /// The queue receives all of it.
+    /// The queue receives the whole update.
     #[default]
     Complete,
     /// The starter sends none, because a checkpoint could not be uploaded.
     Missing,
-    /// It is lost, because the starter reported an error.
+    /// The connection is lost, because the starter reported an error.
     Lost,
 }
 
@@ -75,6 +77,14 @@ impl ShadowObserver<'_> {
                 ShadowAction::LogBefore(body, ad) => self.write(now, *body, Some(&ad)),
                 ShadowAction::WakeAt(at) => self.wake_at = at,
                 ShadowAction::Report(text) => self.messages.push(text),
+                ShadowAction::RecordRun(kind, ad) => {
+                    let recorded = self.history.record_run(now, kind, &ad, self.world);
+                    self.report_unrecorded(recorded);
+                }
+                ShadowAction::RecordTransfer(record) => {
+                    let recorded = self.history.record_transfer(now, &record, self.world);
+                    self.report_unrecorded(recorded);
+                }
                 ShadowAction::RequestEnd(ask) => {
                     // A starter of the local universe waits for its job without a limit.
                     self.observations.hard_kill_at =
@@ -94,6 +104,12 @@ impl ShadowObserver<'_> {
             }
         }
         requests
+    }
+
+    fn report_unrecorded(&mut self, recorded: std::io::Result<()>) {
+        if let Err(error) = recorded {
+            self.messages.push(format!("cannot record the run of the job: {error}"));
+        }
     }
 
     /// Returns the command for the starter. A shadow's requests all arrive as a soft end: the startd tells the starter
@@ -167,7 +183,7 @@ impl StarterObserver for ShadowObserver<'_> {
         command: ControlCommand,
     ) -> Result<Vec<StarterCommand>, String> {
         let at_once = matches!(command, ControlCommand::Vacate(_, true));
-        let Some(order) = Self::to_order(command) else { return Err("no job runs just now".to_owned()) };
+        let Some(order) = Self::to_order(command) else { return Err("no job is running".to_owned()) };
         if let Some(why) = self.shadow.refusal_reason(&order) {
             return Err(why.to_owned());
         }
@@ -180,10 +196,11 @@ impl StarterObserver for ShadowObserver<'_> {
 
     fn observe(&mut self, now: ClockReading, seen: StarterObservation<'_>) -> Vec<StarterCommand> {
         let event = match seen {
-            // Its contents are known already.
+            // The shadow already knows the contents of this update.
             StarterObservation::Started => ShadowEvent::Updated(Box::default()),
             StarterObservation::TransferStarted(way) => ShadowEvent::Transfer(way),
             StarterObservation::TransferEnded(done) => ShadowEvent::Transferred(Box::new(done.clone())),
+            StarterObservation::Reconnected => ShadowEvent::Reconnected,
             StarterObservation::Update(ad) => ShadowEvent::Updated(Box::new(ad)),
             StarterObservation::JobEnded => ShadowEvent::JobEnded,
             StarterObservation::Event(JobLogEvent::Execute) => ShadowEvent::Executing(self.scratch.clone()),

@@ -10,9 +10,9 @@ use htc_hook::user_policy;
 pub struct PolicyParameters {
     /// PERIODIC_EXPR_INTERVAL, in seconds; 0 or less to disable periodic policies.
     pub interval: i64,
-    /// MachineMaxVacateTime.
+    /// Value of the attribute `MachineMaxVacateTime`.
     pub max_vacate_time: Duration,
-    /// GRACEFULLY_REMOVE_JOBS.
+    /// Value of GRACEFULLY_REMOVE_JOBS.
     pub removes_gracefully: bool,
 }
 
@@ -33,7 +33,7 @@ impl PolicyParameters {
             removes_gracefully: view.boolean("GRACEFULLY_REMOVE_JOBS")?.is_none_or(|setting| setting.value),
         };
         let bad = user_policy::invalid_policies(view, view.world());
-        let told = |name| format!("{name} is no expression: it is passed over, as in a pool");
+        let told = |name| format!("{name} is not a valid expression: it is ignored, as in a pool");
         Ok((knobs, bad.into_iter().map(told).collect()))
     }
 }

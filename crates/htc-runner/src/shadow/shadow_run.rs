@@ -11,6 +11,7 @@ use nix::libc;
 use super::credentials::HookCredentials;
 use super::hook::{self, HookCallContext, HookWaiter, ShadowHookOutcome, WaitAborted};
 use super::observer::{FinalUpdate, RunObservations, ShadowObserver};
+use super::run_history::RunHistory;
 use crate::control::ControlSocket;
 use crate::events::EventStream;
 use crate::hook_environment::HookEnvironment;
@@ -156,6 +157,11 @@ impl<'w> ShadowRun<'w> {
             // The event log of all jobs is still written.
             setup.log_unavailable = true;
         }
+        let (history, unrecorded) = match local {
+            true => Default::default(),
+            false => RunHistory::from_parameters(setup.knobs, world),
+        };
+        told.extend(unrecorded);
         let companion = ShadowObserver {
             shadow: Shadow::new(setup),
             log,
@@ -166,6 +172,7 @@ impl<'w> ShadowRun<'w> {
             wake_at: None,
             max_vacate_time: vacate,
             messages: told,
+            history,
             observations: RunObservations::default(),
         };
         ShadowRun {
@@ -227,14 +234,15 @@ impl<'w> ShadowRun<'w> {
         };
         let answer = hook::call_hook(hook, &ad, &calling, self, reactor)?;
         self.observer.messages.extend(credentials.and_then(HookCredentials::remove));
-        let it_said = |said: &str| Some(format!("it said: {said}")).filter(|_| !said.is_empty());
+        let it_said =
+            |said: &str| Some(format!("it printed on standard error: {said}")).filter(|_| !said.is_empty());
         let said = match &answer {
             ShadowHookOutcome::Failed(reason) | ShadowHookOutcome::TimedOut(reason) => Some(reason.clone()),
             ShadowHookOutcome::Stopped(_, complaint) if complaint.is_empty() => {
-                Some("its end was asked for".to_owned())
+                Some("it was asked to end".to_owned())
             }
             ShadowHookOutcome::Stopped(_, complaint) => {
-                Some(format!("its end was asked for; it said: {complaint}"))
+                Some(format!("it was asked to end; it said: {complaint}"))
             }
             ShadowHookOutcome::Ended { complaint, .. } => it_said(complaint),
         };
@@ -302,7 +310,7 @@ impl<'w> ShadowRun<'w> {
             control: self.control.as_mut(),
             parent: self.parent.as_mut(),
         };
-        let finished = starter::run_starter(plan.machine, plan.context, world, (reactor, stream), beside)?;
+        let finished = starter::run_starter(plan.machine, plan.context, world, reactor, stream, beside)?;
         self.starter_ended(finished);
         Ok(())
     }
@@ -402,9 +410,9 @@ impl HookWaiter for ShadowRun<'_> {
         }
         let is_gone = self.parent.as_mut().is_some_and(|parent| parent.is_gone(now));
         if is_gone {
-            self.observer
-                .messages
-                .push("whoever started this is gone: the job stays in the queue".to_owned());
+            self.observer.messages.push(
+                "the process that started this program has ended: the job stays in the queue".to_owned(),
+            );
             self.parent = None;
         }
         is_gone || self.has_timed_out()
@@ -425,7 +433,7 @@ impl HookWaiter for ShadowRun<'_> {
                 let id = format!("{}.{}", number(attr::CLUSTER_ID), number(attr::PROC_ID));
                 (StarterReply::status(&id, self.observer.shadow.state()), false)
             }
-            // There is no starter to which the command could be sent.
+            // No starter is running that could receive the command.
             Ok(command) => {
                 let taken = self.observer.handle_order(now, command).map(drop);
                 let is_taken = taken.is_ok();

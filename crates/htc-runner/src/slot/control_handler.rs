@@ -1,11 +1,14 @@
 //! Executes and answers the requests at the control socket of an execution point.
 
+use super::control_command::{Command, RequestContext, RequestRefusal};
 use super::control_protocol::{
-    ActiveDrain, Command, RequestContext, RequestRefusal, SlotControlAnswer, SlotControlRequest, SlotStatus,
-    VacateSpeed,
+    ActiveDrain, RunningSlotAd, SlotControlAnswer, SlotControlRequest, SlotStatus, VacateSpeed,
 };
-use super::live_execution_point::LiveExecutionPoint;
+use super::live_execution_point::{ExecutionPointOutcome, LiveExecutionPoint};
+use super::run_counters::RunCounters;
 use crate::control::ClientRequest;
+use bstr::ByteSlice;
+use htc_classad::format::long;
 use htc_classad::{Dialect, Value};
 use htc_os::{WatchToken, clock};
 use htc_slot::{Activity, ClaimCommand, SlotKey, SlotState, StartdEvent};
@@ -41,10 +44,12 @@ impl LiveExecutionPoint<'_> {
         };
         let done = SlotControlAnswer { ok: true, ..SlotControlAnswer::default() };
         Ok(match request.into_command(asked)? {
-            Command::Status => {
+            Command::Status { counters } => {
                 let drain = self.machine.drain_status().map(ActiveDrain::from);
-                SlotControlAnswer { slots: self.status(), drain, ..done }
+                let counters = counters.then(|| self.counters());
+                SlotControlAnswer { slots: self.status(), drain, counters, ..done }
             }
+            Command::Ads => SlotControlAnswer { ads: self.ads(), ..done },
             Command::Drain(event) => {
                 self.try_step(*event)?;
                 SlotControlAnswer { request_id: self.machine.drain_status().map(|status| status.id), ..done }
@@ -71,7 +76,7 @@ impl LiveExecutionPoint<'_> {
                 self.try_step(*event)?;
                 let claimed = |(key, id, state, activity): (SlotKey, &str, SlotState, Activity)| {
                     let new = !before.contains(&key) || id.eq_ignore_ascii_case(&slot);
-                    (new && state == SlotState::Claimed).then(|| self.status_of((key, id, state, activity)))
+                    (new && state == SlotState::Claimed).then(|| self.status_of(key, id, state, activity))
                 };
                 // The current claim belongs to another client until it ends.
                 let waits = self.machine.waiting_claim_text(&slot);
@@ -103,13 +108,13 @@ impl LiveExecutionPoint<'_> {
             (SlotState::Claimed | SlotState::Preempting, R::ReleaseClaim { waiting: true, .. }) => {
                 match self.machine.waiting_claim_text(id) {
                     Some(_) => return Ok(()),
-                    None => "no claim waits for it",
+                    None => "there is no claim to accept",
                 }
             }
             (SlotState::Claimed, R::Hold { .. }) if activity == Activity::Idle => "it runs no job",
             (SlotState::Claimed, _) | (SlotState::Matched, R::ReleaseClaim { .. }) => return Ok(()),
-            (SlotState::Preempting, _) => "its claim is ending already",
-            _ => "nobody has claimed it",
+            (SlotState::Preempting, _) => "its claim is already ending",
+            _ => "it is not claimed",
         };
         Err(format!("{id} is {state}/{activity}: {why}"))
     }
@@ -132,9 +137,9 @@ impl LiveExecutionPoint<'_> {
         let why = match state {
             SlotState::Claimed | SlotState::Matched | SlotState::Backfill => return None,
             SlotState::Preempting if *how == Some(VacateSpeed::Fast) => return None,
-            SlotState::Preempting => "its job is on its way out",
+            SlotState::Preempting => "its job is already being vacated",
             SlotState::Owner | SlotState::Unclaimed | SlotState::Drained if is_split() => {
-                "there is nothing to vacate; its dynamic slots are others, each by its name"
+                "there is nothing to vacate; name one of its dynamic slots"
             }
             SlotState::Owner | SlotState::Unclaimed | SlotState::Drained => "there is nothing to vacate",
         };
@@ -156,7 +161,7 @@ impl LiveExecutionPoint<'_> {
         };
         let MatchedAd { run_attributes: given, .. } =
             expand_for_slot(job, Some(&ad), &*self.options.world)
-                .map_err(|missing| format!("{missing} The schedd of a pool would put the job on hold"))?;
+                .map_err(|missing| format!("{missing} The schedd of a pool would hold the job"))?;
         job.update(&given);
         Ok(())
     }
@@ -169,11 +174,26 @@ impl LiveExecutionPoint<'_> {
         refusal.map_or(Ok(()), |text| Err(RequestRefusal::by_state(text)))
     }
 
-    fn status(&self) -> Vec<SlotStatus> {
-        self.machine.slots().map(|slot| self.status_of(slot)).collect()
+    fn ads(&self) -> Vec<RunningSlotAd> {
+        let slots = self.machine.slots().filter_map(|(key, id, ..)| {
+            let ad = self.machine.sent_ad(key)?;
+            let text = long::print(&ad).to_str_lossy().into_owned();
+            Some(RunningSlotAd { slot: id.to_owned(), ad: text, fetches: self.machine.fetches_work(key) })
+        });
+        slots.collect()
     }
 
-    fn status_of(&self, (key, id, state, activity): (SlotKey, &str, SlotState, Activity)) -> SlotStatus {
+    /// Returns the counts since the start.
+    fn counters(&self) -> RunCounters {
+        let ExecutionPointOutcome { jobs, failed, .. } = self.outcome;
+        RunCounters { jobs_started: jobs, jobs_failed: failed, ..self.counters.clone() }
+    }
+
+    fn status(&self) -> Vec<SlotStatus> {
+        self.machine.slots().map(|slot| self.status_of(slot.0, slot.1, slot.2, slot.3)).collect()
+    }
+
+    fn status_of(&self, key: SlotKey, id: &str, state: SlotState, activity: Activity) -> SlotStatus {
         let (verdict, reason) = self.verdicts.verdict_of_slot(key).unzip();
         let hooks = self.hooks.values().filter(|hook| hook.slot.eq_ignore_ascii_case(id));
         let (job, owner) = self.machine.job_of(key).unzip();
@@ -208,7 +228,7 @@ fn unsupported_split_note(event: &StartdEvent) -> Option<String> {
     let number = "_condor_NUM_DYNAMIC_SLOTS";
     match literal(number) {
         Some(Value::Int(count)) if count > 1 => Some(format!(
-            "{number} has no effect: a pool makes {count} dynamic slots, here one is made: claim again for each"
+            "{number} has no effect: a pool would create {count} dynamic slots, but this command creates one; claim once for each slot"
         )),
         _ => None,
     }

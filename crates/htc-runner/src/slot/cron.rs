@@ -5,7 +5,8 @@ use bstr::ByteSlice;
 use super::live_execution_point::LiveExecutionPoint;
 use super::running_hook::MAX_STDERR_SHOWN;
 use crate::cron::{CronNotice, CronRunner, CronStepInputs};
-use crate::events::{RunnerEvent as StreamEvent, RunnerEventKind, describe_exit};
+use crate::events::{RunnerEvent, RunnerEventKind, describe_exit};
+use htc_base::text::plural::counted;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_hook::cron_job::CronJob;
@@ -113,7 +114,7 @@ impl LiveExecutionPoint<'_> {
     pub(super) fn report_cron_notices(&mut self, told: Vec<CronNotice>) -> (bool, bool) {
         let (mut changed, mut ended) = (false, false);
         for told in told {
-            let event = |kind, name: &[u8]| StreamEvent::new(clock::now(), kind).cron(name.to_str_lossy());
+            let event = |kind, name: &[u8]| RunnerEvent::new(clock::now(), kind).cron(name.to_str_lossy());
             match told {
                 CronNotice::Started { name, pid } => {
                     let pid = u32::try_from(pid).unwrap_or(0);
@@ -130,7 +131,7 @@ impl LiveExecutionPoint<'_> {
                     }
                     if let Some(attributes) = block.attributes {
                         changed = true;
-                        let text = format!("{}: {attributes} attributes", block.name);
+                        let text = format!("{}: {}", block.name, counted(attributes, "attribute"));
                         self.report(event(RunnerEventKind::CronPublished, &job).reason(text));
                     }
                 }
@@ -144,7 +145,7 @@ impl LiveExecutionPoint<'_> {
                 }
                 CronNotice::Dropped { name } => {
                     changed = true;
-                    let text = "it is no longer listed, or has another mode: it is ended, and what it published goes";
+                    let text = "it is no longer listed, or has another mode: it is stopped, and its attributes are removed";
                     self.report(event(RunnerEventKind::CronFailed, &name).reason(text));
                 }
                 CronNotice::TooLarge { name } => {
@@ -152,7 +153,7 @@ impl LiveExecutionPoint<'_> {
                     self.report(event(RunnerEventKind::CronFailed, &name).reason(text));
                 }
                 CronNotice::Note(CronNote::NeverFits { name }) => {
-                    let text = "its JOB_LOAD is above STARTD_CRON_MAX_JOB_LOAD: it never starts";
+                    let text = "its JOB_LOAD is above STARTD_CRON_MAX_JOB_LOAD, so it never starts";
                     self.report(event(RunnerEventKind::CronFailed, &name).reason(text));
                 }
                 CronNotice::Note(_) | CronNotice::UnterminatedLine { .. } | CronNotice::Signalled { .. } => {}

@@ -7,6 +7,7 @@ use nix::sys::statvfs::statvfs;
 
 use crate::starter::{is_starter_alive, is_starter_gone};
 use htc_base::quirks::{Quirk, QuirkMode};
+use htc_base::text::plural::counted;
 use htc_os::directory_tree;
 use htc_starter::starter_pid_from_name;
 
@@ -30,7 +31,7 @@ pub enum DirectoryObstacle {
     #[error(": '{}' is not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// The path cannot be examined; usually it does not exist.
-    #[error(": '{}': {error}; make that directory", .path.display())]
+    #[error(": '{}': {error}; create that directory", .path.display())]
     Unreadable {
         /// Path of the directory.
         path: PathBuf,
@@ -43,7 +44,7 @@ pub enum DirectoryObstacle {
 /// Checks that the directories needed by jobs and hooks exist.
 ///
 /// # Errors
-/// A directory is not configured, does not exist or is no directory.
+/// A directory is not configured, does not exist or is not a directory.
 pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(), DirectoryError> {
     for (parameter, path) in [("EXECUTE", execute), ("LOG", log)] {
         let fail = |obstacle| Err(DirectoryError { parameter, obstacle });
@@ -78,7 +79,7 @@ fn check_free_bytes(execute: &Path, least: u64) -> Result<(), String> {
     let blocks = if root { status.blocks_free() } else { status.blocks_available() };
     let free = blocks.saturating_mul(status.fragment_size().max(1));
     if free < least {
-        return Err(format!("EXECUTE: '{name}' is full: {free} bytes are free, a starter needs {least}"));
+        return Err(format!("EXECUTE: '{name}' is full: {free} bytes are free, but a starter needs {least}"));
     }
     // Some file systems do not count their files.
     if status.files() > 0 && status.files_free() == 0 {
@@ -132,9 +133,9 @@ pub fn clean_execute(execute: &Path, quirks: QuirkMode) -> Vec<String> {
     if let Some(first) = kept.first() {
         let count = kept.len();
         warnings.push(format!(
-            "EXECUTE holds {count} thing{} that no starter has left, such as '{}'; a real execution point would \
-             remove them (execute-emptied)",
-            if count == 1 { "" } else { "s" },
+            "EXECUTE contains {} that no starter has left behind, such as '{}'; a real execution point would \
+             remove everything in it (execute-emptied)",
+            counted(count, "item"),
             first.display()
         ));
     }

@@ -62,10 +62,10 @@ impl InputDevices {
     /// Returns the console devices that never show any input, each with the reason.
     pub fn unused_console_devices(&self) -> Vec<(&str, &'static str)> {
         let why = |name: &str| match name {
-            "" => Some("it is no name"),
-            _ if name.starts_with("unix:") => Some("a socket of a display tells nobody's input"),
+            "" => Some("it is not a valid name"),
+            _ if name.starts_with("unix:") => Some("the socket of a display does not show input"),
             _ if !self.directory.join(name).exists() => Some("there is no such device"),
-            _ if self.is_null(name) => Some("it is a device of memory, like /dev/null"),
+            _ if self.is_null(name) => Some("it is a memory device, like /dev/null"),
             _ => None,
         };
         self.console.iter().filter_map(|name| Some((name.as_str(), why(name)?))).collect()
@@ -77,8 +77,8 @@ impl InputDevices {
             true => self.idle_of_all_terminals(now),
             false => self.idle_of_login_terminals(now),
         };
-        let console = self.console.iter().map(|name| self.idle_of_device(name, now)).min();
-        // Without a report from condor_kbdd, its last input counts as having been at the epoch.
+        let console = self.console.iter().map(|name| self.device_idle_seconds(name, now)).min();
+        // If condor_kbdd has reported nothing, the last input counts as having been at the epoch.
         let keyboard =
             [Some(terminals), console, Some(now)].into_iter().flatten().min().unwrap_or(NEVER_USED_SECONDS);
         IdleTimes { keyboard, console }
@@ -89,7 +89,7 @@ impl InputDevices {
             return NEVER_USED_SECONDS;
         };
         let lines = text.chunks_exact(size_of::<libc::utmpx>()).filter_map(login_terminal);
-        match lines.map(|line| self.idle_of_device(&line, now)).min() {
+        match lines.map(|line| self.device_idle_seconds(&line, now)).min() {
             Some(idle) => {
                 self.last_terminal_input = Some((now, idle));
                 idle
@@ -108,12 +108,16 @@ impl InputDevices {
         let plain = names(&self.directory);
         let plain = plain.into_iter().filter(|name| name.starts_with("tty") || name.starts_with("pty"));
         let unix98 = names(&self.directory.join("pts")).into_iter().map(|name| format!("pts/{name}"));
-        plain.chain(unix98).map(|name| self.idle_of_device(&name, now)).min().unwrap_or(NEVER_USED_SECONDS)
+        plain
+            .chain(unix98)
+            .map(|name| self.device_idle_seconds(&name, now))
+            .min()
+            .unwrap_or(NEVER_USED_SECONDS)
     }
 
     /// Returns the idle time of a device by its access time; a missing device, or another name of /dev/null, was never
     /// used.
-    fn idle_of_device(&self, name: &str, now: i64) -> i64 {
+    fn device_idle_seconds(&self, name: &str, now: i64) -> i64 {
         if name.is_empty() || name.starts_with("unix:") {
             return now;
         }
@@ -211,9 +215,9 @@ mod tests {
         let devices = InputDevices::new(vec!["zero".into(), "unix:0".into()], false);
         assert_eq!(
             [
-                devices.idle_of_device("zero", 77),
-                devices.idle_of_device("unix:0", 77),
-                devices.idle_of_device("", 77)
+                devices.device_idle_seconds("zero", 77),
+                devices.device_idle_seconds("unix:0", 77),
+                devices.device_idle_seconds("", 77)
             ],
             [77; 3]
         );

@@ -47,7 +47,8 @@ impl ImageCachePoll {
         &mut self,
         settings: &ImageCacheSettings,
         environment: impl FnOnce() -> HookEnvironment,
-        (reactor, world): (&mut Reactor, &dyn World),
+        reactor: &mut Reactor,
+        world: &dyn World,
     ) -> Option<StartdEvent> {
         let now = clock::monotonic_now();
         self.next_wake(settings).filter(|wake| *wake <= now)?;
@@ -63,7 +64,7 @@ impl ImageCachePoll {
                 self.running = Some((child, now.plus(QUERY_TIMEOUT)));
                 None
             }
-            // As in 25.14: without docker, the images use no space.
+            // As in 25.14, the images use no space if there is no docker.
             None => Some(StartdEvent::ImageCacheMeasured(0)),
         }
     }

@@ -9,7 +9,7 @@ use super::control_protocol::SlotControlAnswer;
 use super::live_execution_point::LiveExecutionPoint;
 use super::run_journal::JobToReturn;
 use super::running_starter;
-use crate::events::{RunnerEvent as StreamEvent, RunnerEventKind};
+use crate::events::{RunnerEvent, RunnerEventKind, UNKNOWN};
 use htc_classad::ClassAd;
 use htc_classad::format::long;
 use htc_os as os;
@@ -50,7 +50,7 @@ impl LiveExecutionPoint<'_> {
                     ad: path,
                 });
             }
-            Err(error) => self.warn(Some(slot), &format!("the job's ad cannot be kept: {error}")),
+            Err(error) => self.warn(Some(slot), &format!("cannot save the job's ad: {error}")),
         }
     }
 
@@ -64,7 +64,7 @@ impl LiveExecutionPoint<'_> {
             (SlotHookType::ReplyFetch | SlotHookType::EvictClaim, Some(known)) => Some(known),
             (SlotHookType::ReplyFetch | SlotHookType::EvictClaim, None) => {
                 let kept = journal.store_job_ad(call.run.0, &call.stdin);
-                let (ad, path) = kept.map_err(|error| format!("the job's ad cannot be kept: {error}"))?;
+                let (ad, path) = kept.map_err(|error| format!("cannot save the job's ad: {error}"))?;
                 Some((job_id(&ad, &*self.options.world), path))
             }
         };
@@ -144,7 +144,7 @@ impl LiveExecutionPoint<'_> {
             match self.reactor.next_event(Some(until))? {
                 os::ReactorEvent::Exited { child, exit, .. } => {
                     if let Some(one) = given.remove(&child) {
-                        let event = one.label_event(StreamEvent::new(clock::now(), RunnerEventKind::HookEnd));
+                        let event = one.label_event(RunnerEvent::new(clock::now(), RunnerEventKind::HookEnd));
                         self.report(event.exit(crate::events::describe_exit(exit)));
                         self.write_record_or_warn(JournalRecord::HookEnds { run: one.run });
                     }
@@ -164,7 +164,7 @@ impl LiveExecutionPoint<'_> {
                 continue;
             }
             if killed {
-                // Their ends remain unknown, which the next run reports.
+                // The ends of these hooks remain unknown, which the next run reports.
                 break;
             }
             given
@@ -179,7 +179,8 @@ impl LiveExecutionPoint<'_> {
     fn refuse_until_settled(&mut self, token: WatchToken) {
         let Some(control) = &mut self.control else { return };
         let Some(said) = control.handle_readiness(token, &mut self.reactor) else { return };
-        let error = "jobs of a run that was killed are being given back: ask again in a moment".to_owned();
+        let error =
+            "jobs of an earlier run that was killed are being released: try again in a moment".to_owned();
         let answer = SlotControlAnswer { error: Some(error), ..SlotControlAnswer::default() };
         control.answer(said.client, &answer, &mut self.reactor);
     }
@@ -187,13 +188,26 @@ impl LiveExecutionPoint<'_> {
     /// Calls EVICT_CLAIM for a job.
     fn call_evict_claim(&mut self, owed: JobToReturn) -> Option<EvictClaimCall> {
         let accepted = AcceptedJobId(owed.accepted);
-        let text = std::fs::read(&owed.ad).unwrap_or_default();
-        let (job, _): (ClassAd, _) = long::parse(&text);
         let about =
-            |event: StreamEvent| event.slot(&owed.slot).job(&owed.job).hook(SlotHookType::EvictClaim.name());
+            |event: RunnerEvent| event.slot(&owed.slot).job(&owed.job).hook(SlotHookType::EvictClaim.name());
+        let text = match std::fs::read(&owed.ad) {
+            Ok(text) if !text.trim_ascii().is_empty() => text,
+            unreadable => {
+                let why = unreadable.map_or_else(|error| error.to_string(), |_| "it is empty".to_owned());
+                let reason = format!(
+                    "an earlier run accepted it and was killed; EVICT_CLAIM cannot be called, because its ad '{}' cannot be read: {why}",
+                    owed.ad.display()
+                );
+                let event = RunnerEvent::new(clock::now(), RunnerEventKind::HookFailed).verdict(UNKNOWN);
+                self.report(about(event).reason(reason));
+                self.write_record_or_warn(JournalRecord::GivenUp { accepted: owed.accepted });
+                return None;
+            }
+        };
+        let (job, _): (ClassAd, _) = long::parse(&text);
         let Some(call) = self.machine.evict_abandoned_job(&owed.slot, &job, accepted) else {
-            let reason = "a run that was killed had accepted it, and no EVICT_CLAIM can tell its queue";
-            self.report(about(StreamEvent::new(clock::now(), RunnerEventKind::Warning)).reason(reason));
+            let reason = "an earlier run accepted it and was killed; without an EVICT_CLAIM hook its queue cannot be notified";
+            self.report(about(RunnerEvent::new(clock::now(), RunnerEventKind::Warning)).reason(reason));
             self.write_record_or_warn(JournalRecord::GivenUp { accepted: owed.accepted });
             return None;
         };
@@ -203,13 +217,13 @@ impl LiveExecutionPoint<'_> {
         });
         match spawned {
             Ok(child) => {
-                let reason = "a run that was killed had accepted it: its queue is told";
-                self.report(about(StreamEvent::new(clock::now(), RunnerEventKind::HookStart)).reason(reason));
+                let reason = "an earlier run accepted it and was killed: its queue is notified";
+                self.report(about(RunnerEvent::new(clock::now(), RunnerEventKind::HookStart)).reason(reason));
                 Some(EvictClaimCall { child, run: call.run.0, job: owed })
             }
             Err(reason) => {
                 self.report(
-                    about(StreamEvent::new(clock::now(), RunnerEventKind::HookFailed)).reason(reason),
+                    about(RunnerEvent::new(clock::now(), RunnerEventKind::HookFailed)).reason(reason),
                 );
                 self.write_record_or_warn(JournalRecord::HookEnds { run: call.run.0 });
                 None
@@ -226,7 +240,7 @@ struct EvictClaimCall {
 }
 
 impl EvictClaimCall {
-    fn label_event(&self, event: StreamEvent) -> StreamEvent {
+    fn label_event(&self, event: RunnerEvent) -> RunnerEvent {
         event.slot(&self.job.slot).job(&self.job.job).hook(SlotHookType::EvictClaim.name())
     }
 }

@@ -7,13 +7,15 @@ use super::last_verdicts::LastVerdicts;
 use super::machine_sampler::MachineSampler;
 use super::notices;
 use super::options::ExecutionPointSetup;
+use super::run_counters::RunCounters;
 use super::running_hook::RunningHook;
 use super::running_starter::RunningStarter;
 use super::sleep_progress::SleepProgress;
 use super::starter_snapshots::StarterSnapshots;
 use crate::control::ControlSocket;
 use crate::cron::CronRunner;
-use crate::events::{EventStream, RunnerEvent as StreamEvent, RunnerEventKind};
+use crate::events::{EventStream, RunnerEvent, RunnerEventKind};
+use htc_base::time::MonotonicTime;
 use htc_os::{ChildId, Reactor, clock};
 use htc_slot::{AfterShutdown, ExecutionPoint, HookCall, ShutdownMode, SlotKey, StartdEvent, VacateReason};
 
@@ -28,10 +30,12 @@ pub struct ExecutionPointOutcome {
     pub timed_out: bool,
     /// The signal that requested the end, or `None`.
     pub signal: Option<i32>,
-    /// Whether the execution point should be started again.
+    /// True if the execution point should be started again.
     pub next: AfterShutdown,
     /// The slots whose last FETCH_WORK could not be called, with the reason: work may be left.
     pub uncalled_fetches: BTreeMap<String, String>,
+    /// Calls of FETCH_WORK that may have taken a job which is not known here, with the slot and the reason.
+    pub unknown_fetches: Vec<String>,
     /// Reason why no starter could run a job at the end, or `None`.
     pub starter_problem: Option<String>,
 }
@@ -47,6 +51,8 @@ pub(super) struct LiveExecutionPoint<'a> {
     /// Pending calls of FETCH_WORK: thousands of slots call it at once when they start.
     pub(super) waiting_fetches: VecDeque<HookCall>,
     pub(super) starters: BTreeMap<ChildId, RunningStarter>,
+    /// Time of the last check for stopped starters.
+    pub(super) starters_checked_at: MonotonicTime,
     /// Last measurements of the starters.
     pub(super) starter_snapshots: StarterSnapshots,
     pub(super) cron: CronRunner,
@@ -62,6 +68,8 @@ pub(super) struct LiveExecutionPoint<'a> {
     pub(super) warned_attributes: BTreeSet<String>,
     /// Verdict on each slot's last fetch.
     pub(super) verdicts: LastVerdicts,
+    /// Counts of hooks and verdicts.
+    pub(super) counters: RunCounters,
     /// True if the state machine asks to read the configuration again.
     pub(super) reload_requested: bool,
     /// Reasons to refuse the current request, collected while it is processed.
@@ -81,12 +89,12 @@ pub(super) struct LiveExecutionPoint<'a> {
 }
 
 impl LiveExecutionPoint<'_> {
-    pub(super) fn report(&mut self, event: StreamEvent) {
+    pub(super) fn report(&mut self, event: RunnerEvent) {
         self.events.report(&event);
     }
 
     pub(super) fn warn(&mut self, slot: Option<String>, text: &str) {
-        let mut event = StreamEvent::new(clock::now(), RunnerEventKind::Warning).reason(text);
+        let mut event = RunnerEvent::new(clock::now(), RunnerEventKind::Warning).reason(text);
         if let Some(slot) = slot {
             event = event.slot(slot);
         }

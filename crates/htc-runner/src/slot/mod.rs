@@ -6,7 +6,9 @@
 mod account;
 mod backfill_client;
 mod benchmarks;
+mod control_command;
 mod control_handler;
+mod control_keys;
 mod control_protocol;
 mod cron;
 mod execute;
@@ -23,6 +25,7 @@ mod passive_execution_point;
 mod private_directory;
 mod relay;
 mod run;
+mod run_counters;
 mod run_journal;
 mod running_hook;
 mod running_hooks;
@@ -39,21 +42,25 @@ mod state_directory;
 
 pub use account::{HookAccount, hook_account};
 pub use backfill_client::backfill_client_ad;
+pub use control_keys::InvalidRequest;
 pub use control_protocol::{
-    ActiveDrain, InvalidRequest, RefusalKind, SlotControlAnswer, SlotControlRequest, SlotStatus, VacateSpeed,
+    ActiveDrain, RefusalKind, RunningSlotAd, SlotControlAnswer, SlotControlRequest, SlotStatus, VacateSpeed,
     send_request,
 };
 pub use execute::{DirectoryError, DirectoryObstacle, check_directories, check_room, clean_execute};
 pub use idle::InputDevices;
 pub use live_execution_point::ExecutionPointOutcome;
 pub use machine_sampler::MachineSampler;
-pub use notices::{notice_to_event as event_of_notice, slot_name};
-pub use offers::{CandidateSlots, KnownAttributes, OfferChange, SlotDecision, UnmetCondition, offer_changes};
+pub use notices::{notice_to_event, slot_name};
+pub use offers::{
+    CandidateSlots, KnownAttributes, OfferChange, PoolSlots, SlotDecision, UnmetCondition, offer_changes,
+};
 pub use options::{ConfigReloader, ExecutionPointSetup, StarterConfigCheck};
 pub use passive_execution_point::{configured_surroundings, passive_execution_point};
 pub use private_directory::{PrivateDirectory, remove_abandoned_directories};
 pub use run::{ExecutionPointError, run};
-pub use run_journal::{JobToReturn, RecoveredRun, RunJournal, format_journal_error as journal_error};
+pub use run_counters::{HookCounters, RunCounters};
+pub use run_journal::{JobToReturn, RecoveredRun, RunJournal, format_journal_error};
 pub use setting_warnings::{claim_lease_seconds, empty_macro_warning, setting_warnings};
 pub use sleep_method::SleepMethod;
 pub use starter_config::StarterConfig;

@@ -21,7 +21,7 @@ pub fn notice_to_event(machine: &ExecutionPoint, now: ClockReading, notice: Slot
     let with_reason =
         |event: RunnerEvent, reason: String| if reason.is_empty() { event } else { event.reason(reason) };
     match notice {
-        SlotNotice::StateChanged { slot, state, activity, reason } => {
+        SlotNotice::StateChanged { slot, state, activity, reason, cause: _ } => {
             let event = RunnerEvent::new(now, RunnerEventKind::State).slot(slot_name(machine, slot));
             with_reason(event.state(state.name(), activity.name()), reason)
         }
@@ -44,7 +44,7 @@ pub fn notice_to_event(machine: &ExecutionPoint, now: ClockReading, notice: Slot
         }
         SlotNotice::SlotRemoved { slot } => {
             let event = RunnerEvent::new(now, RunnerEventKind::State).slot(slot_name(machine, slot));
-            event.state("Delete", "Idle").reason("the dynamic slot is free and goes away")
+            event.state("Delete", "Idle").reason("the dynamic slot is free and is removed")
         }
         SlotNotice::Warning { slot, text } => {
             let mut event = RunnerEvent::new(now, RunnerEventKind::Warning).reason(text);

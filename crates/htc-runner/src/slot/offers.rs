@@ -13,7 +13,7 @@ use htc_classad::{AttrName, ClassAd, Dialect};
 use htc_config::Config;
 use htc_slot::{
     EvaluatedCondition, ExecutionPoint, SlotKey, SlotVerdict, job_id, judge_job_by_ad, policy_parameter,
-    refusal_by_job,
+    refusal_by_claim, refusal_by_job,
 };
 
 /// Decision of one slot on one job.
@@ -56,8 +56,21 @@ pub enum CandidateSlots {
         /// Name of the source of parameters that override all files.
         commander: &'static str,
     },
-    /// Slots of a pool, with their names.
-    Ads(Vec<(String, ClassAd)>, QuirkMode),
+    /// Slots of a pool or of a running execution point.
+    Ads(PoolSlots),
+}
+
+/// Slots of which only the ads are known.
+#[derive(Clone, Debug)]
+pub struct PoolSlots {
+    /// Names and ads.
+    pub ads: Vec<(String, ClassAd)>,
+    /// Indexes of the slots that call FETCH_WORK.
+    pub fetching: BTreeSet<usize>,
+    /// True if claimed slots refuse jobs that they do not rank higher than their own.
+    pub counts_claims: bool,
+    /// Quirks of 25.14 that are reproduced.
+    pub quirks: QuirkMode,
 }
 
 impl CandidateSlots {
@@ -67,7 +80,7 @@ impl CandidateSlots {
             CandidateSlots::Configured { machine, keys, .. } => {
                 keys.iter().map(|key| machine.slot_id(*key).unwrap_or("?").to_owned()).collect()
             }
-            CandidateSlots::Ads(ads, _) => ads.iter().map(|(name, _)| name.clone()).collect(),
+            CandidateSlots::Ads(pool) => pool.ads.iter().map(|(name, _)| name.clone()).collect(),
         }
     }
 
@@ -88,7 +101,7 @@ impl CandidateSlots {
                 claim_unfit_reason: unfit_to_claim,
             } = self.offer(at, job, world)?;
             if let Some(unfit) = unfit_to_claim {
-                reason += &format!("; whoever claims it for the job is refused: {}", unfit.reason);
+                reason += &format!("; claiming it for the job is refused: {}", unfit.reason);
             }
             let placed = |clause: EvaluatedCondition| {
                 let place = self.attribute_place(at, &clause.attribute, world);
@@ -105,15 +118,31 @@ impl CandidateSlots {
     fn offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
         let offer = self.slot_offer(at, job, world)?;
         if !offer.accepted || !self.counts_job_requirements(at) {
-            return Some(offer);
+            return Some(self.verdict_with_claim(at, job, offer, world));
         }
         let refusal = match self {
             CandidateSlots::Configured { machine, keys, .. } => {
                 refusal_by_job(machine.live_ad(keys[at])?, job, &machine.frozen_world())
             }
-            CandidateSlots::Ads(ads, _) => refusal_by_job(&ads[at].1, job, world),
+            CandidateSlots::Ads(pool) => refusal_by_job(&pool.ads[at].1, job, world),
         };
-        Some(refusal.unwrap_or(offer))
+        Some(self.verdict_with_claim(at, job, refusal.unwrap_or(offer), world))
+    }
+
+    /// Replaces the verdict of a slot that keeps the job that it runs.
+    fn verdict_with_claim(
+        &self,
+        at: usize,
+        job: &ClassAd,
+        verdict: SlotVerdict,
+        world: &dyn World,
+    ) -> SlotVerdict {
+        match self {
+            CandidateSlots::Ads(pool) if pool.counts_claims && verdict.accepted => {
+                refusal_by_claim(&pool.ads[at].1, job, world).map_or(verdict, SlotVerdict::from)
+            }
+            _ => verdict,
+        }
     }
 
     /// Returns the verdict of a slot on a job, without the job's Requirements.
@@ -123,7 +152,7 @@ impl CandidateSlots {
                 let offer = machine.judge_job(keys[at], job)?;
                 Some(if fetching.contains(&keys[at].number) { offer } else { offer.into_claim_verdict() })
             }
-            CandidateSlots::Ads(ads, quirks) => Some(judge_job_by_ad(&ads[at].1, job, world, *quirks)),
+            CandidateSlots::Ads(pool) => Some(judge_job_by_ad(&pool.ads[at].1, job, world, pool.quirks)),
         }
     }
 
@@ -131,7 +160,7 @@ impl CandidateSlots {
     pub fn counts_job_requirements(&self, at: usize) -> bool {
         match self {
             CandidateSlots::Configured { keys, fetching, .. } => !fetching.contains(&keys[at].number),
-            CandidateSlots::Ads(..) => true,
+            CandidateSlots::Ads(pool) => !pool.fetching.contains(&at),
         }
     }
 
@@ -142,7 +171,7 @@ impl CandidateSlots {
         };
         let type_id = machine.slot_type_id(keys[at]).unwrap_or(0);
         let knob = policy_parameter::parameter_for_attribute(attribute);
-        policy_parameter::parameter_origin(config, world, (type_id, knob), &|_, _| (*commander).to_owned())
+        policy_parameter::parameter_origin(config, world, type_id, knob, &|_, _| (*commander).to_owned())
     }
 }
 
@@ -260,7 +289,12 @@ mod tests {
 
     fn pool(start: &str) -> CandidateSlots {
         let slot = ad(&format!("[ Cpus = 2; START = {start}; Requirements = START ]"));
-        CandidateSlots::Ads(vec![("slot1@here".to_owned(), slot)], QuirkMode::Manual)
+        CandidateSlots::Ads(PoolSlots {
+            ads: vec![("slot1@here".to_owned(), slot)],
+            fetching: BTreeSet::new(),
+            counts_claims: true,
+            quirks: QuirkMode::Manual,
+        })
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub struct ExecutionPointSetup {
     pub journal: Option<RunJournal>,
     /// State recovered from a run that was killed.
     pub recovered: RecoveredRun,
+    /// Reason why no slot can ever run a job, so that the run ends at once, or `None`.
+    pub unusable: Option<String>,
     /// Method to make the machine sleep, or `None`.
     pub sleep_method: Option<SleepMethod>,
     /// Time limit for hooks that 25.14 waits for without a limit.

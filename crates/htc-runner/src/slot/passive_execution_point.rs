@@ -12,7 +12,6 @@ use super::idle::InputDevices;
 use super::machine_sampler::{MachineSampler, measure_slot_volume, measure_surroundings};
 use htc_base::world::World;
 use htc_config::Config;
-use htc_os::clock;
 use htc_slot::{
     ExecutionPoint, ExitLimits, HostMeasurements, Measurements, StartdEvent, StartdSettings, Volume,
 };
@@ -48,9 +47,9 @@ pub fn passive_execution_point(mut settings: StartdSettings, world: Rc<dyn World
     for slot in &mut settings.slots {
         slot.hooks = None;
     }
-    // It does not exit for lack of work either, because nothing is fetched.
+    // Nothing is fetched here, so the execution point must not exit because it has no work.
     settings.limits = ExitLimits::default();
-    let now = clock::now();
+    let now = world.now();
     let mut machine = ExecutionPoint::new(settings, world, now);
     if let Some(measured) = MachineSampler::new(InputDevices::new(Vec::new(), false)).take_sample() {
         // Keyboard activity does not depend on the configuration.

@@ -6,14 +6,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use nix::fcntl::{Flock, FlockArg};
 use tempfile::TempDir;
 
+use htc_os::file_lock::ExclusiveLock;
 use htc_os::{directory_tree, process_table};
 
-/// Prefix of its name.
+/// Prefix of the name.
 const DIRECTORY_PREFIX: &str = "htc-slot-run.";
-/// Name of the file in it that is locked while its owner is alive.
+/// Name of the file in the directory that is locked while the owner of the directory runs.
 const LOCK_FILE: &str = "lock";
 /// Name of the file before it is locked.
 const UNLOCKED_FILE: &str = "lock.new";
@@ -22,7 +22,7 @@ const UNLOCKED_FILE: &str = "lock.new";
 #[derive(Debug)]
 pub struct PrivateDirectory {
     directory: TempDir,
-    _lock: Flock<File>,
+    _lock: ExclusiveLock,
 }
 
 impl PrivateDirectory {
@@ -45,7 +45,7 @@ impl PrivateDirectory {
         // The lock file is renamed after it is locked, so that no other process can lock it first.
         let unnamed = directory.path().join(UNLOCKED_FILE);
         let lock = File::create(&unnamed)?;
-        let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)?;
+        let lock = ExclusiveLock::try_acquire(lock).map_err(|(_, errno)| errno)?;
         fs::rename(unnamed, directory.path().join(LOCK_FILE))?;
         Ok(PrivateDirectory { directory, _lock: lock })
     }
@@ -67,8 +67,7 @@ pub fn remove_abandoned_directories(place: &Path, prefix: &str) {
         if !ours {
             continue;
         }
-        let lock =
-            File::open(path.join(LOCK_FILE)).map(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock));
+        let lock = File::open(path.join(LOCK_FILE)).map(ExclusiveLock::try_acquire);
         let name = entry.file_name().to_string_lossy().into_owned();
         // A child of the owner that has not executed its program yet may still hold the lock.
         if is_owner_gone(&name[prefix.len()..]) {

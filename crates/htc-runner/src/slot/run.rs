@@ -15,11 +15,13 @@ use super::live_execution_point::{ExecutionPointOutcome, LiveExecutionPoint};
 use super::machine_sampler::MachineSampler;
 use super::notices;
 use super::options::ExecutionPointSetup;
+use super::run_counters::RunCounters;
 use super::running_hook::RunningHook;
 use super::sleep_progress::SleepProgress;
 use crate::control::ControlSocket;
 use crate::cron::{CronContext, CronRunner};
-use crate::events::{EventStream, RunnerEvent as StreamEvent, RunnerEventKind};
+use crate::events::{EventStream, RunnerEvent, RunnerEventKind, UNKNOWN};
+use htc_base::text::plural::counted;
 use htc_hook::cron_job::CronManager;
 use htc_os as os;
 use htc_os::{OutputStream, Reactor, clock};
@@ -38,7 +40,7 @@ pub(super) const SIGNALS: [i32; 6] =
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutionPointError {
     /// Its control socket cannot be created.
-    #[error("cannot listen at '{}'", .0.display())]
+    #[error("cannot listen on '{}'", .0.display())]
     Listen(PathBuf, #[source] io::Error),
     /// The reactor cannot be created, or `poll` fails.
     #[error("the main loop")]
@@ -55,13 +57,13 @@ pub fn run(
     measure: MachineSampler,
     events: &mut EventStream,
 ) -> Result<ExecutionPointOutcome, ExecutionPointError> {
-    let mut reactor = Reactor::new(&SIGNALS)?;
-    let control = match &options.control {
-        Some(path) => Some(
-            ControlSocket::open(path, control_protocol::LISTENER_NAME, &mut reactor)
-                .map_err(|error| ExecutionPointError::Listen(path.clone(), error))?,
-        ),
-        None => None,
+    let (reactor, control) = match open_loop(&options) {
+        Ok(opened) => opened,
+        Err(error) => {
+            // These events are no longer in a journal.
+            options.recovered.events.iter().for_each(|event| events.report(event));
+            return Err(error);
+        }
     };
     let runner = |manager| {
         CronRunner::new(CronContext {
@@ -82,6 +84,7 @@ pub fn run(
         hooks: BTreeMap::new(),
         waiting_fetches: VecDeque::new(),
         starters: BTreeMap::new(),
+        starters_checked_at: clock::monotonic_now(),
         starter_snapshots: Default::default(),
         cron,
         benchmarks,
@@ -91,6 +94,7 @@ pub fn run(
         waiting_events: VecDeque::new(),
         warned_attributes: BTreeSet::new(),
         verdicts: LastVerdicts::default(),
+        counters: RunCounters { started_at: clock::now().epoch(), ..RunCounters::default() },
         reload_requested: false,
         refusals: Vec::new(),
         early_signals: Vec::new(),
@@ -105,11 +109,27 @@ pub fn run(
     Ok(ExecutionPointOutcome { starter_problem: live.starter_problem, ..live.outcome })
 }
 
+/// Creates the reactor and opens the control socket.
+fn open_loop(options: &ExecutionPointSetup) -> Result<(Reactor, Option<ControlSocket>), ExecutionPointError> {
+    let signals: Vec<i32> = SIGNALS.into_iter().chain(os::ENDING_SIGNALS).collect();
+    let mut reactor = Reactor::new(&signals)?;
+    let Some(path) = &options.control else { return Ok((reactor, None)) };
+    let control = ControlSocket::open(path, control_protocol::LISTENER_NAME, &mut reactor)
+        .map_err(|error| ExecutionPointError::Listen(path.clone(), error))?;
+    Ok((reactor, Some(control)))
+}
+
 impl LiveExecutionPoint<'_> {
     fn run_to_end(&mut self) -> io::Result<()> {
         let mut end = self.options.timeout.map(|after| clock::monotonic_now().plus(after));
-        self.report(StreamEvent::new(clock::now(), RunnerEventKind::Start));
+        self.report(RunnerEvent::new(clock::now(), RunnerEventKind::Start));
         self.settle_last_run()?;
+        if let Some(reason) = self.options.unusable.take() {
+            self.end_reason = Some(reason.clone());
+            self.starter_problem = Some(reason);
+            self.report_shutdown();
+            return Ok(());
+        }
         self.feed_measurements();
         self.configure_cron();
         self.configure_benchmarks();
@@ -137,7 +157,7 @@ impl LiveExecutionPoint<'_> {
             self.events.flush();
             if end.take_if(|end| clock::monotonic_now() >= *end).is_some() {
                 self.outcome.timed_out = true;
-                self.warn(None, "the time given with --timeout is over: all jobs are killed");
+                self.warn(None, "the time limit (--timeout) ended: all jobs are killed");
                 self.step(StartdEvent::Shutdown(ShutdownMode::Fast));
             }
             if let Some(event) =
@@ -146,6 +166,7 @@ impl LiveExecutionPoint<'_> {
                 self.handle_reactor_event(event);
             }
             self.check_running_hooks();
+            self.continue_stopped_starters();
             if let Some(woke) = self.sleep.take_wake_event() {
                 self.step(woke);
             }
@@ -173,31 +194,40 @@ impl LiveExecutionPoint<'_> {
     /// Reports the children that were killed at the end.
     fn report_shutdown(&mut self) {
         for (_, hook) in std::mem::take(&mut self.hooks) {
-            let event = StreamEvent::new(clock::now(), RunnerEventKind::HookEnd)
-                .slot(hook.slot)
+            let event = RunnerEvent::new(clock::now(), RunnerEventKind::HookFailed)
+                .slot(&hook.slot)
                 .hook(hook.name)
-                .pid(hook.pid);
-            self.events.report(&event.reason("killed, since everything ends"));
+                .pid(hook.pid)
+                .verdict(UNKNOWN);
+            let consequence = match hook.hook {
+                SlotHookType::FetchWork => "a job that it has taken from the queue may be lost",
+                SlotHookType::ReplyFetch | SlotHookType::EvictClaim => "its queue may not know about the job",
+            };
+            self.events.report(&event.reason(format!("killed, because the program stops; {consequence}")));
+            if hook.hook == SlotHookType::FetchWork {
+                self.outcome
+                    .unknown_fetches
+                    .push(format!("{}: FETCH_WORK was killed while it ran", hook.slot));
+            }
             self.write_record_or_warn(JournalRecord::HookEnds { run: hook.run.0 });
         }
         let outcome = &self.outcome;
         let jobs = match outcome.jobs {
             0 => "no job".to_owned(),
-            1 => "1 job".to_owned(),
-            jobs => format!("{jobs} jobs"),
+            jobs => counted(jobs, "job"),
         };
         let failed = match outcome.failed {
             0 => String::new(),
             failed => format!(", {failed} failed"),
         };
         let text = format!("{}; {jobs}{failed}", self.end_reason.take().unwrap_or_default());
-        self.report(StreamEvent::new(clock::now(), RunnerEventKind::Stop).reason(text));
+        self.report(RunnerEvent::new(clock::now(), RunnerEventKind::Stop).reason(text));
     }
 
     fn poll_image_cache(&mut self) {
         let (options, settings) = (&self.options, self.machine.image_cache_settings());
         let environment = || options.environment.for_hooks(options.quirks);
-        let known = self.image_cache.poll(settings, environment, (&mut self.reactor, &*options.world));
+        let known = self.image_cache.poll(settings, environment, &mut self.reactor, &*options.world);
         if let Some(known) = known {
             self.step(known);
         }
@@ -243,7 +273,7 @@ impl LiveExecutionPoint<'_> {
         if std::mem::take(&mut self.reload_requested)
             && let Err(error) = self.reload()
         {
-            self.warn(None, &format!("the old configuration stays: {error}"));
+            self.warn(None, &format!("the old configuration stays in use: {error}"));
         }
     }
 
@@ -277,6 +307,7 @@ impl LiveExecutionPoint<'_> {
             StartdAction::Notify(notice) => {
                 self.record_claim(&notice);
                 self.verdicts.remember(&notice);
+                self.counters.count_notice(&notice);
                 self.refusals.extend(notice.refusal_text().map(str::to_owned));
                 let event = notices::notice_to_event(&self.machine, clock::now(), notice);
                 self.report(event);
@@ -284,7 +315,7 @@ impl LiveExecutionPoint<'_> {
             StartdAction::Sleep { state, known } => {
                 let sleeper = self.options.sleep_method.as_ref().filter(|_| known);
                 let command = sleeper.and_then(|sleeper| sleeper.command(state));
-                let command = command.ok_or_else(|| format!("there is no way to {}", state.name()));
+                let command = command.ok_or_else(|| format!("this machine cannot {}", state.name()));
                 self.sleep = SleepProgress::begin(command, &self.environment(), &mut self.reactor);
             }
             StartdAction::Reconfigure => self.reload_requested = true,
@@ -328,7 +359,7 @@ impl LiveExecutionPoint<'_> {
     pub(super) fn reload(&mut self) -> Result<(), String> {
         let (settings, warnings) = (self.options.config_reloader)()?;
         self.report(
-            StreamEvent::new(clock::now(), RunnerEventKind::Note).reason("the configuration was read again"),
+            RunnerEvent::new(clock::now(), RunnerEventKind::Note).reason("the configuration was reread"),
         );
         for warning in warnings {
             self.warn(None, &warning);
@@ -343,7 +374,7 @@ impl LiveExecutionPoint<'_> {
         match signal {
             libc::SIGHUP => {
                 if let Err(error) = self.reload() {
-                    self.warn(None, &format!("the old configuration stays: {error}"));
+                    self.warn(None, &format!("the old configuration stays in use: {error}"));
                 }
             }
             libc::SIGUSR1 | libc::SIGUSR2 => {}
@@ -352,6 +383,9 @@ impl LiveExecutionPoint<'_> {
                 self.step(StartdEvent::Shutdown(ShutdownMode::Fast));
             }
             _ => {
+                if os::ENDING_SIGNALS.contains(&signal) {
+                    self.warn(None, &format!("signal {signal} shuts the slots down, as SIGTERM does"));
+                }
                 // A second request for a graceful end is a request for a fast one.
                 let how =
                     if self.outcome.signal.is_some() { ShutdownMode::Fast } else { ShutdownMode::Graceful };

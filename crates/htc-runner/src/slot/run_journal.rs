@@ -11,9 +11,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::execute::remove_leftovers_of;
-use crate::events::{RunnerEvent as StreamEvent, RunnerEventKind};
-use crate::journal::{JournalError, JournalFile};
+use crate::events::{RunnerEvent, RunnerEventKind, UNKNOWN};
+use crate::journal::{JournalError, JournalFile, sync_directory};
 use crate::starter::{ExecuteCleaner, kill_tree, withdraw_job};
+use htc_base::process::ProcessInstance;
+use htc_base::text::plural::counted;
 use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_classad::format::long;
@@ -23,11 +25,20 @@ use htc_slot::{JournalRecord, SlotHookType, add_record, open_records};
 
 /// Name of the journal in the state directory.
 const JOURNAL_NAME: &str = "journal";
+/// Name of a file that exists while a run writes its journal, with the id of the machine's boot. Appended records are not
+/// written to the disk at once, so after a power failure the last ones may be missing, which the journal itself does not
+/// show.
+const BOOT_NAME: &str = "journal.boot";
+/// File with the id of this boot.
+const BOOT_ID_PATH: &str = "/proc/sys/kernel/random/boot_id";
+/// Message about a run that was interrupted by a restart of the machine.
+const RESTART_WARNING: &str = "the machine was restarted while a run wrote its journal: the last records may be missing, and a job \
+    fetched shortly before may be lost; compare the queue with the jobs named here";
 /// Length in bytes above which the journal is compacted.
 const COMPACTION_THRESHOLD: u64 = 1 << 20;
 /// Maximum time for a starter that outlived its run to end its job and clean up.
 const STARTER_END_TIMEOUT: Duration = Duration::from_secs(20);
-/// Interval between checks of whether it has ended.
+/// Interval between checks if a process has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Journal of this run.
@@ -39,18 +50,29 @@ pub struct RunJournal {
     open_records: Vec<JournalRecord>,
     /// Start time, used in the names of ad files: those of an earlier run may still exist.
     started_at: i64,
+    /// True if the machine was restarted while the last run wrote its journal.
+    follows_restart: bool,
 }
 
-/// Fetched job whose queue must be informed that it comes back.
+impl Drop for RunJournal {
+    /// Removes the mark of a run that has ended its jobs and hooks.
+    fn drop(&mut self) {
+        if self.open_records.is_empty() {
+            drop(fs::remove_file(self.directory.join(BOOT_NAME)));
+        }
+    }
+}
+
+/// Fetched job whose queue must learn that the job was not run.
 #[derive(Clone, Debug)]
 pub struct JobToReturn {
-    /// Its number in the new journal.
+    /// Number of the job in the new journal.
     pub accepted: u64,
-    /// The slot that had accepted it.
+    /// Slot that accepted the job.
     pub slot: String,
     /// The job.
     pub job: String,
-    /// Path of its ad.
+    /// Path of the job ad.
     pub ad: PathBuf,
 }
 
@@ -58,9 +80,17 @@ pub struct JobToReturn {
 #[derive(Debug, Default)]
 pub struct RecoveredRun {
     /// Events to report.
-    pub events: Vec<StreamEvent>,
+    pub events: Vec<RunnerEvent>,
     /// Jobs of which queues must be informed.
     pub jobs_to_return: Vec<JobToReturn>,
+}
+
+impl RecoveredRun {
+    /// Adds a warning that jobs may be lost, which is printed with --quiet, too.
+    pub fn warn(&mut self, reason: impl Into<String>) {
+        let event = RunnerEvent::new(clock::now(), RunnerEventKind::Warning).verdict(UNKNOWN);
+        self.events.push(event.reason(reason));
+    }
 }
 
 impl RunJournal {
@@ -73,13 +103,13 @@ impl RunJournal {
         let (file, journal) = JournalFile::open::<JournalRecord>(&directory.join(JOURNAL_NAME))?;
         let Journal { records, damage } = journal;
         let damage = summarize_damage(&damage);
-        let begun = clock::now().epoch();
         Ok((
             RunJournal {
                 file,
                 directory: directory.into(),
                 open_records: open_records(records),
-                started_at: begun,
+                started_at: clock::now().epoch(),
+                follows_restart: mark_boot(directory),
             },
             damage,
         ))
@@ -100,13 +130,16 @@ impl RunJournal {
         world: &dyn World,
     ) -> Result<RecoveredRun, JournalError> {
         let mut found = RecoveredRun::default();
+        if std::mem::take(&mut self.follows_restart) {
+            found.warn(RESTART_WARNING);
+        }
         let left = std::mem::take(&mut self.open_records);
         let starters = recorded_starters(&left);
         // All are ended at the same time, because each takes a while.
         for process in
-            starters.iter().filter_map(|(_, process)| process.as_ref()).filter(|one| is_process_running(one))
+            starters.iter().filter_map(|(_, process)| *process).filter(|one| is_process_running(*one))
         {
-            let _ = kill(Pid::from_raw(process.0), Signal::SIGQUIT);
+            let _ = kill(Pid::from_raw(process.pid), Signal::SIGQUIT);
         }
         let mut came_to_an_end = Vec::new();
         for (record, process) in starters {
@@ -114,7 +147,7 @@ impl RunJournal {
                 continue;
             };
             for line in end_starter(process, execute.as_deref(), cleaner, world) {
-                let event = StreamEvent::new(clock::now(), RunnerEventKind::Warning).slot(slot).job(job);
+                let event = RunnerEvent::new(clock::now(), RunnerEventKind::Warning).slot(slot).job(job);
                 found.events.push(event.reason(line));
             }
             if process.is_some() && !note.exists() {
@@ -162,15 +195,15 @@ impl RunJournal {
     }
 
     /// Ends a hook call that was running when the run was killed.
-    fn end_hook(&self, record: &JournalRecord, process: Option<(i32, u64)>) -> Option<StreamEvent> {
+    fn end_hook(&self, record: &JournalRecord, process: Option<ProcessInstance>) -> Option<RunnerEvent> {
         let JournalRecord::HookBegins { hook, slot, word, job, ad, .. } = record else { return None };
         if let Some(process) = process {
             // A hook that informs a queue should be completed; the output of a fetch hook is no longer needed.
             if hook != SlotHookType::FetchWork.name() {
-                wait_for(&process);
+                wait_for(process);
             }
-            if is_process_running(&process) {
-                kill_tree(process.0);
+            if is_process_running(process) {
+                kill_tree(process.pid);
             }
         }
         let word = if word.is_empty() { String::new() } else { format!(" {word}") };
@@ -187,9 +220,9 @@ impl RunJournal {
             None => String::new(),
         };
         let reason = format!(
-            "{hook}{word} began in a run that was killed, and its end was not recorded; it is not called again{ad}"
+            "an earlier run called {hook}{word} and was killed before it recorded the end of the hook; the hook is not called again{ad}"
         );
-        let event = StreamEvent::new(clock::now(), RunnerEventKind::HookFailed)
+        let event = RunnerEvent::new(clock::now(), RunnerEventKind::HookFailed)
             .slot(slot)
             .verdict("unknown")
             .reason(reason);
@@ -250,6 +283,20 @@ impl RunJournal {
     }
 }
 
+/// Writes the mark of a run. Returns true if the mark of another boot was there.
+fn mark_boot(directory: &Path) -> bool {
+    let Ok(boot) = fs::read_to_string(BOOT_ID_PATH) else { return false };
+    let path = directory.join(BOOT_NAME);
+    let before = fs::read_to_string(&path).ok();
+    if before.as_ref() != Some(&boot) {
+        // If this fails, the journal cannot be written either, which is reported.
+        let written = files::replace_file(&path, boot.as_bytes(), 0o600, None);
+        drop(written.and_then(|()| fs::File::open(&path)?.sync_data()));
+        sync_directory(&path);
+    }
+    before.is_some_and(|before| before != boot)
+}
+
 /// Maximum number of jobs, and of kinds of damage, in the line.
 const MAX_SHOWN: usize = 8;
 
@@ -258,7 +305,7 @@ fn summarize_damage(damage: &[JournalDamage]) -> Option<String> {
     let (first, last) = (damage.first()?, damage.last()?);
     if first.flaw == JournalFlaw::Truncated {
         return Some(format!(
-            "the journal of the last run: {}: what it says was not begun",
+            "the journal of the last run: {}: the recorded step was not started",
             JournalFlaw::Truncated
         ));
     }
@@ -274,15 +321,13 @@ fn summarize_damage(damage: &[JournalDamage]) -> Option<String> {
         let shown = all[..all.len() - more].join(between);
         if more == 0 { shown } else { format!("{shown}{between}and {more} more") }
     };
-    let flaws = some(flaws.iter().map(|(flaw, count)| format!("{count} times {flaw}")).collect(), "; ");
+    let flaws =
+        some(flaws.iter().map(|(flaw, count)| format!("{} {flaw}", counted(count, "time"))).collect(), "; ");
     let jobs = match jobs.len() {
-        0 => "which jobs they are about cannot be read".to_owned(),
-        _ => format!("about the jobs {}", some(jobs.into_iter().collect(), ", ")),
+        0 => "the ids of their jobs cannot be read".to_owned(),
+        _ => format!("of the jobs {}", some(jobs.into_iter().collect(), ", ")),
     };
-    let count = match damage.len() {
-        1 => "1 record".to_owned(),
-        count => format!("{count} records"),
-    };
+    let count = counted(damage.len(), "record");
     Some(format!(
         "the journal of the last run: {count} cannot be read, bytes {from} to {to}, {jobs}: {flaws}; of what was under way then \
          some may not be given back"
@@ -306,7 +351,7 @@ pub fn format_journal_error(error: &JournalError) -> String {
 
 /// Returns the starters that were running, each with its process: as recorded, or as the starter itself wrote before it
 /// took its job. A starter that had not done so never will.
-fn recorded_starters(left: &[JournalRecord]) -> Vec<(&JournalRecord, Option<(i32, u64)>)> {
+fn recorded_starters(left: &[JournalRecord]) -> Vec<(&JournalRecord, Option<ProcessInstance>)> {
     let process = |record: &JournalRecord| {
         let JournalRecord::StarterBegins { note, .. } = record else { return None };
         record.process_of(left).or_else(|| withdraw_job(note.parent()?))
@@ -316,7 +361,7 @@ fn recorded_starters(left: &[JournalRecord]) -> Vec<(&JournalRecord, Option<(i32
 }
 
 /// Waits until a process has ended, up to the time limit.
-fn wait_for(process: &(i32, u64)) {
+fn wait_for(process: ProcessInstance) {
     let begun = Instant::now();
     while is_process_running(process) && begun.elapsed() < STARTER_END_TIMEOUT {
         std::thread::sleep(POLL_INTERVAL);
@@ -324,30 +369,33 @@ fn wait_for(process: &(i32, u64)) {
 }
 
 /// Returns true if a process is the one that was started then, and has not ended.
-fn is_process_running((pid, started): &(i32, u64)) -> bool {
-    process_table::read_process(*pid).is_some_and(|one| one.start_ticks == *started && !one.is_zombie())
+fn is_process_running(process: ProcessInstance) -> bool {
+    process_table::read_process(process.pid).is_some_and(|one| one.instance() == process && !one.is_zombie())
 }
 
 /// Waits for the end of a starter that outlived its run and was asked to end its job, and cleans up after it; returns
 /// lines describing what was done.
 fn end_starter(
-    process: Option<(i32, u64)>,
+    process: Option<ProcessInstance>,
     execute: Option<&Path>,
     cleaner: &ExecuteCleaner,
     world: &dyn World,
 ) -> Vec<String> {
     let Some(process) = process else {
-        return vec!["a run that was killed was about to start a starter for it".to_owned()];
+        return vec!["an earlier run was killed when it was about to start a starter for it".to_owned()];
     };
-    let pid = process.0;
-    let mut lines = vec![match is_process_running(&process) {
-        false => "a run that was killed had started it: its starter has ended, and nobody saw how".to_owned(),
+    let pid = process.pid;
+    let mut lines = vec![match is_process_running(process) {
+        false => {
+            "an earlier run started it and was killed; its starter has ended, with unknown status".to_owned()
+        }
         true => {
-            wait_for(&process);
-            if is_process_running(&process) {
+            wait_for(process);
+            if is_process_running(process) {
                 kill_tree(pid);
             }
-            "it still ran under the starter of a run that was killed: it was ended".to_owned()
+            "it was still running under the starter of an earlier run that was killed: it was ended"
+                .to_owned()
         }
     }];
     if let Some(execute) = execute {
@@ -365,16 +413,95 @@ mod tests {
         JournalDamage { place: 100..200, piece: piece.into(), flaw }
     }
 
+    /// Writes a journal with this many accepted jobs, of which every third has ended; returns its directory.
+    fn write_run(jobs: u64) -> tempfile::TempDir {
+        let place = tempfile::tempdir().unwrap();
+        let (mut journal, _) = RunJournal::open(place.path()).unwrap();
+        for accepted in 0..jobs {
+            let run = 1000 + accepted;
+            let (_, ad) = journal.store_job_ad(accepted, b"ClusterId = 1\nCmd = \"/bin/true\"\n").unwrap();
+            let (slot, job) = ("slot1".to_owned(), format!("{accepted}.0"));
+            journal.append_record(JournalRecord::Accepted { accepted, slot: slot.clone(), job, ad }).unwrap();
+            if accepted % 3 == 0 {
+                journal.append_record(JournalRecord::GivenUp { accepted }).unwrap();
+            }
+            let word = "x".repeat(usize::try_from(accepted % 7 * 50).unwrap());
+            let hook = SlotHookType::FetchWork.name().to_owned();
+            let begins =
+                JournalRecord::HookBegins { run, hook, slot, word, job: None, ad: None, accepted: None };
+            journal.append_record(begins).unwrap();
+            journal.append_record(JournalRecord::HookEnds { run }).unwrap();
+        }
+        // The run is killed, so nothing is cut off or removed.
+        std::mem::forget(journal);
+        place
+    }
+
+    /// After a power failure each page of the journal and each ad may be missing: a file system writes them in any order.
+    #[test]
+    fn what_a_power_failure_takes_from_a_journal_is_reported_and_the_rest_is_given_back() {
+        let cleaner = ExecuteCleaner::new(&Default::default(), Vec::new().into(), None);
+        let world = htc_os::RealWorld::new();
+        let mut random = 0x2545_f491_4f6c_dd1d_u64;
+        for trial in 0..60 {
+            let place = write_run(40);
+            let path = place.path().join(JOURNAL_NAME);
+            let mut bytes = fs::read(&path).unwrap();
+            for page in bytes.chunks_mut(512) {
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                if random >> 60 < trial % 8 {
+                    page.fill(0);
+                }
+            }
+            // The new length may not have been written, either.
+            if trial % 3 == 0 {
+                bytes.truncate((random >> 33) as usize % bytes.len());
+            }
+            let survives = |job: &str| bytes.find(format!("\"job\":\"{job}\"")).is_some();
+            // As after a restart: the lock is free, and the mark is that of another boot.
+            let _ = fs::remove_file(place.path().join("journal.lock"));
+            fs::write(&path, &bytes).unwrap();
+            fs::write(place.path().join(BOOT_NAME), "another boot\n").unwrap();
+            let (mut journal, damage) = RunJournal::open(place.path()).unwrap();
+            let found = journal.recover(&cleaner, &world).unwrap();
+            let is_known =
+                |job: &str| found.jobs_to_return.iter().any(|owed| owed.job == job) || damage.is_some();
+            let reported = found.events.iter().any(|event| event.reason.as_deref() == Some(RESTART_WARNING));
+            assert!(reported, "trial {trial}");
+            for accepted in (0..40).filter(|accepted| accepted % 3 != 0) {
+                let job = format!("{accepted}.0");
+                assert!(!survives(&job) || is_known(&job), "trial {trial}: {job}: {damage:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_restart_of_the_machine_is_reported_only_if_a_run_was_interrupted() {
+        let place = tempfile::tempdir().unwrap();
+        let follows_restart = || RunJournal::open(place.path()).unwrap().0.follows_restart;
+        assert!(!follows_restart());
+        let mark = place.path().join(BOOT_NAME);
+        assert!(!mark.exists(), "a run that has ended leaves a mark");
+        fs::write(&mark, fs::read(BOOT_ID_PATH).unwrap()).unwrap();
+        assert!(!follows_restart());
+        fs::write(&mark, "another boot\n").unwrap();
+        assert!(follows_restart());
+        assert!(!follows_restart());
+    }
+
     #[test]
     fn however_much_is_damaged_it_is_told_in_a_line_with_its_jobs() {
         assert_eq!(summarize_damage(&[]), None);
         let torn = summarize_damage(&[damage("00", JournalFlaw::Truncated)]).unwrap();
-        assert!(torn.ends_with("the last record was not written to its end: what it says was not begun"));
+        assert!(
+            torn.ends_with("the last record was not written to its end: the recorded step was not started")
+        );
         let of = |number| damage(&format!("x{{\"job\":\"{number}.0\"}}"), JournalFlaw::Changed);
         let many: Vec<JournalDamage> = (10..38).map(of).collect();
         let line = summarize_damage(&many).unwrap();
         assert!(
-            line.contains("28 records cannot be read, bytes 100 to 200, about the jobs 10.0, 11.0, "),
+            line.contains("28 records cannot be read, bytes 100 to 200, of the jobs 10.0, 11.0, "),
             "{line}"
         );
         assert!(
@@ -383,9 +510,6 @@ mod tests {
         );
         assert_eq!(line.lines().count(), 1);
         let none = summarize_damage(&[damage("\"job\":\"\u{1b}\"", JournalFlaw::Changed)]).unwrap();
-        assert!(
-            none.contains("1 record cannot be read") && none.contains("which jobs they are about"),
-            "{none}"
-        );
+        assert!(none.contains("1 record cannot be read") && none.contains("the ids of their jobs"), "{none}");
     }
 }

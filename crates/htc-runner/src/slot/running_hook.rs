@@ -30,10 +30,10 @@ pub(super) struct RunningHook {
     pub(super) name: &'static str,
     pub(super) pid: u32,
     pub(super) deadline: HookDeadline,
-    /// Time of the next reminder that it is still running.
+    /// Time of the next message that the hook is still running.
     pub(super) next_reminder: MonotonicTime,
     pub(super) started: MonotonicTime,
-    /// The beginning of its standard error.
+    /// Beginning of the hook's standard error.
     pub(super) stderr: Vec<u8>,
 }
 

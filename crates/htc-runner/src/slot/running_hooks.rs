@@ -4,8 +4,9 @@ use bstr::ByteSlice;
 use nix::libc;
 
 use super::live_execution_point::LiveExecutionPoint;
+use super::run_counters::HookEnd;
 use super::running_hook::{HookDeadline, MAX_STDERR_SHOWN, REMINDER_INTERVAL, RunningHook};
-use crate::events::{RunnerEvent as StreamEvent, RunnerEventKind, describe_exit, error_with_causes};
+use crate::events::{RunnerEvent, RunnerEventKind, UNKNOWN, describe_exit, error_with_causes};
 use crate::hook_call;
 use crate::hook_environment::HookEnvironment;
 use htc_base::process::{AncestorStamp, ChildSpec, Exit};
@@ -36,7 +37,7 @@ impl LiveExecutionPoint<'_> {
                     self.outcome.uncalled_fetches.remove(&slot);
                 }
                 self.report(
-                    StreamEvent::new(now, RunnerEventKind::HookStart).slot(&slot).hook(name).pid(pid),
+                    RunnerEvent::new(now, RunnerEventKind::HookStart).slot(&slot).hook(name).pid(pid),
                 );
                 let hook = RunningHook {
                     run: call.run,
@@ -60,8 +61,9 @@ impl LiveExecutionPoint<'_> {
                 if call.hook == SlotHookType::FetchWork {
                     self.outcome.uncalled_fetches.insert(slot.clone(), reason.clone());
                 }
+                self.counters.count_unstarted_hook(name);
                 self.report(
-                    StreamEvent::new(now, RunnerEventKind::HookFailed).slot(slot).hook(name).reason(&reason),
+                    RunnerEvent::new(now, RunnerEventKind::HookFailed).slot(slot).hook(name).reason(&reason),
                 );
                 self.write_record_or_warn(JournalRecord::HookEnds { run: call.run.0 });
                 self.waiting_events.push_back(StartdEvent::HookFailed { run: call.run, reason });
@@ -102,9 +104,14 @@ impl LiveExecutionPoint<'_> {
         stderr: &CapturedOutput,
     ) {
         let now = clock::now();
+        let end = match hook.deadline {
+            HookDeadline::Exceeded => HookEnd::TimedOut,
+            HookDeadline::Unlimited | HookDeadline::Until(_) => HookEnd::Exited(exit),
+        };
+        self.counters.count_hook(hook.name, end, now.monotonic().since(hook.started));
         let words = describe_exit(exit);
         self.report(
-            StreamEvent::new(now, RunnerEventKind::HookEnd)
+            RunnerEvent::new(now, RunnerEventKind::HookEnd)
                 .slot(&hook.slot)
                 .hook(hook.name)
                 .pid(hook.pid)
@@ -113,17 +120,25 @@ impl LiveExecutionPoint<'_> {
         let said = if stderr.bytes.is_empty() { &hook.stderr } else { &stderr.bytes };
         let said = said[..said.len().min(MAX_STDERR_SHOWN)].to_str_lossy();
         for line in said.lines().filter(|line| !line.trim().is_empty()) {
-            let event = StreamEvent::new(now, RunnerEventKind::HookStderr)
+            let event = RunnerEvent::new(now, RunnerEventKind::HookStderr)
                 .slot(&hook.slot)
                 .hook(hook.name)
                 .pid(hook.pid);
             self.report(event.reason(line));
         }
-        if hook.deadline == HookDeadline::Exceeded {
-            let seconds = self.options.hook_timeout.unwrap_or_default().as_secs_f64();
-            let reason = format!("it ran longer than {seconds} s (--hook-timeout) and was killed");
+        let seconds = self.options.hook_timeout.unwrap_or_default().as_secs_f64();
+        let failure = match hook.deadline {
+            HookDeadline::Exceeded => {
+                Some(format!("it ran longer than {seconds} s (--hook-timeout) and was killed"))
+            }
+            HookDeadline::Unlimited | HookDeadline::Until(_) => stdout.read_failure(),
+        };
+        if let Some(reason) = failure {
+            if hook.hook == SlotHookType::FetchWork {
+                self.outcome.unknown_fetches.push(format!("{}: FETCH_WORK: {reason}", hook.slot));
+            }
             self.report(
-                StreamEvent::new(now, RunnerEventKind::HookFailed)
+                RunnerEvent::new(now, RunnerEventKind::HookFailed)
                     .slot(&hook.slot)
                     .hook(hook.name)
                     .reason(&reason),
@@ -131,6 +146,7 @@ impl LiveExecutionPoint<'_> {
             self.step(StartdEvent::HookTimedOut { run: hook.run, reason });
         } else {
             if hook.hook == SlotHookType::FetchWork {
+                self.note_killed_fetch(&hook, exit, &stdout.bytes);
                 self.warn_about_work_attributes(&hook.slot, &stdout.bytes);
             }
             self.step(StartdEvent::HookEnded {
@@ -143,8 +159,29 @@ impl LiveExecutionPoint<'_> {
         self.write_record_or_warn(JournalRecord::HookEnds { run: hook.run.0 });
     }
 
+    /// Reports a FETCH_WORK that was killed before it printed a job, for example because memory was short: it may have
+    /// taken one. 25.14 ignores how a hook ends.
+    fn note_killed_fetch(&mut self, hook: &RunningHook, exit: Exit, work: &[u8]) {
+        if !matches!(exit, Exit::Signal { .. }) || !work.trim().is_empty() {
+            return;
+        }
+        let end = describe_exit(exit);
+        self.outcome.unknown_fetches.push(format!("{}: FETCH_WORK {end}", hook.slot));
+        let event = RunnerEvent::new(clock::now(), RunnerEventKind::Warning)
+            .slot(&hook.slot)
+            .hook(hook.name)
+            .pid(hook.pid)
+            .verdict(UNKNOWN);
+        self.report(event.reason(format!(
+            "{end} and printed nothing; a job that it has taken from the queue may be lost"
+        )));
+    }
+
     /// Warns once about each attribute of a fetched job that has no effect or an unexpected one.
     fn warn_about_work_attributes(&mut self, slot: &str, work: &[u8]) {
+        if work.trim().is_empty() {
+            return;
+        }
         for finding in job_ad_lint::lint_job_ad("FETCH_WORK", work, Dialect::of_world(&*self.options.world)) {
             // The starter reports missing attributes for the job that needs them; an invalid line leads to a verdict.
             if finding.spot.is_none() || finding.name.is_empty() {
@@ -178,13 +215,11 @@ impl LiveExecutionPoint<'_> {
         }
         for (slot, name, pid, seconds, waited_for) in told {
             let text = match waited_for {
-                true => format!(
-                    "still runs after {seconds} s and is waited for; --hook-timeout SECONDS would end it"
-                ),
+                true => format!("still runs after {seconds} s; --hook-timeout SECONDS would kill it"),
                 false => format!("still runs after {seconds} s; nothing waits for it"),
             };
             let event =
-                StreamEvent::new(clock::now(), RunnerEventKind::Warning).slot(slot).hook(name).pid(pid);
+                RunnerEvent::new(clock::now(), RunnerEventKind::Warning).slot(slot).hook(name).pid(pid);
             self.report(event.reason(text));
         }
     }

@@ -9,6 +9,7 @@ use bstr::{BString, ByteSlice};
 
 use super::relay::EventRelay;
 use super::starter_program::StarterProgram;
+use crate::events::{LOST_WITH_STARTER, NOT_STARTED};
 use crate::starter::{hand_over, job_note};
 use htc_base::process::{AncestorStamp, ChildSpec, Exit, LeftoverPolicy, Stdio};
 use htc_classad::{Value, format};
@@ -30,7 +31,7 @@ pub(super) struct RunningStarter {
     pub slot_name: String,
     pub job: String,
     pub pid: u32,
-    /// Its private directory.
+    /// Private directory of the running starter.
     pub directory: PathBuf,
     /// Directory of its scratch directory.
     pub execute: Option<PathBuf>,
@@ -45,9 +46,9 @@ pub(super) struct RunningStarter {
 pub(super) enum StarterJobEnd {
     Exited(i64),
     Signalled(i64),
-    /// It was not started.
+    /// The starter was not started.
     NotStarted,
-    /// Its starter was killed, so the job's progress is unknown.
+    /// The starter was killed, so the progress of its job is unknown.
     Lost,
 }
 
@@ -62,8 +63,8 @@ impl std::fmt::Display for StarterJobEnd {
         match self {
             StarterJobEnd::Exited(code) => write!(f, "exited {code}"),
             StarterJobEnd::Signalled(signal) => write!(f, "signalled {signal}"),
-            StarterJobEnd::NotStarted => f.write_str("not started"),
-            StarterJobEnd::Lost => f.write_str("lost with its starter"),
+            StarterJobEnd::NotStarted => f.write_str(NOT_STARTED),
+            StarterJobEnd::Lost => f.write_str(LOST_WITH_STARTER),
         }
     }
 }
@@ -94,7 +95,7 @@ pub(super) fn starter_child_spec(
 ) -> ChildSpec {
     let mut spec = ChildSpec::new(&program.path);
     if !program.foreign {
-        spec.blocked_signals = crate::starter::SIGNALS.to_vec();
+        spec.blocked_signals = crate::starter::handled_signals();
     }
     spec.argv.extend(call.arguments.iter().cloned());
     spec.env = environment;

@@ -20,7 +20,7 @@ pub fn setting_warnings(
     let mut odd = Vec::new();
     if settings.slots.iter().all(|slot| slot.hooks.is_none() && slot.default_child_hooks.is_none()) {
         let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
-        odd.push(format!("no slot has a hook keyword, so that none fetches work: {hint}"));
+        odd.push(format!("no slot has a hook keyword, so no slot fetches work: {hint}"));
     }
     // The abilities of another starter are unknown.
     let ours: &[&str] = if foreign { &["startd"] } else { &["startd", "starter"] };

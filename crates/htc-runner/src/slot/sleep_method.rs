@@ -166,8 +166,8 @@ fn find_linux_method(
         return found(SleepMethod::ProcAcpi, parse_sleep_states(&text), "/proc");
     }
     let warning = match method {
-        Some(method) => format!("LINUX_HIBERNATION_METHOD = {method} is not there: the machine cannot sleep"),
-        None => "HIBERNATE_CHECK_INTERVAL is set, and no way to make this machine sleep was found".to_owned(),
+        Some(method) => format!("LINUX_HIBERNATION_METHOD = {method} is missing: the machine cannot sleep"),
+        None => "HIBERNATE_CHECK_INTERVAL is set, but no way to make this machine sleep was found".to_owned(),
     };
     (None, SleepSupport::default(), Some(warning))
 }

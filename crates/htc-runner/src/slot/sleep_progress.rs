@@ -90,14 +90,14 @@ mod tests {
 
     #[test]
     fn a_machine_that_cannot_sleep_is_awake_after_a_while_and_says_why() {
-        let mut sleep = SleepProgress::asleep_from_now(Some("there is no way to S3".to_owned()));
+        let mut sleep = SleepProgress::asleep_from_now(Some("this machine cannot S3".to_owned()));
         assert!(sleep.wake_time().is_some_and(|at| at > clock::monotonic_now()));
         assert!(sleep.take_wake_event().is_none());
         let SleepProgress::Asleep { until, .. } = &mut sleep else { panic!("{sleep:?}") };
         *until = clock::monotonic_now();
         let woke = sleep.take_wake_event();
         assert!(
-            matches!(woke, Some(StartdEvent::Awake { failure: Some(why) }) if why == "there is no way to S3")
+            matches!(woke, Some(StartdEvent::Awake { failure: Some(why) }) if why == "this machine cannot S3")
         );
         assert!(matches!(sleep, SleepProgress::Awake));
     }

@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bstr::BString;
 use nix::libc;
@@ -14,11 +15,11 @@ use super::live_execution_point::LiveExecutionPoint;
 use super::relay::EventRelay;
 use super::running_starter::{self, RunningStarter, StarterJobEnd};
 use super::starter_orders;
-use crate::events::{RunnerEvent as StreamEvent, RunnerEventKind, describe_exit, error_with_causes};
+use crate::events::{RunnerEvent, RunnerEventKind, describe_exit, error_with_causes};
 use crate::starter::has_leftovers;
 use htc_base::process::Exit;
 use htc_base::text::arguments::join_v2_raw;
-use htc_os::{ChildId, SignalScope, clock};
+use htc_os::{ChildId, SignalScope, clock, process_table};
 use htc_slot::{JournalRecord, StartdEvent, StarterId, StarterLaunch, StarterSignal, VacateReason};
 
 /// Channels between a starter and its slot.
@@ -30,6 +31,14 @@ struct StarterChannels {
     socket: Option<UnixListener>,
 }
 
+/// Interval between checks for stopped starters.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Returns true if a signal has stopped the process.
+fn is_stopped(pid: u32) -> bool {
+    process_table::read_process(pid.cast_signed()).is_some_and(|process| process.state == b'T')
+}
+
 impl LiveExecutionPoint<'_> {
     /// Starts a starter after recording it in the journal.
     pub(super) fn spawn_starter(&mut self, call: StarterLaunch) {
@@ -38,7 +47,7 @@ impl LiveExecutionPoint<'_> {
             Ok(directory) => directory,
             Err(error) => {
                 let place = self.options.private_directory.display();
-                let reason = format!("no directory for the starter can be made in '{place}': {error}");
+                let reason = format!("cannot create a directory for the starter in '{place}': {error}");
                 return self.report_spawn_failure(&call, reason);
             }
         };
@@ -66,7 +75,7 @@ impl LiveExecutionPoint<'_> {
         let spawned =
             spawned.and_then(|()| self.reactor.spawn(spec).map_err(|error| error_with_causes(&error)));
         match spawned {
-            Ok(child) => self.register_starter(child, call, (slot_name, directory, links.relay)),
+            Ok(child) => self.register_starter(child, call, slot_name, directory, links.relay),
             Err(error) => {
                 if let Some(relay) = links.relay {
                     relay.close(&mut self.reactor);
@@ -95,19 +104,19 @@ impl LiveExecutionPoint<'_> {
         if self.options.relays_events {
             match EventRelay::open(directory, &mut self.reactor) {
                 Ok(relay) => links.relay = Some(relay),
-                Err(error) => say(self, "the starter's events are not told", error),
+                Err(error) => say(self, "the starter's events are not reported", error),
             }
         }
         match starter_orders::open(directory) {
             Ok(socket) => links.socket = Some(socket),
-            Err(error) => say(self, "the starter gets signals and no reasons", error),
+            Err(error) => say(self, "the starter gets signals without reasons", error),
         }
         links
     }
 
     fn starter_options(&self, slot_name: &str, links: &StarterChannels) -> BString {
         let mut options = self.options.starter_options.clone();
-        // Used for events only. On a machine with one processor 25.14 does not pass the slot's name to the starter.
+        // The name is used for events only. On a machine with one processor 25.14 does not pass it to the starter.
         options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
         if let Some(socket) = &links.socket {
             options.extend_from_slice(format!(" --control fd:{}", socket.as_raw_fd()).as_bytes());
@@ -123,11 +132,13 @@ impl LiveExecutionPoint<'_> {
         &mut self,
         child: ChildId,
         call: StarterLaunch,
-        (slot_name, directory, relay): (String, PathBuf, Option<EventRelay>),
+        slot_name: String,
+        directory: PathBuf,
+        relay: Option<EventRelay>,
     ) {
         let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
         let event =
-            StreamEvent::new(clock::now(), RunnerEventKind::Starter).slot(&slot_name).job(&call.job).pid(pid);
+            RunnerEvent::new(clock::now(), RunnerEventKind::Starter).slot(&slot_name).job(&call.job).pid(pid);
         self.report(event);
         self.outcome.jobs += u64::from(!call.backfill);
         self.record_starter_process(&call, pid);
@@ -169,7 +180,7 @@ impl LiveExecutionPoint<'_> {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) => {
                     let slot = running.slot_name.clone();
-                    self.warn(Some(slot), &format!("the starter gets a signal and no reason: {error}"));
+                    self.warn(Some(slot), &format!("the starter gets a signal without a reason: {error}"));
                 }
             }
         }
@@ -183,6 +194,28 @@ impl LiveExecutionPoint<'_> {
         self.reactor.send_signal(child, number, whom);
     }
 
+    /// Continues starters that were stopped: a job of the same account could otherwise keep its slot forever.
+    pub(super) fn continue_stopped_starters(&mut self) {
+        let now = clock::monotonic_now();
+        if self.options.starter.foreign || self.starters_checked_at.plus(STOP_CHECK_INTERVAL) > now {
+            return;
+        }
+        self.starters_checked_at = now;
+        let stopped: Vec<(ChildId, String, String)> = self
+            .starters
+            .iter()
+            .filter(|(_, running)| is_stopped(running.pid))
+            .map(|(child, running)| (*child, running.slot_name.clone(), running.job.clone()))
+            .collect();
+        for (child, slot, job) in stopped {
+            self.reactor.send_signal(child, libc::SIGCONT, SignalScope::Process);
+            let event = RunnerEvent::new(clock::now(), RunnerEventKind::Warning).slot(slot).job(job);
+            self.report(
+                event.reason("its starter was stopped by a signal, perhaps sent by the job: it is continued"),
+            );
+        }
+    }
+
     /// Handles the end of a starter.
     pub(super) fn starter_ended(&mut self, mut running: RunningStarter, exit: Exit, output: &[u8]) {
         let now = clock::now();
@@ -194,12 +227,12 @@ impl LiveExecutionPoint<'_> {
         if !ended.has_succeeded() && !running.backfill {
             self.outcome.failed += 1;
         }
-        let event = StreamEvent::new(now, RunnerEventKind::Starter)
+        let event = RunnerEvent::new(now, RunnerEventKind::Starter)
             .slot(&running.slot_name)
             .job(&running.job)
             .pid(running.pid);
         self.report(event.exit(describe_exit(exit)));
-        let mut event = StreamEvent::new(now, RunnerEventKind::Job)
+        let mut event = RunnerEvent::new(now, RunnerEventKind::Job)
             .slot(&running.slot_name)
             .job(&running.job)
             .exit(ended.to_string())

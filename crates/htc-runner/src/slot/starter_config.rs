@@ -10,7 +10,7 @@ use bstr::ByteSlice;
 use crate::hook_environment::ConfigSelection;
 use crate::starter::check_parameters;
 use htc_config::load::LoadAttempt;
-use htc_config::macro_set::SourceKind;
+use htc_config::macro_definition::SourceKind;
 use htc_config::{CommandPolicy, Config, LookupContext};
 use htc_os::RealWorld;
 

@@ -100,6 +100,6 @@ mod tests {
         assert_eq!(order_for_signal(StarterSignal::Kill, None), None);
         let endless = VacateReason::new(&"x".repeat(100_000), HoldCode::StartdHeldJob);
         let refused = send_order(&long, &order_for_signal(StarterSignal::Hard, Some(&endless)).unwrap());
-        assert_eq!(refused.unwrap_err().to_string(), "a request of 100053 bytes is too long");
+        assert_eq!(refused.unwrap_err().to_string(), "the request is too long (100053 bytes)");
     }
 }

@@ -23,7 +23,7 @@ const ABILITIES_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Maximum time for our own starter to test the container runtimes, each call of which has its own limit.
 const RUNTIMES_TIMEOUT: Duration = Duration::from_secs(300);
-/// Attributes that it reports about them.
+/// Attributes that the starter reports about container runtimes.
 const RUNTIME_ATTRIBUTES: [&str; 16] = [
     "HasJava",
     "JavaVendor",
@@ -46,7 +46,7 @@ const RUNTIME_ATTRIBUTES: [&str; 16] = [
 /// Program that runs jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StarterProgram {
-    /// Its path.
+    /// Path of the starter program.
     pub path: PathBuf,
     /// True if the administrator named another program: only its exit status then tells how a job ended.
     pub foreign: bool,
@@ -58,12 +58,12 @@ pub struct StarterProgram {
 #[derive(Debug, thiserror::Error)]
 pub enum StarterProgramError {
     /// The given program cannot be run.
-    #[error("--starter: '{}' {}", .0.display(), if .0.is_file() { "cannot be executed" } else { "is no file" })]
+    #[error("--starter: '{}' {}", .0.display(), if .0.is_file() { "cannot be executed" } else { "is not a file" })]
     Given(PathBuf),
     /// STARTER does not name an executable program.
     #[error("{place}: STARTER: there is no file '{}'", path.display())]
     Configured {
-        /// Place where it is set.
+        /// Place where the value is set.
         place: String,
         /// Its value.
         path: PathBuf,
@@ -196,7 +196,7 @@ impl StarterProgram {
     }
 
     fn run_classad_query(&self, world: &dyn World, choice: &ConfigSelection) -> Result<ClassAd, String> {
-        let path = <[u8]>::from_path(&self.path).ok_or("cannot be asked for")?;
+        let path = <[u8]>::from_path(&self.path).ok_or("cannot be queried for")?;
         let mut argv = config_selection_prefix(world, choice);
         argv.extend([BString::from(path), "-classad".into()]);
         let output = world
@@ -236,7 +236,7 @@ pub(super) fn parse_printed_ad(text: &[u8], world: &dyn World) -> Result<ClassAd
     let mut ad = ClassAd::new();
     for line in text.lines() {
         if ad.insert_line_with(line, Dialect::of_world(world)).is_err() {
-            return Err(format!("prints '{}', which is no attribute", line.as_bstr()));
+            return Err(format!("prints '{}', which is not a valid attribute", line.as_bstr()));
         }
     }
     Ok(ad)

@@ -35,9 +35,9 @@ pub fn make_state_directory(path: &Path) -> io::Result<()> {
     let status = fs::symlink_metadata(path)?;
     let why = match () {
         () if status.is_symlink() => "it is a link",
-        () if !status.is_dir() => "it is no directory",
+        () if !status.is_dir() => "it is not a directory",
         () if status.uid() != identity::effective_uid() => "it belongs to another account",
-        () if status.mode() & 0o077 != 0 => "others may look into it: chmod 700",
+        () if status.mode() & 0o077 != 0 => "other accounts can read it: chmod 700",
         () => return Ok(()),
     };
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))

@@ -63,11 +63,11 @@ pub fn in_primary_group(
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CondorIdsError {
     /// CONDOR_IDS is not a pair of numbers.
-    #[error("CONDOR_IDS is '{text}'{of}: give UID.GID of the account of HTCondor's daemons")]
+    #[error("CONDOR_IDS is '{text}'{of}: write UID.GID of the account of HTCondor's daemons")]
     Malformed {
         /// The value.
         text: String,
-        /// The place where it is set.
+        /// Place where the value is set.
         of: &'static str,
     },
     /// There is no account with that uid.
@@ -75,7 +75,7 @@ pub enum CondorIdsError {
     Unknown {
         /// The value.
         text: String,
-        /// The place where it is set.
+        /// Place where the value is set.
         of: &'static str,
         /// The first number.
         uid: u32,

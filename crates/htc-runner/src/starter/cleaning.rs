@@ -14,6 +14,7 @@ use super::probe::RuntimeProbe;
 use super::state_file;
 use super::{volume, volume_group};
 use htc_base::process::Exit;
+use htc_base::text::plural::counted;
 use htc_base::world::World;
 use htc_os::{cgroup, clock, directory_tree, mounts, process_table};
 use htc_starter::container::{self, ContainerParameters};
@@ -32,7 +33,7 @@ const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 pub struct ExecuteCleaner {
     /// The words of the DOCKER parameter, empty if it is not set.
     pub docker: Vec<BString>,
-    /// BASE_CGROUP.
+    /// Value of BASE_CGROUP.
     pub base_cgroup: BString,
     /// The volume group that starters create on a file, or `None`.
     pub group: Option<VolumeGroup>,
@@ -102,7 +103,7 @@ impl CleanupRun<'_> {
                 match state_file::read(&path, pid) {
                     Ok(None) => seen.push(pid),
                     Ok(Some(records)) if only.is_none() && is_directory_gone(&records) => {
-                        self.clean_orphaned_starter((&path, pid), &records);
+                        self.clean_orphaned_starter(&path, pid, &records);
                     }
                     Ok(Some(records)) if is_about_directory(&records, &own) => {
                         let before = self.findings.len();
@@ -122,7 +123,7 @@ impl CleanupRun<'_> {
             state_file::remove_orphaned_locks(Path::new(state_file::ROOT_DIRECTORY));
             self.clean_volume_group();
         }
-        self.clean_directories(&own, only, (&seen, keeps_directories));
+        self.clean_directories(&own, only, &seen, keeps_directories);
     }
 
     /// Removes the volume group on a file that a killed starter has left, if the configuration names that file and
@@ -146,7 +147,7 @@ impl CleanupRun<'_> {
 
     /// Cleans up after a starter whose EXECUTE no longer exists. Reports only what was removed: the queue of its job
     /// is unknown, and leftovers that cannot be removed with this configuration may be removable with another one.
-    fn clean_orphaned_starter(&mut self, (path, pid): (&Path, i32), records: &[LeftoverRecord]) {
+    fn clean_orphaned_starter(&mut self, path: &Path, pid: i32, records: &[LeftoverRecord]) {
         let mut alone = CleanupRun { findings: Vec::new(), ..*self };
         let gone = alone.clean_recorded_starter(pid, records);
         if gone && alone.findings.iter().all(|one| !one.remains) {
@@ -186,8 +187,8 @@ impl CleanupRun<'_> {
         for record in records {
             match record {
                 LeftoverRecord::Container { name } => self.remove_container(pid, name),
-                LeftoverRecord::Volume { group, name } => self.remove_volume(pid, (group, name)),
-                LeftoverRecord::Pull { image, own } => self.remove_partial_image((image, own)),
+                LeftoverRecord::Volume { group, name } => self.remove_volume(pid, group, name),
+                LeftoverRecord::Pull { image, own } => self.remove_partial_image(image, own),
                 _ => {}
             }
         }
@@ -197,7 +198,10 @@ impl CleanupRun<'_> {
                 kill_tree(*process);
             }
             if !marked.is_empty() {
-                self.report_done(format!("killed {} processes that a job had hidden", marked.len()));
+                self.report_done(format!(
+                    "killed {} that a job had hidden",
+                    counted(marked.len(), "process")
+                ));
             }
         }
         true
@@ -222,7 +226,7 @@ impl CleanupRun<'_> {
             [one] => self.report_done(format!("removed the control group '{one}'")),
             [one, others @ ..] => {
                 self.report_done(format!(
-                    "removed the control group '{one}' and {} more of its name",
+                    "removed the control group '{one}' and {} more with its name",
                     others.len()
                 ));
             }
@@ -231,10 +235,10 @@ impl CleanupRun<'_> {
 
     fn remove_container(&mut self, starter: i32, name: &str) {
         if !is_container_of_starter(name, starter) {
-            return self.report_left(format!("'{name}' is no container of the starter {starter}"));
+            return self.report_left(format!("'{name}' is not a container of the starter {starter}"));
         }
         if self.cleaner.docker.is_empty() {
-            return self.report_left(format!("the container '{name}' may still be there: DOCKER is not set"));
+            return self.report_left(format!("the container '{name}' may still exist: DOCKER is not set"));
         }
         match RuntimeProbe::with_own_environment(self.world)
             .run_single_query(&container::has_label_call(&self.cleaner.docker, name))
@@ -242,10 +246,9 @@ impl CleanupRun<'_> {
             Ok((Some(Exit::Code(0)), answer)) if answer.trim() == b"True" => {}
             Ok((Some(_), answer)) if says_not_found(&answer) => return,
             Ok((Some(Exit::Code(0)), _)) => {
-                return self
-                    .report_left(format!("the container '{name}' does not bear the label of HTCondor"));
+                return self.report_left(format!("the container '{name}' does not have HTCondor's label"));
             }
-            _ => return self.report_left(format!("docker cannot be asked for the container '{name}'")),
+            _ => return self.report_left(format!("cannot ask docker about the container '{name}'")),
         }
         match RuntimeProbe::with_own_environment(self.world)
             .run_single_query(&container::remove_call(&self.cleaner.docker, name))
@@ -258,15 +261,15 @@ impl CleanupRun<'_> {
 
     /// Removes an image that was being pulled and was never tagged as ours. An image that has our tag belongs to the
     /// images kept for further jobs.
-    fn remove_partial_image(&mut self, (image, own): (&str, &str)) {
+    fn remove_partial_image(&mut self, image: &str, own: &str) {
         if self.cleaner.docker.is_empty() || image.starts_with('-') {
             return self
-                .report_left(format!("the image '{image}' may still be there: docker cannot be asked"));
+                .report_left(format!("the image '{image}' may still exist: cannot ask docker about it"));
         }
         let Ok((Some(Exit::Code(0)), answer)) = RuntimeProbe::with_own_environment(self.world)
             .run_single_query(&container::list_all_images_call(&self.cleaner.docker))
         else {
-            return self.report_left(format!("docker cannot be asked for the image '{image}'"));
+            return self.report_left(format!("cannot ask docker about the image '{image}'"));
         };
         let images = container::parse_images(&answer);
         let is_there = |name: &str| images.iter().any(|one| one.name == name);
@@ -283,7 +286,7 @@ impl CleanupRun<'_> {
         }
     }
 
-    fn clean_directories(&mut self, execute: &Path, only: Option<i32>, (in_use, keeps): (&[i32], bool)) {
+    fn clean_directories(&mut self, execute: &Path, only: Option<i32>, in_use: &[i32], keeps: bool) {
         for entry in fs::read_dir(execute).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some(pid) = starter_pid_from_name(&name) else { continue };
@@ -323,7 +326,7 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Handles the recovery file, which 25.14 writes as well; whoever wrote it can only have named a container of that
+    /// Handles the recovery file, which 25.14 writes as well; its writer can only have named a container of that
     /// starter with our label.
     fn clean_recovery_file(&mut self, pid: i32, path: &Path) {
         let Ok(text) = htc_os::files::read_regular_file(path, 64 * 1024) else { return };
@@ -335,9 +338,9 @@ impl CleanupRun<'_> {
     }
 
     /// Unmounts and removes a logical volume; one that does not exist was removed already.
-    fn remove_volume(&mut self, starter: i32, (group, name): (&str, &str)) {
+    fn remove_volume(&mut self, starter: i32, group: &str, name: &str) {
         let Some(volume) = LogicalVolume::from_leftover(group, name, starter) else {
-            return self.report_left(format!("'{group}/{name}' is no volume of the starter {starter}"));
+            return self.report_left(format!("'{group}/{name}' is not a volume of the starter {starter}"));
         };
         // 25.14 also looks for the encryption device.
         let encrypted = fs::symlink_metadata(volume.encrypted_device()).is_ok();
@@ -372,8 +375,8 @@ impl CleanupRun<'_> {
         tracked.iter().copied().for_each(kill_tree);
         if !tracked.is_empty() {
             self.report_done(format!(
-                "killed {} processes of the group {gid}, which a job had for itself",
-                tracked.len()
+                "killed {} of the group {gid}, which was reserved for a job",
+                counted(tracked.len(), "process")
             ));
         }
     }

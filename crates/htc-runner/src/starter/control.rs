@@ -47,7 +47,7 @@ pub struct StarterOrder {
 pub struct StarterReply {
     /// True if the order was or is being carried out.
     pub ok: bool,
-    /// Reason why it was not.
+    /// Reason why the request was not carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// True if the order is valid and the state of the job or the starter's role does not allow it.
@@ -141,7 +141,7 @@ impl ControlCommand {
         }
         let coded = matches!(order.command.as_str(), "hold" | "soft" | "hard");
         if (order.code.is_some() || order.subcode.is_some()) && !coded {
-            return Err(format!("'{}' has no code: hold, soft and hard have", order.command));
+            return Err(format!("'{}' takes no code; hold, soft and hard do", order.command));
         }
         let by = || {
             let name = User::from_uid(Uid::from_raw(uid)).ok().flatten();
@@ -155,7 +155,7 @@ impl ControlCommand {
             "hold" => {
                 let code = order.code.unwrap_or(HoldCode::UserRequest.number());
                 if !(1..1000).contains(&code) {
-                    return Err(format!("{code} is no code of a hold: these are 1 to 999"));
+                    return Err(format!("{code} is not a hold code: use 1 to 999"));
                 }
                 ControlCommand::Hold(StarterVacateReason { reason: told("via condor_hold"), code, subcode })
             }
@@ -195,7 +195,7 @@ impl ControlCommand {
             ControlCommand::Release(_) => {
                 return Err("only a job in a queue can be released: --as shadow".to_owned());
             }
-            ControlCommand::Status => return Err("'status' is answered, not done".to_owned()),
+            ControlCommand::Status => return Err("'status' is a query, not an action".to_owned()),
         })
     }
 }
@@ -242,15 +242,12 @@ mod tests {
         let error = |text| read(text).unwrap_err();
         assert_eq!(error(r#"{"command": "holt"}"#), "there is no command 'holt'; did you mean hold?");
         assert!(error(r#"{"command": "zzzzzzzz"}"#).contains("there are soft, hard, suspend"));
-        assert_eq!(
-            error(r#"{"command": "hold", "code": 1000}"#),
-            "1000 is no code of a hold: these are 1 to 999"
-        );
+        assert_eq!(error(r#"{"command": "hold", "code": 1000}"#), "1000 is not a hold code: use 1 to 999");
         assert_eq!(
             error(r#"{"command": "remove", "code": 3}"#),
-            "'remove' has no code: hold, soft and hard have"
+            "'remove' takes no code; hold, soft and hard do"
         );
-        assert!(error("[]").starts_with("a request is one JSON object on a line: "));
+        assert!(error("[]").starts_with("a request must be one JSON object on one line: "));
         assert!(error(r#"{"command": "hold", "slot": "slot1"}"#).contains("unknown field"));
     }
 }

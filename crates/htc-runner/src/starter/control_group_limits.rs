@@ -5,6 +5,7 @@ use std::path::Path;
 use super::control_group::JobControlGroup;
 use super::run_state::RunState;
 use crate::events::RunnerEventKind;
+use htc_base::text::plural::counted;
 use htc_os::cgroup::{GroupSetting, GroupSettingResult};
 use htc_starter::{CgroupPlan, JobProcess, LeftoverRecord};
 
@@ -35,9 +36,8 @@ impl RunState<'_> {
     pub(super) fn drop_group(&mut self, group: Option<JobControlGroup>) {
         let Some(mut group) = group else { return };
         if let Some((processes, refused)) = group.refused_processes() {
-            self.warn(format!(
-                "the job came to its limit of {processes} processes: {refused} more were refused to it"
-            ));
+            let limit = counted(processes, "process");
+            self.warn(format!("the job reached its limit of {limit}; refused: {refused}"));
         }
         if let Err((path, error)) = group.remove() {
             self.warn(format!("cannot remove the control group '{}': {error}", path.display()));
@@ -81,10 +81,10 @@ fn describe_limit(rule: GroupSetting, value: u64) -> String {
     };
     match rule {
         GroupSetting::Memory => format!("memory {}", mib(value)),
-        GroupSetting::MemoryLow => format!("memory left to it {}", mib(value)),
+        GroupSetting::MemoryLow => format!("memory reserved for the job {}", mib(value)),
         GroupSetting::MemoryAndSwap => format!("memory and swap space {}", mib(value)),
         GroupSetting::Cpu => format!("share of the processors {value}"),
-        GroupSetting::Processes => format!("{value} processes"),
+        GroupSetting::Processes => counted(value, "process"),
         GroupSetting::Device => format!("device {}:{} hidden", value >> 32, value & 0xffff_ffff),
     }
 }

@@ -106,7 +106,7 @@ pub fn read_all_credentials(
     world: &dyn World,
 ) -> Result<Vec<CredentialFile>, String> {
     let user = Context::new(world).my(ad).string(attr::USER);
-    let user = user.ok_or("the job ad has no User, whose credentials are wanted")?;
+    let user = user.ok_or("the job ad has no User, so it is unknown whose credentials are needed")?;
     let user = user_without_domain(&user);
     let mut secrets = Vec::new();
     if sends_kerberos(ad, world) {
@@ -155,7 +155,7 @@ pub(super) fn user_without_domain(user: &[u8]) -> &[u8] {
 fn path_component(text: BString) -> Result<PathBuf, String> {
     match is_file_name(&text) {
         true => Ok(text.to_path_lossy().into_owned()),
-        false => Err(format!("'{}' is no name of a file", BStr::new(&text))),
+        false => Err(format!("'{}' is not a valid file name", BStr::new(&text))),
     }
 }
 
@@ -172,16 +172,16 @@ fn read_whole(path: &Path, trusts: bool) -> io::Result<(Vec<u8>, Option<SystemTi
         .open(path)?;
     let status = file.metadata()?;
     if !status.is_file() {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     if !trusts && status.uid() != nix::unistd::geteuid().as_raw() {
         return Err(io::Error::other(format!(
-            "it belongs to uid {}, not to whoever runs this",
+            "it belongs to uid {}, not to the user who runs this program",
             status.uid()
         )));
     }
     if !trusts && status.mode() & 0o077 != 0 {
-        return Err(io::Error::other("others may read or write it (TRUST_CREDENTIAL_DIRECTORY)"));
+        return Err(io::Error::other("other accounts can read or write it (TRUST_CREDENTIAL_DIRECTORY)"));
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;

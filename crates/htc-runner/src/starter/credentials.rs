@@ -186,11 +186,13 @@ impl CredentialReader<'_> {
         let top = credential_files::kerberos_directory(self.view)?;
         let name = BString::from([self.login, b".cc"].concat());
         if !credential_files::is_file_name(&name) || self.login.is_empty() {
-            return Err(format!("'{}' is no name of a file", BStr::new(&name)));
+            return Err(format!("'{}' is not a valid file name", BStr::new(&name)));
         }
         let name = name.to_path_lossy();
         CredentialFile::read(top.join(&name), self.scratch.join(&name), false).map_err(|why| {
-            format!("{why}; in a pool the starter has its credmon make one of what the access point sends")
+            format!(
+                "{why}; in a pool, the credmon of the starter creates it from what the access point sends"
+            )
         })
     }
 }

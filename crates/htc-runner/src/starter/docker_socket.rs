@@ -65,7 +65,7 @@ impl<'w> DockerWatch<'w> {
             None => PathBuf::from(DEFAULT_SOCKET),
             Some((_, host)) => match host.strip_prefix(b"unix://") {
                 Some(path) => path.to_path_lossy().into_owned(),
-                None => return Err(format!("DOCKER_HOST ({host}) is no unix socket")),
+                None => return Err(format!("DOCKER_HOST ({host}) is not a unix socket")),
             },
         };
         Ok(DockerWatch {
@@ -107,7 +107,7 @@ impl<'w> DockerWatch<'w> {
     fn send(&mut self, ports: Option<Vec<u8>>, reactor: &mut Reactor) {
         let about_ports = ports.is_some();
         let request = ports.unwrap_or_else(|| DockerUsage::stats_request(&self.container));
-        // If docker does not respond, it is queried again later.
+        // If docker does not answer, the query is repeated later.
         let Ok(stream) = connect_and_send(&self.socket, &request) else { return };
         let Ok(token) = reactor.watch(stream.as_fd(), Interest::Read) else { return };
         let until = clock::monotonic_now().plus(QUERY_TIMEOUT);

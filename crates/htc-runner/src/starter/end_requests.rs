@@ -5,7 +5,7 @@ use nix::libc;
 use super::control::{ControlCommand, StarterReply, parse_client_command};
 use super::run_state::{EndRequest, RunState};
 use htc_base::quirks::Quirk;
-use htc_os::WatchToken;
+use htc_os::{ENDING_SIGNALS, WatchToken};
 use htc_starter::{StarterCommand, StarterEvent};
 
 impl RunState<'_> {
@@ -18,7 +18,11 @@ impl RunState<'_> {
             libc::SIGQUIT => StarterCommand::Fast(None),
             // 25.14 dies of these signals at once and leaves job and scratch directory to the startd, which does not
             // exist here.
-            libc::SIGINT | libc::SIGALRM => StarterCommand::Graceful(None),
+            libc::SIGINT => StarterCommand::Graceful(None),
+            number if ENDING_SIGNALS.contains(&number) => {
+                self.warn(format!("signal {number} ends the job, as SIGTERM does"));
+                StarterCommand::Graceful(None)
+            }
             libc::SIGUSR1 => StarterCommand::Remove(None),
             libc::SIGTSTP if by_signal => StarterCommand::Suspend,
             libc::SIGCONT if by_signal => StarterCommand::Continue,
@@ -84,7 +88,7 @@ impl RunState<'_> {
         ) && self.job.process.is_none()
             && self.context.private_directory.is_none()
         {
-            return Err("no job runs just now".to_owned());
+            return Err("no job is running".to_owned());
         }
         match (&mut self.inputs.observer, command) {
             (

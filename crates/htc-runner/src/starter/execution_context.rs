@@ -58,9 +58,9 @@ pub struct ExecutionContext {
     pub visa: Option<Visa>,
     /// Processors that the job is bound to, or empty for all.
     pub affinity: Vec<usize>,
-    /// PID_SNAPSHOT_INTERVAL.
+    /// Value of PID_SNAPSHOT_INTERVAL.
     pub snapshot_interval: Duration,
-    /// USE_PSS.
+    /// Value of USE_PSS.
     pub uses_pss: bool,
     /// Interval of docker queries about a container's usage (POLLING_INTERVAL).
     pub polling_interval: Duration,

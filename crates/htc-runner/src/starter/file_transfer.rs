@@ -32,8 +32,8 @@ pub struct FileTransfer {
     /// The job's owner, who reads its input and receives its output, or `None` for our own account. Never root, and
     /// never an account derived only from the location of Iwd.
     pub owner: Option<ProcessIdentity>,
-    /// The helper: this program, with the argument that selects the helper.
-    pub helper: (PathBuf, Vec<BString>),
+    /// The process that copies files.
+    pub helper: TransferHelper,
     /// Directory for files of a job that will continue elsewhere, or `None`.
     pub spool: Option<PathBuf>,
     /// The job's attributes for plugins.
@@ -53,6 +53,8 @@ pub(super) struct TransferChild {
     pub(super) session: TransferSession,
     pub(super) child: Option<ChildId>,
     pub(super) kind: TransferChildKind,
+    /// Time at which the child was started, in seconds since 1970.
+    pub(super) started_at: i64,
     pub(super) deadline: Option<MonotonicTime>,
     pub(super) timed_out: bool,
 }
@@ -67,21 +69,21 @@ pub(super) enum TransferChildKind {
 /// Transfer parameters of the configuration.
 #[derive(Clone, Debug)]
 pub struct FileTransferParameters {
-    /// FILETRANSFER_PLUGINS.
+    /// Value of FILETRANSFER_PLUGINS.
     pub plugins: Vec<BString>,
-    /// ENABLE_URL_TRANSFERS.
+    /// Value of ENABLE_URL_TRANSFERS.
     pub urls: bool,
-    /// ENABLE_MULTIFILE_TRANSFER_PLUGINS, ASSUME_COMPATIBLE_MULTIFILE_PLUGINS.
+    /// Values of ENABLE_MULTIFILE_TRANSFER_PLUGINS and ASSUME_COMPATIBLE_MULTIFILE_PLUGINS.
     pub list_plugins: MultiFilePluginSettings,
     /// True unless STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS is true.
     pub allows_job_plugins: bool,
-    /// FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT.
+    /// Value of FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT.
     pub query_timeout: Duration,
-    /// MAX_FILE_TRANSFER_PLUGIN_LIFETIME.
+    /// Value of MAX_FILE_TRANSFER_PLUGIN_LIFETIME.
     pub call_timeout: Duration,
-    /// MAX_REMAP_RECURSIONS.
+    /// Value of MAX_REMAP_RECURSIONS.
     pub max_remaps: usize,
-    /// ALLOW_TRANSFER_REMAP_TO_MKDIR.
+    /// Value of ALLOW_TRANSFER_REMAP_TO_MKDIR.
     pub makes_directories: bool,
     /// MAX_TRANSFER_INPUT_MB, in bytes; negative for no limit.
     pub max_input_bytes: i64,
@@ -206,6 +208,15 @@ pub(super) fn shadow_moves(request: Option<&TransferRequest>, world: &dyn World)
     }
 }
 
+/// Program that copies files with the rights of their owners: this program, with an argument that selects the helper.
+#[derive(Clone, Debug)]
+pub struct TransferHelper {
+    /// Path of the program.
+    pub program: PathBuf,
+    /// Its words, including the name of the program.
+    pub argv: Vec<BString>,
+}
+
 /// Inputs for creating a file transfer.
 pub(super) struct FileTransferInputs<'a> {
     pub(super) ad: &'a ClassAd,
@@ -222,7 +233,7 @@ pub(super) struct FileTransferInputs<'a> {
 pub(super) fn make(
     request: TransferRequest,
     about: FileTransferInputs<'_>,
-    helper: (PathBuf, Vec<BString>),
+    helper: TransferHelper,
     spool: Option<PathBuf>,
 ) -> Result<(FileTransfer, Vec<String>), ValueError> {
     let knobs = FileTransferParameters::read(about.view, Some(about.ad))?;
@@ -275,7 +286,7 @@ fn allowed_directories(
 /// Returns the files that an earlier run has left in its directory, and makes the owner own that directory.
 fn files_of_earlier_run(spool: &Path, owner: Option<&ProcessIdentity>) -> Vec<BString> {
     if let Some(owner) = owner {
-        // If it belongs to the owner already, a failure has no effect.
+        // If the directory already belongs to the owner, a failure has no effect.
         drop(std::os::unix::fs::chown(spool, Some(owner.uid), Some(owner.gid)));
     }
     let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();

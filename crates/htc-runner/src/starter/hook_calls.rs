@@ -21,7 +21,7 @@ use htc_starter::{CallId, StarterEvent, StarterHookCall, hooks_killed_last};
 /// ended.
 const LAST_CALLS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The corresponding time in 25.14, which removes its directory with another program meanwhile.
+/// Time that 25.14 waits: it removes the scratch directory with another program in the meantime.
 const REFERENCE_LAST_CALLS_TIMEOUT: Duration = Duration::from_millis(150);
 
 impl RunState<'_> {
@@ -85,6 +85,10 @@ impl RunState<'_> {
         if let Some(call) = self.hooks.calls.remove(&child) {
             if self.hooks.reopened_directory.as_ref().is_some_and(|(of, _)| *of == call) {
                 self.close_scratch();
+            }
+            if let Some(reason) = stdout.read_failure() {
+                self.events.push_back(StarterEvent::CallFailed { call, reason, retry: false });
+                return;
             }
             self.events.push_back(StarterEvent::CallEnded {
                 call,

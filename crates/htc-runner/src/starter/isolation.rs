@@ -35,9 +35,9 @@ impl RunState<'_> {
                 return Ok(Some(group));
             }
             Ok(None) => format!("all groups from {least} to {most} are in use"),
-            Err(error) => format!("no group can be taken in '{ROOT_DIRECTORY}': {error}"),
+            Err(error) => format!("no group can be reserved in '{ROOT_DIRECTORY}': {error}"),
         };
-        self.warn(format!("the job cannot have a group of its own (USE_GID_PROCESS_TRACKING): {why}"));
+        self.warn(format!("the job cannot have its own group (USE_GID_PROCESS_TRACKING): {why}"));
         Err(vec![StartFailure::exception(NOT_REGISTERED_REASON).after_event()])
     }
 
@@ -105,7 +105,7 @@ impl RunState<'_> {
     pub(super) fn report_tracking_method(&mut self, process: &JobProcess, grouped: bool) {
         let known_by = process.isolation.family_tracking(grouped);
         if known_by == FamilyTracking::ProcessMarks && !process.script {
-            let line = format!("the job's processes are known by {}", known_by.description());
+            let line = format!("the job's processes are recognized by {}", known_by.description());
             let event = self.event(RunnerEventKind::Job).verdict("tracked").reason(line);
             self.stream.report_as_json(&event);
         }

@@ -46,7 +46,7 @@ pub(super) fn job_child_spec(
         session: process.session,
         nice: process.nice,
         limits: process.limits.clone(),
-        // Inherited from the daemon and never reset (`OsProc::StartJob`).
+        // The job inherits this from the daemon, which never resets it (`OsProc::StartJob`).
         ignore_sigpipe: true,
         private_shm: process.private_shm,
         leftover_policy: LeftoverPolicy::Kill,
@@ -91,7 +91,7 @@ pub(super) fn environment_entry(name: &[u8], value: &[u8]) -> BString {
 
 fn stdio(file: &StandardFile, at: usize) -> Stdio {
     match file {
-        // Opened like any other file: for reading, or for appending.
+        // /dev/null is opened like any other file: for reading, or for appending.
         StandardFile::Null => {
             Stdio::File { path: "/dev/null".into(), write: at > 0, truncate: false, append: at > 0 }
         }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use htc_base::process::ProcessInstance;
 use htc_os::process_table;
 
 /// Name of the slot runner's note, which has the length of the job ad. The starter removes it when it has ended
@@ -44,15 +45,14 @@ pub fn take_job(private: &Path) -> io::Result<bool> {
     }
 }
 
-/// Prevents any starter from taking the job; returns the process id and start time of the starter that has taken it, or
-/// `None`.
-pub fn withdraw_job(private: &Path) -> Option<(i32, u64)> {
+/// Prevents any starter from taking the job; returns the starter that has taken it, or `None`.
+pub fn withdraw_job(private: &Path) -> Option<ProcessInstance> {
     if claim_job(private, "").is_ok_and(|first| first) {
         return None;
     }
     let text = fs::read_to_string(private.join(TAKEN_FILE)).ok()?;
     let (pid, started) = text.split_once(' ')?;
-    Some((pid.parse().ok()?, started.parse().ok()?))
+    Some(ProcessInstance { pid: pid.parse().ok()?, start_ticks: started.parse().ok()? })
 }
 
 /// Claims the job with this text; returns true if this process is the first to do so. The file is created atomically
@@ -83,7 +83,7 @@ mod tests {
         assert!(take_job(&taken).unwrap());
         let own = std::process::id().cast_signed();
         let started = process_table::read_process(own).unwrap().start_ticks;
-        assert_eq!(withdraw_job(&taken), Some((own, started)));
+        assert_eq!(withdraw_job(&taken), Some(ProcessInstance { pid: own, start_ticks: started }));
         let withdrawn = place.path().join("2");
         fs::create_dir(&withdrawn).unwrap();
         assert_eq!(withdraw_job(&withdrawn), None);

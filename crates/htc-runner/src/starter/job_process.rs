@@ -92,7 +92,7 @@ impl RunState<'_> {
         };
         if let Some((_, target)) = spec.mounts.iter().find(|(_, target)| error.path.starts_with(target)) {
             self.warn(format!(
-                "'{}' is looked for in the job's own '{}' (MOUNT_UNDER_SCRATCH), not in the machine's",
+                "'{}' is looked up in the job's own '{}' (MOUNT_UNDER_SCRATCH), not in the machine's",
                 error.path.display(),
                 target.display()
             ));
@@ -135,7 +135,7 @@ impl RunState<'_> {
                 }
                 SpawnStage::Namespace if spec.namespaces.private_pids => {
                     self.warn(format!(
-                        "the job runs without a PID namespace (USE_PID_NAMESPACES), known by its group or {}: {}",
+                        "the job runs without a PID namespace (USE_PID_NAMESPACES); its processes are recognized by their group or {}: {}",
                         FamilyTracking::ProcessMarks.description(),
                         error_with_causes(&error)
                     ));

@@ -55,9 +55,9 @@ pub use cleaning::{CleanupFinding, ExecuteCleaner, has_leftovers, is_starter_gon
 pub use control::{
     ControlCommand, ORDER_COMMANDS, StarterOrder, StarterReply, listen, parse_client_command, send_order,
 };
-pub use credential_files::{read_all_credentials as all_secrets, sends_kerberos};
+pub use credential_files::{read_all_credentials, sends_kerberos};
 pub use execution_context::ExecutionContext;
-pub use file_transfer::{FileTransfer, FileTransferParameters};
+pub use file_transfer::{FileTransfer, FileTransferParameters, TransferHelper};
 pub(crate) use job_child::find_program as tool_path;
 pub use job_handover::{hand_over, handed_over_ad_length, job_note, take_job, withdraw_job};
 pub use observer::{StarterObservation, StarterObserver};
@@ -67,12 +67,12 @@ pub use plan_parameters::check_parameters;
 pub use plan_paths::{read_execute_directory, slot_name_of_log};
 pub use probe::{PluginQueryError, RuntimeProbe};
 pub use rehearsal::{RehearsalResult, RehearsalScript, rehearse};
-pub use run::{SIGNALS, StarterOutcome, run_starter};
+pub use run::{StarterOutcome, handled_signals, run_starter};
 pub use run_preview::RunPreview;
 pub use run_request::RunRequest;
 pub use run_state::ControlInputs;
 pub use sandbox::{Sandbox, SandboxError};
 pub use state_file::{StateFile, is_starter_alive};
-pub use user_log::{UserLog, UserLogInputs, UserLogSettings};
+pub use user_log::{LogLocking, UserLog, UserLogInputs, UserLogSettings};
 pub use visa::Visa;
 pub use volume::{ScratchVolume, check_volume_support};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::events::{RunnerEvent, RunnerEventKind, describe_exit};
+use crate::events::{NOT_STARTED, RunnerEvent, RunnerEventKind, describe_exit};
 use htc_starter::StarterNotice;
 
 /// Returns true if nothing has been reported about the subject yet: the starters of one slot runner share a mark next
@@ -32,16 +32,20 @@ pub(super) fn notice_to_event(event: RunnerEvent, notice: StarterNotice) -> Opti
         StarterNotice::NotMounted { target, why, .. } => {
             kind(RunnerEventKind::Warning).reason(unbound_directory_warning(&target, why))
         }
-        StarterNotice::HookStarted { hook, pid } => kind(RunnerEventKind::HookStart).hook(hook).pid(pid),
+        StarterNotice::HookStarted { hook, pid } => {
+            kind(RunnerEventKind::HookStart).hook(hook.name()).pid(pid)
+        }
         StarterNotice::HookEnded { hook, exit } => {
-            kind(RunnerEventKind::HookEnd).hook(hook).exit(describe_exit(exit))
+            kind(RunnerEventKind::HookEnd).hook(hook.name()).exit(describe_exit(exit))
         }
         StarterNotice::HookFailed { hook, reason } => {
-            kind(RunnerEventKind::HookFailed).hook(hook).reason(reason)
+            kind(RunnerEventKind::HookFailed).hook(hook.name()).reason(reason)
         }
-        StarterNotice::HookStderr { hook, text } => kind(RunnerEventKind::HookStderr).hook(hook).reason(text),
+        StarterNotice::HookStderr { hook, text } => {
+            kind(RunnerEventKind::HookStderr).hook(hook.name()).reason(text)
+        }
         StarterNotice::Verdict { hook, verdict, reason } => {
-            kind(RunnerEventKind::Verdict).hook(hook).verdict(verdict).reason(reason)
+            kind(RunnerEventKind::Verdict).hook(hook.name()).verdict(verdict).reason(reason)
         }
         StarterNotice::JobStarted { pid } => kind(RunnerEventKind::Job).pid(pid).verdict("started"),
         StarterNotice::JobSuspended(true) => kind(RunnerEventKind::Job).verdict("suspended"),
@@ -54,7 +58,7 @@ pub(super) fn notice_to_event(event: RunnerEvent, notice: StarterNotice) -> Opti
             }
         }
         StarterNotice::NotStarted { reason } => {
-            kind(RunnerEventKind::Job).verdict("not started").reason(reason)
+            kind(RunnerEventKind::Job).verdict(NOT_STARTED).reason(reason)
         }
         StarterNotice::Warning(reason) | StarterNotice::WarningOnce { reason, .. } => {
             kind(RunnerEventKind::Warning).reason(reason)

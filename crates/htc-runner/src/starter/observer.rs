@@ -16,6 +16,8 @@ pub enum StarterObservation<'a> {
     TransferStarted(TransferKind),
     /// A file transfer has ended.
     TransferEnded(&'a TransferOutcome),
+    /// The connection to the shadow was lost and made again.
+    Reconnected,
     /// An event.
     Event(&'a JobLogEvent),
     /// An update.
@@ -61,6 +63,7 @@ pub(super) fn observation_of_event(event: &StarterEvent) -> Option<StarterObserv
 pub(super) fn observation_of_action(action: &StarterAction) -> Option<StarterObservation<'_>> {
     match action {
         StarterAction::Transfer(way) => Some(StarterObservation::TransferStarted(*way)),
+        StarterAction::ReconnectShadow => Some(StarterObservation::Reconnected),
         StarterAction::Log(event) => Some(StarterObservation::Event(event)),
         StarterAction::WriteUpdateAd(bytes) => Some(StarterObservation::Update(long::parse(bytes).0)),
         StarterAction::Report(StarterNotice::JobEnded { .. }) => Some(StarterObservation::JobEnded),

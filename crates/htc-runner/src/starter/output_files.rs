@@ -32,7 +32,7 @@ impl RunState<'_> {
             run_as(self.context.sandbox.owner.as_ref(), || visa.write(&self.context.iwd, self.now()));
         if let Err(error) = written.flatten() {
             let directory = self.context.iwd.display().to_string();
-            self.warn(format!("the visa that the job asks for cannot be written in '{directory}': {error}"));
+            self.warn(format!("the visa that the job requests cannot be written to '{directory}': {error}"));
         }
     }
 
@@ -47,7 +47,7 @@ impl RunState<'_> {
 
     pub(super) fn write_update(&mut self, bytes: &[u8]) {
         if let Some(private) = self.context.private_directory.as_ref().filter(|_| !bytes.is_empty()) {
-            // The slot runner reads it; if this fails, the next update replaces it.
+            // The slot runner reads this file; if writing fails, the next update replaces it.
             drop(files::replace_file(&private.join(UPDATE_FILE), bytes, 0o600, None));
         }
         let Some(path) = self.context.update_ad.clone() else { return };

@@ -225,12 +225,12 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         let (knob, others) = match asked {
             Some(asked) => (
                 format!("{PARAMETER} = true ({})", asked.origin.describe()),
-                ", and jobs of docker are not taken",
+                ", and docker jobs are not accepted",
             ),
             None => (format!("{PARAMETER} is AUTO"), ""),
         };
         Some(format!(
-            "{knob}: the job's volume is mounted where the whole machine sees it; in a pool the job alone does{others}"
+            "{knob}: the job's volume is mounted where all processes see it; in a pool only the job sees it{others}"
         ))
     }
 
@@ -254,7 +254,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         let is_told = self.enforces_disk_limit() && !is_set;
         (is_told && notice::is_first_report(self.request.private_directory.as_deref(), PARAMETER)).then(|| {
             format!(
-                "{PARAMETER} is true, and neither Disk of the slot nor RequestDisk is a number above 0: the job's directory has no limit"
+                "{PARAMETER} is true, but neither Disk of the slot nor RequestDisk is a number above 0: the scratch directory has no limit"
             )
         })
     }
@@ -296,7 +296,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         let RunRequest { ad, quirks, log, .. } = &self.request;
         match &self.job {
             Ok(info) if self.request.role == AccessPointRole::Absent => {
-                starter_user_log((ad, info), &self.scratch, (self.view, log.clone()), *quirks)
+                starter_user_log(ad, info, &self.scratch, self.view, log.clone(), *quirks)
             }
             Ok(_) | Err(_) => Ok(None),
         }
@@ -313,7 +313,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         let goes = log.is_none() && !name.starts_with(b"/") && !in_root.as_reference;
         goes.then(|| {
             format!(
-                "the job's log '{name}' lies in the scratch directory and is removed with it, since Iwd is empty; {}",
+                "the job's log '{name}' is in the scratch directory and is removed with it, because Iwd is empty; {}",
                 in_root.quirk.told()
             )
         })
@@ -455,7 +455,7 @@ fn read_job(
     };
     match transfers {
         Ok(Some(transfers)) => {
-            let info = job_info::read_transferred_job_info(ad, scratch, &transfers, (quirks, world));
+            let info = job_info::read_transferred_job_info(ad, scratch, &transfers, quirks, world);
             (Some(transfers), info.map(|info| info.with_overrides(overrides)))
         }
         Ok(None) => (

@@ -21,11 +21,11 @@ use htc_starter::{JobRefusal, StarterSettings, has_slot_ad, unsupported};
 /// Parameters of a starter.
 pub(super) struct PlanParameters {
     pub(super) settings: StarterSettings,
-    /// PIPE_BUFFER_MAX.
+    /// Value of PIPE_BUFFER_MAX.
     pub(super) output_limit: usize,
     /// Processors that the job is bound to, or empty for all.
     pub(super) affinity: Vec<usize>,
-    /// POLLING_INTERVAL.
+    /// Value of POLLING_INTERVAL.
     pub(super) polling: Duration,
     /// Reason to refuse a job that a slot has accepted: an invalid parameter; or `None`.
     pub(super) refusal: Option<JobRefusal>,
@@ -47,7 +47,7 @@ impl PlanParameters {
             view.string(knob).ok().flatten().map(|path| path.value.to_path_lossy().into_owned())
         };
         let configured = || StarterSettings { execute: path("EXECUTE"), ..StarterSettings::default() };
-        // In 25.14 these are errors where they are first read.
+        // 25.14 reports these errors where it first reads the values.
         let late = quirks.reproduces(Quirk::StarterExceptions);
         let settings = match late {
             true => StarterSettings::read_deferring_faults(view, slot_ad, world)?,
@@ -119,7 +119,7 @@ pub(super) fn start_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) ->
     lines.extend(resource_warnings(request, view));
     let dead = ad.contains("RequestedChroot") || view.is_defined("NAMED_CHROOT");
     if dead && notice::is_first_report(private, "chroot") {
-        let line = "RequestedChroot and NAMED_CHROOT change nothing: HTCondor 25.14 knows no chroots any more (use a container)";
+        let line = "RequestedChroot and NAMED_CHROOT have no effect: HTCondor 25.14 no longer supports chroots (use a container)";
         lines.push(line.to_owned());
     }
     lines

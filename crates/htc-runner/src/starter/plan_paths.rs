@@ -50,7 +50,7 @@ pub(super) fn execute_directory(
 
 /// Returns `dir_<pid>`, with a number appended if a starter that was killed has left a directory of that name.
 pub(super) fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf {
-    // Joined as text: if EXECUTE ends in a slash, all texts that name the directory show two slashes.
+    // The path is joined as text: if EXECUTE ends in a slash, all texts that name the directory show two slashes.
     let named = |name: String| {
         let mut path = execute.as_os_str().to_owned();
         path.push("/");
@@ -72,9 +72,11 @@ pub(super) fn resolve(path: &BString, base: &Path) -> PathBuf {
 }
 
 pub(super) fn starter_user_log(
-    (ad, job): (&ClassAd, &JobInfo),
+    ad: &ClassAd,
+    job: &JobInfo,
     scratch: &Path,
-    (view, named): (&ConfigView<'_>, Option<PathBuf>),
+    view: &ConfigView<'_>,
+    named: Option<PathBuf>,
     quirks: QuirkMode,
 ) -> Result<Option<UserLog>, ValueError> {
     let world = view.world();

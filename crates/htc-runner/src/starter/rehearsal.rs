@@ -70,7 +70,7 @@ fn transfer(way: TransferKind, job: &ExecutionContext) -> String {
     let what = match &task.list {
         FileList::Named(names) if names.is_empty() => "nothing".to_owned(),
         FileList::Named(names) => bstr::join(", ", names).as_bstr().to_string(),
-        FileList::Changed { .. } => "what is new or changed".to_owned(),
+        FileList::Changed { .. } => "new and changed files".to_owned(),
     };
     let to = task.destination.as_ref().unwrap_or(&task.target);
     format!("transfer {what} from {} to {to}", task.base)
@@ -155,6 +155,15 @@ impl<'a> Rehearsal<'a> {
         self.lines.push(format!("{at:>5} s  {line}"));
     }
 
+    /// Adds a line about the job, which a prepare hook that is not called may change.
+    fn say_of_job(&mut self, line: String) {
+        let mark = match self.preview.assumed_hooks.as_slice() {
+            [] => String::new(),
+            hooks => format!("  ({} may change this)", hooks.join(" and ")),
+        };
+        self.say(line + &mark);
+    }
+
     fn say_all(&mut self, lines: Vec<String>) {
         lines.into_iter().for_each(|line| self.say(line));
     }
@@ -183,7 +192,7 @@ impl<'a> Rehearsal<'a> {
             StarterAction::Call(call) => self.call(call),
             StarterAction::StartProcess(process) => self.start(&process),
             StarterAction::Transfer(way) => {
-                self.say(transfer(way, self.job));
+                self.say_of_job(transfer(way, self.job));
                 self.events.push_back(StarterEvent::Transferred(Box::new(TransferOutcome::empty(way))));
             }
             StarterAction::Manifest { directory, name, .. } => self.say(format!("write {directory}/{name}")),
@@ -211,10 +220,11 @@ impl<'a> Rehearsal<'a> {
             StarterAction::RunTool(call, tool) => self.rehearse_runtime_call(call, &tool, machine),
             StarterAction::OpenFiles(_) => self.events.push_back(StarterEvent::FilesOpened(Vec::new())),
             StarterAction::DockerConfig(Some(_)) => {
-                self.say("lay down docker's configuration with what it logs in with".to_owned());
+                self.say("write docker's configuration with its login credentials".to_owned());
                 self.events.push_back(StarterEvent::DockerConfig(None));
             }
             StarterAction::AbortTransfer
+            | StarterAction::ReconnectShadow
             | StarterAction::MakeDirectory { .. }
             | StarterAction::RememberContainer { .. }
             | StarterAction::RememberPull { .. }
@@ -245,6 +255,7 @@ impl<'a> Rehearsal<'a> {
         let prepares = matches!(call.hook, HookType::PrepareJob | HookType::PrepareJobBeforeTransfer);
         if prepares && self.is_output_assumed() {
             self.say("    assumed to exit with status 0 and to print nothing; it is not called".to_owned());
+            self.preview.assumed_hooks.push(call.hook.name());
         }
         let stderr = Vec::new();
         self.events.push_back(StarterEvent::CallEnded { call: call.id, exit, stdout, cut: false, stderr });
@@ -256,7 +267,9 @@ impl<'a> Rehearsal<'a> {
     }
 
     fn start(&mut self, process: &JobProcess) {
-        self.say_all(describe_isolation(process));
+        let mut lines = describe_isolation(process).into_iter();
+        lines.next().into_iter().for_each(|line| self.say_of_job(line));
+        self.say_all(lines.collect());
         if !process.script {
             self.preview.set_process(process);
             let missing = missing_program_line(&process.argv, process.account, self.world, &mut self.preview);
@@ -271,7 +284,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     fn rehearse_runtime_call(&mut self, call: CallId, tool: &ToolCall, machine: &ClassAd) {
-        self.say(format!("ask {}", join_words(&tool.argv)));
+        self.say_of_job(format!("ask {}", join_words(&tool.argv)));
         self.preview.add_runtime_call(tool);
         let missing = missing_program_line(&tool.argv, ProcessAccount::Daemon, self.world, &mut self.preview);
         self.say_all(missing.into_iter().collect());
@@ -284,7 +297,7 @@ impl<'a> Rehearsal<'a> {
         match notice {
             StarterNotice::RuntimeChosen(choice) => {
                 if choice.runtime != ContainerRuntime::Plain {
-                    self.say(format!(
+                    self.say_of_job(format!(
                         "the job is run in {}: {}",
                         runtime_name(choice.runtime),
                         choice.reason
@@ -293,14 +306,16 @@ impl<'a> Rehearsal<'a> {
                 self.preview.set_runtime(choice.runtime, &choice.reason, &choice.unused);
             }
             StarterNotice::ContainerPlanned(plan) => {
-                self.say_all(describe_container(&plan));
+                let mut lines = describe_container(&plan).into_iter();
+                lines.next().into_iter().for_each(|line| self.say_of_job(line));
+                self.say_all(lines.collect());
                 self.preview.set_container(&plan);
             }
             StarterNotice::NotMounted { target, why, .. } => {
                 self.say(notice::unbound_directory_warning(&target, why))
             }
             StarterNotice::NotStarted { reason } => {
-                self.say(format!("the job is not started: {reason}"));
+                self.say_of_job(format!("the job is not started: {reason}"));
                 self.preview
                     .refused
                     .get_or_insert_with(|| StartRefusal { reason, ..StartRefusal::default() });

@@ -35,7 +35,7 @@ impl ReopenedDirectory {
         Some(ReopenedDirectory { path: path.to_owned(), mode })
     }
 
-    /// Restores its mode, unless the hook has set another one.
+    /// Restores the mode of the directory, unless the hook has set another one.
     pub(super) fn close(self, identity: Option<&ProcessIdentity>) {
         let close = || match mode_of(&self.path)? == self.mode | OWNER_MODE_BITS {
             true => set_mode(&self.path, self.mode),

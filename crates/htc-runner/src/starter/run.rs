@@ -1,6 +1,7 @@
 //! Event loop that executes the actions of one job's state machine, with real processes and the real clock.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::libc;
@@ -23,8 +24,8 @@ use htc_starter::{
     JobOutcome, LeftoverRecord, Starter, StarterAction, StarterCommand, StarterEvent, StarterNotice,
 };
 
-/// Signals that a starter handles; pass them to [`Reactor::new`].
-pub const SIGNALS: &[i32] = &[
+/// Requests to a starter that arrive as signals.
+const REQUEST_SIGNALS: [i32; 8] = [
     libc::SIGTERM,
     libc::SIGQUIT,
     libc::SIGINT,
@@ -33,8 +34,12 @@ pub const SIGNALS: &[i32] = &[
     libc::SIGUSR2,
     libc::SIGTSTP,
     libc::SIGCONT,
-    libc::SIGALRM,
 ];
+
+/// Returns the signals that a starter handles; pass them to [`Reactor::new`].
+pub fn handled_signals() -> Vec<i32> {
+    REQUEST_SIGNALS.into_iter().chain(htc_os::ENDING_SIGNALS).collect()
+}
 
 /// Time to wait at the end for processes that were killed.
 const KILL_WAIT: Duration = Duration::from_secs(5);
@@ -51,6 +56,8 @@ pub struct StarterOutcome {
     pub standing: JobOutcome,
     /// The job ad with its outcome merged in, or `None` if the job was not started.
     pub outcome: Option<Vec<u8>>,
+    /// The job's scratch directory, which was removed.
+    pub scratch: PathBuf,
     /// The ad of `-job-output-ad`, byte for byte as in the reference; empty if there is none.
     pub result: Vec<u8>,
     /// Reason why that ad could not be written, or `None`.
@@ -73,11 +80,11 @@ pub fn run_starter<'a>(
     mut machine: Starter<'_>,
     job: ExecutionContext,
     world: &'a dyn World,
-    (reactor, stream): (&'a mut Reactor, &'a mut EventStream),
+    reactor: &'a mut Reactor,
+    stream: &'a mut EventStream,
     beside: ControlInputs<'a>,
 ) -> io::Result<StarterOutcome> {
-    let mut live =
-        RunState { stage: machine.state(), ..RunState::new(job, world, (reactor, stream), beside) };
+    let mut live = RunState { stage: machine.state(), ..RunState::new(job, world, reactor, stream, beside) };
     let FinishedRun { status, standing, outcome } = loop {
         while let Some(event) = live.events.pop_front() {
             let now = live.now();
@@ -101,6 +108,7 @@ pub fn run_starter<'a>(
         status,
         standing,
         outcome,
+        scratch: live.context.sandbox.scratch.clone(),
         result: live.ending.result,
         unwritten_reason: live.ending.unwritten_reason,
         not_started: live.ending.not_started,
@@ -177,9 +185,9 @@ impl RunState<'_> {
             let who = if self.context.private_directory.is_some() {
                 "htc-slot-run"
             } else {
-                "whoever started this"
+                "the process that started this program"
             };
-            self.warn(format!("{who} is gone: ending the job"));
+            self.warn(format!("{who} has ended: ending the job"));
             self.handle_signal(libc::SIGQUIT);
         }
         Ok(())
@@ -213,8 +221,9 @@ impl RunState<'_> {
             // Retries: a process that survives the first signal may exit on the second.
             self.timers.timeout_at = Some(now.plus(TIMEOUT_GRACE));
             if !self.ending.timed_out {
-                let event =
-                    self.event(RunnerEventKind::Warning).reason("--timeout has passed: ending the job");
+                let event = self
+                    .event(RunnerEventKind::Warning)
+                    .reason("the time limit (--timeout) ended: ending the job");
                 self.stream.report(&event);
             }
             self.ending.timed_out = true;
@@ -248,6 +257,8 @@ impl RunState<'_> {
             StarterAction::StartProcess(process) => self.start(now, &process),
             StarterAction::Transfer(way) => self.transfer(way),
             StarterAction::AbortTransfer => self.abort_transfer(),
+            // Only the shadow, which observes the starter, acts on this.
+            StarterAction::ReconnectShadow => {}
             StarterAction::Manifest { directory, name, content } => {
                 self.write_manifest(&directory, name, content)
             }

@@ -36,7 +36,7 @@ pub(super) struct RunAccounts {
 pub(super) struct AdFilePolicy {
     /// Directory of relative names.
     pub(super) base: PathBuf,
-    /// The account that writes them, or `None` for that of the caller.
+    /// Account that writes the files, or `None` for the caller's.
     pub(super) writer: Option<ProcessIdentity>,
 }
 
@@ -139,7 +139,7 @@ fn fallback_hook_identity(
     let nobody = nobody.map(|account| identity::identity_of_account(&account));
     let who = match nobody {
         Some(_) => "JOB_EXIT runs as 'nobody'",
-        None => "JOB_EXIT is not called for this job, as hooks do not run as root",
+        None => "JOB_EXIT is not called for this job, because hooks do not run as root",
     };
     let said = is_called.then(|| {
         format!(

@@ -16,7 +16,7 @@ use htc_starter::{JobProcess, StandardFile, StartFailure};
 pub struct RunPreview {
     /// True if the job would be started.
     pub started: bool,
-    /// Reason why it would not be started, or `None`.
+    /// Reason why the job would not be started, or `None`.
     pub refused: Option<StartRefusal>,
     /// The account of hooks and job, or `None` for the caller's own.
     pub user: Option<PlannedAccount>,
@@ -26,6 +26,8 @@ pub struct RunPreview {
     pub runtime_because: String,
     /// Hooks in order.
     pub hooks: Vec<PlannedHook>,
+    /// Prepare hooks that are not called, and assumed to print nothing: their output may change everything below.
+    pub assumed_hooks: Vec<&'static str>,
     /// The image of the container.
     pub image: Option<String>,
     /// The command line that creates the container (docker), or runs the job (singularity).
@@ -85,7 +87,7 @@ pub struct PlannedHook {
     pub hook: &'static str,
     /// Command line of the hook.
     pub command: Vec<String>,
-    /// True if it is waited for.
+    /// True if the starter waits for the hook.
     pub waited_for: bool,
 }
 
@@ -271,8 +273,8 @@ impl RunPreview {
             limits.map(|limit| format!("limit of {}: {} <- {}", limit.of, limit.value, limit.because)),
         );
         lines.extend(self.mounts.iter().map(|mount| {
-            let source = mount.source.as_deref().unwrap_or("a directory of the runtime's own");
-            format!("{source} is seen as {} <- {}", mount.target, mount.because)
+            let source = mount.source.as_deref().unwrap_or("a directory of the container runtime");
+            format!("{source} is visible as {} <- {}", mount.target, mount.because)
         }));
         lines.extend(self.passed.iter().map(|one| format!("not used: {} {}", one.name, one.why)));
         lines
@@ -284,17 +286,17 @@ pub(super) fn isolation(process: &JobProcess) -> Vec<String> {
     let made = &process.isolation;
     let mut lines = Vec::new();
     if made.namespaces.private_pids {
-        lines.push("a PID namespace of its own".to_owned());
+        lines.push("its own PID namespace".to_owned());
     }
     if made.namespaces.no_network {
         lines.push("no network".to_owned());
     }
     if let Some(range) = &made.tracking {
-        lines.push(format!("a group of its own, one of {} to {}", range.start(), range.end()));
+        lines.push(format!("its own group, one of {} to {}", range.start(), range.end()));
     }
     if !process.script {
         lines.push(format!(
-            "its processes are known by {}",
+            "its processes are recognized by {}",
             made.family_tracking(process.group.is_some()).description()
         ));
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bstr::BString;
 
+use super::file_transfer::TransferHelper;
 use crate::hook_environment::DaemonEnvironment;
 use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
@@ -48,8 +49,8 @@ pub struct RunRequest<'w> {
     pub clock_skew_us: i64,
     /// Role of the access point.
     pub role: AccessPointRole,
-    /// The helper that transfers files: a program and its arguments.
-    pub helper: (PathBuf, Vec<BString>),
+    /// The helper that transfers files.
+    pub helper: TransferHelper,
     /// Directory for checkpoints and the output of evicted jobs until the next run.
     pub spool: Option<PathBuf>,
     /// A shell for interactive use instead of the job.

@@ -151,7 +151,8 @@ impl<'a> RunState<'a> {
     pub(super) fn new(
         job: ExecutionContext,
         world: &'a dyn World,
-        (reactor, stream): (&'a mut Reactor, &'a mut EventStream),
+        reactor: &'a mut Reactor,
+        stream: &'a mut EventStream,
         beside: ControlInputs<'a>,
     ) -> Self {
         RunState {

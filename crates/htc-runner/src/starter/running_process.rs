@@ -15,7 +15,7 @@ pub(super) const FIRST_SNAPSHOT_DELAY: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub(super) struct ProcessResources {
     pub(super) group: Option<JobControlGroup>,
-    /// Reserved while the process runs.
+    /// Tracking group that is reserved while the process runs.
     pub(super) tracking: Option<TrackingGroup>,
 }
 

@@ -167,7 +167,9 @@ impl RunState<'_> {
         let (identity, scratch) = (self.context.identity.as_ref(), &self.context.sandbox.scratch);
         let failures = match job_child::open_failures(files, identity, scratch) {
             Ok(failures) => failures,
-            Err(error) => vec![StartFailure::new(format!("cannot take on the job's account: {error}"), 0, 0)],
+            Err(error) => {
+                vec![StartFailure::new(format!("cannot change to the job's account: {error}"), 0, 0)]
+            }
         };
         self.events.push_back(StarterEvent::FilesOpened(failures));
     }
@@ -176,7 +178,7 @@ impl RunState<'_> {
         let make = || make_directories(path, mode);
         let made = run_as(self.context.identity.as_ref(), make).flatten();
         if let Err(error) = made {
-            self.warn(format!("cannot make '{}' for the container: {error}", path.display()));
+            self.warn(format!("cannot create '{}' for the container: {error}", path.display()));
         }
     }
 
@@ -185,7 +187,7 @@ impl RunState<'_> {
         let Some(container) = self.job.container.clone() else { return };
         match DockerWatch::new(container, &self.context, self.world) {
             Ok(watch) => self.job.docker = Some(watch),
-            Err(why) => self.warn(format!("what the container uses is not known: {why}")),
+            Err(why) => self.warn(format!("the resource usage of the container is unknown: {why}")),
         }
     }
 

@@ -159,7 +159,7 @@ impl Sandbox {
         }
         let mut remains = directory_tree::remove_tree(&self.top);
         if !remains.is_empty() && self.owner.is_some() {
-            // If root cannot remove it (on a file system that maps root to another user), its owner may be able to.
+            // On a file system that maps root to another user, only the owner may be able to remove the directory.
             drop(run_as(self.owner.as_ref(), || directory_tree::remove_tree(&self.scratch)));
             remains = directory_tree::remove_tree(&self.top);
         }

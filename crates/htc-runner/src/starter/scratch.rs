@@ -27,7 +27,7 @@ impl RunState<'_> {
                 let encrypted = is_encrypted && no_volume.is_none();
                 if let Some(why) = no_volume {
                     self.warn(format!(
-                        "the job's directory is watched, and not a file system of its own: {why}"
+                        "the size of the scratch directory is only watched, because it is not a separate file system: {why}"
                     ));
                 }
                 all.iter().for_each(|file| self.write_file(file));
@@ -35,14 +35,14 @@ impl RunState<'_> {
                     Ok(()) => StarterEvent::ScratchMade { encrypted },
                     Err(error) => StarterEvent::ScratchFailed {
                         no_execute: false,
-                        reason: format!("cannot lay the job's tokens into its scratch directory: {error}"),
+                        reason: format!("cannot write the job's tokens to its scratch directory: {error}"),
                     },
                 }
             }
             Err(failure) => StarterEvent::ScratchFailed {
                 no_execute: self.context.sandbox.top.parent().is_some_and(|execute| !execute.exists()),
                 reason: format!(
-                    "cannot make the scratch directory '{}': {}",
+                    "cannot create the scratch directory '{}': {}",
                     failure.path.display(),
                     failure.error
                 ),
@@ -72,7 +72,7 @@ impl RunState<'_> {
         }
         let Err(lack) = credentials.refresh(identity.as_ref(), now) else { return };
         self.warn(format!(
-            "the job's credentials cannot be brought anew (SEC_CREDENTIAL_REFRESH): {}",
+            "the job's credentials cannot be refreshed (SEC_CREDENTIAL_REFRESH): {}",
             lack.why
         ));
         // A job that is leaving, or has left, cannot be held.
@@ -94,7 +94,7 @@ impl RunState<'_> {
         let identity = self.context.identity.clone();
         let Some(credentials) = &mut self.context.credentials else { return };
         for left in credentials.remove_files(identity.as_ref()) {
-            self.warn(format!("the job's credentials cannot be taken away: {left}"));
+            self.warn(format!("the job's credentials cannot be removed: {left}"));
         }
     }
 }

@@ -15,7 +15,7 @@ use htc_starter::LeftoverRecord;
 /// `condor`.
 pub(super) const ROOT_DIRECTORY: &str = "/run/htc-hooks";
 
-/// Suffix after the name of the slot's directory.
+/// Suffix that follows the name of the slot's directory.
 const FILE_SUFFIX: &str = ".left";
 
 /// Maximum number of state files for one process id.

@@ -70,6 +70,8 @@ impl RunState<'_> {
 
     fn warn_of_state_error(&mut self, error: &JournalError) {
         let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
-        self.warn(format!("what this starter leaves when it is killed will not be found: {error}{cause}"));
+        self.warn(format!(
+            "if this starter is killed, its leftover processes and files cannot be cleaned up: {error}{cause}"
+        ));
     }
 }

@@ -9,11 +9,13 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
-use super::file_transfer::{TransferChild, TransferChildKind};
+use super::file_transfer::{TransferChild, TransferChildKind, TransferHelper};
 use super::job_child::environment_entry;
 use super::run_state::RunState;
 use crate::events::error_with_causes;
-use crate::transfer::{KnownPlugins, TransferSession, TransferStep, TransferStepResult, read_catalogue};
+use crate::transfer::{
+    KnownPlugins, PluginCallEnd, TransferSession, TransferStep, TransferStepResult, read_catalogue,
+};
 use htc_base::process::{ChildSpec, Exit, Stdio};
 use htc_base::text::caseless;
 use htc_base::time::MonotonicTime;
@@ -57,6 +59,7 @@ impl RunState<'_> {
             session,
             child: None,
             kind: TransferChildKind::Helper,
+            started_at: 0,
             deadline: None,
             timed_out: false,
         };
@@ -98,6 +101,7 @@ impl RunState<'_> {
                     (self.invoke(&call), TransferChildKind::PluginCall(call), limit)
                 }
             };
+            let started_at = self.now().epoch();
             let Some(under) =
                 self.context.file_transfer.as_mut().and_then(|file_transfer| file_transfer.child.as_mut())
             else {
@@ -107,6 +111,7 @@ impl RunState<'_> {
                 Ok(child) => {
                     under.child = Some(child);
                     under.kind = what;
+                    under.started_at = started_at;
                     under.timed_out = false;
                     under.deadline = limit.map(|limit| clock::monotonic_now().plus(limit));
                     return;
@@ -116,9 +121,11 @@ impl RunState<'_> {
                     TransferChildKind::PluginQuery => {
                         TransferStepResult::PluginQueried(Err(error.to_string()))
                     }
-                    TransferChildKind::PluginCall(_) => {
-                        TransferStepResult::PluginInvoked(PluginExit::NotExecuted(error.to_string()), None)
-                    }
+                    TransferChildKind::PluginCall(_) => TransferStepResult::PluginInvoked(PluginCallEnd {
+                        exit: PluginExit::NotExecuted(error.to_string()),
+                        written: None,
+                        seconds: 0,
+                    }),
                 },
             };
             step = under.session.next(answer, self.world);
@@ -129,7 +136,7 @@ impl RunState<'_> {
         let Some(file_transfer) = &self.context.file_transfer else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        let (program, argv) = file_transfer.helper.clone();
+        let TransferHelper { program, argv } = file_transfer.helper.clone();
         let spec = ChildSpec {
             argv,
             cwd: Some("/".into()),
@@ -219,6 +226,7 @@ impl RunState<'_> {
         stdout: &os::CapturedOutput,
         stderr: &os::CapturedOutput,
     ) -> bool {
+        let ended_at = self.now().epoch();
         let identity = self.context.identity.clone();
         let knobs = self.context.file_transfer.as_ref().map(|file_transfer| &file_transfer.parameters);
         let limit = knobs.map_or(0, |knobs| knobs.call_timeout.as_secs());
@@ -254,7 +262,8 @@ impl RunState<'_> {
                 if let (true, Some((infile, _))) = (exit.is_success(), &call.infile) {
                     drop(run_as(identity.as_ref(), || fs::remove_file(infile.to_path_lossy())));
                 }
-                TransferStepResult::PluginInvoked(ended, written)
+                let seconds = ended_at - under.started_at;
+                TransferStepResult::PluginInvoked(PluginCallEnd { exit: ended, written, seconds })
             }
         };
         let step = under.session.next(answer, self.world);

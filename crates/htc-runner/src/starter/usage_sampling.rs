@@ -39,7 +39,7 @@ impl RunState<'_> {
         if let Some(process) = &mut self.job.process
             && let Some(usage) = self.reactor.family_usage(process.child)
         {
-            // Only the procd provides this, and it does not watch control groups (`procapi.cpp`, `getPSSInfo`).
+            // Only the procd measures this, and it does not watch control groups (`procapi.cpp`, `getPSSInfo`).
             if process.resources.group.is_none() && self.context.uses_pss {
                 process.proportional_kib = usage
                     .pids
@@ -80,7 +80,7 @@ impl RunState<'_> {
             DiskScanProgress::Unfinished => return,
             DiskScanProgress::Complete(bytes, entries) => self.disk.last_usage = Some((bytes, entries)),
             DiskScanProgress::TooLong => self.warn_once("disk-usage", || {
-                "the job's directory holds too much to be looked through: DiskUsage is not always new"
+                "the scratch directory has too many files to measure: DiskUsage is updated less often"
                     .to_owned()
             }),
         }

@@ -37,9 +37,7 @@ pub struct UserLog {
     id: (i32, i32, i32),
     options: FormatOptions,
     address: BString,
-    /// Directory of lock files (inner `None` to lock the log itself) if files are locked while an event is written, or
-    /// outer `None` for no locking.
-    locking: Option<Option<PathBuf>>,
+    locking: LogLocking,
     /// The event log of all jobs, which is written first.
     event_log: Option<EventLog>,
     /// Reason why that could not be written, or `None`.
@@ -93,21 +91,37 @@ impl UserLogFile {
     }
 
     /// Appends bytes with a single write; does nothing if the file is not open.
-    fn append(&mut self, bytes: &[u8], locking: Option<&Option<PathBuf>>) -> io::Result<()> {
+    fn append(&mut self, bytes: &[u8], locking: &LogLocking) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        let _lock = locking.map(|place| FileLock::acquire(&self.path, file, place.as_deref())).transpose()?;
+        let _lock = match locking {
+            LogLocking::Off => None,
+            LogLocking::LogItself => Some(FileLock::acquire(&self.path, file, None)?),
+            LogLocking::LockDirectory(place) => Some(FileLock::acquire(&self.path, file, Some(place))?),
+        };
         file.write_all(bytes)?;
         if self.fsync { file.sync_data() } else { Ok(()) }
     }
 }
 
+/// Locking of a log while it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum LogLocking {
+    /// Not at all.
+    #[default]
+    Off,
+    /// By a lock on the log itself.
+    LogItself,
+    /// By lock files in this directory.
+    LockDirectory(PathBuf),
+}
+
 /// Log settings from the configuration and the command line.
 #[derive(Clone, Debug, Default)]
 pub struct UserLogSettings {
-    /// DEFAULT_USERLOG_FORMAT_OPTIONS.
+    /// Value of DEFAULT_USERLOG_FORMAT_OPTIONS.
     pub options: BString,
-    /// ENABLE_USERLOG_LOCKING, with the directory of the lock files.
-    pub locking: Option<Option<PathBuf>>,
+    /// ENABLE_USERLOG_LOCKING.
+    pub locking: LogLocking,
     /// ENABLE_USERLOG_FSYNC.
     pub fsync: bool,
     /// EVENT_LOG and related parameters.
@@ -127,8 +141,8 @@ impl UserLogSettings {
         };
         let options = view.string("DEFAULT_USERLOG_FORMAT_OPTIONS")?.map(|setting| setting.value);
         let locking = match boolean("ENABLE_USERLOG_LOCKING")? {
-            true => Some(lock_directory(view)?),
-            false => None,
+            true => lock_directory(view)?.map_or(LogLocking::LogItself, LogLocking::LockDirectory),
+            false => LogLocking::Off,
         };
         Ok(UserLogSettings {
             options: options.unwrap_or_default(),
@@ -289,7 +303,7 @@ impl UserLog {
         let event = self.event(now, self.body(event), world);
         let ad = self.ad.clone();
         self.write_global(&event, &ad, now, world);
-        self.main_log.append(&self.main_log.print(&event, self.options), self.locking.as_ref())
+        self.main_log.append(&self.main_log.print(&event, self.options), &self.locking)
     }
 
     /// Writes the event log of all jobs, which comes first; if that fails, the job's own log is still written.
@@ -333,7 +347,7 @@ impl UserLog {
             {
                 bytes.extend(log.print(&more, self.options));
             }
-            written = written.and(log.append(&bytes, self.locking.as_ref()));
+            written = written.and(log.append(&bytes, &self.locking));
         }
         written
     }

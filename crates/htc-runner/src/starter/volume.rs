@@ -32,11 +32,11 @@ const KEY_SIZE: u64 = 32;
 /// File system for a job's directory.
 #[derive(Clone, Debug)]
 pub struct ScratchVolume {
-    /// Number of bytes that can be written to it.
+    /// Number of bytes that can be written to the file system.
     pub bytes: u64,
     /// The logical volume, or `None` for a file on a loop device.
     pub logical: Option<LogicalVolume>,
-    /// The volume group that was created for it.
+    /// Volume group that was created for the volume.
     created_group: Rc<RefCell<Option<FileVolumeGroup>>>,
 }
 
@@ -156,7 +156,7 @@ fn try_make_image_volume(image: &Path, directory: &HeldDirectory, bytes: u64) ->
     let file = options.open(image).map_err(|error| at("make", &error))?;
     // Blocks of the file are allocated when they are written.
     let size = (bytes / 16).saturating_mul(17).saturating_add(FILE_SYSTEM_OVERHEAD);
-    // Rounded to whole blocks: otherwise losetup prints a warning together with the device's name.
+    // The size is rounded to whole blocks, because losetup otherwise prints a warning together with the device's name.
     file.set_len(size - size % BLOCK_SIZE).map_err(|error| at("make", &error))?;
     drop(file);
     let name = BString::from(image.as_os_str().as_bytes());
@@ -187,7 +187,7 @@ fn remove_image_volume(top: &Path) -> io::Result<()> {
 fn unmount_image_volume(top: &Path) -> io::Result<()> {
     let flags = MntFlags::MNT_DETACH | MntFlags::from_bits_retain(libc::UMOUNT_NOFOLLOW);
     match umount2(top, flags) {
-        // Nothing is mounted there.
+        // No file system is mounted there.
         Ok(()) | Err(nix::errno::Errno::EINVAL | nix::errno::Errno::ENOENT) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
@@ -239,7 +239,7 @@ pub fn check_volume_support(knobs: Option<&VolumeParameters>) -> Result<(), Stri
                 path_of(program, &RealWorld::new())?;
             }
             let directory = group.file.parent().filter(|parent| !parent.is_dir());
-            directory.map_or(Ok(()), |parent| Err(format!("'{}' is no directory", parent.display())))
+            directory.map_or(Ok(()), |parent| Err(format!("'{}' is not a directory", parent.display())))
         }
     }
 }

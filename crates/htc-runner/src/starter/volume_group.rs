@@ -5,17 +5,18 @@
 //! the next starter or by `--clean`.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
-use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
+use nix::fcntl::{FallocateFlags, fallocate};
 use nix::libc;
 
 use super::system_program::run_words;
+use htc_os::file_lock::ExclusiveLock;
 use htc_starter::volume_group::{VolumeGroup, parse_loops};
 
 /// Existing volume group that only this process uses.
@@ -23,7 +24,7 @@ use htc_starter::volume_group::{VolumeGroup, parse_loops};
 pub(super) struct FileVolumeGroup {
     group: VolumeGroup,
     device: BString,
-    _lock: Flock<File>,
+    _lock: ExclusiveLock,
 }
 
 impl FileVolumeGroup {
@@ -36,7 +37,7 @@ impl FileVolumeGroup {
         let there = |path: &Path| fs::symlink_metadata(path).is_ok();
         if there(&group.file) && !there(&lock_of(&group.file)) {
             return Err(format!(
-                "'{}' is there, and no starter of ours has made it: a condor_startd may use it",
+                "'{}' already exists and was not created by htc-starter-run: a condor_startd may use it",
                 group.file.display()
             ));
         }
@@ -50,7 +51,7 @@ impl FileVolumeGroup {
         laid
     }
 
-    fn create_on_file(group: &VolumeGroup, lock: Flock<File>) -> Result<Self, String> {
+    fn create_on_file(group: &VolumeGroup, lock: ExclusiveLock) -> Result<Self, String> {
         let is_new = make_file(group).map_err(|why| format!("'{}': {why}", group.file.display()))?;
         let device = match device_of(&group.file)? {
             Some(device) => Ok(device),
@@ -59,7 +60,7 @@ impl FileVolumeGroup {
         let device = match device {
             Ok(device) if !device.is_empty() => device,
             other => {
-                return Err(other.err().unwrap_or_else(|| "losetup has named no device".to_owned()));
+                return Err(other.err().unwrap_or_else(|| "losetup did not print a device".to_owned()));
             }
         };
         let laid = FileVolumeGroup { group: group.clone(), device, _lock: lock };
@@ -124,22 +125,26 @@ fn lock_of(file: &Path) -> PathBuf {
     path.into()
 }
 
-fn lock(file: &Path) -> Result<Flock<File>, String> {
+fn lock(file: &Path) -> Result<ExclusiveLock, String> {
     let place = lock_of(file);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let opened = options.open(&place).map_err(|error| format!("'{}': {error}", place.display()))?;
-    Flock::lock(opened, FlockArg::LockExclusiveNonblock)
-        .map_err(|_| format!("'{}' is in use by another starter", file.display()))
+    ExclusiveLock::try_acquire(opened).map_err(|(_, error)| match error.kind() {
+        io::ErrorKind::WouldBlock => format!("'{}' is in use by another starter", file.display()),
+        _ => format!("cannot lock '{}': {error}", place.display()),
+    })
 }
 
 /// Creates the file, or uses an existing one if it belongs to root and is large enough; returns true if it is new.
 fn make_file(group: &VolumeGroup) -> Result<bool, String> {
     if let Ok(status) = fs::symlink_metadata(&group.file) {
         return match () {
-            () if !status.is_file() || status.uid() != 0 => Err("it is no regular file of root".to_owned()),
+            () if !status.is_file() || status.uid() != 0 => {
+                Err("it is not a regular file of root".to_owned())
+            }
             () if status.len() < group.bytes => {
-                Err(format!("it has {} bytes, and {} are asked for", status.len(), group.bytes))
+                Err(format!("it has {} bytes, but {} are requested", status.len(), group.bytes))
             }
             () => Ok(false),
         };

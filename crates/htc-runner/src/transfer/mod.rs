@@ -11,5 +11,7 @@ mod session;
 mod task_executor;
 
 pub use sender_files::read_catalogue;
-pub use session::{KnownPlugins, TransferSession, TransferStep, TransferStepResult, plugin_data};
+pub use session::{
+    KnownPlugins, PluginCallEnd, TransferSession, TransferStep, TransferStepResult, plugin_data,
+};
 pub use task_executor::execute_task;

@@ -11,7 +11,7 @@ use htc_base::quirks::QuirkMode;
 use htc_classad::{ClassAd, EvalWorld};
 use htc_hook::transfer::{
     FailureSide, MultiFilePluginSettings, PluginCall, PluginExit, TransferFailure, TransferOutcome,
-    TransferPlugins, TransferTask, TransferTaskResult, UrlFile, url,
+    TransferPlugins, TransferRetry, TransferTask, TransferTaskResult, UrlFile, url,
 };
 use htc_os::strerror;
 
@@ -24,7 +24,7 @@ pub enum TransferStep {
     QueryPlugin(BString),
     /// Call a plugin.
     InvokePlugin(Box<PluginCall>),
-    /// Nothing: the transfer has ended.
+    /// The transfer has ended.
     Done(Box<TransferOutcome>),
 }
 
@@ -35,8 +35,19 @@ pub enum TransferStepResult {
     TaskExecuted(Result<TransferTaskResult, String>),
     /// Output of a plugin that was queried, or the reason why there is none.
     PluginQueried(Result<Vec<u8>, String>),
-    /// Exit of a plugin call, and the plugin's output file.
-    PluginInvoked(PluginExit, Option<Vec<u8>>),
+    /// End of a plugin call.
+    PluginInvoked(PluginCallEnd),
+}
+
+/// End of a plugin call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginCallEnd {
+    /// Exit of the plugin.
+    pub exit: PluginExit,
+    /// Content of the plugin's output file, or for protocol 1 its standard output; `None` if there is no such file.
+    pub written: Option<Vec<u8>>,
+    /// Duration of the call in seconds of the wall clock.
+    pub seconds: i64,
 }
 
 /// Stage of a session.
@@ -57,7 +68,7 @@ pub struct KnownPlugins {
     pub configured: Vec<BString>,
     /// Plugins of the job, each with its methods.
     pub own: Vec<(BString, BString)>,
-    /// The job's attributes for them.
+    /// Attributes of the job that plugins get.
     pub data: Vec<(String, BString)>,
     /// Settings for plugins that accept a list of files.
     pub lists: MultiFilePluginSettings,
@@ -140,9 +151,7 @@ impl TransferSession {
                     .and_then(|printed| self.plugins.add_configured_plugin(&path, &printed, world));
                 self.outcome.warnings.extend(added.err());
             }
-            TransferStepResult::PluginInvoked(ended, written) => {
-                self.record_plugin_result(&ended, written.as_deref(), world)
-            }
+            TransferStepResult::PluginInvoked(ended) => self.record_plugin_result(&ended, world),
         }
         self.plugin_step()
     }
@@ -155,7 +164,9 @@ impl TransferSession {
                 .push(format!("cannot read the directory '{path}': it is transferred empty"));
         }
         for path in &carried.left_out {
-            self.outcome.warnings.push(format!("'{path}' leads to no file: it is not transferred"));
+            self.outcome
+                .warnings
+                .push(format!("'{path}' is a link to a missing file: it is not transferred"));
         }
         if self.stage == TransferStage::Copying {
             self.outcome.stored.clone_from(&carried.stored);
@@ -202,7 +213,7 @@ impl TransferSession {
             };
             match self.plugins.plan_calls(&files, &self.scratch, self.uploads, &data) {
                 Ok(calls) => self.calls = calls.into(),
-                Err((subcode, text)) => self.fail(subcode, &text, false),
+                Err((subcode, text)) => self.fail(subcode, &text, TransferRetry::Never),
             }
         }
         match self.calls.pop_front() {
@@ -215,23 +226,29 @@ impl TransferSession {
         }
     }
 
-    fn record_plugin_result(&mut self, ended: &PluginExit, written: Option<&[u8]>, world: &dyn EvalWorld) {
+    fn record_plugin_result(&mut self, ended: &PluginCallEnd, world: &dyn EvalWorld) {
         let Some(call) = self.running.take() else { return };
         // Files left by a failed plugin did not exist when the list was made.
         let beside = call.infile.iter().map(|(infile, _)| infile).chain(&call.outfile);
         self.task.except.extend(beside.map(|path| url::base_name(path).into()));
-        let end = call.interpret_exit(ended, written, (self.quirks, world));
+        let PluginCallEnd { exit, written, seconds } = ended;
+        let end = call.interpret_exit(exit, written.as_deref(), self.quirks, world);
         self.outcome.tally.add_plugin_results(&end.results, world);
-        self.outcome.results.extend(end.results);
-        if let Some((subcode, text, again)) = end.failure {
-            self.fail(subcode, &text, again);
+        if written.is_some() && call.outfile.is_some() {
+            self.outcome.plugins.add_call(self.task.way, &call, exit, *seconds, &end.results);
+        }
+        if let Some(quirk) = end.differs {
+            self.outcome.warnings.push(format!("{} reports no result; {}", call.program, quirk.told()));
+        }
+        if let Some(failure) = end.failure {
+            self.fail(failure.subcode, &failure.text, failure.retry);
         }
     }
 
     /// Records a plugin failure. If several plugins fail, the codes of the last one count for input, and those of the
     /// first one for output. On input, a failure of the sender takes precedence over both.
-    fn fail(&mut self, subcode: i64, text: &[u8], again: bool) {
-        let failure = TransferFailure::from_plugin(self.task.way, subcode, text, again);
+    fn fail(&mut self, subcode: i64, text: &[u8], retry: TransferRetry) {
+        let failure = TransferFailure::from_plugin(self.task.way, subcode, text, retry);
         match &mut self.failure {
             Some(_) if !self.task.way.is_input() => {}
             Some(known) if known.side == FailureSide::Sender => {}

@@ -296,7 +296,7 @@ fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
         }
         made => made?,
     }
-    // If its owner cannot write to it, the first file in it fails.
+    // If the owner cannot write to the directory, writing its first file fails.
     fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o777))
 }
 

@@ -1,6 +1,8 @@
 //! Chart of the number of jobs per route over time: a band per route with its jobs as height, the running ones darker.
 
 use super::escape_markup;
+use super::timeline::TimeAxis;
+use crate::times::format_span;
 
 /// Width of the time axis.
 const CHART_WIDTH: f64 = 900.0;
@@ -34,25 +36,36 @@ pub fn draw_band_chart(names: &[String], moments: &[BandSample]) -> String {
     let moments = &thin_out(moments);
     let last = moments.last().map_or(1, |moment| moment.time.max(1)) as f64;
     let names = if moments.is_empty() { &[] } else { names };
-    let height = BAND_HEIGHT * names.len() as f64 + 30.0;
+    let height = BAND_HEIGHT * names.len() as f64 + 50.0;
+    let width = CHART_WIDTH + 120.0;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"sans-serif\" \
-         font-size=\"11\">\n",
-        CHART_WIDTH + 120.0
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         font-family=\"sans-serif\" font-size=\"11\">\n"
     );
     for (at, name) in names.iter().enumerate() {
-        draw_band((at, name), moments, last, &mut out);
+        draw_band(at, name, moments, last, &mut out);
     }
-    out.push_str(&format!("<text x=\"100\" y=\"{}\">0 s</text>\n", height - 10.0));
+    let axis = TimeAxis { length: last, time_of_day: 0.0, format: &format_span };
+    for at in axis.ticks() {
+        let x = 100.0 + CHART_WIDTH * at / last;
+        let bottom = height - 46.0;
+        out.push_str(&format!(
+            "<line x1=\"{x:.1}\" y1=\"{bottom}\" x2=\"{x:.1}\" y2=\"{}\" stroke=\"#888\"/>\
+             <text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+            bottom + 6.0,
+            bottom + 18.0,
+            (axis.format)(at)
+        ));
+    }
     out.push_str(&format!(
-        "<text x=\"{}\" y=\"{}\">{last} s</text>\n</svg>\n",
-        CHART_WIDTH + 50.0,
-        height - 10.0
+        "<text x=\"100\" y=\"{}\">The height is the number of jobs of a route; running jobs are darker. A red line means that the \
+         route is throttled.</text>\n</svg>\n",
+        height - 8.0
     ));
     out
 }
 
-fn draw_band((at, name): (usize, &str), moments: &[&BandSample], last: f64, out: &mut String) {
+fn draw_band(at: usize, name: &str, moments: &[&BandSample], last: f64, out: &mut String) {
     let x = |moment: &BandSample| 100.0 + CHART_WIDTH * moment.time as f64 / last;
     let most = moments.iter().map(|moment| moment.counts[at].all).max().unwrap_or(0).max(1) as f64;
     let base = BAND_HEIGHT * (at as f64 + 1.0);
@@ -105,7 +118,8 @@ mod tests {
             picture.contains("M 100 80 L 100.0 80.0 L 550.0 24.0 L 1000.0 52.0 L 1000 80 Z"),
             "{picture}"
         );
-        assert!(picture.ends_with(">100 s</text>\n</svg>\n"));
+        assert!(picture.contains(">1m40s</text>") || picture.contains(">1m30s</text>"), "{picture}");
+        assert!(picture.ends_with("</text>\n</svg>\n"));
         assert!(!draw_band_chart(&["a".to_owned()], &[]).contains("<path"));
     }
 

@@ -11,4 +11,4 @@ pub use band_chart::{BandCount, BandSample, draw_band_chart};
 pub use html_page::render_page;
 pub use palette::escape_markup;
 pub use state_diagram::{StateTransition, draw_state_diagram};
-pub use timeline::{LaneBundle, LaneStay, MarkKind, SlotLane, draw_timeline};
+pub use timeline::{LaneBundle, LaneStay, MarkKind, SlotLane, TimeAxis, draw_timeline};

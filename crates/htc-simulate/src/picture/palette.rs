@@ -3,16 +3,16 @@
 /// Prefixes of `State/Activity` with their colours and legends, in legend order. The first match counts.
 pub(super) const COLOURS: [(&str, &str, &str); 11] = [
     ("Claimed/Busy", "#2b7bba", "Busy: a job runs"),
-    ("Claimed/Suspended", "#f2c14e", "Suspended"),
-    ("Claimed/Retiring", "#8e6bbf", "Retiring"),
-    ("Claimed", "#a8cbe8", "Claimed, idle"),
-    ("Preempting", "#d1495b", "Preempting"),
-    ("Matched", "#7fb069", "Matched"),
-    ("Unclaimed", "#e9eef2", "Unclaimed"),
-    ("Owner", "#8d99ae", "Owner"),
-    ("Backfill", "#3d9970", "Backfill"),
-    ("Drained", "#5b4636", "Drained"),
-    ("", "#ffffff", "not there"),
+    ("Claimed/Suspended", "#f2c14e", "Suspended: the job is stopped"),
+    ("Claimed/Retiring", "#8e6bbf", "Retiring: the job may finish"),
+    ("Claimed", "#a8cbe8", "Claimed/Idle: no job runs"),
+    ("Preempting", "#d1495b", "Preempting: the job is vacated"),
+    ("Matched", "#7fb069", "Matched: waiting for a claim"),
+    ("Unclaimed", "#e9eef2", "Unclaimed: no job"),
+    ("Owner", "#8d99ae", "Owner: used by its owner"),
+    ("Backfill", "#3d9970", "Backfill: a backfill job runs"),
+    ("Drained", "#5b4636", "Drained: accepts no jobs"),
+    ("", "#ffffff", "no slot"),
 ];
 
 /// Returns the colour of a state and activity, and its index in [`COLOURS`].

@@ -25,12 +25,22 @@ pub enum MarkKind {
     Refused,
 }
 
+impl MarkKind {
+    /// Returns the meaning, for the legend.
+    fn meaning(self) -> &'static str {
+        match self {
+            MarkKind::Preempted => "A job was vacated.",
+            MarkKind::Refused => "A job was rejected, or a hook printed an invalid job.",
+        }
+    }
+}
+
 /// Lane of one slot.
 #[derive(Clone, Debug, Default)]
 pub struct SlotLane<'a> {
-    /// Its name.
+    /// Name of the slot lane.
     pub name: &'a str,
-    /// Its stays in states.
+    /// Stays in states, in order of time.
     pub stays: Vec<LaneStay<'a>>,
     /// Marks, in seconds from the start.
     pub marks: Vec<(f64, MarkKind)>,
@@ -55,9 +65,64 @@ const MARK_WIDTH: f64 = 7.0;
 /// Maximum label length in characters.
 const MAX_LABEL_CHARS: usize = 20;
 
-/// Draws the timeline. `length` is in seconds, `when` formats a time in seconds from the start; more lanes than fit are
-/// bundled.
-pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, length: f64, when: &dyn Fn(f64) -> String) -> String {
+/// Time axis of a picture.
+pub struct TimeAxis<'a> {
+    /// Length in seconds.
+    pub length: f64,
+    /// Seconds from local midnight to the start.
+    pub time_of_day: f64,
+    /// Formats a time in seconds from the start.
+    pub format: &'a dyn Fn(f64) -> String,
+}
+
+impl std::fmt::Debug for TimeAxis<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "TimeAxis({} s from {} s after midnight)", self.length, self.time_of_day)
+    }
+}
+
+impl TimeAxis<'_> {
+    /// Intervals between ticks, in seconds: all of them divide an hour, a day or a week, or are whole weeks.
+    const INTERVALS: [f64; 20] = [
+        1.0,
+        2.0,
+        5.0,
+        10.0,
+        15.0,
+        30.0,
+        60.0,
+        120.0,
+        300.0,
+        600.0,
+        900.0,
+        1800.0,
+        3600.0,
+        7200.0,
+        3.0 * 3600.0,
+        6.0 * 3600.0,
+        12.0 * 3600.0,
+        86_400.0,
+        2.0 * 86_400.0,
+        7.0 * 86_400.0,
+    ];
+
+    /// Returns the ticks: at most nine, at full hours, at midnight, or at full parts of an hour.
+    pub(super) fn ticks(&self) -> Vec<f64> {
+        const MAX_TICKS: f64 = 8.0;
+        let fits = |interval: &f64| self.length / interval <= MAX_TICKS;
+        let weeks = (self.length / MAX_TICKS / (7.0 * 86_400.0)).ceil().max(1.0) * 7.0 * 86_400.0;
+        let interval = Self::INTERVALS.into_iter().find(fits).unwrap_or(weeks);
+        let first = (interval - self.time_of_day.rem_euclid(interval)) % interval;
+        std::iter::successors(Some(first), |at| Some(at + interval))
+            .take_while(|at| *at <= self.length)
+            .collect()
+    }
+}
+
+/// Draws the timeline; more lanes than fit are bundled.
+pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, axis: &TimeAxis<'_>) -> String {
+    let length = axis.length;
+    let legend = Legend::of(&lanes);
     let per_row = lanes.len().div_ceil(MAX_ROWS).max(1);
     let row = if lanes.len() <= 12 {
         26.0
@@ -67,20 +132,20 @@ pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, length: f64, when: &dyn Fn(f64) -
         12.0
     };
     let rows = lanes.len().div_ceil(per_row);
-    let height = 40.0 + rows as f64 * row + 70.0;
+    let height = 40.0 + rows as f64 * row + 26.0 + LEGEND_LINE * legend.lines() as f64;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {height}\" width=\"{0}\" height=\"{height}\" \
          font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"{0}\" height=\"{height}\" fill=\"#fff\"/>\n",
         LEFT_MARGIN + TIMELINE_WIDTH + 50.0
     );
-    draw_axis(&mut out, (rows as f64).mul_add(row, 34.0), length, when);
+    draw_axis(&mut out, (rows as f64).mul_add(row, 34.0), axis);
     let mut lanes = lanes;
     for at in 0..rows {
         let rest = lanes.split_off(per_row.min(lanes.len()));
         let of_row = std::mem::replace(&mut lanes, rest);
         let y = 34.0 + at as f64 * row;
         let (Some(first), Some(last)) = (of_row.first(), of_row.last()) else { continue };
-        // Shortened before it is escaped, so that no entity is cut.
+        // The label is shortened before it is escaped, so that no entity is cut.
         let label = escape_markup(&row_label(first.name, last.name));
         let _ = writeln!(
             out,
@@ -92,17 +157,18 @@ pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, length: f64, when: &dyn Fn(f64) -
             escape_markup(last.name)
         );
         if per_row == 1 {
-            draw_lane(&mut out, first, (y, row), length);
+            draw_lane(&mut out, first, y, row, length);
         } else {
             draw_bundle(
                 &mut out,
                 &LaneBundle { names: (first.name, last.name), lanes: of_row.clone() },
-                (y, row),
+                y,
+                row,
                 length,
             );
         }
     }
-    draw_legend(&mut out, 34.0 + rows as f64 * row + 30.0, per_row);
+    legend.draw(&mut out, 34.0 + rows as f64 * row + 30.0, per_row);
     out.push_str("</svg>\n");
     out
 }
@@ -125,21 +191,20 @@ fn shorten_label(label: &str) -> String {
     }
 }
 
-fn draw_axis(out: &mut String, bottom: f64, length: f64, when: &dyn Fn(f64) -> String) {
-    for tick in 0..=6 {
-        let at = length * f64::from(tick) / 6.0;
-        let x = LEFT_MARGIN + TIMELINE_WIDTH * f64::from(tick) / 6.0;
+fn draw_axis(out: &mut String, bottom: f64, axis: &TimeAxis<'_>) {
+    for at in axis.ticks() {
+        let x = LEFT_MARGIN + TIMELINE_WIDTH * at / axis.length;
         let _ = writeln!(
             out,
             "<line x1=\"{x:.1}\" y1=\"28\" x2=\"{x:.1}\" y2=\"{bottom:.1}\" stroke=\"#ccc\"/>\
              <text x=\"{x:.1}\" y=\"20\" text-anchor=\"middle\" fill=\"#444\">{}</text>",
-            escape_markup(&when(at))
+            escape_markup(&(axis.format)(at))
         );
     }
 }
 
 /// Draws one lane: a rectangle per stay, at least 0.6 pixels wide.
-fn draw_lane(out: &mut String, lane: &SlotLane<'_>, (y, row): (f64, f64), length: f64) {
+fn draw_lane(out: &mut String, lane: &SlotLane<'_>, y: f64, row: f64, length: f64) {
     let x = |at: f64| LEFT_MARGIN + TIMELINE_WIDTH * at / length;
     for stay in &lane.stays {
         let (_, fill) = colour(stay.name);
@@ -154,21 +219,21 @@ fn draw_lane(out: &mut String, lane: &SlotLane<'_>, (y, row): (f64, f64), length
             escape_markup(stay.name)
         );
     }
-    draw_marks(out, lane, (y, row), length);
+    draw_marks(out, lane, y, row, length);
 }
 
 /// Returns the colour of a mark, and its vertical position in a row.
-fn mark_style(kind: MarkKind, (y, row): (f64, f64)) -> (&'static str, f64) {
+fn mark_style(kind: MarkKind, y: f64, row: f64) -> (&'static str, f64) {
     match kind {
         MarkKind::Preempted => ("#b00020", y),
         MarkKind::Refused => ("#e08e00", y + row - 4.0),
     }
 }
 
-fn draw_marks(out: &mut String, lane: &SlotLane<'_>, place: (f64, f64), length: f64) {
+fn draw_marks(out: &mut String, lane: &SlotLane<'_>, y: f64, row: f64, length: f64) {
     for (at, kind) in &lane.marks {
         let x = LEFT_MARGIN + TIMELINE_WIDTH * at / length;
-        let (fill, top) = mark_style(*kind, place);
+        let (fill, top) = mark_style(*kind, y, row);
         let _ = writeln!(
             out,
             "<path d=\"M {x:.1} {:.1} l -3 -5 h 6 z\" fill=\"{fill}\" stroke=\"#fff\" stroke-width=\"0.5\"/>",
@@ -178,10 +243,9 @@ fn draw_marks(out: &mut String, lane: &SlotLane<'_>, place: (f64, f64), length: 
 }
 
 /// Draws the marks of a bundle: one for all events of a kind that would overlap, and their total number.
-fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, place: (f64, f64), length: f64) {
-    for (kind, what) in
-        [(MarkKind::Preempted, "a job had to leave"), (MarkKind::Refused, "refused or no answer")]
-    {
+fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, y: f64, row: f64, length: f64) {
+    for kind in [MarkKind::Preempted, MarkKind::Refused] {
+        let what = kind.meaning();
         let all = bundle.lanes.iter().flat_map(|lane| &lane.marks).filter(|(_, it)| *it == kind);
         let places: Vec<u32> =
             all.map(|(at, _)| (TIMELINE_WIDTH * at / length / MARK_WIDTH) as u32).collect();
@@ -189,7 +253,7 @@ fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, place: (f64, f64
         if apart.is_empty() {
             continue;
         }
-        let (fill, top) = mark_style(kind, place);
+        let (fill, top) = mark_style(kind, y, row);
         let mut path = String::new();
         for at in apart {
             let x = LEFT_MARGIN + (f64::from(at) + 0.5) * MARK_WIDTH;
@@ -198,7 +262,7 @@ fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, place: (f64, f64
         let (first, last) = bundle.names;
         let _ = writeln!(
             out,
-            "<path d=\"{path}\" fill=\"{fill}\" stroke=\"#fff\" stroke-width=\"0.5\"><title>{} to {}: {what} {} times</title></path>",
+            "<path d=\"{path}\" fill=\"{fill}\" stroke=\"#fff\" stroke-width=\"0.5\"><title>{} to {}: {what} Number of times: {}</title></path>",
             escape_markup(first),
             escape_markup(last),
             places.len()
@@ -207,7 +271,7 @@ fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, place: (f64, f64
 }
 
 /// Draws many lanes in one row: in each column, the height is divided between the states in proportion.
-fn draw_bundle(out: &mut String, bundle: &LaneBundle<'_>, (y, row): (f64, f64), length: f64) {
+fn draw_bundle(out: &mut String, bundle: &LaneBundle<'_>, y: f64, row: f64, length: f64) {
     let mut grid = vec![[0.0f64; COLOURS.len()]; COLUMNS];
     let width = length / COLUMNS as f64;
     for stay in bundle.lanes.iter().flat_map(|lane| &lane.stays) {
@@ -238,41 +302,71 @@ fn draw_bundle(out: &mut String, bundle: &LaneBundle<'_>, (y, row): (f64, f64), 
             let _ = writeln!(out, "<path d=\"{path}\" fill=\"{fill}\"/>");
         }
     }
-    draw_bundle_marks(out, bundle, (y, row), length);
+    draw_bundle_marks(out, bundle, y, row, length);
 }
 
-fn draw_legend(out: &mut String, y: f64, per_row: usize) {
-    let mut x = LEFT_MARGIN;
-    for (_, fill, text) in COLOURS.iter().take(COLOURS.len() - 1) {
-        let _ = writeln!(
-            out,
-            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\" fill=\"{fill}\" stroke=\"#999\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
-            y - 10.0,
-            x + 16.0,
-            y
-        );
-        x += 32.0 + 6.2 * text.len() as f64;
+/// Height of a line of the legend.
+const LEGEND_LINE: f64 = 20.0;
+
+/// Entries of a line of the legend.
+const LEGEND_COLUMNS: usize = 5;
+
+/// Legend with the states and marks that occur.
+struct Legend {
+    /// Colour and meaning of each state.
+    states: Vec<(&'static str, &'static str)>,
+    /// Kinds of marks.
+    marks: Vec<MarkKind>,
+}
+
+impl Legend {
+    fn of(lanes: &[SlotLane<'_>]) -> Legend {
+        let used: BTreeSet<usize> =
+            lanes.iter().flat_map(|lane| &lane.stays).map(|stay| colour(stay.name).0).collect();
+        let has_mark = |kind: &MarkKind| lanes.iter().flat_map(|lane| &lane.marks).any(|(_, it)| it == kind);
+        Legend {
+            states: used.into_iter().map(|number| (COLOURS[number].1, COLOURS[number].2)).collect(),
+            marks: [MarkKind::Preempted, MarkKind::Refused].into_iter().filter(has_mark).collect(),
+        }
     }
-    let y = y + 22.0;
-    let _ = writeln!(
-        out,
-        "<path d=\"M {0:.1} {1:.1} l -3 -5 h 6 z\" fill=\"#b00020\"/><text x=\"{2:.1}\" y=\"{1:.1}\">a job had to leave</text>\
-         <path d=\"M {3:.1} {1:.1} l -3 -5 h 6 z\" fill=\"#e08e00\"/><text x=\"{4:.1}\" y=\"{1:.1}\">a job was refused, or an \
-         answer was none</text>",
-        LEFT_MARGIN + 6.0,
-        y,
-        LEFT_MARGIN + 14.0,
-        LEFT_MARGIN + 140.0,
-        LEFT_MARGIN + 148.0
-    );
-    if per_row > 1 {
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{y:.1}\">each row is {per_row} slots: the height of a colour is its share, a mark \
-             stands for any of them</text>",
-            LEFT_MARGIN + 420.0
-        );
+
+    /// Returns the number of lines: states, and one for marks and bundles.
+    fn lines(&self) -> usize {
+        self.states.len().div_ceil(LEGEND_COLUMNS) + 1
+    }
+
+    fn draw(&self, out: &mut String, top: f64, per_row: usize) {
+        let step = TIMELINE_WIDTH / LEGEND_COLUMNS as f64;
+        for (number, (fill, meaning)) in self.states.iter().enumerate() {
+            let x = LEFT_MARGIN + (number % LEGEND_COLUMNS) as f64 * step;
+            let y = top + (number / LEGEND_COLUMNS) as f64 * LEGEND_LINE;
+            let _ = writeln!(
+                out,
+                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\" fill=\"{fill}\" stroke=\"#999\"/>\
+                 <text x=\"{:.1}\" y=\"{y:.1}\">{meaning}</text>",
+                y - 10.0,
+                x + 16.0,
+            );
+        }
+        let y = top + (self.lines() - 1) as f64 * LEGEND_LINE + 2.0;
+        let mut x = LEFT_MARGIN;
+        for kind in &self.marks {
+            let ((fill, _), meaning) = (mark_style(*kind, 0.0, 0.0), kind.meaning());
+            let _ = writeln!(
+                out,
+                "<path d=\"M {:.1} {y:.1} l -3 -5 h 6 z\" fill=\"{fill}\"/><text x=\"{:.1}\" y=\"{y:.1}\">{meaning}</text>",
+                x + 6.0,
+                x + 16.0
+            );
+            x += step + if *kind == MarkKind::Refused { step } else { 0.0 };
+        }
+        if per_row > 1 {
+            let _ = writeln!(
+                out,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\">Each row shows {per_row} slots: the height of a colour is the share of \
+                 slots in that state.</text>"
+            );
+        }
     }
 }
 
@@ -288,6 +382,27 @@ mod tests {
         })
     }
 
+    fn axis(length: f64) -> TimeAxis<'static> {
+        TimeAxis { length, time_of_day: 0.0, format: &|_| String::new() }
+    }
+
+    #[test]
+    fn ticks_are_at_midnight_and_at_full_hours() {
+        let hour = 3600.0;
+        let ticks = |length: f64, time_of_day: f64| TimeAxis { length, time_of_day, ..axis(1.0) }.ticks();
+        // A week from 08:00: seven midnights.
+        let midnights: Vec<f64> = (0..7).map(|day| (16.0 + 24.0 * f64::from(day)) * hour).collect();
+        assert_eq!(ticks(7.0 * 24.0 * hour, 8.0 * hour), midnights);
+        // Four hours from 08:20: every half hour would be nine ticks.
+        assert_eq!(
+            ticks(4.0 * hour, 8.0 * hour + 1200.0),
+            [10.0, 40.0, 70.0, 100.0, 130.0, 160.0, 190.0, 220.0].map(|minutes| minutes * 60.0)
+        );
+        for length in [1.0, 10.0, 61.0, 3601.0, 90_000.0, 3e6, 4e8] {
+            assert!((1..=9).contains(&ticks(length, 5.0).len()), "{length}: {:?}", ticks(length, 5.0));
+        }
+    }
+
     #[test]
     fn names_of_any_kind_leave_a_picture_whole() {
         let huge = "x".repeat(10 << 20);
@@ -296,7 +411,7 @@ mod tests {
         {
             let stays = vec![LaneStay { name: "Claimed/Busy", from: 0.0, to: 5.0 }];
             let lane = SlotLane { name, stays, marks: vec![(1.0, MarkKind::Preempted)] };
-            let picture = draw_timeline(vec![lane], 10.0, &|_| String::new());
+            let picture = draw_timeline(vec![lane], &axis(10.0));
             assert!(is_well_formed(&picture), "{name:.40}");
             assert!(!picture.contains("<script") && !picture.contains('\0') && picture.len() < 20_000);
         }
@@ -311,8 +426,8 @@ mod tests {
                 .collect()
         };
         let names = |picture: &str| picture.matches("text-anchor=\"end\"").count();
-        assert_eq!(names(&draw_timeline(lanes(10), 1000.0, &|_| String::new())), 10);
-        let large = draw_timeline(lanes(1000), 1000.0, &|_| String::new());
+        assert_eq!(names(&draw_timeline(lanes(10), &axis(1000.0))), 10);
+        let large = draw_timeline(lanes(1000), &axis(1000.0));
         assert!((50..=MAX_ROWS).contains(&names(&large)), "{}", names(&large));
         assert!(large.len() < 4 << 20, "{}", large.len());
     }
@@ -328,11 +443,11 @@ mod tests {
             (0..600).map(|at| SlotLane { name: "slot", stays: Vec::new(), marks: marks(at) }).collect()
         };
         let drawn = |picture: &str| picture.matches("l-3-5h6z").count();
-        let picture = draw_timeline(lanes(1), 1000.0, &|_| String::new());
+        let picture = draw_timeline(lanes(1), &axis(1000.0));
         assert_eq!(drawn(&picture), 3);
-        assert!(picture.contains("slot to slot: a job had to leave 2 times"));
-        let crowded = draw_timeline(lanes(2000), 1000.0, &|_| String::new());
+        assert!(picture.contains("slot to slot: A job was vacated. Number of times: 2"));
+        let crowded = draw_timeline(lanes(2000), &axis(1000.0));
         assert_eq!(drawn(&crowded), 3);
-        assert!(crowded.contains("a job had to leave 2001 times"));
+        assert!(crowded.contains("A job was vacated. Number of times: 2001"));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::machine_attributes::{self, HostMeasurements};
 use super::machine_resources::MachineTotals;
-use super::parameters::{ConfigureError, SlotParameters};
+use super::parameters::{ConfigureError, HookWarning, ParameterProblems, SlotParameters};
 use super::{
     cron_jobs, hook_paths, machine_resources, plan_slots, resource_limits, slot_attributes, slot_policy,
     suspicious_values,
@@ -29,6 +29,8 @@ pub struct SettingsWithWarnings {
     pub settings: StartdSettings,
     /// Warnings, one sentence each.
     pub warnings: Vec<String>,
+    /// Warnings about hooks; `warnings` contains them too.
+    pub hook_warnings: Vec<HookWarning>,
 }
 
 /// Attributes derived from CpuBusy.
@@ -52,22 +54,22 @@ pub fn configure(
     quirks: QuirkMode,
     ends: ExitLimits,
 ) -> Result<SettingsWithWarnings, ConfigureError> {
-    let warnings = RefCell::new(Vec::new());
-    let global = SlotParameters::new(config.view(world), &warnings, quirks);
+    let problems = RefCell::default();
+    let global = SlotParameters::new(config.view(world), &problems, quirks);
     let names: Vec<String> = global.view().names().map(|name| name.to_string()).collect();
     let totals = machine_resources::read_totals(&global, &names, around)?;
     let tags: Vec<String> = totals.amounts.custom.iter().map(|custom| custom.tag.clone()).collect();
     let volumes = slot_volumes(&global, around, &totals);
     let planned = plan_slots::plan_slots(&global, &totals.amounts, &volumes)?;
 
-    let common = common_machine_ad(&global, world, around, (&totals, &tags))?;
+    let common = common_machine_ad(&global, world, around, &totals, &tags)?;
     let host = common.string("Machine").map(ToString::to_string).unwrap_or_default();
     let host = daemon_name(global.string("STARTD_NAME"), host, &world.machine().host);
     let maker = SlotPlanBuilder {
         config,
         world,
         quirks,
-        warnings: &warnings,
+        problems: &problems,
         tags: &tags,
         common: &common,
         host: &host,
@@ -91,8 +93,10 @@ pub fn configure(
     let cpu_busy = reads_cpu_busy(&global, &slots);
     let made =
         PartialSettings { publishes_cpu_busy: cpu_busy, slots, cron, common_dynamic, power, backfill, tags };
-    let settings = complete_settings(&global, world, (around, &totals), made, ends);
-    Ok(SettingsWithWarnings { settings, warnings: warnings.into_inner() })
+    let settings = complete_settings(&global, world, around, &totals, made, ends);
+    let mut problems = problems.into_inner();
+    let hook_warnings = std::mem::take(&mut problems.hook_warnings);
+    Ok(SettingsWithWarnings { settings, warnings: problems.into_warnings()?, hook_warnings })
 }
 
 /// Settings that are built before the daemon's own parameters are read.
@@ -110,7 +114,8 @@ struct PartialSettings {
 fn complete_settings(
     global: &SlotParameters<'_>,
     world: &dyn World,
-    (around, totals): (&HostMeasurements, &MachineTotals),
+    around: &HostMeasurements,
+    totals: &MachineTotals,
     made: PartialSettings,
     limits: ExitLimits,
 ) -> StartdSettings {
@@ -166,7 +171,8 @@ fn common_machine_ad(
     global: &SlotParameters<'_>,
     world: &dyn World,
     around: &HostMeasurements,
-    (totals, tags): (&machine_resources::MachineTotals, &[String]),
+    totals: &machine_resources::MachineTotals,
+    tags: &[String],
 ) -> Result<ClassAd, ConfigureError> {
     let mut common = ClassAd::new();
     machine_attributes::publish_machine_attributes(global, world, around, &mut common);
@@ -221,7 +227,7 @@ fn reads_cpu_busy(global: &SlotParameters<'_>, slots: &[SlotPlan]) -> bool {
     let publishes = !global.reproduces(quirk);
     if publishes {
         global.warn(format!(
-            "CpuBusyTime and CpuIsBusy are published for the policy that reads them; {}",
+            "CpuBusyTime and CpuIsBusy are published because the policy reads them; {}",
             quirk.told()
         ));
     }
@@ -308,7 +314,7 @@ fn backfill_settings(global: &SlotParameters<'_>) -> Option<BackfillSettings> {
         }
         Some(system) => {
             global.warn(format!(
-                "BACKFILL_SYSTEM = {system} is not known: only BOINC is; there is no backfill"
+                "BACKFILL_SYSTEM = {system} is unknown: only BOINC is supported; there is no backfill"
             ));
             None
         }
@@ -324,13 +330,26 @@ struct SlotPlanBuilder<'a> {
     config: &'a Config,
     world: &'a dyn World,
     quirks: QuirkMode,
-    warnings: &'a RefCell<Vec<String>>,
+    problems: &'a RefCell<ParameterProblems>,
     tags: &'a [String],
     common: &'a ClassAd,
     host: &'a str,
 }
 
 impl SlotPlanBuilder<'_> {
+    /// Returns the attributes of a slot that never change.
+    fn static_attributes(&self, id: &str, allocation: &SlotAllocation, disk: i64) -> ClassAd {
+        let mut statics = self.common.clone();
+        statics.set("Name", format!("{id}@{}", self.host));
+        allocation.amounts.publish_static(&mut statics);
+        statics.set("TotalDisk", disk);
+        if statics.string("ExecuteVolume").is_some_and(|volume| volume != "<from-config>") {
+            statics.set("DetectedDisk", allocation.volume.total);
+            statics.set("ExecuteVolume", allocation.volume.id.as_str());
+        }
+        statics
+    }
+
     fn build_slot_plan(
         &self,
         number: u32,
@@ -345,23 +364,16 @@ impl SlotPlanBuilder<'_> {
         let type_id = laid_out.type_id;
         let id = format!("{prefix}{number}");
         let view = self.config.view_for_slot((type_id > 0).then_some(type_id), self.world);
-        let knobs = SlotParameters::new(view, self.warnings, self.quirks);
-        let global = SlotParameters::new(self.config.view(self.world), self.warnings, self.quirks);
+        let knobs = SlotParameters::new(view, self.problems, self.quirks);
+        let global = SlotParameters::new(self.config.view(self.world), self.problems, self.quirks);
 
         let consumption = kind == SlotKind::Partitionable && knobs.boolean("CONSUMPTION_POLICY", false);
-        let mut statics = self.common.clone();
-        statics.set("Name", format!("{id}@{}", self.host));
-        laid_out.amounts.publish_static(&mut statics);
-        statics.set("TotalDisk", provisioned);
-        if statics.string("ExecuteVolume").is_some_and(|volume| volume != "<from-config>") {
-            statics.set("DetectedDisk", laid_out.volume.total);
-            statics.set("ExecuteVolume", laid_out.volume.id.as_str());
-        }
+        let mut statics = self.static_attributes(&id, &laid_out, provisioned);
         if consumption {
             resource_limits::publish_consumption(&knobs, self.tags, &mut statics)?;
         }
         slot_attributes::publish_slot_attributes(&knobs, &global, &id, &mut statics);
-        publish_slot_kind(&laid_out, (number, kind), &mut statics);
+        publish_slot_kind(&laid_out, number, kind, &mut statics);
         let mut internal = ClassAd::new();
         slot_policy::publish_policy(&knobs, &global, &mut internal)?;
         let start = slot_policy::start_expression(&knobs)?;
@@ -378,13 +390,10 @@ impl SlotPlanBuilder<'_> {
             }
         }
         let child_requirements = match kind {
-            SlotKind::Partitionable => resource_limits::build_requirements(
-                &knobs,
-                SlotKind::Dynamic,
-                &start,
-                limited,
-                &mut internal,
-            )?,
+            SlotKind::Partitionable => {
+                let child = SlotKind::Dynamic;
+                resource_limits::build_requirements(&knobs, child, &start, limited, &mut internal)?
+            }
             SlotKind::Static | SlotKind::Dynamic => requirements.clone(),
         };
         internal.update(&statics);
@@ -415,16 +424,19 @@ impl SlotPlanBuilder<'_> {
             hooks: hook_paths::slot_hook_paths(&knobs, self.world, &id, None),
             child_hooks,
             default_child_hooks: child_default,
-            execute: knobs
-                .string(&format!("{id}_EXECUTE"))
-                .or_else(|| knobs.string("EXECUTE"))
-                .map(std::path::PathBuf::from),
+            execute: execute_directory(&knobs, &id),
             broken: laid_out.broken,
             modify_request: [modify("REQUESTCPUS"), modify("REQUESTDISK"), modify("REQUESTMEMORY")],
             must_modify: knobs.boolean("MUST_MODIFY_REQUEST_EXPRS", false),
             id,
         })
     }
+}
+
+/// Returns the slot's own execute directory, or else that of the execution point.
+fn execute_directory(knobs: &SlotParameters<'_>, id: &str) -> Option<std::path::PathBuf> {
+    let own = knobs.string(&format!("{id}_EXECUTE"));
+    own.or_else(|| knobs.string("EXECUTE")).map(std::path::PathBuf::from)
 }
 
 /// Returns the hooks of a partitionable slot's dynamic slots: of those with their own keyword, and of all others.
@@ -444,7 +456,7 @@ fn child_hook_paths(
 }
 
 /// Publishes the kind of the slot.
-fn publish_slot_kind(laid_out: &SlotAllocation, (number, kind): (u32, SlotKind), ad: &mut ClassAd) {
+fn publish_slot_kind(laid_out: &SlotAllocation, number: u32, kind: SlotKind, ad: &mut ClassAd) {
     ad.set("SlotID", i64::from(number));
     ad.set("SlotTypeID", i64::from(laid_out.type_id));
     ad.set("SlotType", kind.name());

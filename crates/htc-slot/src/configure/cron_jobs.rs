@@ -41,7 +41,7 @@ pub(super) fn read_benchmarks(global: &SlotParameters<'_>, world: &dyn World) ->
     });
     if !missing.is_empty() {
         global
-            .warn(format!("no program to be executed: {}: these benchmarks are not run", missing.join(", ")));
+            .warn(format!("no program is configured: {}: these benchmarks are not run", missing.join(", ")));
     }
     BenchmarkSettings { jobs, max_load: manager.max_load(global.view()) }
 }
@@ -53,7 +53,7 @@ pub(super) fn read_cron_jobs(global: &SlotParameters<'_>, daemon_ad: ClassAd) ->
     let (auto_publish, unknown) = manager.read_auto_publish(global.view());
     if let Some(word) = unknown {
         global.warn(format!(
-            "{}_AUTOPUBLISH = {word} means nothing; it counts as Never",
+            "{}_AUTOPUBLISH = {word} is not a valid value; it counts as Never",
             manager.parameter_prefix()
         ));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 
-use super::parameters::SlotParameters;
+use super::parameters::{HookWarning, SlotParameters};
 use crate::settings::SlotHookPaths;
 use htc_base::world::World;
 use htc_hook::{HookType, keyword, path_check};
@@ -51,14 +51,15 @@ pub(super) fn slot_hook_paths(
     let in_log = LogRelativeParameters { knobs, log: knobs.text("LOG").unwrap_or_default() };
     let path = |hook: HookType| -> Result<Option<PathBuf>, String> {
         match path_check::configured_path(world, &in_log, &keyword, hook) {
-            // Executed with the path as configured; the daemon's working directory is LOG.
+            // The hook is executed with the path as configured; the daemon's working directory is LOG.
             Ok(found) => {
                 let written = found.and_then(|_| knobs.text(&hook.path_parameter(&keyword).to_str_lossy()));
                 Ok(written.map(|path| path.to_path_lossy().into_owned()))
             }
             Err(refusal) => {
                 let reason = format!("{}: {refusal}", hook.path_parameter(&keyword));
-                knobs.warn(format!("{reason}; the hook counts as not configured"));
+                let warning = format!("{reason}; the hook counts as not configured");
+                knobs.warn_about_hook(HookWarning::RefusedPath(warning));
                 Err(reason)
             }
         }
@@ -74,7 +75,9 @@ pub(super) fn slot_hook_paths(
     let knob = HookType::FetchWork.path_parameter(&keyword).to_string();
     let is_own = parent.is_none() || knobs.string(&format!("{id}_JOB_HOOK_KEYWORD")).is_some();
     if hooks.fetch.is_none() && knobs.text(&knob).is_none() && is_own {
-        knobs.warn(format!("{id} has the keyword {keyword}, but {knob} is not defined: it fetches no work"));
+        let warning =
+            format!("{id} has the keyword {keyword}, but {knob} is not defined: it fetches no work");
+        knobs.warn_about_hook(HookWarning::NoFetchHook(warning));
     }
     Some(hooks)
 }

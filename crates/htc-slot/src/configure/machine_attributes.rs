@@ -114,7 +114,7 @@ pub(super) fn publish_machine_attributes(
     ] {
         ad.set(name, value);
     }
-    // As published by NetworkAdapterBase and DaemonCore.
+    // These attributes are published by NetworkAdapterBase and DaemonCore.
     if let Some(adapter) = &around.adapter {
         ad.set("HardwareAddress", adapter.hardware_address.as_str());
         ad.set("SubnetMask", adapter.subnet_mask.as_str());

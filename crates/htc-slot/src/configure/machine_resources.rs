@@ -42,8 +42,10 @@ pub(super) fn read_totals(
         None => knobs.int("DETECTED_CPUS_LIMIT", knobs.int("DETECTED_CPUS", 1)),
     };
     if cpus <= 0 && !knobs.reproduces(Quirk::NumCpusZero) {
-        return Err(knobs
-            .parameter_error("NUM_CPUS", format!("{cpus} processors are no machine; set it to 1 or more")));
+        return Err(knobs.parameter_error(
+            "NUM_CPUS",
+            format!("a machine cannot have {cpus} processors; set it to 1 or more"),
+        ));
     }
     let memory = match knobs.int_if_set("MEMORY")? {
         Some(memory) if memory != 0 => memory,
@@ -53,7 +55,7 @@ pub(super) fn read_totals(
     if memory <= 0 {
         return Err(knobs.parameter_error(
             "MEMORY",
-            format!("{memory} MiB are left to be shared out; it must be 1 or more"),
+            format!("{memory} MiB are left for the slots; at least 1 is needed"),
         ));
     }
     let disk = match knobs.int_if_set("DISK")? {
@@ -122,7 +124,7 @@ fn custom_resource_tags(
         if RESERVED_TAGS.contains(&tag.to_ascii_lowercase().as_str()) {
             return Err(knobs.parameter_error(
                 name,
-                "the machine's own resources cannot be defined so; choose another name",
+                "the machine's own resources cannot be defined this way; choose another name",
             ));
         }
         if !tags.iter().any(|other| other.eq_ignore_ascii_case(tag)) {
@@ -148,7 +150,7 @@ fn detects_gpus(knobs: &SlotParameters<'_>) -> bool {
     if is("true") || is("1") {
         knobs.warn(format!(
             "STARTD_DETECT_GPUS = {arguments}: it takes the arguments of condor_gpu_discovery, such as -properties; \
-             no GPUs are looked for"
+             GPUs are not detected"
         ));
         return false;
     }
@@ -199,7 +201,7 @@ struct DetectedResource {
 fn resource_from_text(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> DetectedResource {
     let (quantity, ids) = parse_number_or_ids(text, knobs.world());
     if let Some(id) = ids.iter().find(|id| id.contains('"')) {
-        knobs.warn(format!("MACHINE_RESOURCE_{tag}: quotes are a part of the names that stand there: {id}"));
+        knobs.warn(format!("MACHINE_RESOURCE_{tag}: the quotes are part of the names: {id}"));
     }
     let (offline, offline_ids) = read_offline(knobs, tag);
     DetectedResource { quantity: quantity.max(0.0), ids, offline, offline_ids, ..DetectedResource::default() }
@@ -237,7 +239,7 @@ fn resource_from_ad(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> Detect
         if ad.insert_line_with(line.as_bytes(), knobs.dialect()).is_err() {
             let shown: String = line.chars().take(60).collect();
             knobs.warn(format!(
-                "the inventory of {tag} has a line that is no attribute: `{shown}`: it ends there"
+                "the inventory of {tag} has a line that is not a valid attribute: `{shown}`; the rest is not read"
             ));
             break;
         }
@@ -279,14 +281,14 @@ impl InventoryOutput {
         let failed = *exit != Exit::Code(0);
         let nothing = found.quantity == 0.0;
         let what = match (failed, nothing) {
-            (true, true) => format!("'{program}' {exit} and has found none"),
+            (true, true) => format!("'{program}' {exit} and found no resource"),
             (true, false) => {
-                format!("'{program}' {exit}; what it has printed counts all the same, as in a pool")
+                format!("'{program}' {exit}; its output counts anyway, as in a pool")
             }
-            (false, true) if knobs.is_set(knob) => format!("'{program}' has found none"),
+            (false, true) if knobs.is_set(knob) => format!("'{program}' found no resource"),
             (false, _) => return,
         };
-        let way = if is_gpus(tag) { "; --gpus FILE gives them some" } else { "" };
+        let way = if is_gpus(tag) { "; --gpus FILE describes GPUs" } else { "" };
         let outcome = if nothing { format!(": the slots have no {tag}{way}") } else { String::new() };
         knobs.warn(format!("{knob}: {what}{outcome}"));
     }
@@ -326,19 +328,19 @@ fn run_inventory(
         Err(error) => error,
     };
     let why = match error.kind() {
-        ErrorKind::TimedOut => format!("'{program}' does not end, which a startd waits for, and was killed"),
+        ErrorKind::TimedOut => format!("'{program}' did not end and was killed; a startd would wait for it"),
         _ => format!("'{program}' cannot be run: {error}"),
     };
     // A machine without HTCondor's discovery program has no GPUs to detect; 25.14 would not start there.
     if is_gpus && program.ends_with(b"/condor_gpu_discovery") {
         if error.kind() != ErrorKind::NotFound || knobs.is_set(&knob) {
             knobs.warn(format!(
-                "{knob}: {why}: the slots have no GPUs; --gpus FILE gives them some, --param '{knob}=' leaves them out"
+                "{knob}: {why}: the slots have no GPUs; --gpus FILE describes GPUs, --param '{knob}=' turns the search off"
             ));
         }
         return Ok(Some(InventoryOutput::from_text("DetectedGPUs = 0".to_owned())));
     }
-    let way = format!("set {knob} to a program of this machine, or --param '{knob}=' does without");
+    let way = format!("set {knob} to a program of this machine, or turn it off with --param '{knob}='");
     Err(knobs.parameter_error(&knob, format!("{why}; {way}")))
 }
 
@@ -369,7 +371,7 @@ fn build_custom_resource(
         off.extend(ids.iter().skip(keep).cloned());
     }
     if quantity < 0.0 && !as_reference {
-        knobs.warn(format!("OFFLINE_MACHINE_RESOURCE_{tag} takes off more than there is: 0 is left"));
+        knobs.warn(format!("OFFLINE_MACHINE_RESOURCE_{tag} is more than the machine has: 0 is left"));
         quantity = 0.0;
     }
     let bound: Vec<usize> = (0..ids.len()).filter(|index| !off.contains(&ids[*index])).collect();

@@ -16,5 +16,6 @@ mod suspicious_values;
 pub use build_settings::{SettingsWithWarnings, configure};
 pub use machine_attributes::HostMeasurements;
 pub use parameters::ConfigureError;
+pub use parameters::HookWarning;
 pub use plan_slots::{RequestedSlots, requested_slots};
 pub use slot_policy::read_slot_policy;

@@ -1,7 +1,6 @@
 //! Access to parameters, with warnings and errors collected in one place.
 
 use std::cell::RefCell;
-use std::fmt::Display;
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -29,16 +28,59 @@ pub enum ConfigureError {
     Layout(String),
 }
 
+/// A warning about a hook of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookWarning {
+    /// Its path is refused.
+    RefusedPath(String),
+    /// The slot has a keyword, but no hook that fetches work.
+    NoFetchHook(String),
+}
+
+impl HookWarning {
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        match self {
+            HookWarning::RefusedPath(text) | HookWarning::NoFetchHook(text) => text,
+        }
+    }
+}
+
+/// Problems found while parameters are read.
+#[derive(Debug, Default)]
+pub(super) struct ParameterProblems {
+    /// Warnings, one sentence each.
+    pub(super) warnings: Vec<String>,
+    /// Warnings about hooks; `warnings` contains them too.
+    pub(super) hook_warnings: Vec<HookWarning>,
+    /// First value with which a startd ends.
+    fatal: Option<ConfigureError>,
+}
+
+impl ParameterProblems {
+    /// Returns the warnings.
+    ///
+    /// # Errors
+    /// A startd ends with one of the values.
+    pub(super) fn into_warnings(self) -> Result<Vec<String>, ConfigureError> {
+        self.fatal.map_or(Ok(self.warnings), Err)
+    }
+}
+
 /// View of the configuration for one slot, or for all.
 pub(super) struct SlotParameters<'a> {
     view: ConfigView<'a>,
-    warnings: &'a RefCell<Vec<String>>,
+    problems: &'a RefCell<ParameterProblems>,
     quirks: QuirkMode,
 }
 
 impl<'a> SlotParameters<'a> {
-    pub(super) fn new(view: ConfigView<'a>, warnings: &'a RefCell<Vec<String>>, quirks: QuirkMode) -> Self {
-        SlotParameters { view, warnings, quirks }
+    pub(super) fn new(
+        view: ConfigView<'a>,
+        problems: &'a RefCell<ParameterProblems>,
+        quirks: QuirkMode,
+    ) -> Self {
+        SlotParameters { view, problems, quirks }
     }
 
     /// Returns the underlying view.
@@ -67,12 +109,25 @@ impl<'a> SlotParameters<'a> {
         Dialect::of_world(self.world()).old()
     }
 
+    /// Records a warning about a hook.
+    pub(super) fn warn_about_hook(&self, warning: HookWarning) {
+        self.warn(warning.text());
+        self.problems.borrow_mut().hook_warnings.push(warning);
+    }
+
     pub(super) fn warn(&self, text: impl Into<String>) {
         let text = text.into();
-        let mut warnings = self.warnings.borrow_mut();
+        let warnings = &mut self.problems.borrow_mut().warnings;
         if !warnings.contains(&text) {
             warnings.push(text);
         }
+    }
+
+    /// Records a value with which a startd ends (`param_integer`, `param_boolean`). The caller continues with a default, so
+    /// that the error of all settings is known at their end.
+    fn refuse(&self, name: &str, problem: String) {
+        let error = self.parameter_error(name, problem);
+        self.problems.borrow_mut().fatal.get_or_insert(error);
     }
 
     /// Returns the expanded value; an empty one counts as not defined.
@@ -107,26 +162,24 @@ impl<'a> SlotParameters<'a> {
     }
 
     pub(super) fn int(&self, name: &str, default: i64) -> i64 {
-        self.value_or_default(self.view.int(name), default)
+        self.value_or_refuse(name, self.view.int(name), default)
     }
 
-    fn value_or_default<T: Display>(&self, read: Result<Option<Setting<T>>, ValueError>, default: T) -> T {
+    fn value_or_refuse<T>(&self, name: &str, read: Result<Option<Setting<T>>, ValueError>, default: T) -> T {
         match read {
             Ok(setting) => setting.map_or(default, |setting| setting.value),
             Err(error) => {
-                let error = error.to_string();
-                let error = error.trim_end_matches('.');
-                self.warn(format!("{error}. A startd ends with it; here {default} is used"));
+                self.refuse(name, error.to_string());
                 default
             }
         }
     }
 
-    /// Returns a number, replacing a negative one by 0 with a warning.
+    /// Returns a number that must not be negative.
     pub(super) fn non_negative_int(&self, name: &str, default: u32) -> u64 {
         let number = self.int(name, default.into());
         u64::try_from(number).unwrap_or_else(|_| {
-            self.warn(format!("{name} = {number} is below 0. A startd ends with it; here 0 is used"));
+            self.refuse(name, format!("{number} is less than 0"));
             0
         })
     }
@@ -140,7 +193,7 @@ impl<'a> SlotParameters<'a> {
     }
 
     pub(super) fn boolean(&self, name: &str, default: bool) -> bool {
-        self.value_or_default(self.view.boolean(name), default)
+        self.value_or_refuse(name, self.view.boolean(name), default)
     }
 
     /// Returns the words of a list, separated by blanks and commas.

@@ -16,7 +16,7 @@ use htc_config::ConfigView;
 pub(super) struct PlannedSlot {
     pub allocation: SlotAllocation,
     pub kind: SlotKind,
-    /// Prefix of its name.
+    /// Prefix of the name.
     pub name_prefix: String,
     /// Disk space that all slots of its volume have together, in KiB.
     pub provisioned_disk: i64,
@@ -54,10 +54,10 @@ pub(super) fn plan_slots(
         .collect();
     match missing.first() {
         Some((_, reason)) if missing.len() == layout.slots.len() => {
-            knobs.warn(format!("no slot can be used: {reason}; make that directory"));
+            knobs.warn(format!("no slot can be used: {reason}; create that directory"));
         }
         _ => missing.iter().for_each(|(number, reason)| {
-            knobs.warn(format!("slot {number} cannot be used: {reason}; make that directory"));
+            knobs.warn(format!("slot {number} cannot be used: {reason}; create that directory"));
         }),
     }
     let provisioned = layout.provisioned;
@@ -87,7 +87,7 @@ fn read_slot_types(
     for knob in ["SLOT_TYPE_0", "NUM_SLOTS_TYPE_0"] {
         if knobs.text(knob).is_some() {
             let error =
-                knobs.parameter_error(knob, "type 0 stands for slots without a type and cannot be defined");
+                knobs.parameter_error(knob, "type 0 means slots without a type and cannot be defined");
             match mode {
                 SlotConfigFailureMode::Abort => return Err(error),
                 _ => knobs.warn(format!("{error}; it is ignored")),
@@ -149,7 +149,7 @@ const MAX_SLOTS: u32 = 100_000;
 fn clamp_with_warning(knobs: &SlotParameters<'_>, knob: &str, asked: i64, limit: u32) -> u32 {
     let asked = asked.max(0);
     if asked > i64::from(limit) {
-        knobs.warn(format!("{knob} = {asked}: only the first {limit} count here; a startd has no limit"));
+        knobs.warn(format!("{knob} = {asked}: only the first {limit} are used here; a startd has no limit"));
     }
     u32::try_from(asked).unwrap_or(limit).min(limit)
 }
@@ -168,11 +168,11 @@ pub struct RequestedSlots {
 /// # Errors
 /// Fails if a number of slots is not a number, with which no startd starts.
 pub fn requested_slots(view: ConfigView<'_>, cpus: i64) -> Result<RequestedSlots, ConfigureError> {
-    let warnings = RefCell::default();
-    let knobs = SlotParameters::new(view, &warnings, QuirkMode::Manual);
+    let problems = RefCell::default();
+    let knobs = SlotParameters::new(view, &problems, QuirkMode::Manual);
     let counts = read_slot_counts(&knobs, cpus)?;
     let types = counts.into_iter().map(|(id, count)| (id, count, slot_name_prefix(&knobs, id))).collect();
-    Ok(RequestedSlots { types, warnings: warnings.into_inner() })
+    Ok(RequestedSlots { types, warnings: problems.into_inner().into_warnings()? })
 }
 
 /// Returns the prefix of the names of a type's slots.
@@ -191,7 +191,7 @@ fn is_partitionable(knobs: &SlotParameters<'_>, id: u32) -> bool {
     let is_reference = knobs.reproduces(quirk);
     if !is_reference {
         knobs.warn(format!(
-            "NUM_SLOTS makes static slots, as the manual says; {}; SLOT_TYPE_0_PARTITIONABLE says it for both",
+            "NUM_SLOTS makes static slots, as in the manual; {}; set SLOT_TYPE_0_PARTITIONABLE to get the same slots from both",
             quirk.told()
         ));
     }

@@ -194,7 +194,7 @@ fn add_clause(knobs: &SlotParameters<'_>, list: &str, name: &str, internal: &mut
                 DYNAMIC_SLOT_CLAUSES => (false, "it is left out"),
                 _ => (true, "no job will match"),
             };
-            knobs.warn(format!("the clause {name} of {list} is no expression: {error}; {follows}"));
+            knobs.warn(format!("the clause {name} of {list} is not a valid expression: {error}; {follows}"));
             stays
         }
     }

@@ -20,7 +20,7 @@ pub(super) fn publish_slot_attributes(
     {
         insert_parsed(global, &name, global.text(&name).as_ref(), ad);
     }
-    // Then with the slot's own values; the list of its type replaces the global one.
+    // Next come the attributes with values for this slot; the list of its type replaces the global one.
     let id = id.split('_').next().unwrap_or(id);
     let mut names = knobs.words("STARTD_ATTRS");
     if !knobs.reproduces(Quirk::TypeAttrsHideSlotValues) {
@@ -44,7 +44,7 @@ fn insert_parsed(knobs: &SlotParameters<'_>, name: &str, text: Option<&BString>,
     match Expr::parse_with(text, knobs.dialect()) {
         Ok(expr) => ad.insert(name, expr),
         Err(error) => knobs.warn(format!(
-            "the attribute {name} of the slots is no expression: {error}; did you forget to quote a string?"
+            "the attribute {name} of the slots is not a valid expression: {error}; did you forget to quote a string?"
         )),
     }
 }

@@ -53,9 +53,9 @@ pub fn read_slot_policy(
     global: ConfigView<'_>,
     quirks: QuirkMode,
 ) -> Result<ClassAd, ConfigureError> {
-    let warnings = RefCell::default();
+    let problems = RefCell::default();
     let mut ad = ClassAd::new();
-    let of = |view| SlotParameters::new(view, &warnings, quirks);
+    let of = |view| SlotParameters::new(view, &problems, quirks);
     publish_policy(&of(slot), &of(global), &mut ad)?;
     Ok(ad)
 }

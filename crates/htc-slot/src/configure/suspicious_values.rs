@@ -30,15 +30,17 @@ pub(super) fn check_hibernate(knobs: &SlotParameters<'_>, slots: &[SlotPlan], lo
         let text = expr.unparse_old();
         if !looked_at {
             knobs.warn(format!(
-                "HIBERNATE = {text}: HIBERNATE_CHECK_INTERVAL is not above 0, so that nobody looks at it, as in a pool"
+                "HIBERNATE = {text}: HIBERNATE_CHECK_INTERVAL is not above 0, so it is never evaluated, as in a pool"
             ));
             continue;
         }
         let what = match (expr.as_literal(), expr.as_attribute()) {
             (Some(Value::Str(state)), _) if known(&state.to_string()) => continue,
-            (Some(Value::Str(_)), _) => "is no sleep state: use \"S1\" to \"S5\", or a name such as \"RAM\"",
+            (Some(Value::Str(_)), _) => {
+                "is not a sleep state: use \"S1\" to \"S5\", or a name such as \"RAM\""
+            }
             (Some(Value::Undefined), _) => continue,
-            (Some(_), _) => "is no text such as \"S3\"",
+            (Some(_), _) => "is not a string such as \"S3\"",
             (None, Some(name)) if known(&name.to_string()) => {
                 "is the name of an attribute: put it into quotes"
             }

@@ -24,9 +24,9 @@ pub(crate) enum BackfillClientStage {
     /// Its starter was requested.
     Starting,
     Running,
-    /// It was signalled to end; at this time it is killed with all its descendants.
+    /// The client was asked to end; at this time it is killed with all its descendants.
     Ending(MonotonicTime),
-    /// It cannot run, and counts as exited at this time.
+    /// The client cannot run, and counts as exited at this time.
     Dying(MonotonicTime),
 }
 

@@ -8,13 +8,15 @@ use htc_base::quirks::QuirkMode;
 pub(crate) struct BenchmarkState {
     /// Published ads, for all slots.
     pub ads: CronAds,
-    /// When all benchmarks last ended, in epoch seconds; 0 before the first time.
+    /// Time when all benchmarks last ended, in epoch seconds; 0 before the first time.
     pub last_ended: i64,
     pub running_for: Option<SlotKey>,
+    /// Results of a repeated run that has not ended.
+    pub unaveraged: Option<CronAds>,
 }
 
 impl BenchmarkState {
     pub(crate) fn new(quirks: QuirkMode) -> Self {
-        BenchmarkState { ads: CronAds::new(quirks), last_ended: 0, running_for: None }
+        BenchmarkState { ads: CronAds::new(quirks), last_ended: 0, running_for: None, unaveraged: None }
     }
 }

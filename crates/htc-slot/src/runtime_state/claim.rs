@@ -15,7 +15,7 @@ use htc_classad::{ClassAd, Context, Value};
 /// Origin of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ClaimKind {
-    /// Offered to schedds and not taken.
+    /// The claim is offered to schedds, and none has requested it.
     #[default]
     Offered,
     /// Made for a fetched job.
@@ -93,7 +93,7 @@ pub(crate) struct Claim {
     pub kind: ClaimKind,
     pub phase: ClaimPhase,
     phase_since: i64,
-    /// When it was first claimed.
+    /// Time when it was first claimed.
     pub claimed_at: Option<ClockReading>,
     pub rank: f64,
     /// The running job, or `None` while idle.
@@ -126,7 +126,7 @@ pub(crate) struct Claim {
     pub lease: i64,
     /// True if the lease is renewed: not if the first job says StartdSendsAlives = false or StarterHandlesAlives = false.
     pub lease_renewed: bool,
-    /// When the current or last job was started: renewals are counted from then.
+    /// Time when the current or last job was started: renewals are counted from then.
     activated_at: Option<ClockReading>,
     pub lease_ends: Option<MonotonicTime>,
     /// The last fetched job, or `None`.

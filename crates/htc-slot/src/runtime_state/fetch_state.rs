@@ -7,7 +7,7 @@ use htc_base::time::ClockReading;
 /// Fetch state of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum FetchState {
-    /// No call and no timer.
+    /// There is neither a call nor a timer.
     #[default]
     Inactive,
     /// Calls FETCH_WORK when the timer expires.

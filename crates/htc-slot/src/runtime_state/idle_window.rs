@@ -10,26 +10,26 @@ use htc_base::time::{ClockReading, MonotonicTime};
 pub(crate) struct IdleWindow {
     /// Nothing can change before this second; `LOOK_AT_ONCE` after an event.
     pub until: i64,
-    /// The second with which the slot is queued for evaluation, or `None`.
+    /// Second under which the slot is in the queue for evaluation, or `None`.
     pub queued_until: Option<i64>,
-    /// When its ad was made, on the monotonic clock, in microseconds.
+    /// Time when its ad was made, on the monotonic clock, in microseconds.
     pub ad_made_at: u64,
     pub fetch_mode: FetchMode,
     /// Sequence number of the window.
     pub window_number: u32,
     pub is_polled: bool,
-    /// Time with which the slot is queued for its timer, or `None`.
+    /// Expiry time under which the slot is in the timer queue, or `None`.
     pub queued_timer: Option<MonotonicTime>,
 }
 
 /// Mode of fetching work while polls are skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FetchMode {
-    /// When its timer expires, or at a poll.
+    /// Time when its timer expires, or at a poll.
     WhenDue,
-    /// As `WhenDue`, but without a chance to get a job.
+    /// As `WhenDue`, but the slot cannot get a job.
     Futile,
-    /// Not before the next evaluation: START is false.
+    /// START is false, so the slot waits for the next evaluation.
     Unwilling,
 }
 

@@ -8,9 +8,9 @@ pub(crate) struct Latch {
     pub name: AttrName,
     /// Names of the published attributes: its value, and the time of its last change.
     pub published_names: [AttrName; 2],
-    /// Its last value, or `None` if it was not a number.
+    /// Last value of the latch, or `None` if it was not a number.
     pub value: Option<i64>,
-    /// When it last changed, in epoch seconds, or `None` before the first change.
+    /// Time when it last changed, in epoch seconds, or `None` before the first change.
     pub changed_at: Option<i64>,
 }
 

@@ -181,8 +181,10 @@ impl PollSchedule {
     /// ends. `None` if a poll or update comes first.
     pub(crate) fn next_timer_when_willing(
         &self,
-        (alarm, seen): (MonotonicTime, MonotonicTime),
-        (delay, over): (i64, i64),
+        alarm: MonotonicTime,
+        seen: MonotonicTime,
+        delay: i64,
+        over: i64,
         willing: i64,
     ) -> Option<MonotonicTime> {
         if willing == i64::MAX {
@@ -221,7 +223,7 @@ mod tests {
         let seconds = |seconds: u64| MonotonicTime(seconds * 1_000_000);
         let updates = PeriodicTimes { at: seconds(747).0, first: seconds(61).0, step: seconds(61).0 };
         let grid = PollSchedule { poll_and_update_times: [None, Some(updates)], wall_clock_offset: 0 };
-        let asks = |seen| grid.next_timer_when_willing((seconds(742), seconds(seen)), (45, 0), 726);
+        let asks = |seen| grid.next_timer_when_willing(seconds(742), seconds(seen), 45, 0, 726);
         assert_eq!(asks(697), Some(seconds(742)));
         assert_eq!(asks(600), Some(seconds(731)));
     }

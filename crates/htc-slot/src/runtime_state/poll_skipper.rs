@@ -38,7 +38,7 @@ pub(crate) struct PollSkipper {
     /// The slot of each call in progress.
     pub fetching_slots: FxHashMap<HookRunId, SlotKey>,
     pub starter_slots: FxHashMap<StarterId, SlotKey>,
-    /// When something is due next, or `None`.
+    /// Time when something is due next, or `None`.
     pub next_wake: Option<MonotonicTime>,
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct ResourceConflict {
     pub shortage: String,
     /// Resources that primary slots use, or `None`: nothing is subtracted from a slot that runs a job itself.
     pub in_use: Option<SignedAmounts>,
-    /// Its devices that another slot uses, by tag.
+    /// Devices of the slot that another slot uses, by tag.
     pub contested_devices: BTreeMap<String, Vec<usize>>,
 }
 

@@ -33,13 +33,13 @@ impl Default for SlotLoad {
 
 impl SlotLoad {
     /// Records `seconds` seconds at `percent` of one processor, on a machine with this number of processors and this load.
-    pub(crate) fn add_samples(&mut self, seconds: u64, percent: f64, (processors, machine): (f64, f64)) {
+    pub(crate) fn add_samples(&mut self, seconds: u64, percent: f64, processors: f64, machine: f64) {
         for _ in 0..seconds.min(AVERAGED_SECONDS as u64) {
             self.seconds[self.head] = percent;
             self.head = (self.head + 1) % AVERAGED_SECONDS;
         }
         let average = self.seconds.iter().sum::<f64>() / AVERAGED_SECONDS as f64 / processors;
-        // Limited to the machine's total load.
+        // The load of a slot is limited to the machine's total load.
         self.load_average = (average * processors.max(machine) / 100.0).min(machine);
     }
 }
@@ -51,13 +51,13 @@ mod tests {
     #[test]
     fn the_load_of_jobs_grows_over_a_minute_and_is_never_above_that_of_the_machine() {
         let mut load = SlotLoad::default();
-        load.add_samples(30, 100.0, (2.0, 1.5));
+        load.add_samples(30, 100.0, 2.0, 1.5);
         assert!((load.load_average - 0.5).abs() < 1e-9, "{}", load.load_average);
-        load.add_samples(30, 100.0, (2.0, 1.5));
+        load.add_samples(30, 100.0, 2.0, 1.5);
         assert!((load.load_average - 1.0).abs() < 1e-9, "{}", load.load_average);
-        load.add_samples(60, 400.0, (2.0, 1.5));
+        load.add_samples(60, 400.0, 2.0, 1.5);
         assert!((load.load_average - 1.5).abs() < 1e-9, "{}", load.load_average);
-        load.add_samples(500, 0.0, (2.0, 1.5));
+        load.add_samples(500, 0.0, 2.0, 1.5);
         assert_eq!(load.load_average, 0.0);
     }
 }

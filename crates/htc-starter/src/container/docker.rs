@@ -79,7 +79,7 @@ pub struct DockerNames {
     pub own_image: BString,
     /// True if images pulled by others are used (DOCKER_TRUST_LOCAL_IMAGES).
     pub trusts_local_images: bool,
-    /// Reason why there is no such tag; reported after docker has listed its images.
+    /// Reason why the image cannot be tagged; reported after docker has listed its images.
     pub fault: Option<StartFailure>,
     /// Directory of docker's configuration, if the job provides registry credentials.
     pub config: Option<PathBuf>,
@@ -107,8 +107,11 @@ impl DockerNames {
         let with_owner = !inputs.job_inputs.quirks.reproduces(Quirk::OwnerIgnored);
         let owner = || inputs.job_string(attr::OWNER).filter(|_| with_owner);
         let user = inputs.job_string(attr::USER).or_else(owner).unwrap_or_default().replace("@", "_at_");
-        let nobody =
-            || StartFailure::silent(format!("there is no User in the job ad to keep the image {image} for"));
+        let nobody = || {
+            StartFailure::silent(format!(
+                "the job ad has no User, so the image {image} is not kept for a user"
+            ))
+        };
         let fault = fault.or_else(|| (!trusting && user.is_empty()).then(nobody));
         let own = match trusting {
             true => image.clone(),

@@ -3,7 +3,7 @@
 //! Reference: `DockerAPI::createContainer` of `docker-api.cpp`, `DockerProc::LaunchContainer` and
 //! `buildExtraVolumes` of `docker_proc.cpp`.
 
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
@@ -18,6 +18,7 @@ use htc_base::quirks::Quirk;
 use htc_base::text::arguments;
 use htc_base::text::environment::Environment;
 use htc_base::text::list;
+use htc_base::world::FileKind;
 
 /// Longest hostname that docker accepts.
 const MAX_HOST_NAME_LEN: usize = 63;
@@ -40,24 +41,24 @@ pub fn plan_docker_container(
     let (volumes, directories) = collect_volumes(inputs, &mut line)?;
     let mut limits = Vec::new();
     line.add(names.program.iter().cloned(), "DOCKER");
-    line.add(["create"], "the container is made first and started then");
+    line.add(["create"], "the container is created first and started afterwards");
     add_cpu_limits(inputs, &mut line, &mut limits);
     add_memory_limits(inputs, &mut line, &mut limits);
     let capabilities = ["--cap-drop=all", "--cap-add=SYS_PTRACE", "--security-opt", "no-new-privileges"];
     const CAPABILITIES: &str = "DOCKER_DROP_ALL_CAPABILITIES";
-    add_optional_words(
-        (CAPABILITIES, inputs.boolean_parameter(CAPABILITIES, true)?),
-        &capabilities,
-        &mut line,
-    );
-    let flag = |knob: &'static str| inputs.plain_boolean_parameter(knob).map(|set| (knob, set));
-    add_optional_words(flag("DOCKER_RUN_UNDER_INIT")?, &["--init"], &mut line);
+    const UNDER_INIT: &str = "DOCKER_RUN_UNDER_INIT";
+    const NO_LOG: &str = "DOCKER_LOG_DRIVER_NONE";
+    let drops_all = inputs.boolean_parameter(CAPABILITIES, true)?;
+    add_optional_words(CAPABILITIES, drops_all, &capabilities, &mut line);
+    let runs_under_init = inputs.plain_boolean_parameter(UNDER_INIT)?;
+    add_optional_words(UNDER_INIT, runs_under_init, &["--init"], &mut line);
     line.add(
         ["--name".into(), names.container.clone()],
         "ClusterId, ProcId, the slot and the starter's process",
     );
-    line.add(["--label=org.htcondorproject=True"], "containers of HTCondor are known by it");
-    add_optional_words(flag("DOCKER_LOG_DRIVER_NONE")?, &["--log-driver", "none"], &mut line);
+    line.add(["--label=org.htcondorproject=True"], "containers of HTCondor are recognized by it");
+    let has_no_log = inputs.plain_boolean_parameter(NO_LOG)?;
+    add_optional_words(NO_LOG, has_no_log, &["--log-driver", "none"], &mut line);
     for entry in environment.entries() {
         line.add(["-e".into(), entry], "the job's environment");
     }
@@ -120,7 +121,8 @@ fn add_cpu_limits(
     }
     let cpus = inputs.machine().int(attr::CPUS);
     let shares = 100i64.saturating_mul(cpus.unwrap_or(1));
-    let because = if cpus.is_some() { "Cpus of the slot" } else { "no slot: as for one processor" };
+    let because =
+        if cpus.is_some() { "Cpus of the slot" } else { "without a slot: the share of one processor" };
     line.add([format!("--cpu-shares={shares}")], because);
     add_limit("cpu shares", shares.to_string(), because, limits);
 }
@@ -135,7 +137,7 @@ fn add_memory_limits(
             line.add([format!("--memory={memory}m")], "Memory of the slot");
             add_limit("memory", format!("{memory}m"), "Memory of the slot", limits);
         }
-        None => line.add_unused("Memory", "there is no slot that says how much: no --memory"),
+        None => line.add_unused("Memory", "without an amount of memory in the slot ad: no --memory"),
     }
 }
 
@@ -157,7 +159,7 @@ fn add_shared_memory(
 }
 
 /// Adds words if a boolean parameter is true.
-fn add_optional_words((knob, set): (&'static str, bool), words: &[&str], line: &mut AnnotatedCommandLine) {
+fn add_optional_words(knob: &'static str, set: bool, words: &[&str], line: &mut AnnotatedCommandLine) {
     match set {
         true => line.add(words.iter().copied(), knob),
         false => line.add_unused(knob, "is false"),
@@ -178,18 +180,17 @@ fn collect_volumes(
     all.push((twice(inputs.slot_directory()), "the scratch directory".into()));
     all.push((twice(&inputs.job_inputs.job.iwd), "Iwd".into()));
     let mut directories = Vec::new();
-    for (directory, from) in inputs.mount_under_scratch() {
-        // As `dirscat` does: one slash between the parts and one at the end.
-        let inside = directory.trim_start_with(|letter| letter == '/').trim_end_with(|letter| letter == '/');
-        let outside = [inputs.scratch().as_bytes(), b"/", inside, b"/"].concat();
+    let under_scratch = inputs.mount_under_scratch();
+    for (directory, from) in &under_scratch {
+        let outside = path_under_scratch(inputs, directory);
         directories.push(outside.to_path_lossy().into_owned());
-        all.push(([outside.as_slice(), b":", &directory].concat().into(), from.into()));
+        all.push(([outside.as_slice(), b":", directory].concat().into(), (*from).into()));
     }
     let mut unset = Vec::new();
     for volume in inputs.parameters().volumes() {
         let knob = format!("DOCKER_VOLUME_DIR_{}", volume.name);
         let Some(directory) = &volume.directory else {
-            line.add_unused(knob.clone(), "DOCKER_MOUNT_VOLUMES names it, and it is not set");
+            line.add_unused(knob.clone(), "DOCKER_MOUNT_VOLUMES names this parameter, but it is not set");
             unset.push(knob);
             continue;
         };
@@ -207,13 +208,53 @@ fn collect_volumes(
     const VOLUMES_PARAMETER: &str = "DOCKER_MOUNT_VOLUMES";
     if let (false, Some(names)) = (unset.is_empty(), inputs.parameters().setting(VOLUMES_PARAMETER)) {
         let line = format!(
-            "{}: not mounted, for they are not set: {}",
+            "{}: not mounted, because they are not set: {}",
             describe_setting(VOLUMES_PARAMETER, names),
             unset.join(", ")
         );
         inputs.add_setting_remark(VOLUMES_PARAMETER, line);
     }
+    directories.extend(nested_mount_points(inputs, &all, &under_scratch));
     Ok((all, directories))
+}
+
+/// Returns the directory that is mounted over a directory of MOUNT_UNDER_SCRATCH.
+fn path_under_scratch(inputs: &ContainerInputs<'_>, directory: &BString) -> Vec<u8> {
+    // As in `dirscat`, there is one slash between the parts and one at the end.
+    let inside = directory.trim_start_with(|letter| letter == '/').trim_end_with(|letter| letter == '/');
+    [inputs.scratch().as_bytes(), b"/", inside, b"/"].concat()
+}
+
+/// Returns the mount points that a runtime would create in the directories of MOUNT_UNDER_SCRATCH: of a slot's directory
+/// below /tmp, for example. What the runtime of an ordinary user creates belongs to an account of the container, and
+/// could not be removed with the scratch directory.
+fn nested_mount_points(
+    inputs: &ContainerInputs<'_>,
+    specs: &[(BString, String)],
+    under_scratch: &[(BString, &'static str)],
+) -> Vec<PathBuf> {
+    // In a rehearsal the slot's directory does not exist.
+    let is_directory = |source: &[u8]| {
+        if source == inputs.slot_directory().as_bytes() {
+            return true;
+        }
+        let status = inputs.job_inputs.world.stat(&source.to_path_lossy());
+        status.is_ok_and(|status| status.kind == FileKind::Directory)
+    };
+    let mut points = Vec::new();
+    for (spec, _) in specs {
+        let (source, target) = spec.split_once_str(":").unwrap_or((spec, spec));
+        let target = target.split_str(":").next().unwrap_or_default().to_path_lossy();
+        for (directory, _) in under_scratch {
+            let Ok(below) = target.strip_prefix(directory.to_path_lossy()) else { continue };
+            let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
+            if below.as_os_str().is_empty() || !is_plain || !is_directory(source) {
+                continue;
+            }
+            points.push(path_under_scratch(inputs, directory).to_path_lossy().join(below));
+        }
+    }
+    points
 }
 
 /// Adds the volumes to the command line, without duplicates.
@@ -243,7 +284,7 @@ fn add_gpu_devices(
 ) -> Result<(), StartFailure> {
     let assigned = inputs.machine().string("AssignedGPUs").unwrap_or_default();
     if assigned.is_empty() {
-        line.add_unused("AssignedGPUs", "the slot has none: no --device");
+        line.add_unused("AssignedGPUs", "the slot has no GPU: no --device");
         return Ok(());
     }
     let mut add = |device: String| line.add(["--device".to_owned(), device], "AssignedGPUs");
@@ -283,8 +324,8 @@ fn add_network(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine) ->
     const ATTRIBUTE: &str = "DockerNetworkType";
     let wanted = inputs.job_string(ATTRIBUTE).unwrap_or_default();
     match wanted.as_slice() {
-        b"" => line.add_unused(ATTRIBUTE, "the job has none: the runtime's own network"),
-        b"nat" => line.add_unused(ATTRIBUTE, "'nat' is what the runtime does by itself"),
+        b"" => line.add_unused(ATTRIBUTE, "the job requests none: the default network of the runtime"),
+        b"nat" => line.add_unused(ATTRIBUTE, "'nat' is the default of the runtime"),
         b"host" => {
             line.add(["--network=host"], ATTRIBUTE);
             return Ok(());
@@ -350,7 +391,7 @@ fn add_pull_policy(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine
     match inputs.job_string(ATTRIBUTE).filter(|policy| !policy.is_empty()) {
         Some(policy) if policy.eq_ignore_ascii_case(b"always") => line.add(["--pull", "always"], ATTRIBUTE),
         Some(policy) => {
-            let why = format!("'{policy}' is not known: only 'always' is");
+            let why = format!("'{policy}' is not valid: only 'always' is");
             inputs.add_job_remark(format!("{ATTRIBUTE}: {why}; an image is pulled if it is missing"));
             line.add_unused(ATTRIBUTE, why);
         }

@@ -14,9 +14,9 @@ use super::tool::{ToolAccount, ToolCall};
 pub struct DockerImage {
     /// `repository:tag`.
     pub name: BString,
-    /// Prefix of its digest.
+    /// Beginning of the digest of the image.
     pub id: BString,
-    /// Time at which it was last tagged.
+    /// Time at which the image was last tagged.
     pub tagged: BString,
     /// Size reported by docker, in bytes.
     pub bytes: u64,
@@ -107,7 +107,7 @@ pub struct ImagePruning {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PruneStep {
-    /// No call made yet, or the previous image is finished.
+    /// No call was made yet, or the previous image is done.
     Idle,
     /// `rmi` of a name, which may fail.
     Removing { name: BString, own: Option<BString> },

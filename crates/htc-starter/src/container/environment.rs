@@ -47,7 +47,7 @@ pub(super) fn retarget_scratch_paths(
     let elsewhere = inputs.job_inputs.job.iwd.as_bstr() != scratch;
     let mut outside = environment.get("_CONDOR_SCRATCH_DIR").cloned().unwrap_or_default();
     if elsewhere {
-        // As `replace_str` does: every occurrence is replaced.
+        // As in `replace_str`, every occurrence is replaced.
         let inside = scratch.replace(slot, "/condor_scratch");
         environment.set("_CONDOR_SCRATCH_DIR", inside.clone());
         if inputs.job_inputs.quirks.reproduces(Quirk::OutsideScratchInside) {

@@ -95,7 +95,7 @@ impl<'a> ContainerInputs<'a> {
     pub(super) fn job_string(&self, name: &str) -> Option<BString> {
         match self.job().eval_attr(name) {
             Value::Str(text) => Some(text),
-            value => self.remark_unusable_attribute(name, &value, "no string"),
+            value => self.remark_unusable_attribute(name, &value, "not a string"),
         }
     }
 
@@ -118,7 +118,7 @@ impl<'a> ContainerInputs<'a> {
     fn remark_unusable_attribute<T>(&self, name: &str, value: &Value, what: &str) -> Option<T> {
         if !matches!(value, Value::Undefined) {
             let text = self.job_inputs.ad.get(name).map(|text| text.unparse()).unwrap_or_default();
-            self.remarks.add_remark(None, format!("{name} = {text} is {what}: it does not count"));
+            self.remarks.add_remark(None, format!("{name} = {text} is {what}: it is ignored"));
         }
         None
     }
@@ -147,7 +147,7 @@ impl<'a> ContainerInputs<'a> {
             Err(StringExprError::Invalid(why)) if !setting.origin.is_default() => {
                 let quotes = match setting.value.contains(&b'"') {
                     true => "",
-                    false => " (a text of its own stands in double quotes)",
+                    false => " (a literal string must be in double quotes)",
                 };
                 self.add_setting_remark(
                     knob,

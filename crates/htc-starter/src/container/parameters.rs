@@ -127,7 +127,7 @@ impl ContainerParameters {
 
     /// Returns a parameter whose text is used unchanged, if it is not empty.
     pub fn text(&self, name: &str) -> Option<&BString> {
-        debug_assert!(TEXT_PARAMETERS.contains(&name), "{name} is no text");
+        debug_assert!(TEXT_PARAMETERS.contains(&name), "{name} is not a string");
         self.settings.get(name).map(|setting| &setting.value)
     }
 

@@ -10,7 +10,7 @@ use htc_base::text::environment::Environment;
 /// Runtime that a job runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerRuntime {
-    /// No container: a process of the machine.
+    /// The job is a process of the machine, without a container.
     Plain,
     /// A container run by docker or a program with the same command line.
     Docker,
@@ -84,7 +84,7 @@ pub struct AnnotatedWords {
 pub struct UnusedContainerSetting {
     /// Name of the attribute or parameter.
     pub name: Cow<'static, str>,
-    /// Reason why it had no effect.
+    /// Reason why the setting had no effect.
     pub why: Cow<'static, str>,
 }
 

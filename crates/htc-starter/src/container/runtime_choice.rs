@@ -43,7 +43,7 @@ impl RuntimeChoice {
 pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, StartFailure> {
     let mut choice = RuntimeChoice {
         runtime: ContainerRuntime::Plain,
-        reason: "the job asks for no container".to_owned(),
+        reason: "the job requests no container".to_owned(),
         job_attributes: ClassAd::new(),
         unused: Vec::new(),
     };
@@ -56,7 +56,7 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
     // Java jobs never run in docker, and the configuration does not put them in a container
     // (`Starter::SpawnJob`).
     if is_java {
-        choice.add_unused("WantDocker", "JobUniverse 10: a java job is none for docker");
+        choice.add_unused("WantDocker", "JobUniverse 10: docker does not run java jobs");
     } else if wants("WantDocker") {
         return Ok(choice.with_runtime(ContainerRuntime::Docker, "WantDocker"));
     }
@@ -65,12 +65,12 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
             let because = "WantContainer and WantDockerImage, and the slot has HasDocker";
             return Ok(choice.with_runtime(ContainerRuntime::Docker, because));
         }
-        choice.add_unused("HasDocker", "the slot does not have it: the image is none for docker");
+        choice.add_unused("HasDocker", "the slot does not have it: docker does not run the image");
     }
     if is_java {
         choice.add_unused("USE_DEFAULT_CONTAINER", "JobUniverse 10: it is for vanilla jobs");
     } else if wants("WantContainer") {
-        choice.add_unused("USE_DEFAULT_CONTAINER", "WantContainer: the job has its own");
+        choice.add_unused("USE_DEFAULT_CONTAINER", "WantContainer: the job requests a container itself");
     } else if let Some(runtime) = default_runtime(inputs, has_docker, &mut choice)? {
         return Ok(choice.with_runtime(runtime, "USE_DEFAULT_CONTAINER with DEFAULT_CONTAINER_IMAGE"));
     }
@@ -88,7 +88,7 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
     }
     choice.add_unused("SINGULARITY_JOB", "is not true for this job");
     if wants("WantContainer") {
-        let why = "alone it chooses none: WantSIF, WantSandboxImage or WantDockerImage says what kind of image it is";
+        let why = "it does not select a runtime: also set WantSIF, WantSandboxImage or WantDockerImage";
         inputs.add_job_remark(format!(
             "WantContainer: {why}: the job runs outside of a container, as in a pool"
         ));
@@ -110,7 +110,7 @@ fn default_runtime(
         choice.add_unused("USE_DEFAULT_CONTAINER", "is not true for this job");
         return Ok(None);
     }
-    let Some(image) = inputs.string_parameter(DEFAULT_IMAGE_PARAMETER, "the job is put into no container")
+    let Some(image) = inputs.string_parameter(DEFAULT_IMAGE_PARAMETER, "the job runs outside of a container")
     else {
         let unset = inputs.parameters().setting(DEFAULT_IMAGE_PARAMETER).is_none();
         if let (true, Some(asking)) = (unset, inputs.parameters().setting("USE_DEFAULT_CONTAINER")) {
@@ -118,11 +118,11 @@ fn default_runtime(
             inputs.add_setting_remark(
                 DEFAULT_IMAGE_PARAMETER,
                 format!(
-                    "{asking}, and {DEFAULT_IMAGE_PARAMETER} is not set: the job is put into no container"
+                    "{asking}, and {DEFAULT_IMAGE_PARAMETER} is not set: the job runs outside of a container"
                 ),
             );
         }
-        choice.add_unused(DEFAULT_IMAGE_PARAMETER, "gives no string");
+        choice.add_unused(DEFAULT_IMAGE_PARAMETER, "is not a string");
         return Ok(None);
     };
     let given = &mut choice.job_attributes;

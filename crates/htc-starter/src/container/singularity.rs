@@ -140,7 +140,7 @@ fn find_image(inputs: &ContainerInputs<'_>) -> Result<(BString, &'static str), S
     let text = set.map_or_else(|| "SingularityImage".into(), |setting| setting.value.clone());
     let of_job = inputs.job_string("ContainerImage");
     let found = match of_job.is_some() && set.is_some() {
-        true => inputs.string_parameter(PARAMETER, "the image is the job's own ContainerImage"),
+        true => inputs.string_parameter(PARAMETER, "the image is the job's ContainerImage"),
         false => inputs.eval_string(&text),
     };
     if let Some(image) = found {
@@ -156,7 +156,7 @@ fn find_image(inputs: &ContainerInputs<'_>) -> Result<(BString, &'static str), S
             Ok((text, PARAMETER))
         }
         None => Err(setup_failure(format!(
-            "no image: {PARAMETER} = {text} gives no string, and there is no ContainerImage"
+            "no image: {PARAMETER} = {text} is not a string, and there is no ContainerImage"
         ))),
     }
 }
@@ -245,12 +245,12 @@ fn add_gpu_options(
 ) -> Result<bool, StartFailure> {
     let machine = || inputs.machine();
     if machine().string("AssignedGPUs").is_none_or(|assigned| assigned.is_empty()) {
-        line.add_unused("AssignedGPUs", "the slot has none: neither --nv nor --rocm");
+        line.add_unused("AssignedGPUs", "the slot has no GPU: neither --nv nor --rocm");
         return Ok(false);
     }
     match machine().string("GPUs_NvidiaDriver") {
         Some(driver) if !driver.is_empty() => line.add(["--nv"], "GPUs_NvidiaDriver"),
-        _ => line.add_unused("GPUs_NvidiaDriver", "the slot has none: no --nv"),
+        _ => line.add_unused("GPUs_NvidiaDriver", "the slot has no GPU: no --nv"),
     }
     if machine().int("GPUs_Rocm").is_some_and(|version| version > 0) {
         line.add(["--rocm"], "GPUs_Rocm");
@@ -295,7 +295,7 @@ fn add_extra_arguments(
             let shown = describe_setting(PARAMETER, setting);
             inputs.add_setting_remark(
                 PARAMETER,
-                format!("{shown} gives no string for this job: its words are the arguments"),
+                format!("{shown} is not a string for this job: its words are the arguments"),
             );
         }
         setting.value.clone()

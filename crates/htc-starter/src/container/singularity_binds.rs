@@ -25,7 +25,7 @@ pub(super) fn add_binds(
     // If the parameter is not set, the reference evaluates `SingularityBind`, an attribute that nothing sets.
     let is_set = inputs.parameters().setting(PARAMETER).is_some();
     let wanted = match is_set {
-        true => inputs.string_parameter(PARAMETER, "nothing is bound"),
+        true => inputs.string_parameter(PARAMETER, "no directory is bound"),
         false => inputs.eval_string(b"SingularityBind"),
     };
     let Some(wanted) = wanted else {
@@ -65,8 +65,10 @@ pub(super) fn add_binds(
     }
     if !missing.is_empty() {
         let missing = missing.join(", ");
-        inputs
-            .add_setting_remark(PARAMETER, format!("{PARAMETER}: not bound, for it is not there: {missing}"));
+        inputs.add_setting_remark(
+            PARAMETER,
+            format!("{PARAMETER}: not bound because it is missing: {missing}"),
+        );
     }
     Ok(mounts)
 }

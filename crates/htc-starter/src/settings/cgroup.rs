@@ -30,23 +30,23 @@ const UNIFIED_HIERARCHY_FILE: &str = "/sys/fs/cgroup/cgroup.procs";
 pub struct CgroupParameters {
     /// BASE_CGROUP; empty if no control groups are used.
     pub base: BString,
-    /// CGROUP_MEMORY_LIMIT_POLICY.
+    /// Value of CGROUP_MEMORY_LIMIT_POLICY.
     pub policy: BString,
     /// CGROUP_HARD_MEMORY_LIMIT_EXPR, for the policy `custom`.
     pub hard: Option<Setting<BString>>,
     /// CGROUP_LOW_MEMORY_LIMIT, an expression.
     pub low: Option<Setting<BString>>,
-    /// DISABLE_SWAP_FOR_JOB.
+    /// Value of DISABLE_SWAP_FOR_JOB.
     pub no_swap: bool,
-    /// CREATE_CGROUP_WITHOUT_ROOT.
+    /// Value of CREATE_CGROUP_WITHOUT_ROOT.
     pub without_root: bool,
-    /// STARTER_ALWAYS_HOLD_ON_OOM.
+    /// Value of STARTER_ALWAYS_HOLD_ON_OOM.
     pub always_hold: bool,
-    /// STARTER_HIDE_GPU_DEVICES.
+    /// Value of STARTER_HIDE_GPU_DEVICES.
     pub hide_gpus: bool,
-    /// CGROUP_POLLING_INTERVAL.
+    /// Value of CGROUP_POLLING_INTERVAL.
     pub polling: Duration,
-    /// USE_CGROUPS_FOR_LOCAL_UNIVERSE.
+    /// Value of USE_CGROUPS_FOR_LOCAL_UNIVERSE.
     pub local: bool,
     /// LOCAL_UNIVERSE_CGROUP_ENFORCEMENT: RequestMemory and RequestCpus are limits if the slot ad has neither
     /// Memory nor Cpus.

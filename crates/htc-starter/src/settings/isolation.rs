@@ -10,16 +10,16 @@ use htc_config::{ConfigView, ValueError};
 /// Parameters of namespaces and tracking groups.
 #[derive(Clone, Debug)]
 pub struct IsolationParameters {
-    /// USE_PID_NAMESPACES.
+    /// Value of USE_PID_NAMESPACES.
     pub processes: bool,
     /// USE_PID_NAMESPACE_INIT: an init process rather than the job is the first process of the namespace.
     pub init: bool,
-    /// NO_JOB_NETWORKING.
+    /// Value of NO_JOB_NETWORKING.
     pub no_network: bool,
     /// PER_JOB_NAMESPACES: if false, jobs share the machine's mount namespace, so that nothing can be
     /// mounted.
     pub mounts: bool,
-    /// LIBEXEC.
+    /// Value of LIBEXEC.
     pub libexec: Option<BString>,
     /// USE_GID_PROCESS_TRACKING, with MIN_TRACKING_GID and MAX_TRACKING_GID.
     pub tracking: Option<(i64, i64)>,

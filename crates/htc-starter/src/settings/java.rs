@@ -10,15 +10,15 @@ use htc_config::{ConfigView, ValueError};
 /// Parameters of Java; an empty value counts as not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JavaParameters {
-    /// JAVA.
+    /// Value of JAVA.
     pub program: Option<BString>,
-    /// JAVA_CLASSPATH_ARGUMENT.
+    /// Value of JAVA_CLASSPATH_ARGUMENT.
     pub argument: Option<BString>,
     /// JAVA_CLASSPATH_SEPARATOR; only its first character is used.
     pub separator: Option<BString>,
-    /// JAVA_CLASSPATH_DEFAULT.
+    /// Value of JAVA_CLASSPATH_DEFAULT.
     pub class_path: Option<BString>,
-    /// JAVA_EXTRA_ARGUMENTS.
+    /// Value of JAVA_EXTRA_ARGUMENTS.
     pub extra: Option<BString>,
 }
 
@@ -43,7 +43,7 @@ impl JavaParameters {
     /// Returns the call that queries the virtual machine's properties (`java_detect`), or `None` if there is
     /// no valid command line.
     pub fn probe_command(&self) -> Option<ToolCall> {
-        let line = self.command_line(&[])?.ok()?;
+        let line = self.command_line(&[]).ok()??;
         Some(ToolCall::new(&line, ["CondorJavaInfo", "old"], ToolAccount::Starter))
     }
 
@@ -61,15 +61,17 @@ impl JavaParameters {
     ///
     /// # Errors
     /// Returns an error if the extra arguments are invalid.
-    pub fn command_line(&self, jars: &[BString]) -> Option<Result<Vec<BString>, arguments::ArgumentError>> {
-        let mut line = vec![self.program.clone()?];
+    pub fn command_line(&self, jars: &[BString]) -> Result<Option<Vec<BString>>, arguments::ArgumentError> {
+        let Some(program) = self.program.clone() else { return Ok(None) };
+        let mut line = vec![program];
         line.push(self.argument.clone().unwrap_or_else(|| "-classpath".into()));
         let separator = self.separator.as_ref().map_or(b':', |text| text[0]);
         let default = self.class_path.as_ref().map_or(b".".as_bstr(), |text| text.as_bstr());
         let words = list::split(default).map(BString::from).chain(jars.iter().cloned());
         line.push(bstr::join([separator], words).into());
         let extra = self.extra.as_ref().map(|text| arguments::parse_v1_raw_or_v2_quoted(text));
-        Some(extra.transpose().map(|extra| line.into_iter().chain(extra.unwrap_or_default()).collect()))
+        line.extend(extra.transpose()?.unwrap_or_default());
+        Ok(Some(line))
     }
 }
 
@@ -90,7 +92,7 @@ mod tests {
             ..knobs
         };
         assert_eq!(line(&given), ["/usr/bin/java", "-cp", "/one;/two;a.jar", "-Xa", "-Db=c d"]);
-        assert!(JavaParameters { extra: Some("\"x".into()), ..given }.command_line(&[]).unwrap().is_err());
-        assert!(JavaParameters::default().command_line(&[]).is_none());
+        assert!(JavaParameters { extra: Some("\"x".into()), ..given }.command_line(&[]).is_err());
+        assert!(JavaParameters::default().command_line(&[]).unwrap().is_none());
     }
 }

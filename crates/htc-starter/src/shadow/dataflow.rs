@@ -27,7 +27,7 @@ impl Shadow<'_> {
         }
         self.phase = ShadowPhase::Running;
         self.ad.set("ExitCode", 0i64);
-        // As condor_submit sets it.
+        // condor_submit sets the same value.
         self.ad.set("ExitBySignal", false);
         Self::log(EventBody::DataflowSkipped(BString::default()), out);
         self.apply_exit_policy(now, Exit::Code(0), out);

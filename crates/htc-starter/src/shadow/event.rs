@@ -19,6 +19,8 @@ pub enum ShadowEvent {
     Transfer(TransferKind),
     /// The starter has transferred the files.
     Transferred(Box<TransferOutcome>),
+    /// The connection to the starter was lost and made again.
+    Reconnected,
     /// The job is about to execute, in this directory.
     Executing(BString),
     /// An update from the starter; the shadow evaluates periodic policies after it.
@@ -33,9 +35,9 @@ pub enum ShadowEvent {
     Continued,
     /// The starter reports an error or a message.
     Error {
-        /// Text with its hold code, or 0 if there is none.
+        /// Error text with its hold code, or 0.
         why: HoldOrVacateReason,
-        /// False if it is only a message.
+        /// False if the error is only a message.
         critical: bool,
     },
     /// The starter has ended.

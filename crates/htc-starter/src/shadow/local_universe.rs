@@ -7,7 +7,7 @@
 use bstr::BString;
 
 use super::event::{HoldOrVacateReason, StarterEnd};
-use super::state_machine::{PendingFate, Shadow, ShadowAction};
+use super::state_machine::{PendingOutcome, Shadow, ShadowAction};
 use htc_base::job::HoldCode;
 use htc_base::process::Exit;
 use htc_base::quirks::Quirk;
@@ -33,25 +33,25 @@ impl Shadow<'_> {
     pub(super) fn on_local_starter_ended(
         &mut self,
         now: ClockReading,
-        fate: Option<PendingFate>,
+        outcome: Option<PendingOutcome>,
         end: StarterEnd,
         out: &mut Vec<ShadowAction>,
     ) {
-        match fate {
-            Some(PendingFate::Hold(why)) => self.hold_locally(now, why, out),
+        match outcome {
+            Some(PendingOutcome::Hold(why)) => self.hold_locally(now, why, out),
             // Any code other than 0 holds the job (`notifyStarterError`).
-            Some(PendingFate::Failed(why)) if why.code != 0 => self.hold_locally(now, why, out),
-            Some(PendingFate::Remove(reason) | PendingFate::RemoveEvicted { reason, .. }) => {
+            Some(PendingOutcome::Failed(why)) if why.code != 0 => self.hold_locally(now, why, out),
+            Some(PendingOutcome::Remove(reason) | PendingOutcome::RemoveEvicted { reason, .. }) => {
                 self.log_eviction(out);
                 self.remove_job(now, &reason, out);
             }
-            Some(PendingFate::Vacate(HoldOrVacateReason { reason, code, .. })) => {
+            Some(PendingOutcome::Vacate(HoldOrVacateReason { reason, code, .. })) => {
                 // A schedd that vacates its job passes no reason to the starter.
                 let of_policy =
                     code == HoldCode::JobPolicyVacate as i64 || code == HoldCode::SystemPolicyVacate as i64;
                 self.requeue_locally(now, end.exit, Some(reason).filter(|_| of_policy), out);
             }
-            Some(PendingFate::Failed(_)) => self.requeue_locally(now, end.exit, None, out),
+            Some(PendingOutcome::Failed(_)) => self.requeue_locally(now, end.exit, None, out),
             None => match end.exit {
                 Some(exit) if !end.end_requested => self.on_local_job_completed(now, exit, out),
                 None if !end.end_requested => {

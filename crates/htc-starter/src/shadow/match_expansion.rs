@@ -176,7 +176,7 @@ fn publish_provisioned(job: &ClassAd, slot: &ClassAd, world: &dyn World, found: 
     let listed = listed.unwrap_or_else(|| DEFAULT_RESOURCES.into());
     for resource in list::split(&listed) {
         let resource = resource.to_str_lossy();
-        // As `title_case` does.
+        // Same conversion as `title_case`.
         let mut letters = resource.to_ascii_lowercase();
         if let Some(first) = letters.get_mut(..1) {
             first.make_ascii_uppercase();

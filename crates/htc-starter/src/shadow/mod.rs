@@ -17,6 +17,7 @@
 
 mod dataflow;
 mod event;
+mod eviction_transform;
 mod local_universe;
 mod match_expansion;
 mod queue;
@@ -30,5 +31,7 @@ mod user_requests;
 
 pub use event::{HoldOrVacateReason, ShadowEvent, ShadowHookResult, StarterEnd, UserRequest};
 pub use match_expansion::{ExpansionError, MatchedAd, expand_for_slot};
-pub use state_machine::{JobEndRequest, RunLimit, Shadow, ShadowAction, ShadowHook, ShadowSetup};
+pub use state_machine::{
+    JobEndRequest, RunLimit, RunRecordKind, Shadow, ShadowAction, ShadowHook, ShadowSetup, TransferRecord,
+};
 pub use transfer_error::improve_reason;

@@ -6,7 +6,9 @@ use bstr::{BString, ByteSlice};
 
 use super::event::{HoldOrVacateReason, ShadowHookResult};
 use super::match_expansion::{MatchedAd, expand_for_slot};
-use super::state_machine::{CurrentRun, RunLimit, Shadow, ShadowAction, ShadowHook, ShadowPhase};
+use super::state_machine::{
+    CurrentRun, RunLimit, RunRecordKind, Shadow, ShadowAction, ShadowHook, ShadowPhase,
+};
 use htc_base::job::{HoldCode, JobStatus, attr};
 use htc_base::text::list;
 use htc_base::time::ClockReading;
@@ -68,7 +70,7 @@ impl Shadow<'_> {
             );
         }
         if self.ad.contains("JobMaxRetries") && !self.ad.contains("OnExitRemove") {
-            let text = "JobMaxRetries alone does nothing: condor_submit makes OnExitRemove of max_retries";
+            let text = "JobMaxRetries alone has no effect: condor_submit turns max_retries into OnExitRemove";
             out.push(ShadowAction::Report(text.to_owned()));
         }
         self.start_shadow(now, out);
@@ -119,6 +121,10 @@ impl Shadow<'_> {
             }
             Err(missing) => {
                 self.increment("NumSystemHolds");
+                if self.setup.slot_ad.is_none() {
+                    let text = "$$(NAME) needs the ad of a slot; hint: name one with --slot-ads FILE";
+                    out.push(ShadowAction::Report(text.to_owned()));
+                }
                 return self.hold_job(
                     now,
                     HoldOrVacateReason::new(missing.to_string(), HoldCode::Unspecified.number()),
@@ -127,6 +133,7 @@ impl Shadow<'_> {
             }
         }
         self.record_start(now);
+        self.record_run(RunRecordKind::Spawn, out);
         if !self.setup.local {
             self.count_input_files();
         }
@@ -200,7 +207,7 @@ impl Shadow<'_> {
             read.ad.names().for_each(|name| drop(self.run_overrides.remove(name)));
             return self.run_starter(now, out);
         }
-        let text = said.log_message(HookType::ShadowPrepareJob.name(), &path);
+        let text = said.log_message(HookType::ShadowPrepareJob, &path);
         out.push(ShadowAction::Report(text.to_string()));
         if said.status < 300 {
             self.add_wall_clock_time(now);
@@ -262,7 +269,7 @@ impl Shadow<'_> {
         self.ad.set("LastSuspensionTime", 0i64);
         self.ad.set("CurrentHosts", 1i64);
         self.ad.set("RemoteHost", self.setup.slot.clone());
-        // They are from the previous run.
+        // These attributes are from the previous run.
         ["VacateReason", "VacateReasonCode", "VacateReasonSubCode"]
             .iter()
             .for_each(|name| drop(self.ad.remove(*name)));
@@ -398,7 +405,7 @@ impl Shadow<'_> {
             self.job_int("JobMaxRetries").map(|most| format!(", try {done} of {}", most.saturating_add(1)));
         let tries = tries.unwrap_or_default();
         let text = format!(
-            "the job stays in the queue (OnExitRemove is not true{tries}): --until done runs it again"
+            "the job stays in the queue (OnExitRemove is not true{tries}); --until done would run it again"
         );
         out.push(ShadowAction::Report(text));
     }

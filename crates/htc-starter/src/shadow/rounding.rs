@@ -36,12 +36,12 @@ impl Rounding {
             let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
             return match percent.filter(|percent| (0.0..=1000.0).contains(percent)) {
                 Some(percent) => Ok(Some(Rounding::Percent(percent))),
-                None => Err("is no percentage from 0 to 1000, of which a schedd ends"),
+                None => Err("is not a percentage from 0 to 1000: a schedd exits"),
             };
         }
         match text.parse::<u32>().ok().filter(|power| *power <= MAX_POWER_OF_TEN) {
             Some(power) => Ok(Some(Rounding::Multiple(10i64.pow(power)))),
-            None => Err("is no power of ten from 0 to 9, of which a schedd ends"),
+            None => Err("is not a power of ten from 0 to 9: a schedd exits"),
         }
     }
 

@@ -4,11 +4,12 @@ use bstr::BString;
 
 use super::event::{HoldOrVacateReason, StarterEnd};
 use super::queue::hold_code_name;
-use super::state_machine::{PendingFate, Shadow, ShadowAction};
+use super::state_machine::{PendingOutcome, RunRecordKind, Shadow, ShadowAction, TransferRecord};
 use htc_base::job::{HoldCode, JobStatus};
 use htc_base::process::Exit;
 use htc_base::time::ClockReading;
-use htc_classad::Context;
+use htc_classad::{Context, Value};
+use htc_hook::transfer::{TransferClass, TransferOutcome};
 use htc_hook::user_policy::{self, PolicyAction};
 use htc_user_log::{
     CpuTime, EventBody, EvictedEvent, JobTermination, ResourceTable, RunUsage, TerminatedEvent,
@@ -38,32 +39,32 @@ impl Shadow<'_> {
             // The user requested that no further run follows.
             self.setup.run_limit = super::state_machine::RunLimit::Runs(self.runs);
         }
-        let fate = self.this_run.fate.take();
+        let outcome = self.this_run.pending_outcome.take();
         if self.setup.local {
-            return self.on_local_starter_ended(now, fate, end, out);
+            return self.on_local_starter_ended(now, outcome, end, out);
         }
-        match fate {
-            Some(PendingFate::Hold(why)) => {
+        match outcome {
+            Some(PendingOutcome::Hold(why)) => {
                 self.record_policy_vacate(now);
-                self.hold_job(now, why, out);
+                self.hold_or_retry_by_policy(now, why, out);
             }
-            Some(PendingFate::Remove(reason)) => {
+            Some(PendingOutcome::Remove(reason)) => {
                 self.record_policy_vacate(now);
                 self.remove_job(now, &reason, out);
             }
-            Some(PendingFate::RemoveEvicted { reason, code }) => {
+            Some(PendingOutcome::RemoveEvicted { reason, code }) => {
                 self.record_eviction(now, HoldOrVacateReason::new(reason.clone(), code), out);
                 self.remove_job(now, &reason, out);
             }
-            Some(PendingFate::Vacate(why)) => {
+            Some(PendingOutcome::Vacate(why)) => {
                 self.record_eviction(now, why, out);
                 self.requeue(now, true, out);
             }
-            Some(PendingFate::Failed(why)) => {
+            Some(PendingOutcome::Failed(why)) => {
                 self.record_eviction(now, why.clone(), out);
-                // As `shouldHoldJobBasedOnCodes` does.
+                // Same condition as in `shouldHoldJobBasedOnCodes`.
                 match why.code != 0 && why.code < 1000 && why.subcode > -1000 {
-                    true => self.hold_job(now, why, out),
+                    true => self.hold_or_retry(now, why, out),
                     false => self.requeue(now, true, out),
                 }
             }
@@ -108,15 +109,34 @@ impl Shadow<'_> {
     fn on_starter_lost(&mut self, now: ClockReading, reason: Option<String>, out: &mut Vec<ShadowAction>) {
         if reason.is_some() {
             // The starter itself has reported the reason.
-            out.push(ShadowAction::Report("the starter ended without a word to the shadow".to_owned()));
+            out.push(ShadowAction::Report("the starter ended without reporting to the shadow".to_owned()));
         }
-        let (startd, address) = (self.setup.slot.clone(), self.setup.address.clone());
-        let text = "Socket between submit and execute hosts closed unexpectedly";
-        Self::log(EventBody::Disconnected { reason: text.into(), startd: startd.clone(), address }, out);
+        self.log_disconnected(out);
+        let startd = self.setup.slot.clone();
         let text = BString::from("Job not found at execution machine");
         Self::log(EventBody::ReconnectFailed { reason: text.clone(), startd }, out);
         self.record_eviction(now, HoldOrVacateReason::new(text, HoldCode::ReconnectFailed.number()), out);
         self.requeue(now, true, out);
+    }
+
+    fn log_disconnected(&self, out: &mut Vec<ShadowAction>) {
+        let (startd, address) = (self.setup.slot.clone(), self.setup.address.clone());
+        let reason = "Socket between submit and execute hosts closed unexpectedly".into();
+        Self::log(EventBody::Disconnected { reason, startd, address }, out);
+    }
+
+    /// Handles a connection that was lost and, at the first attempt, made again (`RemoteResource::reconnect`,
+    /// `UniShadow::resourceReconnected`).
+    pub(super) fn on_reconnected(&mut self, out: &mut Vec<ShadowAction>) {
+        self.log_disconnected(out);
+        self.increment("TotalJobReconnectAttempts");
+        self.increment("NumJobReconnects");
+        self.ad.set("JobCurrentReconnectAttempt", Value::Undefined);
+        self.ad.set("JobDisconnectedDate", Value::Undefined);
+        let (startd, address) = (self.setup.slot.clone(), self.setup.address.clone());
+        let body =
+            EventBody::Reconnected { startd, startd_address: address.clone(), starter_address: address };
+        Self::log(body, out);
     }
 
     fn usage_table(&self) -> Option<ResourceTable> {
@@ -158,6 +178,24 @@ impl Shadow<'_> {
         };
         Self::log(EventBody::Evicted(Box::new(body)), out);
         self.record_vacate(now, why);
+        self.record_run(RunRecordKind::End, out);
+    }
+
+    /// Records the ad in the history of runs, as it is before the queue decides about the job.
+    pub(super) fn record_run(&self, kind: RunRecordKind, out: &mut Vec<ShadowAction>) {
+        if !self.setup.local {
+            out.push(ShadowAction::RecordRun(kind, Box::new(self.ad.clone())));
+        }
+    }
+
+    /// Records what plugins did in a transfer in the history of runs (`updateShadowWithPluginResults`).
+    pub(super) fn record_transfer(&self, done: &TransferOutcome, out: &mut Vec<ShadowAction>) {
+        if done.plugins.is_empty() || self.setup.local {
+            return;
+        }
+        let class = TransferClass::of(done.way);
+        let record = TransferRecord { class, transfer: done.plugins.record_ad(class), job: self.ad.clone() };
+        out.push(ShadowAction::RecordTransfer(Box::new(record)));
     }
 
     /// Records in the job ad that the job left its slot before its end.
@@ -173,7 +211,7 @@ impl Shadow<'_> {
             names.push(format!("{}{protocol}", names[0]));
         }
         names.iter().for_each(|name| self.increment_nested("NumVacatesByReason", name));
-        // Vacated before it executed in this run (`SetAttribute` of VacateReasonCode).
+        // The job was vacated before it executed in this run (`SetAttribute` of VacateReasonCode).
         let (began, born) = (self.job_int("JobCurrentStartExecutingDate"), self.job_int("ShadowBday"));
         if began.is_none_or(|began| born.is_some_and(|born| born > began)) {
             self.increment("NumVacatesPreExecution");
@@ -201,6 +239,7 @@ impl Shadow<'_> {
             let iwd = self.job_string("Iwd").unwrap_or_default();
             self.ad.set("JobCoreFileName", BString::from(format!("{iwd}/core.{}.{}", id[0], id[1])));
         }
+        self.record_run(RunRecordKind::End, out);
         self.apply_exit_policy(now, exit, out);
     }
 
@@ -209,14 +248,15 @@ impl Shadow<'_> {
         let frozen = self.world_at(now);
         match user_policy::evaluate_periodic(&self.ad, self.setup.knobs, &frozen) {
             Some(PolicyAction::Hold { reason, code, subcode }) => {
-                return self.hold_job(now, HoldOrVacateReason { reason, code: code as i64, subcode }, out);
+                let why = HoldOrVacateReason { reason, code: code as i64, subcode };
+                return self.hold_or_retry_by_policy(now, why, out);
             }
             // A removal by policy leaves the queue as a completed job (`ShadowUserPolicy::doAction`).
             Some(PolicyAction::Remove(_)) => return self.terminate_job(now, exit, out),
             None => {}
         }
         if let Some(why) = user_policy::exit_hold_reason(&self.ad, self.setup.knobs, &frozen) {
-            return self.hold_job(now, why.into(), out);
+            return self.hold_or_retry_by_policy(now, why.into(), out);
         }
         if let Some(reason) = user_policy::stay_in_queue_reason(&self.ad, &frozen) {
             let run = RunUsage { sent: 0.0, received: 0.0, ..self.run_usage("") };

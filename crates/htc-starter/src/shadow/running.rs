@@ -4,7 +4,7 @@
 use bstr::BString;
 
 use super::event::HoldOrVacateReason;
-use super::state_machine::{JobEndRequest, PendingFate, Shadow, ShadowAction, ShadowPhase};
+use super::state_machine::{JobEndRequest, PendingOutcome, Shadow, ShadowAction, ShadowPhase};
 use super::transfer_error::{failed_protocol, improve_reason};
 use super::updates::NUM_JOB_STARTS;
 use htc_base::job::{HoldCode, JobStatus};
@@ -51,6 +51,7 @@ impl Shadow<'_> {
         done: &TransferOutcome,
         out: &mut Vec<ShadowAction>,
     ) {
+        self.record_transfer(done, out);
         let stats = STATS_ATTRIBUTES[usize::from(!done.way.is_input())];
         let (step, finished, dated) = match done.way.is_input() {
             true => {
@@ -251,7 +252,7 @@ impl Shadow<'_> {
         self.ad.set("LastSuspensionTime", 0i64);
     }
 
-    /// Logs an error of the starter at once, and records the fate of the job for the end of the starter.
+    /// Logs an error of the starter at once, and records the outcome of the job for the end of the starter.
     pub(super) fn on_starter_error(
         &mut self,
         why: HoldOrVacateReason,
@@ -275,12 +276,13 @@ impl Shadow<'_> {
         // In the local universe the last error with a code counts (`JICLocalSchedd::holdJob`), otherwise the
         // first error.
         let last_counts = self.setup.local && why.code != 0;
-        let replaced = last_counts && matches!(self.this_run.fate, Some(PendingFate::Failed(_)));
-        if !critical || self.this_run.fate.is_some() && !replaced {
+        let replaced =
+            last_counts && matches!(self.this_run.pending_outcome, Some(PendingOutcome::Failed(_)));
+        if !critical || self.this_run.pending_outcome.is_some() && !replaced {
             return;
         }
         if self.setup.local {
-            self.this_run.fate = Some(PendingFate::Failed(why));
+            self.this_run.pending_outcome = Some(PendingOutcome::Failed(why));
             return;
         }
         let HoldOrVacateReason { reason, code, subcode } = why;
@@ -290,36 +292,37 @@ impl Shadow<'_> {
         // An event without a code has no subcode either (`RemoteErrorEvent::toClassAd`).
         let (code, subcode) = if code == 0 { (HoldCode::StarterError.number(), 0) } else { (code, subcode) };
         self.this_run.critical_error_code = Some(code);
-        self.this_run.fate = Some(PendingFate::Failed(HoldOrVacateReason { reason, code, subcode }));
+        self.this_run.pending_outcome =
+            Some(PendingOutcome::Failed(HoldOrVacateReason { reason, code, subcode }));
     }
 
     /// Evaluates the policies of a running job. The first policy that is true ends it.
     pub(super) fn evaluate_periodic_policy(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
-        if self.this_run.fate.is_some() {
+        if self.this_run.pending_outcome.is_some() {
             return;
         }
         let mut ad = self.policy_ad();
         let before = Context::new(self.setup.world).my(&ad).real("RemoteWallClockTime").unwrap_or(0.0);
         ad.set("RemoteWallClockTime", before + self.run_age(now) as f64);
-        let (fate, ask) =
+        let (outcome, ask) =
             match user_policy::evaluate_while_running(&ad, self.setup.knobs, &self.world_at(now)) {
                 Some(RunningJobAction::Vacate { reason, code, subcode }) => (
-                    PendingFate::Vacate(HoldOrVacateReason { reason, code: code as i64, subcode }),
+                    PendingOutcome::Vacate(HoldOrVacateReason { reason, code: code as i64, subcode }),
                     JobEndRequest::Vacate,
                 ),
                 Some(RunningJobAction::HoldOrRemove(PolicyAction::Hold { reason, code, subcode })) => (
-                    PendingFate::Hold(HoldOrVacateReason { reason, code: code as i64, subcode }),
+                    PendingOutcome::Hold(HoldOrVacateReason { reason, code: code as i64, subcode }),
                     JobEndRequest::Hold,
                 ),
                 Some(RunningJobAction::HoldOrRemove(PolicyAction::Remove(reason))) => {
-                    (PendingFate::Remove(reason), JobEndRequest::Remove)
+                    (PendingOutcome::Remove(reason), JobEndRequest::Remove)
                 }
                 None => return self.set_policy_alarm(now, out),
             };
         // Without a shadow, the starter ends a requeued job as if it were removed
         // (`JICLocalSchedd::requeueJob`).
         let ask = if self.setup.local && ask == JobEndRequest::Vacate { JobEndRequest::Requeue } else { ask };
-        self.this_run.fate = Some(fate);
+        self.this_run.pending_outcome = Some(outcome);
         out.push(ShadowAction::WakeAt(None));
         self.request_job_end(ask, out);
         debug_assert!(self.phase == ShadowPhase::Running);

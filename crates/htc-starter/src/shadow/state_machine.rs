@@ -9,6 +9,7 @@ use htc_base::time::{ClockReading, MonotonicTime};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr};
 use htc_hook::ParameterSource;
+use htc_hook::transfer::TransferClass;
 use htc_user_log::EventBody;
 
 /// Limit on how often a job is run again.
@@ -35,7 +36,7 @@ pub struct ShadowHook {
 pub struct ShadowSetup<'w> {
     /// World in which expressions are evaluated; its clock is not used.
     pub world: &'w dyn World,
-    /// Which deviations from the manual to reproduce.
+    /// Deviations from the manual to reproduce.
     pub quirks: QuirkMode,
     /// Configuration, for the system policies (SYSTEM_PERIODIC_*).
     pub knobs: &'w dyn ParameterSource,
@@ -81,6 +82,26 @@ pub enum JobEndRequest {
     Requeue,
 }
 
+/// Kind of a record in the history of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunRecordKind {
+    /// The shadow has started.
+    Spawn,
+    /// The run has ended.
+    End,
+}
+
+/// Record of a transfer in the history of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransferRecord {
+    /// Class of the transfer.
+    pub class: TransferClass,
+    /// Transfers of the plugins.
+    pub transfer: ClassAd,
+    /// The job ad, from which some attributes are copied.
+    pub job: ClassAd,
+}
+
 /// Action that the shadow requests from its runner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShadowAction {
@@ -100,6 +121,10 @@ pub enum ShadowAction {
     WakeAt(Option<MonotonicTime>),
     /// Report a message to the user.
     Report(String),
+    /// Record the job ad in the history of runs.
+    RecordRun(RunRecordKind, Box<ClassAd>),
+    /// Record a transfer in the history of runs.
+    RecordTransfer(Box<TransferRecord>),
     /// Exit, with the job ad as it is in the queue.
     Finish(Box<ClassAd>),
 }
@@ -121,7 +146,7 @@ pub(super) enum ShadowPhase {
 
 /// Outcome of the job once the starter has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PendingFate {
+pub(super) enum PendingOutcome {
     /// A policy holds the job.
     Hold(HoldOrVacateReason),
     /// A policy removes the job.
@@ -143,7 +168,7 @@ pub(super) struct CurrentRun {
     pub(super) executing: Option<i64>,
     /// Time at which the job's process ended.
     pub(super) exited: Option<i64>,
-    pub(super) fate: Option<PendingFate>,
+    pub(super) pending_outcome: Option<PendingOutcome>,
     /// True if the job was vacated immediately.
     pub(super) sent_back_at_once: bool,
     /// Code of a critical error. A shadow exits at once after such an error and ignores what its starter reports later
@@ -228,6 +253,7 @@ impl<'w> Shadow<'w> {
             ShadowEvent::HookEnded(answer) => self.on_hook_ended(now, answer, &mut out),
             ShadowEvent::Transfer(way) => self.on_transfer_started(now, way, &mut out),
             ShadowEvent::Transferred(done) => self.on_transferred(now, &done, &mut out),
+            ShadowEvent::Reconnected => self.on_reconnected(&mut out),
             ShadowEvent::Executing(scratch) => self.on_executing(now, &scratch, &mut out),
             ShadowEvent::Updated(update) => {
                 self.on_updated(&update, &mut out);

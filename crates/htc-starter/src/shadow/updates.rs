@@ -93,7 +93,7 @@ impl Shadow<'_> {
         }
         self.apply_memory_usage(update);
         for (at, (name, all)) in CPU_TIME_ATTRIBUTES.into_iter().enumerate() {
-            self.apply_cpu_time(at, (name, all), update);
+            self.apply_cpu_time(at, name, all, update);
         }
         for (name, value) in update.iter().filter(|(name, _)| is_resource_attribute(name)) {
             self.ad.insert(name, value);
@@ -145,7 +145,7 @@ impl Shadow<'_> {
     }
 
     /// Adds the growth of the CPU time to the sum; previous values are truncated to whole seconds.
-    fn apply_cpu_time(&mut self, at: usize, (name, all): (&str, &str), update: &ClassAd) {
+    fn apply_cpu_time(&mut self, at: usize, name: &str, all: &str, update: &ClassAd) {
         let Some(told) = Context::new(self.setup.world).my(update).real(name) else { return };
         let before = self.this_run.cpu_seconds[at] as f64;
         if told > before {
@@ -154,7 +154,7 @@ impl Shadow<'_> {
             self.this_run.cpu_seconds[at] = told as i64;
             self.ad.set(name, told);
         }
-        // As condor_submit sets them.
+        // condor_submit sets the same values.
         for name in [name, all] {
             if !self.ad.contains(name) {
                 self.ad.set(name, 0.0);

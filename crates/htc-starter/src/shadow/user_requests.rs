@@ -4,7 +4,7 @@
 //! Reference: `abort_job_myself`, `holdJob`, `releaseJob` of `qmgmt.cpp`.
 
 use super::event::UserRequest;
-use super::state_machine::{JobEndRequest, PendingFate, Shadow, ShadowAction, ShadowPhase};
+use super::state_machine::{JobEndRequest, PendingOutcome, Shadow, ShadowAction, ShadowPhase};
 use htc_base::job::HoldCode;
 use htc_base::time::ClockReading;
 
@@ -13,13 +13,13 @@ impl Shadow<'_> {
     pub fn refusal_reason(&self, order: &UserRequest) -> Option<&'static str> {
         match (self.phase, order) {
             (ShadowPhase::Running, UserRequest::Release(_)) => Some("the job is not held"),
-            (ShadowPhase::Running, _) if self.this_run.fate.is_some() => {
-                Some("the job is about to leave its slot already")
+            (ShadowPhase::Running, _) if self.this_run.pending_outcome.is_some() => {
+                Some("the job is already leaving its slot")
             }
             (ShadowPhase::Idle { .. }, UserRequest::Release(_) | UserRequest::Vacate { .. }) => {
                 Some("the job is idle")
             }
-            (ShadowPhase::Held, UserRequest::Hold(_)) => Some("the job is held already"),
+            (ShadowPhase::Held, UserRequest::Hold(_)) => Some("the job is already held"),
             (ShadowPhase::Held, UserRequest::Vacate { .. }) => Some("the job is held"),
             (ShadowPhase::Hook, UserRequest::Release(_)) => Some("the job is not held"),
             (ShadowPhase::New, _) => Some("the job is being prepared"),
@@ -51,19 +51,19 @@ impl Shadow<'_> {
             return;
         }
         if self.phase == ShadowPhase::Running {
-            let (fate, ask) = match order {
-                UserRequest::Hold(why) => (PendingFate::Failed(why), JobEndRequest::Hold),
+            let (outcome, ask) = match order {
+                UserRequest::Hold(why) => (PendingOutcome::Failed(why), JobEndRequest::Hold),
                 UserRequest::Remove(reason) => (
-                    PendingFate::RemoveEvicted { reason, code: HoldCode::JobRemoved.number() },
+                    PendingOutcome::RemoveEvicted { reason, code: HoldCode::JobRemoved.number() },
                     JobEndRequest::Remove,
                 ),
                 UserRequest::Vacate { why, fast } => {
                     self.this_run.sent_back_at_once |= fast;
-                    (PendingFate::Vacate(why), JobEndRequest::Vacate)
+                    (PendingOutcome::Vacate(why), JobEndRequest::Vacate)
                 }
                 UserRequest::Release(_) => return,
             };
-            self.this_run.fate = Some(fate);
+            self.this_run.pending_outcome = Some(outcome);
             out.push(ShadowAction::WakeAt(None));
             return match ask {
                 // A schedd that vacates a job does so gracefully, whatever the job asks for its removal.
@@ -81,7 +81,7 @@ impl Shadow<'_> {
             UserRequest::Hold(why) => self.hold_job(now, why, out),
             UserRequest::Remove(reason) => self.remove_job(now, &reason, out),
             UserRequest::Release(reason) => self.release_job(now, reason, out),
-            // There is no starter yet from which the job could be evicted.
+            // The job has no starter yet, so there is nothing to evict.
             UserRequest::Vacate { .. } if self.phase == ShadowPhase::Hook => self.requeue(now, true, out),
             UserRequest::Vacate { .. } => {}
         }

@@ -6,6 +6,7 @@ use super::usage::{CpuRate, UsageMeter};
 use crate::event::FamilyUsage;
 use crate::java::JavaState;
 use crate::job_exit;
+use crate::settings::RecentWindow;
 use crate::start_failure::StartFailure;
 use htc_base::process::Exit;
 use htc_base::time::{ClockReading, MonotonicTime};
@@ -55,7 +56,7 @@ impl StartedProcess {
 /// State of PreCmd and PostCmd.
 #[derive(Debug, Default)]
 pub(crate) struct JobScripts {
-    /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD.
+    /// Value of STARTER_ALLOW_JOB_PRE_AND_POST_CMD.
     pub(crate) allowed: bool,
     /// PreCmd, from its start until the job is started.
     pub(crate) pre: Option<StartedProcess>,
@@ -124,17 +125,17 @@ impl DiskLimit {
 /// Purpose of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MeasurePurpose {
-    /// For an update; `vacating` is true if a vacate had been requested before, which the update then reports.
+    /// A measurement for an update; `vacating` is true if a vacate was requested before, which the update then reports.
     Update { vacating: bool },
-    /// For event 010.
+    /// A measurement for event 010.
     Suspended,
-    /// For the limit on the scratch directory.
+    /// A measurement for the limit on the scratch directory.
     Disk,
 }
 
 impl JobRun {
     /// Creates the state before the process is started; `window` is that of the recent statistics.
-    pub(crate) fn new(window: (i64, i64)) -> Self {
+    pub(crate) fn new(window: RecentWindow) -> Self {
         JobRun { meter: UsageMeter::new(0, window), ..JobRun::default() }
     }
 

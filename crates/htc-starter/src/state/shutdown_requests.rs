@@ -36,7 +36,7 @@ pub(crate) enum HoldRequest {
 pub(crate) enum FastKill {
     #[default]
     No,
-    /// Only because the slot holds the job.
+    /// The slot holds the job, and nothing else was requested.
     ForHold,
     Yes,
 }

@@ -21,7 +21,7 @@ pub(crate) enum OutputPolicy {
     /// The output of the job, if its end is one after which output is transferred.
     #[default]
     ByJobEnd,
-    /// Input transfer failed: only failure files are transferred back, and their failures are ignored.
+    /// The input transfer failed: only failure files are transferred back, and errors of that transfer are ignored.
     FailureFiles,
     /// No files.
     Nothing,

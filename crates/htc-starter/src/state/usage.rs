@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::event::FamilyUsage;
+use crate::settings::RecentWindow;
 use htc_base::time::MonotonicTime;
 use htc_classad::{ClassAd, Expr};
 
@@ -44,8 +45,7 @@ impl RecentCounter {
 /// Block I/O statistics of a job, with their lifetimes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockStatistics {
-    quantum: i64,
-    window: i64,
+    window: RecentWindow,
     since: i64,
     last_update: i64,
     recent_tick: i64,
@@ -58,9 +58,10 @@ pub(crate) struct BlockStatistics {
 }
 
 impl BlockStatistics {
-    /// Creates statistics starting at `now` (epoch seconds), with quantum and window in seconds.
-    pub(crate) fn new(now: i64, (quantum, window): (i64, i64)) -> Self {
-        BlockStatistics { quantum: quantum.max(1), window, since: now, ..BlockStatistics::default() }
+    /// Creates statistics starting at `now` (epoch seconds).
+    pub(crate) fn new(now: i64, window: RecentWindow) -> Self {
+        let window = RecentWindow { quantum: window.quantum.max(1), ..window };
+        BlockStatistics { window, since: now, ..BlockStatistics::default() }
     }
 
     /// Advances the clock (`generic_stats_Tick`): the first call only starts it, so the first update shows lifetimes of zero.
@@ -71,16 +72,17 @@ impl BlockStatistics {
         }
         if self.last_update != now {
             let delta = now - self.recent_tick;
-            if delta >= self.quantum {
-                self.recent_tick = now - delta % self.quantum;
-                let kept = usize::try_from(self.window / self.quantum).unwrap_or(1).clamp(1, 10_000);
+            let RecentWindow { quantum, length } = self.window;
+            if delta >= quantum {
+                self.recent_tick = now - delta % quantum;
+                let kept = usize::try_from(length / quantum).unwrap_or(1).clamp(1, 10_000);
                 for counter in
                     [&mut self.reads, &mut self.writes, &mut self.read_bytes, &mut self.write_bytes]
                 {
-                    counter.advance(delta / self.quantum, kept);
+                    counter.advance(delta / quantum, kept);
                 }
             }
-            self.recent_lifetime = (self.recent_lifetime + now - self.last_update).min(self.window);
+            self.recent_lifetime = (self.recent_lifetime + now - self.last_update).min(self.window.length);
             self.last_update = now;
         }
         self.lifetime = now - self.since;
@@ -123,7 +125,7 @@ pub(crate) struct UsageMeter {
 
 impl UsageMeter {
     /// Creates a meter that starts at `now` (epoch seconds).
-    pub(crate) fn new(now: i64, window: (i64, i64)) -> Self {
+    pub(crate) fn new(now: i64, window: RecentWindow) -> Self {
         UsageMeter {
             statistics: BlockStatistics::new(now, window),
             max_resident_kib: 0,

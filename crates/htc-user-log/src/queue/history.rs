@@ -4,6 +4,7 @@
 //! occur in practice.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -94,11 +95,23 @@ impl<R: BufRead> Iterator for HistoryReader<R> {
 /// Reader of records from the end of a file to its start, the newest first.
 pub struct BackwardHistoryReader<R> {
     input: R,
-    /// Bytes of the file from `start` on that have not been returned yet.
+    /// Bytes of the file from `start` on; those before `end` have not been returned yet.
     buffer: Vec<u8>,
+    end: usize,
     start: u64,
     /// Size of the next block.
     block_bytes: usize,
+    /// Buffer of the block before, whose memory is reused.
+    spare: Vec<u8>,
+}
+
+/// History record in the buffer of its reader.
+#[derive(Clone, Copy, Debug)]
+pub struct BorrowedHistoryRecord<'a> {
+    /// Lines of the record without the trailer.
+    pub text: &'a [u8],
+    /// Trailer, or `None` for a record at the end of a file that does not have one yet.
+    pub trailer: Option<&'a [u8]>,
 }
 
 impl<R: Read + Seek> BackwardHistoryReader<R> {
@@ -108,7 +121,15 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
     /// The input does not support seeking.
     pub fn new(mut input: R) -> io::Result<Self> {
         let start = input.seek(SeekFrom::End(0))?;
-        Ok(BackwardHistoryReader { input, buffer: Vec::new(), start, block_bytes: READ_BLOCK_BYTES })
+        let buffer = Vec::new();
+        Ok(BackwardHistoryReader {
+            input,
+            buffer,
+            end: 0,
+            start,
+            block_bytes: READ_BLOCK_BYTES,
+            spare: Vec::new(),
+        })
     }
 
     /// Returns true if a trailer is in the last MiB of the file.
@@ -117,10 +138,10 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
     /// The file cannot be read.
     pub fn has_trailer(&mut self) -> io::Result<bool> {
         loop {
-            if self.trailer_before(self.buffer.len()).is_some() {
+            if self.find_trailer_before(self.end).is_some() {
                 return Ok(true);
             }
-            if self.buffer.len() >= MAX_TRAILER_DISTANCE || !self.read_previous_block()? {
+            if self.end >= MAX_TRAILER_DISTANCE || !self.read_previous_block()? {
                 return Ok(false);
             }
         }
@@ -131,43 +152,63 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
         if self.start == 0 {
             return Ok(false);
         }
-        if self.buffer.len() > MAX_RECORD_BYTES {
+        if self.end > MAX_RECORD_BYTES {
             return Err(record_too_large());
         }
         let size = self.start.min(self.block_bytes as u64);
         self.block_bytes *= 2;
         self.start -= size;
         self.input.seek(SeekFrom::Start(self.start))?;
-        let mut block = Vec::new();
+        let mut block = std::mem::take(&mut self.spare);
+        block.clear();
+        block.reserve(size as usize + self.end);
         self.input.by_ref().take(size).read_to_end(&mut block)?;
-        block.append(&mut self.buffer);
-        self.buffer = block;
+        block.extend_from_slice(&self.buffer[..self.end]);
+        self.end = block.len();
+        self.spare = std::mem::replace(&mut self.buffer, block);
         Ok(true)
     }
 
     /// Returns the start of the last line of three stars that begins before `end`, or `None`.
-    fn trailer_before(&self, end: usize) -> Option<usize> {
+    fn find_trailer_before(&self, end: usize) -> Option<usize> {
         let mut end = end;
         loop {
-            let at = self.buffer[..end].rfind(b"***")?;
-            if (at == 0 && self.start == 0) || (at > 0 && self.buffer[at - 1] == b'\n') {
+            // One star is found faster than three, and values rarely contain any.
+            let star = memchr::memrchr(b'*', &self.buffer[..end])?;
+            let at = star.checked_sub(2)?;
+            let begins_line = if at == 0 { self.start == 0 } else { self.buffer[at - 1] == b'\n' };
+            if begins_line && self.buffer[at..star] == *b"**" {
                 return Some(at);
             }
-            end = at;
+            end = star;
         }
     }
 
     fn line_end(&self, at: usize) -> usize {
-        memchr::memchr(b'\n', &self.buffer[at..]).map_or(self.buffer.len(), |end| at + end + 1)
+        memchr::memchr(b'\n', &self.buffer[at..self.end]).map_or(self.end, |end| at + end + 1)
     }
 
-    fn previous_record(&mut self) -> io::Result<Option<HistoryRecord>> {
+    /// Returns the previous record of the file, or `None` at its start.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a record is too large.
+    pub fn previous(&mut self) -> io::Result<Option<BorrowedHistoryRecord<'_>>> {
+        let found = self.previous_record();
+        if found.is_err() {
+            (self.start, self.end) = (0, 0);
+        }
+        let Some(RecordPlace { text, trailer }) = found? else { return Ok(None) };
+        let trailer = trailer.map(|range| self.buffer[range].trim_end());
+        Ok(Some(BorrowedHistoryRecord { text: &self.buffer[text], trailer }))
+    }
+
+    /// Finds a record in the buffer.
+    fn previous_record(&mut self) -> io::Result<Option<RecordPlace>> {
         loop {
             // Find the trailer of the record at the end, if there is one, and the trailer before it.
-            let last =
-                self.trailer_before(self.buffer.len()).filter(|&at| self.line_end(at) == self.buffer.len());
-            let limit = last.unwrap_or(self.buffer.len());
-            let from = match self.trailer_before(limit) {
+            let last = self.find_trailer_before(self.end).filter(|&at| self.line_end(at) == self.end);
+            let limit = last.unwrap_or(self.end);
+            let from = match self.find_trailer_before(limit) {
                 Some(at) => self.line_end(at),
                 None if self.start > 0 => {
                     self.read_previous_block()?;
@@ -175,35 +216,38 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
                 }
                 None => 0,
             };
-            if self.buffer.is_empty() {
+            if self.end == 0 {
                 return Ok(None);
             }
             if limit - from > MAX_RECORD_BYTES {
                 return Err(record_too_large());
             }
-            let trailer = last.map(|at| self.buffer[at..].trim_end().into());
-            let text = BString::from(&self.buffer[from..limit]);
-            self.buffer.truncate(from);
+            let trailer = last.map(|at| at..self.end);
+            self.end = from;
             self.block_bytes = READ_BLOCK_BYTES;
-            if trailer.is_none() && text.trim().is_empty() {
+            if trailer.is_none() && self.buffer[from..limit].trim().is_empty() {
                 continue;
             }
-            return Ok(Some(HistoryRecord { text, trailer }));
+            return Ok(Some(RecordPlace { text: from..limit, trailer }));
         }
     }
+}
+
+/// Places of a record and of its trailer in the buffer.
+struct RecordPlace {
+    text: Range<usize>,
+    trailer: Option<Range<usize>>,
 }
 
 impl<R: Read + Seek> Iterator for BackwardHistoryReader<R> {
     type Item = io::Result<HistoryRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.previous_record() {
-            Ok(record) => record.map(Ok),
-            Err(error) => {
-                (self.start, self.buffer) = (0, Vec::new());
-                Some(Err(error))
-            }
-        }
+        let owned = |record: BorrowedHistoryRecord<'_>| HistoryRecord {
+            text: record.text.into(),
+            trailer: record.trailer.map(BString::from),
+        };
+        self.previous().map(|record| record.map(owned)).transpose()
     }
 }
 
@@ -229,7 +273,7 @@ mod tests {
     #[test]
     fn backwards_is_forwards_from_the_other_end() {
         let text =
-            b"A = 1\n*** Offset = 0\nA = 2\nB = \"***\"\n*** Offset = 7\n\nA = 3\n** not one\n*** x\nA = 4\n";
+            b"A = 1\n*** Offset = 0\nA = 2\nB = \"***\"\n*** Offset = 7\n\nA = 3\n** not one\n*** x\n****\nA = *4**\n***\n";
         for cut in 0..=text.len() {
             let text = &text[..cut];
             let mut forwards: Vec<_> = HistoryReader::new(text).map(Result::unwrap).collect();

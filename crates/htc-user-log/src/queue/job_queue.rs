@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::record::QueueLogRecord;
+use super::record::{QueueLogRecord, QueueRecords};
 use htc_base::job::JobId;
 use htc_classad::{ClassAd, Dialect, Value};
 
@@ -27,13 +27,8 @@ pub struct JobQueue {
     pub(super) dialect: Dialect,
 }
 
-impl JobQueue {
-    /// Applies a record. Setting or deleting attributes of ads that do not exist has no effect, as in the
-    /// reference.
-    ///
-    /// # Errors
-    /// The value of a set operation is not a valid expression; the ad is unchanged.
-    pub fn apply_record(&mut self, record: QueueLogRecord<'_>) -> Result<(), htc_classad::ParseError> {
+impl QueueRecords for JobQueue {
+    fn apply_record(&mut self, record: QueueLogRecord<'_>) -> Result<(), htc_classad::ParseError> {
         match record {
             QueueLogRecord::New { key, .. } => {
                 self.entry_count += 1;
@@ -44,9 +39,8 @@ impl JobQueue {
                 self.ads.remove(&key);
             }
             QueueLogRecord::Set { key, name, value } => {
-                if let Some(stored) = self.ads.get_mut(&key) {
-                    Arc::make_mut(&mut stored.ad).insert_old_syntax(name, value, self.dialect)?;
-                }
+                let Some(stored) = self.ads.get_mut(&key) else { return Ok(()) };
+                Arc::make_mut(&mut stored.ad).insert_old_syntax(name, value, self.dialect)?;
             }
             QueueLogRecord::Delete { key, name } => {
                 // A cluster's attribute that a job deletes is hidden from that job, but not removed.
@@ -64,6 +58,26 @@ impl JobQueue {
             | QueueLogRecord::Marker => {}
         }
         Ok(())
+    }
+}
+
+impl JobQueue {
+    /// Returns the jobs in numerical order, including the attributes of their clusters.
+    pub fn into_flattened_jobs(mut self) -> Vec<(JobId, ClassAd)> {
+        let ids = self.job_ids();
+        let clusters: FxHashMap<JobId, Arc<ClassAd>> = self
+            .ads
+            .iter()
+            .filter(|(id, stored)| !id.is_job() && !stored.ad.is_empty())
+            .map(|(id, stored)| (*id, Arc::clone(&stored.ad)))
+            .collect();
+        let mut job = |id: JobId| {
+            let mut ad = Arc::unwrap_or_clone(self.ads.remove(&id)?.ad);
+            let Some(cluster) = clusters.get(&id.cluster_id()) else { return Some((id, ad)) };
+            ad.chain(Some(Arc::clone(cluster)));
+            Some((id, ad.flattened_chain()))
+        };
+        ids.into_iter().filter_map(&mut job).collect()
     }
 
     /// Moves a job to the end of the entry order, which is how a router's view of the queue treats a job that

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `record` | one line of a queue log |
 //! | `job_queue` | the ads that a queue log defines |
+//! | `projected_queue` | the same with few attributes, in little memory |
 //! | `queue_log` | incremental reading of a queue log: transactions, unfinished lines |
 //! | `history` | records of jobs that left the queue, forwards and backwards |
 //!
@@ -12,10 +13,14 @@
 
 mod history;
 mod job_queue;
+mod projected_queue;
 mod queue_log;
 mod record;
 
-pub use history::{BackwardHistoryReader, HistoryReader, HistoryRecord, list_history_files};
+pub use history::{
+    BackwardHistoryReader, BorrowedHistoryRecord, HistoryReader, HistoryRecord, list_history_files,
+};
 pub use job_queue::JobQueue;
+pub use projected_queue::{MissingAttributes, ProjectedJobs, ProjectedQueue};
 pub use queue_log::{BadRecord, BadRecordReason, QueueLogReader};
-pub use record::{QueueLogRecord, RecordError};
+pub use record::{QueueLogRecord, QueueRecords, RecordError};

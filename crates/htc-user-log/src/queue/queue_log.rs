@@ -2,7 +2,7 @@
 //! `ClassAdLogParser`).
 
 use super::job_queue::JobQueue;
-use super::record::{QueueLogRecord, RecordError};
+use super::record::{QueueLogRecord, QueueRecords, RecordError};
 use htc_base::job::JobId;
 use htc_classad::{Dialect, ParseError};
 
@@ -48,8 +48,8 @@ const MAX_KEPT_BAD_RECORDS: usize = 20;
 
 /// Reader that takes a queue log in pieces of any size. The queue reflects the last completed transaction.
 #[derive(Clone, Debug, Default)]
-pub struct QueueLogReader {
-    queue: JobQueue,
+pub struct QueueLogReader<Q = JobQueue> {
+    queue: Q,
     /// Beginning of a line whose end has not been read.
     partial_line: Vec<u8>,
     /// Lines of an unfinished transaction.
@@ -76,19 +76,37 @@ impl QueueLogReader {
         self.queue.dialect = dialect;
         self
     }
+}
+
+impl<Q: QueueRecords> QueueLogReader<Q> {
+    /// Creates a reader at the start of a file, for an empty queue.
+    pub fn with_queue(queue: Q) -> Self {
+        QueueLogReader {
+            queue,
+            partial_line: Vec::new(),
+            pending_lines: Vec::new(),
+            in_transaction: false,
+            offset: 0,
+            pending_offset: 0,
+            header: None,
+            bad_records: Vec::new(),
+            bad_count: 0,
+            record_count: 0,
+        }
+    }
 
     /// Returns the queue.
-    pub fn queue(&self) -> &JobQueue {
+    pub fn queue(&self) -> &Q {
         &self.queue
     }
 
     /// Returns the queue for modification by the caller.
-    pub fn queue_mut(&mut self) -> &mut JobQueue {
+    pub fn queue_mut(&mut self) -> &mut Q {
         &mut self.queue
     }
 
     /// Consumes the reader and returns the queue.
-    pub fn into_queue(self) -> JobQueue {
+    pub fn into_queue(self) -> Q {
         self.queue
     }
 
@@ -143,7 +161,7 @@ impl QueueLogReader {
     fn process_line(&mut self, line: &[u8], before: &[u8]) -> LineOutcome {
         let at = self.offset;
         self.offset += line.len() as u64 + 1;
-        // Only the operation matters here: the records of a transaction are parsed when it ends.
+        // Only the operation is needed here: the records of a transaction are parsed when it ends.
         match line.get(..3) {
             Some(b"105") => {
                 self.in_transaction = true;

@@ -1,6 +1,17 @@
 //! Record of a queue log, on one line: an operation, a key and its arguments (`classad_log.h`).
 
 use htc_base::job::JobId;
+use htc_classad::ParseError;
+
+/// Ads to which the records of a queue log are applied.
+pub trait QueueRecords {
+    /// Applies a record. Setting or deleting attributes of ads that do not exist has no effect, as in the
+    /// reference.
+    ///
+    /// # Errors
+    /// The value of a set operation is not a valid expression; the ad is unchanged.
+    fn apply_record(&mut self, record: QueueLogRecord<'_>) -> Result<(), ParseError>;
+}
 
 /// Operation on the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ pub struct WantedOutcomes(u8);
 const ALL_OUTCOMES: [Truth; 4] = [Truth::True, Truth::False, Truth::Undefined, Truth::Error];
 
 impl WantedOutcomes {
-    /// The expression counts as true.
+    /// The expression must be true.
     pub const TRUE: WantedOutcomes = WantedOutcomes(1);
     /// The expression counts as false or is undefined, so that the other operand of `||` decides.
     pub const FALSE_OR_UNDEFINED: WantedOutcomes = WantedOutcomes(0b110);
@@ -103,10 +103,10 @@ impl Goal {
         let want = self.wanted;
         match self.expr.kind() {
             ExprKind::And(a, b) => {
-                GoalSplit::from_ways(operand_ways((&a, &b), want, |left, right| left.and(|| right)))
+                GoalSplit::from_ways(operand_ways(&a, &b, want, |left, right| left.and(|| right)))
             }
             ExprKind::Or(a, b) => {
-                GoalSplit::from_ways(operand_ways((&a, &b), want, |left, right| left.or(|| right)))
+                GoalSplit::from_ways(operand_ways(&a, &b, want, |left, right| left.or(|| right)))
             }
             ExprKind::Not(a) => GoalSplit::from_ways(vec![vec![(
                 &a,
@@ -164,7 +164,8 @@ impl Goal {
 /// Returns the alternatives to get a wanted result from two operands. Outcomes of the left operand that
 /// require the same outcomes of the right one are combined.
 fn operand_ways<'e>(
-    (left, right): (&'e Expr, &'e Expr),
+    left: &'e Expr,
+    right: &'e Expr,
     want: WantedOutcomes,
     join: impl Fn(Truth, Truth) -> Truth,
 ) -> Vec<Vec<(&'e Expr, WantedOutcomes)>> {

@@ -273,9 +273,9 @@ impl<'a> ConditionCoverage<'a> {
         let around = [&condition.preconditions[..], &leaf.sibling_goals].concat();
         let with = |want| {
             let wanted = [Goal { wanted: want, ..leaf.goal.clone() }];
-            // If the rest of the condition cannot be met, the part is tried alone.
+            // If the rest of the condition cannot be satisfied, only the part is tried.
             [&around[..], &leaf.sibling_goals, &[]].into_iter().find_map(|beside| {
-                solver.solve(&[beside, &wanted].concat(), &self.base, (&[], SearchStrategy::Usual)).into_ad()
+                solver.solve(&[beside, &wanted].concat(), &self.base, &[], SearchStrategy::Usual).into_ad()
             })
         };
         let mut ads: Vec<ClassAd> =
@@ -286,14 +286,12 @@ impl<'a> ConditionCoverage<'a> {
             let trials: Vec<&TrialValue> = if *is_shared {
                 own.collect()
             } else {
-                // There may be very many values in all conditions together; each part tries a share of them.
+                // All conditions together may have too many values, so each part tries only a share of them.
                 let pool = self.value_pool.values_of(name);
                 let step = (pool.count() * leaves.leaves.len()).div_ceil(MAX_TRIALS).max(1);
                 own.chain(self.value_pool.values_of(name).skip(at % step).step_by(step)).collect()
             };
-            ads.extend(
-                found.iter().flat_map(|ad| ads_with_each_value(&solver, &around, ad, (name, &trials))),
-            );
+            ads.extend(found.iter().flat_map(|ad| ads_with_each_value(&solver, &around, ad, name, &trials)));
         }
         self.evaluations_spent = solver.evaluations_spent.take();
         ads
@@ -303,18 +301,18 @@ impl<'a> ConditionCoverage<'a> {
     fn attribute_sweep_ads(&mut self, names: usize) -> Vec<ClassAd> {
         let solver = self.solver();
         let ReferencedAttributes { attributes: names, preconditions: within, .. } = &self.names[names];
-        let Some(ad) = solver.solve(within, &self.base, (&[], SearchStrategy::Usual)).into_ad() else {
+        let Some(ad) = solver.solve(within, &self.base, &[], SearchStrategy::Usual).into_ad() else {
             return Vec::new();
         };
         let trials = trial_values::one_of_each_kind();
         let trials: Vec<&TrialValue> = trials.iter().collect();
-        let swept = names.iter().flat_map(|name| ads_with_each_value(&solver, within, &ad, (name, &trials)));
+        let swept = names.iter().flat_map(|name| ads_with_each_value(&solver, within, &ad, name, &trials));
         let ads = std::iter::once(ad.clone()).chain(swept).collect();
         self.evaluations_spent = solver.evaluations_spent.take();
         ads
     }
 
-    /// Returns ads that meet opposed goals.
+    /// Returns ads for which the condition has one value, and ads for which it has the other.
     fn opposing_ads(&mut self, at: usize) -> Vec<ClassAd> {
         let solver = self.solver();
         let OpposedGoals { name, all_of: all, one_of: one } = &self.opposed[at];
@@ -324,7 +322,8 @@ impl<'a> ConditionCoverage<'a> {
             match solver.solve(
                 &[&all[..], std::slice::from_ref(goal)].concat(),
                 &self.base,
-                (&[], SearchStrategy::Thorough),
+                &[],
+                SearchStrategy::Thorough,
             ) {
                 SolveOutcome::Found(ad) => ads.push(ad),
                 SolveOutcome::Impossible => {}
@@ -342,7 +341,8 @@ impl<'a> ConditionCoverage<'a> {
     /// those of the previous one.
     pub fn search(
         &mut self,
-        (seeds, chance): (&[ClassAd], usize),
+        seeds: &[ClassAd],
+        chance: usize,
         random: &mut SeededRandom,
         try_out: &mut dyn FnMut(&ClassAd) -> bool,
         evaluated: &dyn Fn(&mut ConditionCoverage<'_>),
@@ -408,11 +408,11 @@ impl<'a> ConditionCoverage<'a> {
                 line(String::new(), &seen[0]);
             }
             if leaves.is_truncated {
-                lines.push(format!("{name}: it has more parts than are looked at"));
+                lines.push(format!("{name}: it has too many parts to examine"));
             }
         }
         lines.extend(
-            self.given_up_names.iter().map(|name| format!("{name}: there are too many ways to try them all")),
+            self.given_up_names.iter().map(|name| format!("{name}: there are too many combinations to try")),
         );
         lines
     }
@@ -439,7 +439,8 @@ fn ads_with_each_value(
     solver: &AdSolver<'_>,
     goals: &[Goal],
     ad: &ClassAd,
-    (name, trials): (&AttrName, &[&TrialValue]),
+    name: &AttrName,
+    trials: &[&TrialValue],
 ) -> Vec<ClassAd> {
     let with = |trial| {
         let mut ad = ad.clone();
@@ -447,7 +448,7 @@ fn ads_with_each_value(
         if solver.are_all_met(goals, &ad) {
             Some(ad)
         } else {
-            solver.solve(goals, &ad, (&[name], SearchStrategy::Quick)).into_ad()
+            solver.solve(goals, &ad, &[name], SearchStrategy::Quick).into_ad()
         }
     };
     trials.iter().copied().filter_map(with).collect()

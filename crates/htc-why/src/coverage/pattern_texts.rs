@@ -75,7 +75,7 @@ impl TextGenerator {
     }
 
     /// Adds a text that repeats a part, after another part.
-    fn push_repeated(&mut self, made: &mut BoundedTexts, (before, part): (&[u8], &[u8]), times: usize) {
+    fn push_repeated(&mut self, made: &mut BoundedTexts, before: &[u8], part: &[u8], times: usize) {
         if before.len() + part.len().saturating_mul(times) <= MAX_TEXT_BYTES {
             self.push_parts(made, &[before, &part.repeat(times)]);
         }
@@ -109,11 +109,11 @@ impl TextGenerator {
                     most.map(|most| most.saturating_add(1)),
                 ];
                 for count in counts.into_iter().flatten() {
-                    self.push_repeated(&mut made, (b"", once.first_text()), count);
+                    self.push_repeated(&mut made, b"", once.first_text(), count);
                 }
                 // Vary one of the repeated parts.
                 for part in once.texts.iter().skip(1) {
-                    self.push_repeated(&mut made, (part, once.first_text()), usual.max(1) - 1);
+                    self.push_repeated(&mut made, part, once.first_text(), usual.max(1) - 1);
                 }
             }
             HirKind::Concat(parts) => self.push_concatenations(parts, &mut made),

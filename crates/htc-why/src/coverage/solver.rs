@@ -35,7 +35,7 @@ pub(super) enum SearchStrategy {
 pub(super) enum SolveOutcome {
     /// The ad meets all goals.
     Found(ClassAd),
-    /// No ad exists with the values that are tried.
+    /// No combination of the tried values reaches the goal.
     Impossible,
     /// There are too many combinations to try them all.
     GaveUp,
@@ -106,7 +106,8 @@ impl AdSolver<'_> {
         &self,
         goals: &[Goal],
         ad: &ClassAd,
-        (kept, effort): (&[&AttrName], SearchStrategy),
+        kept: &[&AttrName],
+        effort: SearchStrategy,
     ) -> SolveOutcome {
         let mut flat = Vec::new();
         if !goals.iter().cloned().all(|goal| goal.flatten_into(&mut flat)) {

@@ -119,7 +119,7 @@ impl ExprLiterals {
 
     /// Returns integers as reals, and lists of some of the values.
     fn near_values(&self, plain: &[Expr]) -> Vec<Expr> {
-        #[expect(clippy::cast_precision_loss, reason = "a number of the other kind, as near as there is one")]
+        #[expect(clippy::cast_precision_loss, reason = "the nearest number of the other type")]
         let mut values: Vec<Expr> = self
             .numbers
             .iter()

@@ -26,7 +26,7 @@ pub(super) struct ValuePool {
 
 type SharedTexts = Rc<Vec<Vec<u8>>>;
 
-/// Values of a part of a condition for each of its attributes.
+/// Values to try for each attribute of one part of a condition.
 pub(super) type PartValues = Rc<Vec<(AttrName, TrialValues)>>;
 
 /// Maximum number of values from conditions for an attribute.
@@ -49,13 +49,11 @@ impl ValuePool {
     /// Adds an attribute with a value of each kind.
     pub(super) fn add_attribute(&mut self, name: &AttrName) {
         if !self.trials.contains_key(name) {
-            trial_values::one_of_each_kind()
-                .into_iter()
-                .for_each(|trial| self.add_value(name, (trial, true)));
+            trial_values::one_of_each_kind().into_iter().for_each(|trial| self.add_value(name, trial, true));
         }
     }
 
-    fn add_value(&mut self, name: &AttrName, (trial, is_plain): (TrialValue, bool)) {
+    fn add_value(&mut self, name: &AttrName, trial: TrialValue, is_plain: bool) {
         let trials = self.trials.entry(name.clone()).or_default();
         let (trials, most) = if is_plain {
             (&mut trials.plain, MAX_PLAIN_VALUES)
@@ -73,8 +71,8 @@ impl ValuePool {
         let own = self.part_values(part, world);
         for (name, trials) in own.iter() {
             self.add_attribute(name);
-            trials.plain.iter().for_each(|trial| self.add_value(name, (trial.clone(), true)));
-            trials.near.iter().for_each(|trial| self.add_value(name, (trial.clone(), false)));
+            trials.plain.iter().for_each(|trial| self.add_value(name, trial.clone(), true));
+            trials.near.iter().for_each(|trial| self.add_value(name, trial.clone(), false));
         }
         own
     }

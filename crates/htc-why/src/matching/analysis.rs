@@ -8,7 +8,11 @@ use super::bit_set::BitSet;
 use super::clause_table::{ClauseTable, SeenJob, TableInput};
 use super::grouping::{JobGrouper, RawGroup};
 use super::name_closure::{NameGraph, ReadNames, close, definitions_key, definitions_read};
+use super::side_names::SideNames;
 use super::slot_set::{OtherRefusal, SlotSet};
+
+/// Clauses whose lengths differ by less are listed in their order.
+const CLAUSE_LENGTH_STEP: usize = 120;
 
 /// Jobs that no slot can distinguish.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,7 +23,7 @@ pub struct JobGroup {
     pub last: String,
     /// Number of jobs.
     pub count: usize,
-    /// Number of slots that accept them.
+    /// Number of slots that accept the jobs.
     pub accepting_slots: usize,
 }
 
@@ -33,7 +37,7 @@ pub struct SlotGroup {
     pub members: Vec<usize>,
     /// Number of slots.
     pub count: usize,
-    /// Number of jobs that they accept.
+    /// Number of jobs that the slots accept.
     pub accepted_jobs: usize,
 }
 
@@ -82,7 +86,7 @@ impl<'s> Analysis<'s> {
         let weights: Vec<usize> = slot_groups.iter().map(|group| group.count).collect();
         let mut job_groups = Vec::with_capacity(raw_groups.len());
         let mut seen = Vec::with_capacity(raw_groups.len());
-        for RawGroup { ad, first, last, count } in raw_groups {
+        for RawGroup { ad, first, last, count, .. } in raw_groups {
             job_groups.push(JobGroup { first, last, count, accepting_slots: 0 });
             seen.push(SeenJob::new(ad, slots));
         }
@@ -97,18 +101,22 @@ impl<'s> Analysis<'s> {
         for (at, group) in job_groups.iter_mut().enumerate() {
             let mut refused = BitSet::new(representatives.len());
             table.refusals(at).for_each(|(_, slots)| refused.union_with(slots));
-            let refusals = other_refusals(slots, &representatives, (&seen[at], &refused));
+            let refusals = other_refusals(slots, &representatives, &seen[at], &refused);
             refusals.iter().for_each(|(_, slots)| refused.union_with(slots));
             if !refusals.is_empty() {
                 other.insert(at, refusals);
             }
-            let accepting = (0..representatives.len()).filter(|slot| !refused.contains(*slot));
-            for slot in accepting {
+            for slot in refused.missing(representatives.len()) {
                 group.accepting_slots += weights[slot];
                 slot_groups[slot].accepted_jobs += group.count;
             }
         }
         Analysis { slots, job_groups, slot_groups, representatives, weights, jobs: seen, table, other }
+    }
+
+    /// Returns the words for the two sides.
+    pub fn side_names(&self) -> SideNames {
+        self.slots.side_names()
     }
 
     /// Returns the groups of jobs, in the order of their first jobs.
@@ -187,8 +195,18 @@ impl<'s> Analysis<'s> {
                 (refuses > 0).then_some(Refusal { source, equivalent, slots, refuses, alone, alone_count })
             })
             .collect();
-        refusals.sort_by_key(|refusal| std::cmp::Reverse((refusal.refuses, refusal.alone_count)));
+        // Of clauses that refuse the same number, the shortest is the easiest to read.
+        refusals.sort_by_key(|refusal| {
+            (std::cmp::Reverse((refusal.refuses, refusal.alone_count)), self.source_length(refusal.source))
+        });
         refusals
+    }
+
+    fn source_length(&self, source: RefusalSource<'_>) -> usize {
+        match source {
+            RefusalSource::Clause(clause) => self.table.clauses[clause].text.len() / CLAUSE_LENGTH_STEP,
+            RefusalSource::Other(_) => 0,
+        }
     }
 
     /// True if two clauses compare the same attributes.
@@ -242,10 +260,12 @@ fn group_slots(slots: &dyn SlotSet, read: &ReadNames) -> Vec<SlotGroup> {
 fn other_refusals(
     slots: &dyn SlotSet,
     representatives: &[usize],
-    (job, refused): (&SeenJob, &BitSet),
+    job: &SeenJob,
+    refused: &BitSet,
 ) -> OtherRefusals {
     let mut found: OtherRefusals = Vec::new();
-    for (at, &slot) in representatives.iter().enumerate().filter(|(at, _)| !refused.contains(*at)) {
+    for at in refused.missing(representatives.len()) {
+        let slot = representatives[at];
         let ad = job.as_seen_by(slots, slot);
         if !slots.has_other_conditions(slot, ad) {
             continue;

@@ -34,18 +34,26 @@ impl BitSet {
 
     /// Iterates over the numbers in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(at, &word)| {
-            std::iter::successors((word != 0).then_some(word), |rest| {
-                Some(rest & (rest - 1)).filter(|rest| *rest != 0)
-            })
-            .map(move |rest| at * 64 + rest.trailing_zeros() as usize)
-        })
+        self.0.iter().enumerate().flat_map(|(at, &word)| numbers_of_word(at, word))
+    }
+
+    /// Iterates over the numbers below `size` that are not in the set, in ascending order.
+    pub(super) fn missing(&self, size: usize) -> impl Iterator<Item = usize> + '_ {
+        let words = self.0.iter().enumerate().flat_map(|(at, &word)| numbers_of_word(at, !word));
+        words.take_while(move |at| *at < size)
     }
 
     /// Returns the sum of the weights of all numbers in the set.
     pub(super) fn weight(&self, weights: &[usize]) -> usize {
         self.iter().map(|at| weights[at]).sum()
     }
+}
+
+/// Iterates over the bits of the word at an index.
+fn numbers_of_word(at: usize, word: u64) -> impl Iterator<Item = usize> {
+    let rest = |rest: &u64| Some(rest & (rest - 1)).filter(|rest| *rest != 0);
+    let words = std::iter::successors((word != 0).then_some(word), rest);
+    words.map(move |rest| at * 64 + rest.trailing_zeros() as usize)
 }
 
 #[cfg(test)]
@@ -58,6 +66,7 @@ mod tests {
         [3, 64, 129, 0].into_iter().for_each(|at| set.insert(at));
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 3, 64, 129]);
         assert_eq!(set.weight(&vec![2; 130]), 8);
+        assert!(set.missing(130).eq((0..130).filter(|at| !set.contains(*at))));
         let mut twice = BitSet::new(130);
         let mut other = BitSet::new(130);
         [3, 5].into_iter().for_each(|at| other.insert(at));

@@ -11,6 +11,9 @@ pub struct MissingAttribute {
     pub name: String,
     /// Number of slots that have the attribute.
     pub slots_with: usize,
+    /// Names of some of the slots.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
 }
 
 /// Clause that refuses slots to a group of jobs.
@@ -18,15 +21,15 @@ pub struct MissingAttribute {
 pub struct Cause {
     /// Side that states the clause.
     pub side: ClauseSide,
-    /// Attribute that contains it, such as START.
+    /// Attribute that contains the clause, such as START.
     pub attribute: String,
     /// The clause.
     pub clause: String,
-    /// Number of slots that it refuses.
+    /// Number of slots that the clause refuses.
     pub refuses: usize,
-    /// Number of slots that it alone refuses.
+    /// Number of slots that only this clause refuses.
     pub alone: usize,
-    /// Place where a configuration sets it, or empty.
+    /// Place where a configuration sets the attribute, or empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub place: String,
     /// Reason in one sentence.

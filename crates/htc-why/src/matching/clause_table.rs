@@ -1,13 +1,13 @@
 //! Truth of each clause for each combination of a group of jobs and a group of slots.
 
-use htc_classad::{ClassAd, Context};
+use htc_classad::{AttrName, ClassAd, Expr};
 use htc_slot::add_default_requests;
 use rustc_hash::FxHashMap;
 
 use super::bit_set::BitSet;
-use super::clauses::{Clause, ClauseSide, clause_context, split_requirements};
-use super::name_closure::{NameGraph, ReadNames, close, definitions_key, push_expr_key};
-use super::number_comparison::NumberComparison;
+use super::clauses::{Clause, ClauseSide, split_requirements};
+use super::name_closure::{CircleFinder, NameGraph, ReadNames, close, definitions_key, push_expr_key};
+use super::number_comparison::{NumberComparison, RefusedSlots};
 use super::slot_set::SlotSet;
 
 /// Job ad as slots see it.
@@ -32,8 +32,14 @@ impl SeenJob {
 
     /// Returns the ad as one slot sees it.
     pub(super) fn as_seen_by(&self, slots: &dyn SlotSet, slot: usize) -> &ClassAd {
+        self.for_condition(ClauseSide::Slot, slots, slot)
+    }
+
+    /// Returns the ad that a condition of a side reads. The job's own Requirements are evaluated before a slot adds default
+    /// requests.
+    pub(super) fn for_condition(&self, side: ClauseSide, slots: &dyn SlotSet, slot: usize) -> &ClassAd {
         match &self.with_defaults {
-            Some(ad) if slots.adds_default_requests(slot) => ad,
+            Some(ad) if side == ClauseSide::Slot && slots.adds_default_requests(slot) => ad,
             _ => &self.plain,
         }
     }
@@ -67,25 +73,34 @@ impl ClauseTable {
             refusing: Vec::new(),
             of_job: vec![Vec::new(); input.jobs.len()],
         };
-        let needed = input.slots.needs_requirements();
+        let split = ClauseSplit {
+            needed: input.slots.needs_requirements(),
+            circles: CircleFinder::new(input.graphs),
+        };
         let slot_ads = input.slot_groups.iter().map(|slot| input.slots.ad(*slot));
         let all_jobs: Vec<usize> = (0..input.jobs.len()).collect();
-        for (clause, users) in distinct_clauses(slot_ads, ClauseSide::Slot, needed) {
-            table.add(input, clause, (&users, &all_jobs));
+        for (clause, users) in distinct_clauses(slot_ads, ClauseSide::Slot, &split) {
+            table.add(input, clause, &users, &all_jobs);
         }
         let counting = |at: &usize| input.slots.counts_job_requirements(input.slot_groups[*at]);
         let counting: Vec<usize> = (0..input.slot_groups.len()).filter(counting).collect();
         if !counting.is_empty() {
             let job_ads = input.jobs.iter().map(|job| &job.plain);
-            for (clause, users) in distinct_clauses(job_ads, ClauseSide::Job, needed) {
-                table.add(input, clause, (&counting, &users));
+            let clauses = match input.slots.job_conditions() {
+                Some(conditions) => {
+                    conditions.iter().map(|it| (Clause::of_condition(it), all_jobs.clone())).collect()
+                }
+                None => distinct_clauses(job_ads, ClauseSide::Job, &split),
+            };
+            for (clause, users) in clauses {
+                table.add(input, clause, &counting, &users);
             }
         }
         table
     }
 
     /// Evaluates a clause for groups of slots and of jobs.
-    fn add(&mut self, input: &TableInput<'_>, clause: Clause, (slots, jobs): (&[usize], &[usize])) {
+    fn add(&mut self, input: &TableInput<'_>, clause: Clause, slots: &[usize], jobs: &[usize]) {
         let number = self.clauses.len() as u32;
         let read = close(ReadNames::of_expr(&clause.expr), input.graphs);
         let slot_ad = |at: usize| input.slots.ad(input.slot_groups[at]);
@@ -97,18 +112,26 @@ impl ClauseTable {
         let job_classes = classes(jobs, |at| definitions_key(&input.jobs[at].plain, &read));
         let job_ads: Vec<&ClassAd> = job_classes.iter().map(|class| &input.jobs[class[0]].plain).collect();
         let slot_ads: Vec<&ClassAd> = slot_classes.iter().map(|class| slot_ad(class[0])).collect();
-        let numbers = NumberComparison::new(&clause.expr, clause.side, (&job_ads, &slot_ads));
-        let context = Context::new(input.slots.world());
+        let reading_side = input.slots.reading_side(clause.side);
+        let numbers = NumberComparison::new(&clause.expr, reading_side, &job_ads, &slot_ads);
         let evaluate = |members: &[usize], slots: &[usize]| {
             let slot = input.slot_groups[slots[0]];
-            let job = input.jobs[members[0]].as_seen_by(input.slots, slot);
-            let context = clause_context(context, clause.side, (input.slots.ad(slot), job));
+            let job = input.jobs[members[0]].for_condition(clause.side, input.slots, slot);
+            let context = input.slots.context(clause.side, input.slots.ad(slot), job);
             context.eval(&clause.expr).truth() == Some(true)
         };
+        let size = input.slot_groups.len();
+        let mut by_numbers = numbers.as_ref().and_then(|numbers| numbers.refused_slots(&slot_classes, size));
+        let all_slot_classes: Vec<usize> = (0..slot_classes.len()).collect();
         let mut refusing = Vec::with_capacity(job_classes.len());
         for (class, members) in job_classes.iter().enumerate() {
-            let mut refused = BitSet::new(input.slot_groups.len());
-            for (at, slots) in slot_classes.iter().enumerate() {
+            let decided = by_numbers.as_mut().and_then(|decided| decided.of_job[class].take());
+            let (mut refused, undecided) = match (decided, &by_numbers) {
+                (Some(refused), Some(RefusedSlots { undecided, .. })) => (refused, undecided),
+                _ => (BitSet::new(size), &all_slot_classes),
+            };
+            for &at in undecided {
+                let slots = &slot_classes[at];
                 let by_numbers = numbers.as_ref().and_then(|numbers| numbers.holds(class, at));
                 if !by_numbers.unwrap_or_else(|| evaluate(members, slots)) {
                     slots.iter().for_each(|slot| refused.insert(*slot));
@@ -130,16 +153,25 @@ impl ClauseTable {
     }
 }
 
+/// Division of Requirements into clauses.
+struct ClauseSplit<'a> {
+    /// True if an ad without Requirements matches nothing.
+    needed: bool,
+    /// Names of a circle are not replaced by their definitions.
+    circles: CircleFinder<'a>,
+}
+
 /// Returns the distinct clauses of ads, each with the numbers of the ads that have it.
 fn distinct_clauses<'a>(
     ads: impl Iterator<Item = &'a ClassAd>,
     side: ClauseSide,
-    needed: bool,
+    split: &ClauseSplit<'_>,
 ) -> Vec<(Clause, Vec<usize>)> {
     let mut found: Vec<(Clause, Vec<usize>)> = Vec::new();
     let mut index: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
+    let is_circular = |name: &AttrName, definition: &Expr| split.circles.is_circular(name, definition);
     for (at, ad) in ads.enumerate() {
-        for clause in split_requirements(ad, side, needed) {
+        for clause in split_requirements(ad, side, split.needed, &is_circular) {
             let mut key = clause.attribute.to_ascii_lowercase().into_bytes();
             push_expr_key(&clause.expr, &mut key);
             let next = found.len();

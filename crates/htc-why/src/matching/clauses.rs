@@ -25,18 +25,51 @@ pub(super) struct Clause {
     pub(super) attribute: String,
     pub(super) expr: Expr,
     pub(super) text: String,
-    /// Attributes that it compares, without the claimer's variants of requests (`_condor_RequestCpus`).
+    /// Attributes that the clause compares, without the requests that a claim adds (`_condor_RequestCpus`).
     pub(super) names: AttrNames,
 }
 
+/// Condition of jobs that is not part of their ads.
+#[derive(Clone, Debug)]
+pub struct JobCondition {
+    /// Name of the setting that contains the condition.
+    pub attribute: String,
+    /// The condition.
+    pub expr: Expr,
+}
+
+impl Clause {
+    /// Creates the clause of a condition of all jobs.
+    pub(super) fn of_condition(condition: &JobCondition) -> Self {
+        let JobCondition { attribute, expr } = condition.clone();
+        let text = expr.unparse_old().to_string();
+        let names = references::mentioned_attributes(&expr);
+        Clause { side: ClauseSide::Job, attribute, expr, text, names }
+    }
+}
+
+/// Test whether a definition may read its own name again.
+pub(super) type CircleTest<'a> = dyn Fn(&AttrName, &Expr) -> bool + 'a;
+
 /// Returns the clauses of an ad's Requirements. Requirements are true if and only if all clauses are. If Requirements are
-/// `needed`, an ad without them has a clause that is never true.
-pub(super) fn split_requirements(ad: &ClassAd, side: ClauseSide, needed: bool) -> Vec<Clause> {
+/// `needed`, an ad without them has a clause that is never true. Names for which
+/// `is_circular` returns true are not replaced by their definitions.
+pub(super) fn split_requirements(
+    ad: &ClassAd,
+    side: ClauseSide,
+    needed: bool,
+    is_circular: &CircleTest<'_>,
+) -> Vec<Clause> {
     let mut clauses = Vec::new();
+    let requirements = AttrName::from("Requirements");
     match ad.get("Requirements") {
+        Some(expr) if is_circular(&requirements, &expr) => {
+            add_clause(side, "Requirements", Expr::attribute(b"Requirements"), &mut clauses);
+        }
         Some(expr) => {
-            let mut path = vec![AttrName::from("Requirements")];
-            collect_clauses((ad, side), &expr, &mut path, &mut clauses);
+            let mut collector = ClauseCollector { ad, side, is_circular, path: vec![requirements], clauses };
+            collector.collect(&expr);
+            clauses = collector.clauses;
         }
         None if needed => add_clause(side, "Requirements", Expr::literal(Value::Undefined), &mut clauses),
         // The name is then found in the other ad, or nowhere.
@@ -48,28 +81,43 @@ pub(super) fn split_requirements(ad: &ClassAd, side: ClauseSide, needed: bool) -
     clauses
 }
 
-fn collect_clauses(
-    (ad, side): (&ClassAd, ClauseSide),
-    expr: &Expr,
-    path: &mut Vec<AttrName>,
-    clauses: &mut Vec<Clause>,
-) {
-    for clause in explain::conjuncts(expr) {
-        let clause = clause.without_parentheses();
-        if path.len() < MAX_DEPTH
-            && let Some(name) = own_attribute(&clause)
-            && !path.contains(&name)
-            && let Some(definition) = ad.get(&name)
-            && definition.as_literal().is_none()
-        {
-            path.push(name);
-            collect_clauses((ad, side), &definition, path, clauses);
-            path.pop();
-            continue;
+/// Collection of the clauses of one ad.
+struct ClauseCollector<'a> {
+    ad: &'a ClassAd,
+    side: ClauseSide,
+    is_circular: &'a CircleTest<'a>,
+    /// Names whose definitions are being read.
+    path: Vec<AttrName>,
+    clauses: Vec<Clause>,
+}
+
+impl ClauseCollector<'_> {
+    fn collect(&mut self, expr: &Expr) {
+        for clause in explain::conjuncts(expr) {
+            let clause = clause.without_parentheses();
+            let own = own_attribute(&clause);
+            let definition = own.as_ref().and_then(|name| self.ad.get(name));
+            match (own, definition) {
+                (Some(name), Some(definition)) if self.may_replace(&name, &definition) => {
+                    self.path.push(name);
+                    self.collect(&definition);
+                    self.path.pop();
+                }
+                (own, definition) => {
+                    let attribute = own.filter(|_| definition.is_some());
+                    let attribute = attribute.as_ref().or(self.path.last());
+                    let attribute = attribute.map(ToString::to_string).unwrap_or_default();
+                    add_clause(self.side, &attribute, clause, &mut self.clauses);
+                }
+            }
         }
-        let attribute = own_attribute(&clause).filter(|name| ad.contains(name));
-        let attribute = attribute.as_ref().or(path.last()).map(ToString::to_string).unwrap_or_default();
-        add_clause(side, &attribute, clause, clauses);
+    }
+
+    fn may_replace(&self, name: &AttrName, definition: &Expr) -> bool {
+        self.path.len() < MAX_DEPTH
+            && !self.path.contains(name)
+            && definition.as_literal().is_none()
+            && !(self.is_circular)(name, definition)
     }
 }
 
@@ -96,7 +144,8 @@ fn own_attribute(expr: &Expr) -> Option<AttrName> {
 pub(super) fn clause_context<'a>(
     context: Context<'a>,
     side: ClauseSide,
-    (slot, job): (&'a ClassAd, &'a ClassAd),
+    slot: &'a ClassAd,
+    job: &'a ClassAd,
 ) -> Context<'a> {
     match side {
         ClauseSide::Slot => context.my(slot).target(job),
@@ -184,20 +233,33 @@ impl Reference {
 #[cfg(test)]
 mod tests {
     use super::{ClauseSide, split_requirements};
-    use htc_classad::{ClassAd, Dialect};
+    use htc_classad::{AttrName, ClassAd, Dialect, Expr};
 
     #[test]
     fn names_of_the_own_ad_are_replaced_by_their_definitions() {
         let ad = "[ A = 1; Start = A > 0 && (TARGET.B || C); Limits = MY.Limits && true; Off = false;
                     Requirements = START && (MY.Limits && Off) && A > 0 && true ]";
         let ad = ClassAd::parse_new(ad.as_bytes(), Dialect::new_syntax()).unwrap();
-        let found = split_requirements(&ad, ClauseSide::Slot, false);
+        let found = split_requirements(&ad, ClauseSide::Slot, false, &|_, _| false);
         let found: Vec<_> = found.iter().map(|clause| (&*clause.attribute, &*clause.text)).collect();
         assert_eq!(
             found,
             [("START", "A > 0"), ("START", "TARGET.B || C"), ("Limits", "MY.Limits"), ("Off", "Off")]
         );
-        assert!(split_requirements(&ClassAd::new(), ClauseSide::Job, false).is_empty());
-        assert_eq!(split_requirements(&ClassAd::new(), ClauseSide::Slot, false)[0].text, "Requirements");
+        assert!(split_requirements(&ClassAd::new(), ClauseSide::Job, false, &|_, _| false).is_empty());
+        assert_eq!(
+            split_requirements(&ClassAd::new(), ClauseSide::Slot, false, &|_, _| false)[0].text,
+            "Requirements"
+        );
+    }
+
+    #[test]
+    fn names_of_a_circle_are_not_replaced() {
+        let ad = "[ Small = Big || A; Big = !Small; Requirements = Small && B ]";
+        let ad = ClassAd::parse_new(ad.as_bytes(), Dialect::new_syntax()).unwrap();
+        let is_circular = |name: &AttrName, _: &Expr| *name == "Small";
+        let found = split_requirements(&ad, ClauseSide::Slot, false, &is_circular);
+        let found: Vec<_> = found.iter().map(|clause| (&*clause.attribute, &*clause.text)).collect();
+        assert_eq!(found, [("Small", "Small"), ("Requirements", "B")]);
     }
 }

@@ -5,11 +5,16 @@ use htc_classad::{Context, Expr, ExprKind, NameLocation, Value, explain};
 use super::analysis::Analysis;
 use super::bit_set::BitSet;
 use super::cause::MissingAttribute;
-use super::clauses::{Clause, ClauseSide, Reference, clause_context};
+use super::clauses::{Clause, ClauseSide, Reference};
+use super::devices::DeviceDemand;
 use super::seen_values::{SeenValues, value_text};
+use super::side_names::SideNames;
 
 /// Maximum depth to which conditional expressions are followed.
 const MAX_DEPTH: usize = 8;
+
+/// Maximum number of slots that are named as those that have an attribute.
+const MAX_EXAMPLES: usize = 2;
 
 /// Values of one attribute.
 pub(super) struct SeenAttribute {
@@ -18,11 +23,18 @@ pub(super) struct SeenAttribute {
     pub(super) values: SeenValues,
 }
 
+/// Values of an attribute at refusing slots, although others lack it.
+pub(super) struct RefusedValues {
+    pub(super) name: String,
+    pub(super) slot_count: usize,
+    pub(super) values: SeenValues,
+}
+
 /// Deciding part of a clause with what it reads.
 pub(super) struct ClauseEvidence {
     /// The deciding part of the clause.
     pub(super) part: Expr,
-    /// Its value where it is not true.
+    /// Value of the clause where it is not true.
     pub(super) value: Value,
     /// Attribute that contains the clause.
     pub(super) attribute: String,
@@ -34,21 +46,31 @@ pub(super) struct ClauseEvidence {
     pub(super) missing_of_both: Vec<String>,
     pub(super) slot_count: usize,
     pub(super) refused_count: usize,
+    /// Missing attributes that some of the refusing slots have.
+    pub(super) refused_with: Vec<RefusedValues>,
+    /// Phrase for the property that the counted devices lack, or `None`.
+    pub(super) devices: Option<String>,
     /// Reason for an error, or `None`.
     pub(super) error: Option<String>,
+    /// Number of refusing slots that are being drained.
+    pub(super) draining_count: usize,
+    pub(super) side_names: SideNames,
 }
 
 impl ClauseEvidence {
     /// Collects the values that a clause reads for a group of jobs and the slots that it refuses.
-    pub(super) fn collect(analysis: &Analysis<'_>, job: usize, (clause, slots): (&Clause, &BitSet)) -> Self {
+    pub(super) fn collect(analysis: &Analysis<'_>, job: usize, clause: &Clause, slots: &BitSet) -> Self {
         let heaviest =
             slots.iter().max_by_key(|slot| (analysis.weights[*slot], usize::MAX - slot)).unwrap_or(0);
         let pair = |group: usize| {
             let slot = analysis.representatives[group];
-            (analysis.slots.ad(slot), analysis.jobs[job].as_seen_by(analysis.slots, slot))
+            (analysis.slots.ad(slot), analysis.jobs[job].for_condition(clause.side, analysis.slots, slot))
         };
-        let context =
-            |group: usize| clause_context(Context::new(analysis.slots.world()), clause.side, pair(group));
+        let context = |group: usize| {
+            let (slot, job) = pair(group);
+            analysis.slots.context(clause.side, slot, job)
+        };
+        let reading_side = analysis.slots.reading_side(clause.side);
         let part = deciding_part(&context(heaviest), clause.expr.clone());
         let found = explain::clauses(&context(heaviest), &part);
         let names = found.iter().flat_map(|clause| &clause.references);
@@ -62,8 +84,16 @@ impl ClauseEvidence {
             missing_of_both: Vec::new(),
             slot_count: analysis.slot_count(),
             refused_count: slots.weight(&analysis.weights),
+            refused_with: Vec::new(),
+            devices: None,
             error: None,
+            draining_count: 0,
+            side_names: analysis.slots.side_names(),
         };
+        if clause.side == ClauseSide::Slot && evidence.seen_of_job_is_empty(&found) {
+            let drains = |group: &usize| is_draining(analysis, *group);
+            evidence.draining_count = slots.iter().filter(drains).map(|group| analysis.weights[group]).sum();
+        }
         if evidence.value.is_error() {
             evidence.error = explain::trace(&context(heaviest), &evidence.part).reason();
         }
@@ -73,7 +103,7 @@ impl ClauseEvidence {
             let (slot, ad) = pair(heaviest);
             let side = match name.place {
                 NameLocation::Nowhere => None,
-                _ => reference.defining_side(clause.side, slot, ad),
+                _ => reference.defining_side(reading_side, slot, ad),
             };
             match side {
                 Some(side @ ClauseSide::Job) => {
@@ -87,10 +117,30 @@ impl ClauseEvidence {
                     });
                     evidence.add_seen(reference.name.to_string(), side, values);
                 }
-                None => evidence.add_missing(analysis, clause.side, &reference),
+                None => {
+                    evidence.add_missing(analysis, reading_side, &reference);
+                    let has = |group: &usize| pair(*group).0.contains(&reference.name);
+                    let mut values = SeenValues::default();
+                    let mut slot_count = 0;
+                    for group in slots.iter().filter(has) {
+                        values.add(&context(group).eval(&expr), analysis.weights[group]);
+                        slot_count += analysis.weights[group];
+                    }
+                    let name = reference.name.to_string();
+                    evidence.refused_with.push(RefusedValues { name, slot_count, values });
+                }
             }
         }
+        if let Some(name) = DeviceDemand::find_name(&clause.expr) {
+            let demand = DeviceDemand::collect(analysis, job, slots, &name);
+            evidence.devices = demand.map(|demand| demand.phrase(analysis));
+        }
         evidence
+    }
+
+    /// True if the clause reads nothing of a job, as START does while a slot drains.
+    fn seen_of_job_is_empty(&self, found: &[explain::Clause]) -> bool {
+        found.iter().flat_map(|clause| &clause.references).all(|name| name.place != NameLocation::Target)
     }
 
     /// Adds an attribute that is not there.
@@ -102,8 +152,11 @@ impl ClauseEvidence {
             _ => {}
         }
         let has = |slot: &usize| analysis.slots.ad(analysis.representatives[*slot]).contains(&reference.name);
-        let slots_with = (0..analysis.weights.len()).filter(has).map(|slot| analysis.weights[slot]).sum();
-        self.missing.push(MissingAttribute { name, slots_with });
+        let groups: Vec<usize> = (0..analysis.weights.len()).filter(has).collect();
+        let slots_with = groups.iter().map(|slot| analysis.weights[*slot]).sum();
+        let members = groups.iter().flat_map(|group| &analysis.slot_groups()[*group].members);
+        let examples = members.take(MAX_EXAMPLES).map(|slot| analysis.slots.name(*slot).to_owned()).collect();
+        self.missing.push(MissingAttribute { name, slots_with, examples });
     }
 
     fn add_seen(&mut self, name: String, side: ClauseSide, values: SeenValues) {
@@ -116,6 +169,12 @@ impl ClauseEvidence {
     pub(super) fn value_text(&self) -> String {
         value_text(&self.value)
     }
+}
+
+/// True if the slots of a group are being drained.
+fn is_draining(analysis: &Analysis<'_>, group: usize) -> bool {
+    let ad = analysis.slots.ad(analysis.representatives[group]);
+    Context::new(analysis.slots.world()).my(ad).boolean("Draining") == Some(true)
 }
 
 /// Follows conditional expressions to the branch that applies, and conjunctions to the first part that is not true.

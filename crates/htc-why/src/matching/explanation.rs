@@ -1,16 +1,142 @@
-//! Causes and suggestions for groups of jobs.
+//! Causes and suggestions for groups of jobs, and the rows of JSON about them.
+
+use htc_classad::ExprKind;
+use serde::Serialize;
 
 use super::analysis::{Analysis, Refusal, RefusalSource};
 use super::bit_set::BitSet;
 use super::cause::Cause;
-use super::clauses::ClauseSide;
+use super::clauses::{Clause, ClauseSide, Reference, ReferenceScope};
+use super::comparison_boundary::mirrored;
+use super::devices::DeviceDemand;
 use super::evidence::ClauseEvidence;
-use super::job_change::Suggestion;
+use super::job_change::{JobChange, Suggestion};
+use super::seen_values::value_text;
 use super::sentence::clause_sentence;
 use super::slot_set::OtherRefusal;
+use super::slot_view::SlotCause;
 use super::suggestions::SuggestionSearch;
 
+/// Maximum number of suggestions for each group of jobs.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// Explanation of one group of jobs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobGroupExplanation {
+    /// Name of the first job.
+    pub first: String,
+    /// Name of the last job.
+    pub last: String,
+    /// Number of jobs.
+    pub jobs: usize,
+    /// Number of all slots.
+    pub slots: usize,
+    /// Number of slots that accept these jobs.
+    pub accepting_slots: usize,
+    /// Clauses that refuse slots; those that refuse most come first.
+    pub causes: Vec<Cause>,
+    /// Demands of the job that no slot meets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub impossible: Vec<String>,
+    /// Changes that win slots, if no slot accepts the jobs.
+    pub suggestions: Vec<SuggestedChange>,
+}
+
+/// Suggestion as text, with the slots that it wins.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SuggestedChange {
+    /// The changes in words.
+    pub text: String,
+    /// The changes; all are needed.
+    pub changes: Vec<JobChange>,
+    /// Number of slots that accept the changed job and refuse the current one.
+    pub slots_won: usize,
+    /// Number of slots that refuse the changed job and accept the current one.
+    pub slots_lost: usize,
+}
+
+impl From<Suggestion> for SuggestedChange {
+    fn from(suggestion: Suggestion) -> Self {
+        let text = suggestion.to_string();
+        let Suggestion { changes, slots_won, slots_lost, .. } = suggestion;
+        SuggestedChange { text, changes, slots_won, slots_lost }
+    }
+}
+
+/// Explanation of one group of slots.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SlotGroupExplanation {
+    /// Name of the first slot.
+    pub first: String,
+    /// Number of slots.
+    pub slots: usize,
+    /// Number of all jobs.
+    pub jobs: usize,
+    /// Number of jobs that the slots accept.
+    pub accepted_jobs: usize,
+    /// Clauses that refuse jobs; those that refuse most come first.
+    pub causes: Vec<SlotCause>,
+}
+
 impl Analysis<'_> {
+    /// Explains a group of jobs.
+    pub fn explain_jobs(&self, job: usize) -> JobGroupExplanation {
+        let group = &self.job_groups()[job];
+        let is_refused = group.accepting_slots == 0;
+        let suggestions = if is_refused { self.suggestions(job, MAX_SUGGESTIONS) } else { Vec::new() };
+        JobGroupExplanation {
+            first: group.first.clone(),
+            last: group.last.clone(),
+            jobs: group.count,
+            slots: self.slot_count(),
+            accepting_slots: group.accepting_slots,
+            causes: self.causes(job),
+            impossible: if is_refused { self.impossible_demands(job) } else { Vec::new() },
+            suggestions: suggestions.into_iter().map(SuggestedChange::from).collect(),
+        }
+    }
+
+    /// Explains a group of slots.
+    pub fn explain_slots(&self, slot: usize) -> SlotGroupExplanation {
+        let group = &self.slot_groups()[slot];
+        SlotGroupExplanation {
+            first: group.first.clone(),
+            slots: group.count,
+            jobs: self.job_count(),
+            accepted_jobs: group.accepted_jobs,
+            causes: self.slot_view(slot).causes,
+        }
+    }
+
+    /// Returns the demands of a group of jobs that no slot meets, such as `no slot has Arch = "ARM"`: comparisons of the
+    /// job's Requirements with attributes that slots have.
+    pub fn impossible_demands(&self, job: usize) -> Vec<String> {
+        let all = self.slot_count();
+        let of_all = self.table.refusals(job).filter(|(_, slots)| slots.weight(&self.weights) == all);
+        of_all.filter_map(|(clause, _)| self.impossible_demand(&self.table.clauses[clause])).collect()
+    }
+
+    fn impossible_demand(&self, clause: &Clause) -> Option<String> {
+        let ExprKind::Compare(operator, left, right) = clause.expr.kind() else { return None };
+        let (name, operator, value) = match (left.as_literal(), right.as_literal()) {
+            (None, Some(value)) => (&left, operator, value),
+            (Some(value), None) => (&right, mirrored(operator), value),
+            _ => return None,
+        };
+        let reference = Reference::parse(name)?;
+        let of_slot = match self.slots.reading_side(clause.side) {
+            ClauseSide::Job => reference.scope != ReferenceScope::My,
+            ClauseSide::Slot => false,
+        };
+        let has = |slot: &usize| self.slots.ad(*slot).contains(&reference.name);
+        if !of_slot || !self.representatives.iter().any(has) {
+            return None;
+        }
+        let operator = if matches!(operator, "==" | "=?=") { "=" } else { operator };
+        let slot = self.slots.side_names().slot;
+        Some(format!("no {slot} has {} {operator} {}", reference.name, value_text(&value)))
+    }
+
     /// Returns the causes for which slots refuse a group of jobs; those that refuse most slots come first.
     pub fn causes(&self, job: usize) -> Vec<Cause> {
         self.refusals(job).iter().map(|refusal| self.describe(job, refusal)).collect()
@@ -27,19 +153,24 @@ impl Analysis<'_> {
         let (refuses, alone) = (refusal.refuses, refusal.alone_count);
         match refusal.source {
             RefusalSource::Other(OtherRefusal { attribute, text, sentence }) => Cause {
+                sentence: match DeviceDemand::collect(self, job, &refusal.slots, &attribute.as_str().into()) {
+                    Some(demand) if attribute.starts_with("Require") => {
+                        format!("{sentence}: {}", demand.phrase(self))
+                    }
+                    _ => sentence.clone(),
+                },
                 side: if attribute.starts_with("Require") { ClauseSide::Job } else { ClauseSide::Slot },
                 attribute: attribute.clone(),
                 clause: text.clone(),
                 refuses,
                 alone,
                 place: String::new(),
-                sentence: sentence.clone(),
                 equivalent: Vec::new(),
                 missing: Vec::new(),
             },
             RefusalSource::Clause(clause) => {
                 let clause = &self.table.clauses[clause];
-                let evidence = ClauseEvidence::collect(self, job, (clause, &refusal.slots));
+                let evidence = ClauseEvidence::collect(self, job, clause, &refusal.slots);
                 Cause {
                     side: clause.side,
                     attribute: clause.attribute.clone(),

@@ -1,14 +1,12 @@
 //! Groups of jobs that no slot can distinguish.
 
-use htc_classad::{AttrName, ClassAd, Expr};
+use htc_classad::{AttrName, ClassAd};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::name_closure::{NameGraph, ReadNames, close, definitions_key, definitions_read, push_expr_key};
+use super::counted_group::{CountedGroup, JobPlace};
+use super::key_names::{KeyNames, add_request, is_request};
+use super::name_closure::{NameGraph, ReadNames, close, definitions_key, push_expr_key};
 use super::slot_set::SlotSet;
-
-/// Attributes that decide about a match without being mentioned in Requirements.
-const DIRECTLY_READ: [&str; 5] =
-    ["Requirements", "RequestCpus", "RequestMemory", "RequestDisk", "PartitionableSlot"];
 
 /// Jobs with equal definitions of everything that is read.
 #[derive(Clone, Debug)]
@@ -16,115 +14,99 @@ pub(super) struct RawGroup {
     pub(super) ad: ClassAd,
     pub(super) first: String,
     pub(super) last: String,
+    /// Number of the last job.
+    pub(super) last_number: u64,
     pub(super) count: usize,
 }
 
-/// Grouping of jobs, one after the other: only the first job of each group is kept.
-///
-/// The key of a job consists of its definitions of all names that the conditions of slots, its own Requirements or the
-/// conditions of earlier jobs read. It contains all that evaluations of this job can read, so that equal keys are
-/// exact.
+/// Grouping of jobs, one after the other or by several threads: only the first job of each group is kept.
 pub struct JobGrouper<'s> {
-    pub(super) slots: &'s dyn SlotSet,
-    names: Vec<AttrName>,
-    known: FxHashSet<Vec<u8>>,
-    pub(super) slot_graph: NameGraph,
-    /// Expressions of jobs whose names are in the list.
-    seen_texts: FxHashSet<Vec<u8>>,
-    reads_any: bool,
+    pub(super) names: KeyNames<'s>,
     index: FxHashMap<Vec<u8>, usize>,
     groups: Vec<RawGroup>,
+    /// Number of jobs.
+    job_count: u64,
     key: Vec<u8>,
 }
 
 impl<'s> JobGrouper<'s> {
     /// Creates an empty grouping for these slots.
     pub fn new(slots: &'s dyn SlotSet) -> Self {
-        let mut grouper = JobGrouper {
-            slots,
-            names: Vec::new(),
-            known: FxHashSet::default(),
-            slot_graph: NameGraph::new(),
-            seen_texts: FxHashSet::default(),
-            reads_any: false,
+        JobGrouper {
+            names: KeyNames::new(slots),
             index: FxHashMap::default(),
             groups: Vec::new(),
+            job_count: 0,
             key: Vec::new(),
-        };
-        let mut read = ReadNames { names: DIRECTLY_READ.map(AttrName::from).into(), reads_any: false };
-        slots.hidden_expressions().iter().for_each(|expr| read.add_expr(expr));
-        grouper.add_read(read);
-        grouper
+        }
     }
 
-    /// Adds a job; the name is printed for its group if it is the first.
+    /// Adds a job; the name is printed for its group if it is the first or the last.
     pub fn add(&mut self, name: String, job: ClassAd) {
-        self.add_request_names(&job);
         let mut key = std::mem::take(&mut self.key);
-        key.clear();
-        let mut at = 0;
-        // The list may grow while the job is read.
-        while at < self.names.len() && !self.reads_any {
-            if let Some(expr) = job.get(&self.names[at]) {
-                key.extend_from_slice(&(at as u32).to_le_bytes());
-                let from = key.len();
-                push_expr_key(&expr, &mut key);
-                if expr.as_literal().is_none() && !self.seen_texts.contains(&key[from..]) {
-                    self.seen_texts.insert(key[from..].to_vec());
-                    self.add_read(ReadNames::of_expr(&expr));
-                }
-            }
-            at += 1;
-        }
-        if self.reads_any {
-            key = definitions_key(&job, &ReadNames { reads_any: true, ..ReadNames::default() });
-        }
+        self.names.write_key(&job, &mut key);
+        let last_number = self.job_count;
+        self.job_count += 1;
         match self.index.get(&key) {
             Some(&group) => {
                 let group = &mut self.groups[group];
                 group.count += 1;
-                group.last = name;
+                (group.last, group.last_number) = (name, last_number);
             }
             None => {
                 self.index.insert(key.clone(), self.groups.len());
-                self.groups.push(RawGroup { ad: job, last: name.clone(), first: name, count: 1 });
+                self.groups.push(RawGroup {
+                    ad: job,
+                    last: name.clone(),
+                    first: name,
+                    last_number,
+                    count: 1,
+                });
             }
         }
         self.key = key;
     }
 
-    /// Adds the names of requests, which are read for every kind of resource.
-    fn add_request_names(&mut self, job: &ClassAd) {
-        let is_request = |name: &[u8]| {
-            name.len() > 7
-                && (name[..7].eq_ignore_ascii_case(b"Request") || name[..7].eq_ignore_ascii_case(b"Require"))
-        };
-        for name in job.names() {
-            if is_request(name) && !self.known.contains(name.to_ascii_lowercase().as_slice()) {
-                let mut read = ReadNames::default();
-                // RequireGPUs is evaluated for the elements of AvailableGPUs, RequestGPUs for the slot.
-                let available = [&b"Available"[..], &name[7..]].concat();
-                read.names.extend([name.into(), available.as_slice().into(), "MachineResources".into()]);
-                self.add_read(read);
-            }
-        }
+    /// Returns the number of jobs.
+    pub fn job_count(&self) -> u64 {
+        self.job_count
     }
 
-    /// Adds names, and all that can be reached from them through definitions of slots.
-    fn add_read(&mut self, read: ReadNames) {
-        self.reads_any |= read.reads_any;
-        let mut pending: Vec<AttrName> = read.names.into_iter().collect();
-        while let Some(name) = pending.pop() {
-            if !self.known.insert(name.as_bytes().to_ascii_lowercase()) {
+    /// Returns the number of groups so far; some of them may turn out to be the same.
+    pub fn group_count(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Adds groups that threads have counted, whose jobs follow all that were added before. `batch_starts` has the
+    /// number of jobs before each batch, and the number of all jobs as its last element. The function returns the name of
+    /// a job from its ad and its number, counted from 1 over all jobs.
+    pub(super) fn add_counted(
+        &mut self,
+        mut counted: Vec<CountedGroup>,
+        batch_starts: &[u64],
+        name: &dyn Fn(&ClassAd, u64) -> String,
+    ) {
+        let before = self.job_count;
+        let number = |place: JobPlace| before + batch_starts[place.batch as usize] + place.index;
+        // The first job of a group is the one that a single thread would keep.
+        counted.sort_by_key(|group| number(group.first));
+        for CountedGroup { key, ad, first, last, last_label, count } in counted {
+            let next = self.groups.len();
+            let at = *self.index.entry(key).or_insert(next);
+            let last_number = number(last);
+            let last = || name(last_label.as_ref().unwrap_or(&ad), last_number + 1);
+            if at == next {
+                let (first, last) = (name(&ad, number(first) + 1), last());
+                self.groups.push(RawGroup { first, last, last_number, count, ad });
                 continue;
             }
-            let ads = (0..self.slots.len()).map(|slot| self.slots.ad(slot));
-            let read = definitions_read(&name, ads);
-            self.reads_any |= read.reads_any;
-            pending.extend(read.names.iter().cloned());
-            self.slot_graph.insert(name.clone(), read);
-            self.names.push(name);
+            let group = &mut self.groups[at];
+            group.count += count;
+            if group.last_number < last_number {
+                (group.last, group.last_number) = (last(), last_number);
+            }
         }
+        self.job_count += batch_starts.last().copied().unwrap_or(0);
     }
 
     /// Returns the groups. Names that only other jobs read no longer separate groups.
@@ -134,63 +116,62 @@ impl<'s> JobGrouper<'s> {
         let mut index: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
         let mut merged: Vec<RawGroup> = Vec::new();
         // What is read depends on expressions alone, which most jobs have in common.
-        let mut closures: FxHashMap<Vec<u8>, ReadNames> = FxHashMap::default();
+        let mut closures: FxHashMap<Vec<u8>, (Vec<u8>, ReadNames)> = FxHashMap::default();
+        let (mut own_key, mut key) = (Vec::new(), Vec::new());
         for group in groups {
-            let own = self.expressions(&group.ad);
-            let mut key = Vec::new();
+            let own = self.names.expressions(&group.ad);
+            own_key.clear();
             own.iter().for_each(|(at, expr)| {
-                key.extend_from_slice(&(*at as u32).to_le_bytes());
-                push_expr_key(expr, &mut key);
+                own_key.extend_from_slice(&(*at as u32).to_le_bytes());
+                push_expr_key(expr, &mut own_key);
             });
-            let closure = || {
-                let graph = own.iter().map(|(at, expr)| (self.names[*at].clone(), ReadNames::of_expr(expr)));
-                close(start.clone(), [&self.slot_graph, &graph.collect()])
-            };
-            let read = closures.entry(key).or_insert_with(closure);
-            let mut key = Vec::new();
-            read.names.iter().for_each(|name| {
-                key.extend(name.as_bytes().to_ascii_lowercase());
-                key.push(0);
-            });
-            key.extend(definitions_key(&group.ad, read));
+            if !closures.contains_key(&own_key) {
+                let names = &self.names.names;
+                let graph = own.iter().map(|(at, expr)| (names[*at].clone(), ReadNames::of_expr(expr)));
+                let read = close(start.clone(), [&self.names.slot_graph, &graph.collect()]);
+                closures.insert(own_key.clone(), (names_key(&read), read));
+            }
+            key.clear();
+            if let Some((names, read)) = closures.get(&own_key) {
+                key.extend_from_slice(names);
+                key.extend(definitions_key(&group.ad, read));
+            }
             match index.get(&key) {
                 Some(&at) => {
                     let into: &mut RawGroup = &mut merged[at];
                     into.count += group.count;
-                    into.last = group.last;
+                    if into.last_number < group.last_number {
+                        (into.last, into.last_number) = (group.last, group.last_number);
+                    }
                 }
                 None => {
-                    index.insert(key, merged.len());
+                    index.insert(key.clone(), merged.len());
                     merged.push(group);
                 }
             }
         }
-        (merged, self.slot_graph)
-    }
-
-    /// Returns the definitions of a job that are not literals, with the numbers of their names.
-    fn expressions(&self, job: &ClassAd) -> Vec<(usize, Expr)> {
-        let definition = |(at, name): (usize, &AttrName)| job.get(name).map(|expr| (at, expr));
-        let definitions = self.names.iter().enumerate().filter_map(definition);
-        definitions.filter(|(_, expr)| expr.as_literal().is_none()).collect()
+        (merged, self.names.slot_graph)
     }
 
     /// Returns the names that are read of every job.
     fn starting_names(&self, groups: &[RawGroup]) -> ReadNames {
-        let mut read = ReadNames { names: DIRECTLY_READ.map(AttrName::from).into(), reads_any: false };
-        self.slots.hidden_expressions().iter().for_each(|expr| read.add_expr(expr));
-        let requests = groups.iter().flat_map(|group| group.ad.names()).filter(|name| {
-            name.len() > 7
-                && (name[..7].eq_ignore_ascii_case(b"Request") || name[..7].eq_ignore_ascii_case(b"Require"))
-        });
-        for name in requests {
-            let name: AttrName = name.into();
-            if !read.names.contains(&name) {
-                read.names.insert([&b"Available"[..], &name.as_bytes()[7..]].concat().as_slice().into());
-                read.names.insert("MachineResources".into());
-                read.names.insert(name);
+        let mut read = self.names.of_every_job.clone();
+        let mut seen: FxHashSet<&[u8]> = FxHashSet::default();
+        for name in groups.iter().flat_map(|group| group.ad.names()).filter(|name| is_request(name)) {
+            if seen.insert(name) && !read.names.contains(&AttrName::from(name)) {
+                add_request(name, &mut read);
             }
         }
         read
     }
+}
+
+/// Returns a key of a set of names.
+fn names_key(read: &ReadNames) -> Vec<u8> {
+    let mut key = Vec::new();
+    for name in &read.names {
+        key.extend(name.as_bytes().to_ascii_lowercase());
+        key.push(0);
+    }
+    key
 }

@@ -17,7 +17,7 @@ pub enum JobChange {
         /// The attribute.
         #[serde(serialize_with = "serialize_name")]
         name: AttrName,
-        /// Its former expression, or `None` if it was not there.
+        /// Former expression of the attribute, or `None` if it did not exist.
         #[serde(serialize_with = "serialize_optional_expr")]
         from: Option<Expr>,
         /// Its new value.
@@ -84,7 +84,8 @@ impl JobChange {
 
 /// Replaces a clause wherever it is in the job's Requirements.
 fn replace_clause(job: &mut ClassAd, clause: &Expr, with: Option<&Expr>) {
-    let clauses = split_requirements(job, ClauseSide::Job, false).into_iter().map(|clause| clause.expr);
+    let clauses =
+        split_requirements(job, ClauseSide::Job, false, &|_, _| false).into_iter().map(|clause| clause.expr);
     let kept = clauses.filter_map(|expr| if expr == *clause { with.cloned() } else { Some(expr) });
     let joined = kept.reduce(|all, next| all.and(&next));
     job.insert("Requirements", joined.unwrap_or_else(|| Expr::literal(true)));
@@ -111,10 +112,13 @@ impl fmt::Display for JobChange {
 pub struct Suggestion {
     /// The changes; all are needed.
     pub changes: Vec<JobChange>,
-    /// Number of slots that accept the changed job and refuse the present one.
+    /// Number of slots that accept the changed job and refuse the current one.
     pub slots_won: usize,
-    /// Number of slots that refuse the changed job and accept the present one.
+    /// Number of slots that refuse the changed job and accept the current one.
     pub slots_lost: usize,
+    /// Word for a slot.
+    #[serde(skip)]
+    pub slot_name: &'static str,
 }
 
 impl Suggestion {
@@ -130,7 +134,7 @@ impl fmt::Display for Suggestion {
             write!(f, "{}{change}", if at == 0 { "" } else { " and " })?;
         }
         let plural = if self.slots_won == 1 { "" } else { "s" };
-        write!(f, ": {} more slot{plural}", self.slots_won)?;
+        write!(f, ": {} more {}{plural}", self.slots_won, self.slot_name)?;
         match self.slots_lost {
             0 => Ok(()),
             lost => write!(f, ", {lost} fewer"),

@@ -1,9 +1,11 @@
 //! Names that an evaluation may read, directly or through the definitions of other names.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use htc_classad::references::{self, AttrNames};
 use htc_classad::{AttrName, ClassAd, Expr, Value};
+use rustc_hash::FxHashMap;
 
 /// Names that an expression may read.
 #[derive(Clone, Debug, Default)]
@@ -67,27 +69,59 @@ pub(super) fn close(start: ReadNames, graphs: [&NameGraph; 2]) -> ReadNames {
     closed
 }
 
-/// Appends an expression to a key; equal keys mean equal expressions.
-pub(super) fn push_expr_key(expr: &Expr, key: &mut Vec<u8>) {
-    let push = |bytes: &[u8], key: &mut Vec<u8>| {
+/// Finder of definitions that may read their own name again. Within such a circle the value of a name depends on where the
+/// evaluation begins.
+pub(super) struct CircleFinder<'a> {
+    graphs: [&'a NameGraph; 2],
+    known: RefCell<FxHashMap<Vec<u8>, bool>>,
+}
+
+impl<'a> CircleFinder<'a> {
+    pub(super) fn new(graphs: [&'a NameGraph; 2]) -> Self {
+        CircleFinder { graphs, known: RefCell::default() }
+    }
+
+    /// True if evaluating a definition of a name may evaluate the name again.
+    pub(super) fn is_circular(&self, name: &AttrName, definition: &Expr) -> bool {
+        let mut key = name.as_bytes().to_ascii_lowercase();
+        key.push(0);
+        push_expr_key(definition, &mut key);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return *known;
+        }
+        let read = close(ReadNames::of_expr(definition), self.graphs);
+        let is_circular = read.reads_any || read.names.contains(name);
+        self.known.borrow_mut().insert(key, is_circular);
+        is_circular
+    }
+}
+
+/// Appends an expression to a key; equal keys mean equal expressions. Returns true if it is a literal.
+pub(super) fn push_expr_key(expr: &Expr, key: &mut Vec<u8>) -> bool {
+    let push = |kind: u8, bytes: &[u8], key: &mut Vec<u8>| {
+        key.push(kind);
         key.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         key.extend_from_slice(bytes);
     };
-    // Text has 16 digits of a real, which has up to 17.
-    let push_real = |value: &Value, key: &mut Vec<u8>| {
-        if let Value::Real(real) = value {
-            key.extend_from_slice(&real.to_bits().to_le_bytes());
+    let literal = expr.as_literal();
+    match &literal {
+        Some(Value::Int(number)) => push(b'i', &number.to_le_bytes(), key),
+        // Text has 16 digits of a real, which has up to 17.
+        Some(Value::Real(real)) => push(b'r', &real.to_bits().to_le_bytes(), key),
+        Some(_) => push(b'l', &expr.unparse(), key),
+        None => {
+            let text = expr.unparse();
+            push(b'e', &text, key);
+            if text.windows(2).any(|pair| pair == b"E+" || pair == b"E-") {
+                for value in references::literals(expr) {
+                    if let Value::Real(real) = value {
+                        key.extend_from_slice(&real.to_bits().to_le_bytes());
+                    }
+                }
+            }
         }
-    };
-    let text = expr.unparse();
-    push(&text, key);
-    match expr.as_literal() {
-        Some(value) => push_real(&value, key),
-        None if text.windows(2).any(|pair| pair == b"E+" || pair == b"E-") => {
-            references::literals(expr).iter().for_each(|value| push_real(value, key));
-        }
-        None => {}
     }
+    literal.is_some()
 }
 
 /// Returns a key of an ad's definitions of these names, or of all its attributes.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use htc_base::text::plural::counted;
 use htc_classad::{Expr, Value};
 
 /// Maximum number of values that are listed.
@@ -66,7 +67,7 @@ impl SeenValues {
         };
         match more {
             0 => shown.join(", "),
-            more => format!("{} and {more} more values", shown.join(", ")),
+            more => format!("{} and {}", shown.join(", "), counted(more, "more value")),
         }
     }
 }

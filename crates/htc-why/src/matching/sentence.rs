@@ -1,26 +1,42 @@
 //! Sentences about clauses that are not true.
 
 use super::clauses::ClauseSide;
-use super::evidence::{ClauseEvidence, SeenAttribute};
+use super::evidence::{ClauseEvidence, RefusedValues, SeenAttribute};
 use super::seen_values::expr_text;
+use super::side_names::SideNames;
 
 /// Returns why a clause is not true.
 pub(super) fn clause_sentence(evidence: &ClauseEvidence) -> String {
+    let SideNames { job, slot } = evidence.side_names;
     let text = expr_text(&evidence.part);
+    if let Some(devices) = &evidence.devices {
+        let without = evidence.missing.iter().map(|missing| {
+            let count = evidence.slot_count - missing.slots_with;
+            format!("; {count} of {} {slot}s have no {}", evidence.slot_count, missing.name)
+        });
+        return format!("{text} is not true: {devices}{}", without.collect::<String>());
+    }
     let mut reasons = Vec::new();
     reasons.extend(seen_phrase(evidence, ClauseSide::Slot));
     reasons.extend(seen_phrase(evidence, ClauseSide::Job));
     for missing in &evidence.missing {
         reasons.push(match missing.slots_with {
             0 if evidence.missing_of_both.contains(&missing.name) => {
-                format!("neither the job nor any slot has {}", missing.name)
+                format!("neither the {job} nor any {slot} has {}", missing.name)
             }
-            0 => format!("no slot has {}", missing.name),
-            with => format!("{} is not there; {with} of {} slots have it", missing.name, evidence.slot_count),
+            0 => format!("no {slot} has {}", missing.name),
+            with => format!(
+                "{} is missing; {with} of {} {slot}s have it ({}{}){}",
+                missing.name,
+                evidence.slot_count,
+                if with > missing.examples.len() { "such as " } else { "" },
+                missing.examples.join(", "),
+                refused_with_phrase(evidence, &missing.name, with)
+            ),
         });
     }
     if !evidence.missing_of_job.is_empty() {
-        reasons.push(format!("the job has no {}", evidence.missing_of_job.join(" and no ")));
+        reasons.push(format!("the {job} has no {}", evidence.missing_of_job.join(" and no ")));
     }
     reasons.extend(evidence.error.clone());
     if evidence.part.is_reference() && evidence.missing.len() + evidence.missing_of_job.len() == 1 {
@@ -30,18 +46,42 @@ pub(super) fn clause_sentence(evidence: &ClauseEvidence) -> String {
     let said = match is_bare {
         // A literal is repeated by its value; the attribute that contains it is more useful.
         true if evidence.part.as_literal().is_some() => {
-            format!("{} is {}", evidence.attribute, evidence.value_text())
+            format!("{} is {}{}", evidence.attribute, evidence.value_text(), draining_phrase(evidence))
         }
         true => {
             let whose = match evidence.seen.first().map(|seen| seen.side) {
-                Some(ClauseSide::Job) => " (of the job)",
-                _ => "",
+                Some(ClauseSide::Job) => format!(" (of the {job})"),
+                _ => String::new(),
             };
-            return format!("{text} is {}{whose}", evidence.value_text());
+            return format!("{text} is {}{whose}{}", evidence.value_text(), draining_phrase(evidence));
         }
         false => format!("{text} is not true"),
     };
     if reasons.is_empty() { said } else { format!("{said}: {}", reasons.join(", ")) }
+}
+
+/// Returns the values of a missing attribute at slots that have it and are refused all the same.
+fn refused_with_phrase(evidence: &ClauseEvidence, name: &str, with: usize) -> String {
+    match evidence.refused_with.iter().find(|refused| refused.name == name) {
+        Some(RefusedValues { slot_count, values, .. }) if *slot_count == with => {
+            format!(", but it is {} there", values.text())
+        }
+        Some(RefusedValues { slot_count: count @ 1.., values, .. }) => {
+            format!(", but it is {} at {count} of them", values.text())
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns that the slots are being drained, if they are.
+fn draining_phrase(evidence: &ClauseEvidence) -> String {
+    let slot = evidence.side_names.slot;
+    match (evidence.draining_count, evidence.refused_count) {
+        (0, _) => String::new(),
+        (1, 1) => format!(": the {slot} is draining"),
+        (some, all) if some == all => format!(": the {slot}s are draining"),
+        (some, all) => format!(": {some} of {all} {slot}s are draining"),
+    }
 }
 
 /// Returns the values of one side: "the slots have 2000 to 8000", "the job asks for 32000".
@@ -56,10 +96,11 @@ fn seen_phrase(evidence: &ClauseEvidence, side: ClauseSide) -> Option<String> {
         }
     };
     let asks = seen.len() == 1 && seen[0].name.len() > 7 && seen[0].name[..7].eq_ignore_ascii_case("Request");
+    let SideNames { job, slot } = evidence.side_names;
     Some(match (side, asks, evidence.refused_count) {
-        (ClauseSide::Job, true, _) => format!("the job asks for {values}"),
-        (ClauseSide::Job, false, _) => format!("the job has {values}"),
-        (ClauseSide::Slot, _, 1) => format!("the slot has {values}"),
-        (ClauseSide::Slot, ..) => format!("the slots have {values}"),
+        (ClauseSide::Job, true, _) => format!("the {job} asks for {values}"),
+        (ClauseSide::Job, false, _) => format!("the {job} has {values}"),
+        (ClauseSide::Slot, _, 1) => format!("the {slot} has {values}"),
+        (ClauseSide::Slot, ..) => format!("the {slot}s have {values}"),
     })
 }

@@ -2,8 +2,16 @@
 
 use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use htc_classad::{ClassAd, Context, Expr, MatchAd};
-use htc_slot::{EvaluatedCondition, add_default_requests, check_slot_ad_devices};
+use htc_slot::{
+    EvaluatedCondition, add_default_requests, check_slot_ad_devices, is_claimed_by_ad, refusal_by_claim,
+};
+
+use super::clauses::{ClauseSide, JobCondition, clause_context};
+use super::side_names::SideNames;
 
 /// Refusal by a condition that is not a clause of Requirements: devices, rounded requests, a broken slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +59,21 @@ pub trait SlotSet {
     /// Returns the world of all evaluations.
     fn world(&self) -> &dyn World;
 
+    /// Returns the words for the two sides.
+    fn side_names(&self) -> SideNames {
+        SideNames::SLOTS
+    }
+
+    /// Returns the context in which a condition of a side is evaluated.
+    fn context<'c>(&'c self, side: ClauseSide, slot: &'c ClassAd, job: &'c ClassAd) -> Context<'c> {
+        clause_context(Context::new(self.world()), side, slot, job)
+    }
+
+    /// Returns the side whose own attributes a condition of `side` reads without a scope.
+    fn reading_side(&self, side: ClauseSide) -> ClauseSide {
+        side
+    }
+
     /// Returns a number; slots with different numbers are never in one group.
     fn variety(&self, _slot: usize) -> u64 {
         0
@@ -65,6 +88,11 @@ pub trait SlotSet {
     /// does.
     fn counts_job_requirements(&self, _slot: usize) -> bool {
         true
+    }
+
+    /// Returns the conditions of jobs, if they are the same for all jobs and in place of Requirements.
+    fn job_conditions(&self) -> Option<&[JobCondition]> {
+        None
     }
 
     /// True if an ad without Requirements matches nothing, as in a match of two ads.
@@ -94,38 +122,80 @@ pub trait SlotSet {
 
     /// Decides if a slot accepts a job, by evaluating everything for this pair.
     fn accepts(&self, slot: usize, job: &ClassAd) -> bool {
-        let mut with_defaults;
-        let mut job = job;
-        if self.adds_default_requests(slot) {
-            with_defaults = job.clone();
-            add_default_requests(&mut with_defaults);
-            job = &with_defaults;
-        }
         let ad = self.ad(slot);
         if self.needs_requirements() {
             return MatchAd::new(self.world(), ad, job).symmetric();
         }
-        let context = Context::new(self.world());
-        context.my(ad).target(job).boolean("Requirements") == Some(true)
+        let seen = match self.adds_default_requests(slot) {
+            true => {
+                let mut with_defaults = job.clone();
+                add_default_requests(&mut with_defaults);
+                Cow::Owned(with_defaults)
+            }
+            false => Cow::Borrowed(job),
+        };
+        let holds = |side, job| self.context(side, ad, job).boolean("Requirements") == Some(true);
+        holds(ClauseSide::Slot, &seen)
             && (!self.counts_job_requirements(slot)
                 || !job.contains("Requirements")
-                || context.my(job).target(ad).boolean("Requirements") == Some(true))
-            && !(self.has_other_conditions(slot, job) && self.other_refusal(slot, job).is_some())
+                || holds(ClauseSide::Job, job))
+            && !(self.has_other_conditions(slot, &seen) && self.other_refusal(slot, &seen).is_some())
     }
 }
 
 /// Slots of a pool, of which only the ads are known.
 pub struct AdPool<'a> {
-    slots: Vec<(String, ClassAd)>,
+    slots: Cow<'a, [(String, ClassAd)]>,
     world: &'a dyn World,
     quirks: QuirkMode,
     is_symmetric: bool,
+    /// Slots that call FETCH_WORK.
+    fetching: BTreeSet<usize>,
+    /// True if at least one slot is claimed and claims count.
+    has_claims: bool,
+    side_names: SideNames,
 }
 
 impl<'a> AdPool<'a> {
     /// Creates the pool from names and ads.
     pub fn new(slots: Vec<(String, ClassAd)>, world: &'a dyn World) -> Self {
-        AdPool { slots, world, quirks: QuirkMode::Manual, is_symmetric: false }
+        AdPool::of(Cow::Owned(slots), world)
+    }
+
+    /// Creates the pool from names and ads that are kept elsewhere.
+    pub fn borrowed(slots: &'a [(String, ClassAd)], world: &'a dyn World) -> Self {
+        AdPool::of(Cow::Borrowed(slots), world)
+    }
+
+    fn of(slots: Cow<'a, [(String, ClassAd)]>, world: &'a dyn World) -> Self {
+        AdPool {
+            slots,
+            world,
+            quirks: QuirkMode::Manual,
+            is_symmetric: false,
+            fetching: BTreeSet::new(),
+            has_claims: false,
+            side_names: SideNames::SLOTS,
+        }
+    }
+
+    /// Makes claimed slots refuse jobs that they do not prefer to the one that they run.
+    #[must_use]
+    pub fn with_claims(self) -> Self {
+        let has_claims = self.slots.iter().any(|(_, ad)| is_claimed_by_ad(ad, self.world));
+        AdPool { has_claims, ..self }
+    }
+
+    /// Sets the slots that call FETCH_WORK: for these the Requirements of jobs do not count.
+    #[must_use]
+    pub fn fetching(self, fetching: BTreeSet<usize>) -> Self {
+        AdPool { fetching, ..self }
+    }
+
+    /// Sets the words for the two sides.
+    #[must_use]
+    pub fn named(self, side_names: SideNames) -> Self {
+        AdPool { side_names, ..self }
     }
 
     /// Sets which documented differences between 25.14 and its manual are reproduced.
@@ -160,8 +230,26 @@ impl SlotSet for AdPool<'_> {
         self.world
     }
 
-    fn has_other_conditions(&self, _slot: usize, job: &ClassAd) -> bool {
+    fn side_names(&self) -> SideNames {
+        self.side_names
+    }
+
+    fn variety(&self, slot: usize) -> u64 {
+        u64::from(self.fetching.contains(&slot))
+    }
+
+    fn counts_job_requirements(&self, slot: usize) -> bool {
+        !self.fetching.contains(&slot)
+    }
+
+    fn hidden_expressions(&self) -> Vec<Expr> {
+        let names: &[&str] = if self.has_claims { &CLAIM_ATTRIBUTES } else { &[] };
+        names.iter().map(|name| Expr::attribute(name.as_bytes())).collect()
+    }
+
+    fn has_other_conditions(&self, slot: usize, job: &ClassAd) -> bool {
         !self.is_symmetric && requires_devices(job)
+            || self.has_claims && is_claimed_by_ad(self.ad(slot), self.world)
     }
 
     fn needs_requirements(&self) -> bool {
@@ -169,10 +257,19 @@ impl SlotSet for AdPool<'_> {
     }
 
     fn other_refusal(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
-        let unfit = check_slot_ad_devices(self.ad(slot), job, self.world, self.quirks).err()?;
+        let ad = self.ad(slot);
+        let by_devices = || match self.is_symmetric {
+            true => None,
+            false => check_slot_ad_devices(ad, job, self.world, self.quirks).err(),
+        };
+        let by_claim = || if self.has_claims { refusal_by_claim(ad, job, self.world) } else { None };
+        let unfit = by_devices().or_else(by_claim)?;
         Some(OtherRefusal::new(unfit.reason, unfit.untrue_conditions))
     }
 }
+
+/// Attributes that decide whether a claimed slot leaves its job for another.
+const CLAIM_ATTRIBUTES: [&str; 4] = ["State", "PartitionableSlot", "CurrentRank", "Rank"];
 
 /// True if a job constrains devices: it has an attribute such as RequireGPUs.
 pub fn requires_devices(job: &ClassAd) -> bool {

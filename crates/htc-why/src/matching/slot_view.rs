@@ -11,15 +11,15 @@ use super::clauses::ClauseSide;
 pub struct SlotCause {
     /// Side that states the clause.
     pub side: ClauseSide,
-    /// Attribute that contains it.
+    /// Attribute that contains the clause.
     pub attribute: String,
     /// The clause.
     pub clause: String,
-    /// Number of jobs that it refuses.
+    /// Number of jobs that the clause refuses.
     pub refuses: usize,
-    /// Number of jobs that it alone refuses.
+    /// Number of jobs that only this clause refuses.
     pub alone: usize,
-    /// Place where a configuration sets it, or empty.
+    /// Place where a configuration sets the attribute, or empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub place: String,
     /// Reason for the largest group of refused jobs.
@@ -31,7 +31,7 @@ pub struct SlotCause {
 pub struct SlotView {
     /// Number of jobs that the slots accept.
     pub accepted_jobs: usize,
-    /// Groups of jobs that they accept: the first job of each, and their number.
+    /// Groups of jobs that the slots accept: the first job of each group, and the number of jobs.
     pub accepted: Vec<(String, usize)>,
     /// Clauses that refuse jobs; those that refuse most come first.
     pub causes: Vec<SlotCause>,

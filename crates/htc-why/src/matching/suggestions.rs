@@ -3,11 +3,13 @@
 //! Candidates are at the boundaries of comparisons: the values for which a clause just becomes true at a slot that only
 //! this clause refuses, or that two clauses refuse. Each is verified by evaluating the changed job at every group of slots.
 
-use htc_classad::{AttrName, ClassAd, Context, Expr, ExprKind, Value};
+use htc_classad::{AttrName, ClassAd, Expr, ExprKind, Value};
 
 use super::analysis::{Analysis, Refusal, RefusalSource};
 use super::bit_set::BitSet;
-use super::clauses::{Clause, ClauseSide, Reference, clause_context};
+use super::clauses::{Clause, ClauseSide, Reference};
+use super::comparison_boundary::{boundary, mirrored};
+use super::devices::DeviceDemand;
 use super::job_change::{JobChange, Suggestion};
 
 /// Maximum number of slot groups whose values are considered for one clause.
@@ -25,7 +27,7 @@ const MAX_COMBINED: usize = 4;
 /// Maximum depth to which a clause is searched for comparisons.
 const MAX_DEPTH: usize = 12;
 
-/// Attributes that say whose job it is; to change them is no advice.
+/// Attributes that identify the job or its owner; changing them is not useful advice.
 const IDENTITY: [&str; 8] =
     ["Owner", "User", "OsUser", "NTDomain", "ClusterId", "ProcId", "QDate", "GlobalJobId"];
 
@@ -165,7 +167,15 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         if slots_won <= slots_lost {
             return false;
         }
-        self.found.push(Verified { suggestion: Suggestion { changes, slots_won, slots_lost }, won });
+        self.found.push(Verified {
+            suggestion: Suggestion {
+                changes,
+                slots_won,
+                slots_lost,
+                slot_name: self.analysis.slots.side_names().slot,
+            },
+            won,
+        });
         true
     }
 
@@ -216,8 +226,11 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         };
         for clause in of_source.into_iter().chain(refusal.equivalent.iter().copied()) {
             let clause = &self.analysis.table.clauses[clause];
+            if let Some(name) = DeviceDemand::find_name(&clause.expr) {
+                collector.add_weaker_devices(&name);
+            }
             collector.collect(clause, &clause.expr, MAX_DEPTH);
-            if clause.side == ClauseSide::Job {
+            if clause.side == ClauseSide::Job && self.analysis.slots.job_conditions().is_none() {
                 collector.add(JobChange::DropClause { clause: clause.expr.clone() });
                 collector.add_replacements(clause);
             }
@@ -270,20 +283,21 @@ impl CandidateCollector<'_, '_, '_> {
         }
     }
 
-    fn pair(&self, group: usize) -> (&ClassAd, &ClassAd) {
+    fn pair(&self, side: ClauseSide, group: usize) -> (&ClassAd, &ClassAd) {
         let analysis = self.search.analysis;
         let slot = analysis.representatives[group];
-        (analysis.slots.ad(slot), analysis.jobs[self.search.job].as_seen_by(analysis.slots, slot))
+        (analysis.slots.ad(slot), analysis.jobs[self.search.job].for_condition(side, analysis.slots, slot))
     }
 
     /// Returns the attribute of the job that an operand refers to, or `None`.
     fn job_attribute(&self, clause: &Clause, operand: &Expr) -> Option<AttrName> {
         let reference = Reference::parse(operand)?;
-        let (slot, job) = self.pair(*self.slots.first()?);
+        let (slot, job) = self.pair(clause.side, *self.slots.first()?);
         let is_identity = IDENTITY.iter().any(|name| reference.name == *name);
-        let is_of_job = match reference.defining_side(clause.side, slot, job) {
+        let side = self.search.analysis.slots.reading_side(clause.side);
+        let is_of_job = match reference.defining_side(side, slot, job) {
             Some(side) => side == ClauseSide::Job,
-            None => reference.may_be_of_job(clause.side) && !reference.may_be_of_slot(clause.side),
+            None => reference.may_be_of_job(side) && !reference.may_be_of_slot(side),
         };
         (is_of_job && !is_identity).then_some(reference.name)
     }
@@ -295,8 +309,8 @@ impl CandidateCollector<'_, '_, '_> {
         }
         match part.kind() {
             ExprKind::Compare(operator, left, right) => {
-                self.add_boundaries(clause, (operator, &left), &right);
-                self.add_boundaries(clause, (mirrored(operator), &right), &left);
+                self.add_boundaries(clause, operator, &left, &right);
+                self.add_boundaries(clause, mirrored(operator), &right, &left);
             }
             ExprKind::Reference => {
                 if let Some(name) = self.job_attribute(clause, part) {
@@ -312,6 +326,17 @@ impl CandidateCollector<'_, '_, '_> {
         }
     }
 
+    /// Adds weaker conditions on devices, such as RequireGPUs.
+    fn add_weaker_devices(&mut self, name: &AttrName) {
+        let analysis = self.search.analysis;
+        let mut slots = BitSet::new(analysis.weights.len());
+        self.slots.iter().for_each(|slot| slots.insert(*slot));
+        if let Some(demand) = DeviceDemand::collect(analysis, self.search.job, &slots, name) {
+            let weaker = demand.weaker_conditions(analysis);
+            weaker.into_iter().for_each(|condition| self.add_value(name, condition));
+        }
+    }
+
     fn add_value(&mut self, name: &AttrName, to: Expr) {
         let from = self.search.analysis.jobs[self.search.job].plain.get(name);
         if from.as_ref() != Some(&to) {
@@ -320,8 +345,8 @@ impl CandidateCollector<'_, '_, '_> {
     }
 
     /// Adds the values for which a comparison of an attribute of the job becomes true.
-    fn add_boundaries(&mut self, clause: &Clause, (operator, attribute): (&str, &Expr), other: &Expr) {
-        let Some(name) = self.job_attribute(clause, attribute) else { return };
+    fn add_boundaries(&mut self, clause: &Clause, operator: &str, attribute: &Expr, other: &Expr) {
+        let Some(name) = self.job_attribute(clause, &without_default(attribute)) else { return };
         let own = self.search.analysis.jobs[self.search.job].plain.get(&name);
         let is_whole =
             own.as_ref().and_then(Expr::as_literal).is_none_or(|value| matches!(value, Value::Int(_)));
@@ -334,8 +359,10 @@ impl CandidateCollector<'_, '_, '_> {
 
     /// Returns a few of the values of an expression at the slots: the extremes, the median and the most frequent.
     fn boundary_values(&self, clause: &Clause, expr: &Expr) -> Vec<Value> {
-        let context = Context::new(self.search.analysis.slots.world());
-        let value = |slot: usize| clause_context(context, clause.side, self.pair(slot)).eval(expr);
+        let value = |slot: usize| {
+            let (slot, job) = self.pair(clause.side, slot);
+            self.search.analysis.slots.context(clause.side, slot, job).eval(expr)
+        };
         let weights = &self.search.analysis.weights;
         let mut values: Vec<(Value, usize)> = Vec::new();
         for &slot in &self.slots {
@@ -389,6 +416,7 @@ impl CandidateCollector<'_, '_, '_> {
         let slot = self.search.analysis.representatives[slot];
         let job = self.search.analysis.jobs[self.search.job].plain.clone();
         if job.contains(attribute) && attribute.starts_with("Require") {
+            self.add_weaker_devices(&attribute.into());
             self.add(JobChange::Remove { name: attribute.into() });
         }
         for (name, expr) in job.iter() {
@@ -408,29 +436,11 @@ impl CandidateCollector<'_, '_, '_> {
     }
 }
 
-/// Returns the operator after exchanging the operands.
-fn mirrored(operator: &str) -> &str {
-    match operator {
-        "<" => ">",
-        "<=" => ">=",
-        ">" => "<",
-        ">=" => "<=",
-        other => other,
-    }
-}
-
-/// Returns the value nearest to a boundary for which `value OPERATOR boundary` is true, or `None`.
-fn boundary(operator: &str, at: &Value, is_whole: bool) -> Option<Value> {
-    let whole = |number: f64| (number.abs() < 9e15).then_some(Value::Int(number as i64));
-    match (operator, at) {
-        ("==" | "=?=", value) => Some(value.clone()),
-        ("<=", Value::Real(real)) if is_whole => whole(real.floor()),
-        (">=", Value::Real(real)) if is_whole => whole(real.ceil()),
-        ("<=" | ">=", Value::Int(_) | Value::Real(_)) => Some(at.clone()),
-        ("<", Value::Int(number)) => number.checked_sub(1).map(Value::Int),
-        (">", Value::Int(number)) => number.checked_add(1).map(Value::Int),
-        ("<", Value::Real(real)) => whole(real.ceil() - 1.0),
-        (">", Value::Real(real)) => whole(real.floor() + 1.0),
-        _ => None,
+/// Returns `x` for `x ?: literal`, and any other expression unchanged.
+fn without_default(expr: &Expr) -> Expr {
+    let parts = expr.parts();
+    match &parts[..] {
+        [value, default] if expr.operator() == Some("?:") && default.as_literal().is_some() => value.clone(),
+        _ => expr.clone(),
     }
 }

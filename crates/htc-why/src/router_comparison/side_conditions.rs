@@ -11,6 +11,7 @@ use crate::coverage::{
     Condition, ConditionCoverage, Goal, OpposedGoals, ReferencedAttributes, WantedOutcomes,
     attributes_mentioned_by,
 };
+use htc_base::text::plural::counted;
 use htc_classad::{Dialect, Expr};
 use htc_config::ConfigView;
 use htc_router::route::RouteExpr;
@@ -143,7 +144,8 @@ impl RouterSide<'_> {
     /// that both routers have in common are omitted, because they are not a difference.
     pub(super) fn add_unreached(
         &self,
-        (is_frame_alike, is_alike): (bool, &dyn Fn(&Route) -> bool),
+        is_frame_alike: bool,
+        is_alike: &dyn Fn(&Route) -> bool,
         lines: &mut Vec<String>,
     ) {
         let met = self.observations.borrow();
@@ -169,13 +171,13 @@ impl RouterSide<'_> {
             match met.chosen_routes.get(&at) {
                 None if !never => {
                     lines.push(format!(
-                        "{}: no job was found that gets it",
+                        "{}: no job was found that gets this route",
                         self.qualified_name("route", &route.name)
                     ));
                 }
                 Some(Some(reason)) => {
                     let name = self.qualified_name("route", &route.name);
-                    lines.push(format!("{name}: no job was found of which it makes a copy: {reason}"));
+                    lines.push(format!("{name}: no job was found for which it makes a routed job: {reason}"));
                 }
                 None | Some(None) => {}
             }
@@ -204,21 +206,20 @@ impl RouterSide<'_> {
             return vec![format!("{}: no route is loaded", self.name)];
         }
         let shown = bstr::join(", ", &names);
-        let mut lines =
-            vec![format!("{}: {} {}", self.name, pluralize(names.len(), "route"), shown.as_bstr())];
+        let mut lines = vec![format!("{}: {} {}", self.name, counted(names.len(), "route"), shown.as_bstr())];
         let reached: Vec<usize> = self.reachable_routes().map(|(at, ..)| at).collect();
         let last = reached.last().map(|at| self.table.routes[*at].name.as_bstr());
         for (at, route) in self.table.routes_in_order() {
             if let Some(last) = last.filter(|_| !reached.contains(&at)) {
                 lines.push(format!(
-                    "{}: no job gets it, {last} before it takes them all",
+                    "{}: no job gets it, because the routes before it take all jobs, the last of them {last}",
                     self.qualified_name("route", &route.name)
                 ));
             } else if let Some(value) = route.requirements().and_then(Expr::as_literal)
                 && value.truth() != Some(true)
             {
                 lines.push(format!(
-                    "{}: no job gets it, its REQUIREMENTS are {value}",
+                    "{}: no job gets it, because its REQUIREMENTS are {value}",
                     self.qualified_name("route", &route.name)
                 ));
             }
@@ -246,8 +247,8 @@ impl RouterComparison<'_> {
                     self.left.qualified_name("route", &route.name),
                     self.right.qualified_name("route", &other.name),
                 ];
-                oppose(format!("{first}: jobs that get it here alone"), within, without);
-                oppose(format!("{second}: jobs that get it here alone"), without, within);
+                oppose(format!("jobs that get route {first} only in the first router"), within, without);
+                oppose(format!("jobs that get route {second} only in the second router"), without, within);
                 for ((what, one), (_, two)) in routing_exprs(route).into_iter().zip(routing_exprs(other)) {
                     let (Some(one), Some(two)) = (&one.expr, &two.expr) else { continue };
                     let [one, two] = [one, two].map(|expr| Goal::new(expr, WantedOutcomes::TRUE));
@@ -267,8 +268,4 @@ fn routing_exprs(route: &Route) -> [(&'static str, &RouteExpr); 3] {
         ("JobShouldBeSandboxed", &route.job_should_be_sandboxed),
         ("UseSharedX509UserProxy", &route.use_shared_proxy),
     ]
-}
-
-fn pluralize(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

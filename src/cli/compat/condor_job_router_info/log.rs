@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use bstr::{BString, ByteSlice};
 
-use crate::cli::common::{ProgramContext as Program, stdout};
+use crate::cli::common::{ProgramContext, stdout};
 use crate::router::table_note::{condition_error_line, empty_include_line, function_message_text};
 use crate::router::translate::{TransformPosition, TransformProgress, TranslationWatcher};
 use crate::router::{Route, RouteState, RouteTable, limits, route};
@@ -119,7 +119,7 @@ pub(super) struct StepLogger<'a> {
     pub(super) complaint: String,
     /// Lines of that transform.
     pub(super) lines: Vec<RuleLine>,
-    pub(super) program: &'a Program,
+    pub(super) program: &'a ProgramContext,
 }
 
 impl TranslationWatcher for StepLogger<'_> {

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::world::World;
 
 impl CondorQOptions {
-    /// Decides what the options mean together, after all of them are read.
+    /// Decides what the options mean together, after all of them are read; returns the status if they are refused.
     ///
     /// # Errors
     /// Options contradict each other.
@@ -23,12 +23,12 @@ impl CondorQOptions {
         config: Option<&Config>,
         world: &dyn World,
         session: &ProgramContext,
-    ) -> anyhow::Result<Result<(), Status>> {
+    ) -> anyhow::Result<Option<Status>> {
         let finished = self.find_implications(config, world);
         self.warnings.drain(..).for_each(|text| session.write_stderr(&text));
         match finished {
-            Ok(()) => Ok(Ok(())),
-            Err(refusal) => refusal.report(session).map(Err),
+            Ok(()) => Ok(None),
+            Err(refusal) => refusal.report(session).map(Some),
         }
     }
 
@@ -53,6 +53,12 @@ impl CondorQOptions {
         } else {
             self.choose_batches(switch("CONDOR_Q_DASH_BATCH_IS_DEFAULT", true))?;
         }
+        if self.is_dry_run {
+            self.report_dry_run()?;
+        }
+        if self.capture.is_some() && (self.analysis.is_wanted || self.long.is_some()) {
+            return Err(OptionRefusal::new("-capture-raw-results is supported for tables only"));
+        }
         self.has_old_summary = switch("CONDOR_Q_SHOW_OLD_SUMMARY", false);
         self.functions.shows_suspension = switch("REAL_TIME_JOB_SUSPEND_UPDATES", false);
         self.functions.shows_nodes = self.modes.dags;
@@ -73,6 +79,17 @@ impl CondorQOptions {
         self.mask.functions = self.functions;
         self.append_columns(can_append)?;
         self.modes.is_partial |= self.ids.iter().any(|(_, process)| process.is_some());
+        Ok(())
+    }
+
+    /// Reports the mode as `-dry-run` does, which has no other effect on ads of a file.
+    fn report_dry_run(&mut self) -> Result<(), OptionRefusal> {
+        if self.has_autoformat || !self.appended.is_empty() {
+            // The reference prints its internal numbers of each column.
+            return Err(OptionRefusal::new("-dry-run is not supported with -af, -aaf or -format"));
+        }
+        let long = if self.long.is_some() { "-long" } else { "" };
+        self.warnings.push(format!("\ncondor_q {} {long}\n", self.report.mode_name()));
         Ok(())
     }
 
@@ -193,7 +210,7 @@ impl CondorQOptions {
         Ok(())
     }
 
-    /// Columns up to the first that is no expression; nothing is said about that.
+    /// Columns up to the first that is not a valid expression; no message is printed.
     fn make_columns(&mut self) {
         self.has_standard_summary = false;
         let mask = if self.totals_only { &mut self.summary } else { &mut self.mask };

@@ -9,7 +9,7 @@ use crate::cli::config_dump::config_query::{
 use crate::cli::config_dump::config_request::RequestedName;
 use crate::config::defaults::SubsystemDefaults;
 use crate::config::defaults::{self, ParameterType};
-use crate::config::macro_set::{FoundMacro, SourceId};
+use crate::config::macro_definition::{FoundMacro, SourceId};
 use crate::config::parameter_rows::{self, ParameterRow, RowKind};
 use crate::config::string_pool::StringPool;
 use crate::config::use_counts::{EntryUses, LookupPurpose};
@@ -69,7 +69,7 @@ impl ConfigQuery<'_> {
         let request = self.request;
         let name: &[u8] = &row.name;
         let found = match row.kind {
-            // The list already shows that no source sets it.
+            // The list already shows that no source sets the parameter.
             RowKind::Default(parameter) => {
                 let special = self.config.set.find_prefixed(name, &self.config.context, defaults);
                 special.unwrap_or(FoundMacro::Default(parameter))

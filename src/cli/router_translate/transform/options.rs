@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::classad::stream::AdForm;
 use crate::cli::common::{
-    ClockOptions, ConfigOptions, OutputOptions, Problem, ProgramContext as Program, QuirksOptions,
+    AdSelectionOptions, ClockOptions, ConfigOptions, OptionGroup, OutputOptions, Problem, ProgramContext,
+    QuirksOptions,
 };
 use crate::cli::router_translate::rules::RulesOptions;
 use crate::config::{Config, ConfigView, MacroSource};
@@ -19,22 +21,27 @@ use crate::transform::TransformSession;
 pub(in crate::cli::router_translate) struct TransformArguments {
     #[command(flatten)]
     pub(super) rules: RulesOptions,
-    /// Set a macro before each ad, as NAME=VALUE of condor_transform_ads does
+    /// Set a macro, as NAME=VALUE of condor_transform_ads does; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::cli::common::parse_assignment)]
     pub(super) macros: Vec<(String, String)>,
     /// Read ads from FILE; may be repeated; '-' is standard input
-    #[arg(long, visible_alias = "in", value_name = "FILE")]
+    #[arg(long, visible_alias = "in", value_name = "FILE", help_heading = OptionGroup::Input)]
     pub(super) ads: Vec<PathBuf>,
+    /// Input format: long, json, jsonl, xml, new, newl [default: detected]
+    #[arg(long, value_name = "FORM", value_parser = crate::cli::common::parse_form, hide_short_help = true)]
+    pub(in crate::cli::router_translate) from: Option<AdForm>,
+    #[command(flatten)]
+    pub(super) selection: AdSelectionOptions,
     /// Stop at the first malformed ad [default: report it and continue]
-    #[arg(long)]
+    #[arg(long, help_heading = OptionGroup::Input, hide_short_help = true)]
     pub(super) strict_input: bool,
-    /// Write the ads to FILE
+    /// Write the ads to FILE [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
-    /// Tell on standard error what each statement did to each ad
+    /// Print what each statement did to each ad to standard error
     #[arg(long)]
     pub(super) trace: bool,
-    /// Tell on standard error what each ad gained, lost and changed
+    /// Print the changes of each ad to standard error
     #[arg(long)]
     pub(super) diff: bool,
     /// Number of threads [default: number of CPUs]
@@ -53,15 +60,15 @@ pub(in crate::cli::router_translate) struct TransformArguments {
     #[command(flatten)]
     pub(super) clock: ClockOptions,
     #[command(flatten)]
-    pub(super) quirks: QuirksOptions,
-    /// Further files of ads
+    pub(in crate::cli::router_translate) quirks: QuirksOptions,
+    /// Ad files, read after those of --ads
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
 }
 
 impl TransformArguments {
     /// Returns the requested world, with the mode and user maps of the configuration.
-    pub(super) fn make_world(&self, config: Option<&Config>, program: &Program) -> RealWorld {
+    pub(super) fn make_world(&self, config: Option<&Config>, program: &ProgramContext) -> RealWorld {
         match config {
             Some(config) => configured_world(self.clock.world(), config, &mut |text| program.warn(text)),
             None => self.clock.world(),

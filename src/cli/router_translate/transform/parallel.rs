@@ -11,7 +11,7 @@ use super::run::AdTransformer;
 use super::transform_output::TransformOutput;
 use super::transform_reporter::{TransformNote, TransformReporter};
 use crate::classad::stream::AdReader;
-use crate::cli::common::{Problem, ProgramContext as Program};
+use crate::cli::common::{AdSelection, Problem, ProgramContext};
 use crate::config::Config;
 use crate::os::{SharedUserMaps, StopFlag, process_in_parallel};
 use crate::transform::Transform;
@@ -84,7 +84,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
 /// Inputs shared by all threads.
 #[derive(Clone, Copy)]
 struct WorkerInputs<'a> {
-    program: &'a Program,
+    program: &'a ProgramContext,
     arguments: &'a TransformArguments,
     config: Option<&'a Config>,
     maps: &'a SharedUserMaps,
@@ -102,6 +102,8 @@ impl WorkerInputs<'_> {
             maps: maps.clone(),
             transforms,
             plan: None,
+            selection: AdSelection::all(),
+            waiting: Vec::new(),
             writer: TransformOutput::new(arguments),
             out: Vec::new(),
             observer: TransformReporter::new(arguments, program).with_kept_notes(),

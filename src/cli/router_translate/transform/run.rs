@@ -9,7 +9,7 @@ use super::transform_output::TransformOutput;
 use super::transform_reporter::{TransformNote, TransformReporter};
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context as Eval};
-use crate::cli::common::{Problem, ProgramContext as Program};
+use crate::cli::common::{AdSelection, Problem, ProgramContext};
 use crate::cli::transform_report::AdDifference;
 use crate::config::Config;
 use crate::os::SharedUserMaps;
@@ -17,12 +17,15 @@ use crate::transform::{IterationPlan, Transform, TransformSession};
 
 /// State of the transformation of all ads.
 pub(super) struct AdTransformer<'a, W> {
-    pub(super) program: &'a Program,
+    pub(super) program: &'a ProgramContext,
     pub(super) arguments: &'a TransformArguments,
     pub(super) config: Option<&'a Config>,
     pub(super) maps: SharedUserMaps,
     pub(super) transforms: &'a mut [Transform],
     pub(super) plan: Option<IterationPlan>,
+    pub(super) selection: AdSelection,
+    /// Selected ads that wait until all have been read and sorted.
+    pub(super) waiting: Vec<ClassAd>,
     pub(super) writer: TransformOutput,
     pub(super) out: W,
     pub(super) observer: TransformReporter<'a>,
@@ -37,8 +40,11 @@ impl<W: Write + Send> AdTransformer<'_, W> {
     pub(super) fn can_run_in_parallel(&self) -> bool {
         let TransformArguments { trace, diff, xml, new, output, clock, .. } = self.arguments;
         // Random numbers from a seed form one sequence.
-        let one_by_one = !(*trace || *diff || *xml || *new || output.json) && clock.seed.is_none();
-        one_by_one && self.plan.is_none() && self.transforms.iter().all(Transform::has_no_includes)
+        let selects = self.arguments.selection.is_given();
+        let one_by_one = !(*trace || *diff || *xml || *new || output.json || selects) && clock.seed.is_none();
+        // A TRANSFORM that results in one run sets macros, which the sessions of other threads do not have.
+        let iterates = self.transforms.iter().any(|transform| transform.envelope.iteration.is_some());
+        one_by_one && !iterates && self.transforms.iter().all(Transform::has_no_includes)
     }
 
     /// Transforms the ads of a stream.
@@ -64,11 +70,33 @@ impl<W: Write + Send> AdTransformer<'_, W> {
             if is_refused {
                 return Ok(());
             }
-            self.number += 1;
             let mut ad = record.ad;
-            self.transform_ad(&mut ad, session)?;
+            if self.selection.is_sorted() {
+                if self.selection.holds(&ad, session.world) {
+                    self.waiting.push(ad);
+                }
+                continue;
+            }
+            self.number += 1;
+            if self.selection.selects(&ad, session.world) {
+                self.transform_ad(&mut ad, session)?;
+            }
+            if self.selection.is_finished() {
+                return Ok(());
+            }
             reader.reuse(ad);
         }
+    }
+
+    /// Transforms the ads that waited until all had been read, in the order of the sort keys.
+    pub(super) fn transform_sorted(&mut self, session: &mut TransformSession<'_>) -> anyhow::Result<()> {
+        let mut ads = std::mem::take(&mut self.waiting);
+        self.selection.sort_and_limit(&mut ads, |ad| ad, session.world, self.program);
+        for mut ad in ads {
+            self.number += 1;
+            self.transform_ad(&mut ad, session)?;
+        }
+        Ok(())
     }
 
     fn transform_ad(&mut self, ad: &mut ClassAd, session: &mut TransformSession<'_>) -> anyhow::Result<()> {

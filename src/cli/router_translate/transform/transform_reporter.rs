@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::options::TransformArguments;
 use crate::classad::stream::AdError;
 use crate::classad::{Context as Eval, explain};
-use crate::cli::common::{ProgramContext as Program, Status, malformed_ad_problem, report_ad_error};
+use crate::cli::common::{ProgramContext, Status, malformed_ad_problem, report_ad_error};
 use crate::cli::transform_report::{self as report, AdDifference, StepRecorder, StoryObserver};
 use crate::transform::{Observer, ProblemKind, RuleLine, Transform, TransformEvent, TransformFailure};
 
@@ -30,7 +30,7 @@ pub(super) enum TransformNote {
 
 /// Observer of transforms that reports problems once per place, and records steps on request.
 pub(super) struct TransformReporter<'a> {
-    program: &'a Program,
+    program: &'a ProgramContext,
     /// Name of the input.
     pub(super) input: String,
     strict: bool,
@@ -54,7 +54,7 @@ enum TraceMode {
 }
 
 impl<'a> TransformReporter<'a> {
-    pub(super) fn new(arguments: &TransformArguments, program: &'a Program) -> Self {
+    pub(super) fn new(arguments: &TransformArguments, program: &'a ProgramContext) -> Self {
         let trace = match (arguments.trace, arguments.output.wants_json()) {
             (false, _) => TraceMode::Nothing,
             (true, false) => TraceMode::Story(StoryObserver::default()),
@@ -213,7 +213,7 @@ impl Observer for TransformReporter<'_> {
             self.broken += usize::from(problem.kind.is_failure());
             if self.reported.len() < MAX_REPORTED_PROBLEMS && self.reported.insert(key.clone()) {
                 let error = report::statement_problem(line, problem, Status::No);
-                // Only malformed ads are ever refused.
+                // The reporter refuses only malformed ads.
                 let _ = self.report_note(TransformNote::Problem { key, undefined, error });
             }
         }

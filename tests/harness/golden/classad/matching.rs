@@ -43,5 +43,5 @@ pub(super) fn attribute(record: &Record) -> Result<Answer, String> {
     let (my, target) = ads(record)?;
     let world = eval::world();
     let pair = MatchAd::new(&world, &my, &target).strict(record.is_strict());
-    Ok(eval::value(record, pair.left().try_eval_attr(record.text()).flatten()))
+    Ok(eval::value(record, pair.left().try_eval_attr(record.text()).value()))
 }

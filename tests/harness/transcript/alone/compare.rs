@@ -9,7 +9,7 @@ use super::super::normalise;
 use super::super::play::PlayedCase;
 use super::super::scenario::LayoutEntry;
 use super::case::{Case, Queue};
-use super::layout::{Fixture, Listing, recorded_line};
+use super::layout::{Fixture, Listing, Listings, recorded_line};
 use super::log;
 
 /// Parts of the names of attributes in a summary of a result ad.
@@ -22,11 +22,11 @@ const IN_QUEUE: [&str; 7] =
 pub fn compare(
     case: &Case,
     fixture: &Fixture,
-    listings: (&Listing, &Listing),
-    ours: (&PlayedCase, &[Call]),
+    listings: &Listings,
+    played: &PlayedCase,
+    calls: &[Call],
     findings: &mut Findings<'_>,
 ) {
-    let (played, calls) = ours;
     // For pools, the calls of plugins and runtimes are recorded, but not earlier queries of them.
     let wanted = |call: &Call| {
         let asks = call.argv.get(1).is_some_and(|word| word == "-classad");
@@ -142,7 +142,7 @@ fn files(case: &Case, fixture: &Fixture, findings: &mut Findings<'_>) {
 }
 
 /// Compares modes and owners of the files in iwd/, state/ and EXECUTE afterwards.
-fn modes(case: &Case, (before, after): (&Listing, &Listing), findings: &mut Findings<'_>) {
+fn modes(case: &Case, Listings { before, after }: &Listings, findings: &mut Findings<'_>) {
     let of = |listing: &Listing, top: &[&str]| -> BTreeMap<String, String> {
         let wanted = |name: &str| top.iter().any(|top| name.starts_with(&format!("{top}/")));
         listing.iter().filter(|(name, _)| wanted(name)).cloned().collect()

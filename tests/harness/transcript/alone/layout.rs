@@ -50,6 +50,12 @@ fn was_there(path: &str, size: u64, holder: &Case) -> Vec<u8> {
 /// Path of each file, with a line that shows its mode, owners and link target.
 pub type Listing = Vec<(String, String)>;
 
+/// Listings before and after a case.
+pub struct Listings {
+    pub before: Listing,
+    pub after: Listing,
+}
+
 impl Fixture {
     /// Creates the fixture.
     pub fn lay(family: &Family, case: &Case, accounts: &Accounts) -> Result<Self> {

@@ -24,9 +24,9 @@ use super::findings::Findings;
 use super::not_done::{List, passes};
 use super::outcome::NotDone;
 use super::subject::Subject;
-use super::{ATTEMPTS, Options, Outcome, Result, play, processes, recorded};
+use super::{Options, Outcome, Result, play, processes, recorded};
 use case::{Case, Family};
-use layout::Fixture;
+use layout::{Fixture, Listings};
 
 /// Groups that track jobs are shared by the whole machine, and the first free one shows in a case, so only
 /// one case at a time uses them.
@@ -75,7 +75,7 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
                     let tracks = case.config.windows(12).any(|window| window == b"TRACKING_GID");
                     let _own_groups = tracks.then(|| TRACKING_GROUPS.lock());
                     // Cases are small, so those that may differ because of timing are repeated separately.
-                    while played < if once { 1 } else { ATTEMPTS } {
+                    while played < if once { 1 } else { options.attempts } {
                         played += 1;
                         let mut findings = fresh();
                         let kept = one(&family, case, &accounts, options, &mut findings);
@@ -176,7 +176,8 @@ fn one(
         command,
         &fixture.stage,
         &case.run_now(),
-        (&fixture.iwd(), &fixture.stage.local.join("case")),
+        &fixture.iwd(),
+        &fixture.stage.local.join("case"),
     )?;
     let ended_by_itself = played.exit.starts_with("exited");
     if played.exit.starts_with("signalled") {
@@ -189,7 +190,8 @@ fn one(
         findings.differ(&case.name, "left running", None, Some(left.join(", ")));
     }
     let calls = recorded::read(&fixture.stage)?;
-    compare::compare(case, &fixture, (&before, &fixture.listing()?), (&played, &calls), findings);
+    let listings = Listings { before, after: fixture.listing()? };
+    compare::compare(case, &fixture, &listings, &played, &calls, findings);
     if options.keep {
         return Ok(Some(Kept(fixture.stage.keep().display().to_string())));
     }

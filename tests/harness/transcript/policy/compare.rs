@@ -22,7 +22,7 @@ pub fn compare(
     for (slot, recorded) in &recording.states {
         let ours = played.states.get(slot).unwrap_or(&none);
         outcome.counts.states.compared += recorded.len();
-        states(recording, slot, (recorded, ours), &mut outcome.differences);
+        states(recording, slot, recorded, ours, &mut outcome.differences);
     }
     for (slot, ours) in played.states.iter().filter(|(slot, _)| !recording.states.contains_key(*slot)) {
         outcome.differences.push(Difference {
@@ -36,7 +36,7 @@ pub fn compare(
     // Decided by random numbers in 25.14.
     let before = outcome.differences.len();
     outcome.differences.retain(|difference| {
-        exceptions.find((subject, &difference.place), "states", &difference.what, Allow::Value).is_none()
+        exceptions.find(subject, &difference.place, "states", &difference.what, Allow::Value).is_none()
     });
     let excused = before - outcome.differences.len();
     outcome.counts.states.excused += excused;
@@ -63,14 +63,16 @@ pub fn compare(
     Ok(())
 }
 
-fn said((at, state): &Change) -> String {
+fn said(change: &Change) -> String {
+    let (at, state) = change;
     format!("{state} at +{at:.3}")
 }
 
 fn states(
     recording: &Recording,
     slot: &str,
-    (recorded, ours): (&[Change], &[Change]),
+    recorded: &[Change],
+    ours: &[Change],
     differences: &mut Vec<Difference>,
 ) {
     let tick = tick(recording);

@@ -17,7 +17,7 @@ use htc_hooks::slot::{
 };
 use htc_hooks::world::{NetworkAdapter, World};
 
-use super::super::Result;
+use super::super::{Result, forks};
 use super::ads;
 use super::recording::Recording;
 
@@ -230,7 +230,7 @@ fn make(path: &Path) -> Result<()> {
 }
 
 fn program(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text)
+    forks::write_file(|| fs::write(path, text))
         .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o755)))
         .map_err(|error| format!("{}: {error}", path.display()))
 }

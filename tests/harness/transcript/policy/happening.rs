@@ -118,7 +118,7 @@ pub enum What {
     ShutDown(&'static str),
     /// These lines were added to the configuration.
     Configure(String),
-    /// The configuration was read again.
+    /// The configuration was reread.
     Reconfigure,
     /// Input at the keyboard.
     Touched,

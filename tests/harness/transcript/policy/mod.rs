@@ -21,24 +21,33 @@ use super::outcome::NotDone;
 use super::subject::Subject;
 use super::{Options, Outcome, Result};
 
+/// Time within a second at which timers run.
+#[derive(Clone, Copy, Debug)]
+pub struct TimerOffset {
+    /// Fraction of a second after which timers run.
+    pub phase: f64,
+    /// Delay of cron jobs after timers, in seconds.
+    pub lag: f64,
+}
+
 /// Offsets to try, in seconds, because it is unknown when in a second the recorded daemon's timers ran and
-/// what it decided in between; the second number is the additional delay of cron jobs.
-const PHASES: [(f64, f64); 15] = [
-    (0.0, 0.0),
-    (0.5, 0.0),
-    (0.9, 0.0),
-    (0.25, 0.0),
-    (0.7, 0.0),
-    (0.15, 0.0),
-    (0.35, 0.0),
-    (0.6, 0.0),
-    (0.65, 0.1),
-    (0.65, 0.015),
-    (0.0, 0.5),
-    (0.3, 0.1),
-    (0.85, 0.1),
-    (0.5, 0.5),
-    (0.1, 0.9),
+/// what it decided in between.
+const PHASES: [TimerOffset; 15] = [
+    TimerOffset { phase: 0.0, lag: 0.0 },
+    TimerOffset { phase: 0.5, lag: 0.0 },
+    TimerOffset { phase: 0.9, lag: 0.0 },
+    TimerOffset { phase: 0.25, lag: 0.0 },
+    TimerOffset { phase: 0.7, lag: 0.0 },
+    TimerOffset { phase: 0.15, lag: 0.0 },
+    TimerOffset { phase: 0.35, lag: 0.0 },
+    TimerOffset { phase: 0.6, lag: 0.0 },
+    TimerOffset { phase: 0.65, lag: 0.1 },
+    TimerOffset { phase: 0.65, lag: 0.015 },
+    TimerOffset { phase: 0.0, lag: 0.5 },
+    TimerOffset { phase: 0.3, lag: 0.1 },
+    TimerOffset { phase: 0.85, lag: 0.1 },
+    TimerOffset { phase: 0.5, lag: 0.5 },
+    TimerOffset { phase: 0.1, lag: 0.9 },
 ];
 
 /// Returns true if a directory contains such a recording.
@@ -51,7 +60,7 @@ pub fn fill(directory: &Path, subject: &Subject, options: &Options, outcome: &mu
     let list = List::load()?;
     // A recording that is not done differs at every offset.
     let phases = if list.of(subject).any(|entry| entry.cases.is_empty()) { 1 } else { PHASES.len() };
-    play(directory, (subject, options), phases, outcome)?;
+    play(directory, subject, options, phases, outcome)?;
     settle(&list, subject, outcome);
     Ok(())
 }
@@ -82,7 +91,8 @@ fn settle(list: &List, subject: &Subject, outcome: &mut Outcome) {
 
 fn play(
     directory: &Path,
-    (subject, options): (&Subject, &Options),
+    subject: &Subject,
+    options: &Options,
     phases: usize,
     outcome: &mut Outcome,
 ) -> Result<()> {
@@ -90,7 +100,7 @@ fn play(
         return computed::fill(directory, outcome);
     }
     let recording = recording::Recording::read(directory)?;
-    let mut best: Option<(Outcome, (f64, f64))> = None;
+    let mut best: Option<(Outcome, TimerOffset)> = None;
     for (number, phase) in PHASES.into_iter().take(phases).enumerate() {
         let mut attempt = Outcome { attempts: number + 1, ..outcome.clone() };
         compare::compare(&recording, &player::play(&recording, phase, None)?, subject, &mut attempt)?;

@@ -19,6 +19,7 @@ use htc_hooks::slot::{
 use htc_hooks::time::{ClockReading, MonotonicTime};
 
 use super::super::Result;
+use super::TimerOffset;
 use super::fixture::Fixture;
 use super::happening::{Happening, What};
 use super::recording::{Change, Recording};
@@ -81,9 +82,7 @@ struct Player<'a> {
     jobs: BTreeMap<String, (i64, i64)>,
     asked_to_end: bool,
     /// Additional delay of cron jobs and timers, in seconds.
-    phase: f64,
-    /// Delay of cron jobs after timers, in seconds.
-    lag: f64,
+    offset: TimerOffset,
     /// True while benchmarks run: cron jobs wait for their end.
     benchmarking: bool,
     /// Sender of commands, if they are sent by verbs.
@@ -92,11 +91,7 @@ struct Player<'a> {
 }
 
 /// Replays a recording from start to end; external commands are sent by verbs if `verbs` is given.
-pub fn play<'a>(
-    recording: &'a Recording,
-    (phase, lag): (f64, f64),
-    verbs: Option<&'a Verbs>,
-) -> Result<Played> {
+pub fn play<'a>(recording: &'a Recording, offset: TimerOffset, verbs: Option<&'a Verbs>) -> Result<Played> {
     let fixture = Fixture::lay(recording)?;
     let micros = (recording.epoch * 1e6).max(0.0);
     let begun = ClockReading { wall_us: micros as i64, monotonic_us: micros as u64 };
@@ -119,8 +114,7 @@ pub fn play<'a>(
         names: BTreeMap::new(),
         jobs: BTreeMap::new(),
         asked_to_end: false,
-        phase,
-        lag,
+        offset,
         benchmarking: false,
         learned: BTreeMap::new(),
         verbs,
@@ -205,10 +199,10 @@ impl Player<'_> {
             (What::Printed(_), Some(machine)) => {
                 let job = machine.cron_settings().jobs.first();
                 let period = job.map_or(1.0, |job| job.period.max(1) as f64);
-                let start = self.started() + self.phase + self.lag;
+                let start = self.started() + self.offset.phase + self.offset.lag;
                 start + ((happening.at + 0.03 - start) / period).ceil() * period
             }
-            (What::Start { .. }, _) => happening.at + self.phase,
+            (What::Start { .. }, _) => happening.at + self.offset.phase,
             _ => happening.at,
         }
     }
@@ -468,7 +462,7 @@ impl Player<'_> {
     fn job(&self, job: Option<(i64, i64)>) -> Option<ClassAd> {
         let (cluster, proc) = job?;
         let submit = self.recording.submits.get(&cluster)?;
-        let mut ad = submit.ad((cluster, proc), &self.fixture.host(), self.recording.epoch);
+        let mut ad = submit.ad(cluster, proc, &self.fixture.host(), self.recording.epoch);
         if let Some(learned) = self.learned.get(&(cluster, proc)) {
             ad.update(learned);
         }

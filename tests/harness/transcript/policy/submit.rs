@@ -49,7 +49,7 @@ const COMMANDS: [(&str, &str); 9] = [
 impl Submit {
     /// Creates the ad of one job of the cluster. `host` is the submit machine, `epoch` the start of the
     /// recording.
-    pub fn ad(&self, (cluster, proc): (i64, i64), host: &str, epoch: f64) -> ClassAd {
+    pub fn ad(&self, cluster: i64, proc: i64, host: &str, epoch: f64) -> ClassAd {
         let mut ad = ClassAd::new();
         let date = (epoch + self.at) as i64;
         let user = format!("{}@{host}", self.owner);

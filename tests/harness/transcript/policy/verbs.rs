@@ -14,7 +14,7 @@ use htc_hooks::quirks::QuirkMode;
 use htc_hooks::runner::slot::{SlotControlAnswer, SlotControlRequest};
 use htc_hooks::slot::{ClaimCommand, StartdEvent};
 
-use super::super::Result;
+use super::super::{Result, forks};
 use super::happening::What;
 
 /// Maximum time until a verb sends its request.
@@ -71,7 +71,7 @@ impl Verbs {
         let mut command = Command::new(&self.program);
         command.current_dir(self.place.path()).args(words).arg("--control").arg(&self.socket);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        command.spawn().map_err(|error| format!("{}: {error}", self.program.display()))
+        forks::spawn(&mut command).map_err(|error| format!("{}: {error}", self.program.display()))
     }
 
     /// Receives one request with its ad, and reports success.

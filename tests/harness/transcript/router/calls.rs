@@ -163,13 +163,13 @@ impl Stage<'_> {
 fn printed(script: &str, stdin: &str) -> Option<Vec<u8>> {
     use std::io::Write;
     use std::process::{Command, Stdio};
-    let mut child = Command::new("timeout")
+    let mut command = Command::new("timeout");
+    command
         .args(["5", "sh", "-c", script])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
+        .stderr(Stdio::null());
+    let mut child = super::super::forks::spawn(&mut command).ok()?;
     let mut input = child.stdin.take()?;
     // A script need not read its input.
     let _ = input.write_all(stdin.as_bytes());

@@ -3,8 +3,10 @@
 //! standard input), all writes to the queue with their attributes, all submitted copies, and messages in the
 //! daemon's log are compared.
 
+mod actions;
 mod calls;
 mod events;
+mod queues;
 mod recording;
 mod second;
 mod session;

@@ -166,7 +166,7 @@ impl Recording {
             Some(zero) => *zero,
             None => zero_of(&lines, &calls, &timeline, &units),
         };
-        let has_second = second::merge(directory, (&name, &answered), zero, &mut units)?;
+        let has_second = second::merge(directory, &name, &answered, zero, &mut units)?;
         for call in &mut calls {
             call.start += zero;
         }

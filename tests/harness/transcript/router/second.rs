@@ -56,7 +56,8 @@ type Values = BTreeMap<String, String>;
 /// A file of the recording is missing, or nothing is known about a copy.
 pub fn merge(
     directory: &Path,
-    (router, answered): (&str, &BTreeSet<String>),
+    router: &str,
+    answered: &BTreeSet<String>,
     zero: f64,
     units: &mut Vec<Unit>,
 ) -> Result<bool> {
@@ -145,7 +146,7 @@ fn written(units: &[Unit], told: &[Told<'_>]) -> Vec<Option<(f64, JobId)>> {
     written
 }
 
-/// Recorded data about the jobs of the second queue.
+/// Recorded data of the jobs of the second queue.
 struct Known {
     /// The initial attributes of a job, from its cluster's ad in the rewritten log.
     first: BTreeMap<JobId, Values>,
@@ -233,7 +234,7 @@ struct History<'a> {
 }
 
 impl History<'_> {
-    fn put(&mut self, place: usize, (after, before): (f64, f64), lines: &[String]) {
+    fn put(&mut self, place: usize, after: f64, before: f64, lines: &[String]) {
         let lines: Vec<&str> =
             ["105 \n"].into_iter().chain(lines.iter().map(String::as_str)).chain(["106 \n"]).collect();
         let mut unit = self.classifier.unit(&lines);
@@ -253,7 +254,7 @@ impl History<'_> {
         self.written.iter().rposition(known).map_or(0, |last| last + 1)
     }
 
-    fn submit(&mut self, place: usize, window: (f64, f64), id: JobId, values: Values) {
+    fn submit(&mut self, place: usize, after: f64, before: f64, id: JobId, values: Values) {
         let cluster = id.cluster;
         let mut lines = vec![
             format!("101 0{cluster}.-1 Job Machine\n"),
@@ -264,7 +265,7 @@ impl History<'_> {
             "ProcId" | "GlobalJobId" => format!("103 {id} {name} {value}\n"),
             _ => format!("103 0{cluster}.-1 {name} {value}\n"),
         }));
-        self.put(place, window, &lines);
+        self.put(place, after, before, &lines);
         self.now.insert(id, values);
     }
 
@@ -275,7 +276,7 @@ impl History<'_> {
             known.last.iter().filter(|(id, _)| known.first.contains_key(id) && !submitted.contains(id))
         {
             let at = last.get("QDate").and_then(|second| second.parse().ok()).unwrap_or(0.0);
-            self.submit(self.place(|second| second > at), (at, at + 1.0), *id, last.clone());
+            self.submit(self.place(|second| second > at), at, at + 1.0, *id, last.clone());
         }
     }
 
@@ -284,7 +285,7 @@ impl History<'_> {
         let Some(copy) = told.copy else { return Ok(()) };
         if told.submitted().is_some() {
             let values = known.first(copy, told.source)?;
-            self.submit(self.behind(told.at, told.source), (told.at, told.at + 1.4), copy, values);
+            self.submit(self.behind(told.at, told.source), told.at, told.at + 1.4, copy, values);
         } else if told.is("updated job status") {
             let mut values = told.set.clone();
             // These attributes belong to the source job.
@@ -304,17 +305,17 @@ impl History<'_> {
                 });
             }
             let place = self.place(|second| second >= told.at);
-            self.change(place, told.at + 1.0, copy, (values, gone));
+            self.change(place, told.at + 1.0, copy, values, gone);
         } else if told.is("finalized job") {
             let place = self.behind(told.at, told.source);
-            self.put(place, (told.at, told.at + 2.0), &[format!("103 {copy} LeaveJobInQueue FALSE\n")]);
-            self.gone(place, (told.at, told.at + 4.0), copy);
+            self.put(place, told.at, told.at + 2.0, &[format!("103 {copy} LeaveJobInQueue FALSE\n")]);
+            self.gone(place, told.at, told.at + 4.0, copy);
         }
         Ok(())
     }
 
     /// Adds a unit with the changed and the removed attributes of a copy.
-    fn change(&mut self, place: usize, before: f64, copy: JobId, (mut values, gone): (Values, Vec<String>)) {
+    fn change(&mut self, place: usize, before: f64, copy: JobId, mut values: Values, gone: Vec<String>) {
         let Some(now) = self.now.get_mut(&copy) else { return };
         values.retain(|name, value| now.get(name) != Some(value));
         if values.is_empty() {
@@ -324,7 +325,7 @@ impl History<'_> {
         let mut lines: Vec<String> =
             values.iter().map(|(name, value)| format!("103 {copy} {name} {value}\n")).collect();
         lines.extend(gone.iter().map(|name| format!("104 {copy} {name}\n")));
-        self.put(place, (latest(&values, before).unwrap_or(0.0), before), &lines);
+        self.put(place, latest(&values, before).unwrap_or(0.0), before, &lines);
         // Written by the schedd, or by another manager of the copy.
         if let Some((_, unit)) = self.made.last_mut() {
             unit.router = None;
@@ -338,20 +339,20 @@ impl History<'_> {
             format!("103 {copy} JobStatus 3\n"),
             format!("103 {copy} RemoveReason \"via condor_rm (by user root)\"\n"),
         ];
-        self.put(place, (at - 0.1, at + 0.2), &lines);
+        self.put(place, at - 0.1, at + 0.2, &lines);
         let missed = told.iter().find(|told| told.copy == Some(copy) && told.is("dest job was removed!"));
         if let Some(missed) = missed {
-            self.gone(self.place(|second| second >= missed.at), (at, missed.at + 1.0), copy);
+            self.gone(self.place(|second| second >= missed.at), at, missed.at + 1.0, copy);
         }
     }
 
-    fn gone(&mut self, place: usize, window: (f64, f64), copy: JobId) {
+    fn gone(&mut self, place: usize, after: f64, before: f64, copy: JobId) {
         let lines = [
             format!("102 {copy}\n"),
             format!("102 0{}.-1\n", copy.cluster),
             format!("102 {}.-2\n", copy.cluster),
         ];
-        self.put(place, window, &lines);
+        self.put(place, after, before, &lines);
         self.now.remove(&copy);
     }
 
@@ -363,7 +364,7 @@ impl History<'_> {
             let mut values = last.clone();
             values.retain(|name, value| self.now[&id].get(name) != Some(value));
             let at = latest(&values, f64::INFINITY).unwrap_or(f64::INFINITY);
-            self.change(self.place(|second| second > at), at + 8.0, id, (values, Vec::new()));
+            self.change(self.place(|second| second > at), at + 8.0, id, values, Vec::new());
         }
     }
 

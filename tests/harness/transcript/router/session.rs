@@ -14,8 +14,8 @@ use htc_hooks::process::Exit;
 use htc_hooks::queue::QueueLogReader;
 use htc_hooks::quirks::{Quirk, QuirkMode};
 use htc_hooks::router::{
-    self, CopyUpdateError, FinishedHookCall, QueueView, RouteLoadContext, RouteTable, Router, RouterAction,
-    RouterContext, RouterEvent, RouterHookResult, RouterParameters, YieldError, judge_hook_call,
+    CopyUpdateError, FinishedHookCall, RouteLoadContext, RouteTable, Router, RouterAction, RouterContext,
+    RouterEvent, RouterHookResult, RouterParameters, YieldError, judge_hook_call,
 };
 use htc_hooks::time::ClockReading;
 use htc_hooks::world::FrozenClockWorld;
@@ -24,7 +24,9 @@ use super::super::exceptions::{Allow, Exceptions};
 use super::super::findings::Difference;
 use super::super::outcome::Counts;
 use super::super::subject::Subject;
+use super::actions::{job_of_action, successful_reply};
 use super::events::Told;
+use super::queues::{Mirror, Queues};
 use super::recording::{Call, Recording, said_in};
 use super::units::{Kind, Unit};
 
@@ -90,38 +92,6 @@ pub struct Session<'a> {
     pub is_dead: bool,
     /// Source jobs that the recorded router never releases although ours has ended their routing.
     pub parted: Vec<JobId>,
-}
-
-/// The queue of the source jobs, and that of the copies if it is a different one.
-#[derive(Clone)]
-pub(super) struct Queues {
-    pub(super) first: QueueLogReader,
-    second: Option<QueueLogReader>,
-}
-
-impl Queues {
-    fn feed(&mut self, unit: &Unit) {
-        match &mut self.second {
-            Some(second) if unit.is_second => second.feed(&unit.text),
-            _ => self.first.feed(&unit.text),
-        }
-    }
-
-    fn copies(&self) -> &QueueLogReader {
-        self.second.as_ref().unwrap_or(&self.first)
-    }
-}
-
-struct Mirror<'a>(&'a QueueLogReader);
-
-impl QueueView for Mirror<'_> {
-    fn job(&self, id: JobId) -> Option<ClassAd> {
-        self.0.queue().job(id)
-    }
-
-    fn jobs(&self) -> Vec<JobId> {
-        self.0.queue().job_ids_in_entry_order()
-    }
 }
 
 pub fn now(at: f64) -> ClockReading {
@@ -338,8 +308,8 @@ impl<'a> Session<'a> {
         if self.is_dead {
             return None;
         }
-        if about(&action).is_some_and(|id| self.parted.contains(&id)) {
-            return unheard(&action);
+        if job_of_action(&action).is_some_and(|id| self.parted.contains(&id)) {
+            return successful_reply(&action);
         }
         match action {
             RouterAction::Log(text) => {
@@ -467,8 +437,8 @@ impl<'a> Session<'a> {
     /// Ends the comparison of a job that the recorded router treats differently from here on.
     fn part(&mut self, source: JobId, quirk: Quirk) {
         let place = format!("job {source}");
-        let case = (self.stage.subject, place.as_str());
-        if self.stage.exceptions.find(case, "rest", quirk.id(), Allow::Anything).is_none() {
+        let stage = self.stage;
+        if stage.exceptions.find(stage.subject, &place, "rest", quirk.id(), Allow::Anything).is_none() {
             return self.differ(place, "quirk", None, Some(quirk.id().to_owned()));
         }
         self.parted.push(source);
@@ -599,46 +569,5 @@ impl<'a> Session<'a> {
                 self.differ(format!("job {id}"), "write", Some(format!("{kind:?} {text:.200}")), None);
             }
         }
-    }
-}
-
-/// The job of an action: a source job, or a copy that is removed.
-fn about(action: &RouterAction) -> Option<JobId> {
-    match action {
-        RouterAction::Claim(id)
-        | RouterAction::CallHook(router::RouterHookCall { source: id, .. })
-        | RouterAction::SubmitCopy(id, _)
-        | RouterAction::EditSource(id, _)
-        | RouterAction::UpdateSource(id, _)
-        | RouterAction::UpdateCopy(id, ..)
-        | RouterAction::FinalizeCopy(id, _)
-        | RouterAction::RemoveCopy(id, _)
-        | RouterAction::YieldSource(id, _)
-        | RouterAction::UserLog(id, ..)
-        | RouterAction::Quirk(id, _) => Some(*id),
-        RouterAction::Log(_) | RouterAction::Stop(_) => None,
-    }
-}
-
-/// The reply to an action that is no longer compared: success.
-fn unheard(action: &RouterAction) -> Option<RouterEvent> {
-    match action {
-        RouterAction::Claim(id) => Some(RouterEvent::ClaimResult(*id, Err("not recorded".to_owned()))),
-        RouterAction::CallHook(router::RouterHookCall { source, hook, .. }) => {
-            Some(RouterEvent::HookEnded(*source, *hook, RouterHookResult::NotConfigured))
-        }
-        RouterAction::SubmitCopy(id, _) => {
-            Some(RouterEvent::SubmitResult(*id, Err("not recorded".to_owned())))
-        }
-        RouterAction::EditSource(id, _) => Some(RouterEvent::EditResult(*id, Ok(()))),
-        RouterAction::UpdateCopy(source, ..) => Some(RouterEvent::CopyUpdateResult(*source, Ok(()))),
-        RouterAction::FinalizeCopy(source, _) => Some(RouterEvent::FinalizeResult(*source, Ok(()))),
-        RouterAction::YieldSource(id, _) => Some(RouterEvent::YieldResult(*id, Ok(()))),
-        RouterAction::UpdateSource(..)
-        | RouterAction::RemoveCopy(..)
-        | RouterAction::UserLog(..)
-        | RouterAction::Log(_)
-        | RouterAction::Quirk(..)
-        | RouterAction::Stop(_) => None,
     }
 }

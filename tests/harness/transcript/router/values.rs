@@ -14,10 +14,10 @@ impl Session<'_> {
     /// Returns true if an exception allows a difference, which is then counted.
     pub(super) fn allowed(&mut self, place: &str, name: &str, allow: Allow) -> bool {
         let stage = self.stage;
-        let Some(exception) = stage.exceptions.find((stage.subject, ""), place, name, allow) else {
+        let Some(exception) = stage.exceptions.find(stage.subject, "", place, name, allow) else {
             return false;
         };
-        exception.count(("", place, name), &mut self.counts.values);
+        exception.count("", place, name, &mut self.counts.values);
         if allow != Allow::Extra {
             // It was counted as compared before.
             self.counts.values.compared -= 1;

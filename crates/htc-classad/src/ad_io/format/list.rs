@@ -1,5 +1,13 @@
 //! Writer of lists of ads as the HTCondor tools print them: brackets around the list and separators between ads, in any
 //! syntax (reference: `CondorClassAdListWriter`, compat_classad.cpp).
+//!
+//! ```
+//! use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
+//! let (mut list, mut out) = (ListWriter::new(ListForm::Json, AttributeOrder::Sorted), Vec::new());
+//! list.write(&ClassAd::from([("Cpus", 4)]), &mut out).unwrap();
+//! list.finish(&mut out).unwrap();
+//! assert_eq!(String::from_utf8(out).unwrap(), "[\n{\n  \"Cpus\": 4\n}\n]\n");
+//! ```
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -10,6 +18,14 @@ use crate::ad::{ClassAd, StoredValue};
 use crate::syntax::AttrName;
 
 /// Syntax of a list.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
+/// let ad = ClassAd::from([("Cpus", 4)]);
+/// let line = |form| ListWriter::new(form, AttributeOrder::Sorted).render_next(&ad).to_vec();
+/// assert_eq!(line(ListForm::Long), b"Cpus = 4\n\n");
+/// assert_eq!(line(ListForm::JsonLines), b"{\"Cpus\": 4}\n");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListForm {
     /// `Name = value` lines and a blank line after each ad.
@@ -28,6 +44,14 @@ pub enum ListForm {
 }
 
 /// Order of attributes.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
+/// let ad: ClassAd = "[ Memory = 1; Cpus = 4; ClaimId = \"secret\" ]".parse().unwrap();
+/// let print = |order| ListWriter::new(ListForm::JsonLines, order).render_next(&ad).to_vec();
+/// assert_eq!(print(AttributeOrder::Sorted), b"{\"Cpus\": 4,\"Memory\": 1}\n");
+/// assert!(print(AttributeOrder::Internal).windows(6).any(|part| part == b"secret"));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AttributeOrder {
     /// By name, ignoring case; secrets are omitted.
@@ -38,6 +62,18 @@ pub enum AttributeOrder {
 }
 
 /// Writer of ads as one list.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
+/// let mut out = Vec::new();
+/// let mut list = ListWriter::new(ListForm::NewLines, AttributeOrder::Sorted).only(["Cpus".into()]);
+/// for cpus in [1, 2] {
+///     list.write(&ClassAd::from([("Cpus", cpus), ("Memory", 7)]), &mut out).unwrap();
+/// }
+/// list.finish(&mut out).unwrap();
+/// assert_eq!(String::from_utf8(out).unwrap(), "[ Cpus = 1 ]\n[ Cpus = 2 ]\n");
+/// assert_eq!((list.form(), list.ads_written()), (ListForm::NewLines, 2));
+/// ```
 #[derive(Clone, Debug)]
 pub struct ListWriter {
     form: ListForm,
@@ -54,6 +90,13 @@ pub struct ListWriter {
 
 impl ListWriter {
     /// Creates an empty list.
+    ///
+    /// ```
+    /// use htc_classad::format::list::{AttributeOrder, ListForm, ListWriter};
+    /// let mut out = Vec::new();
+    /// ListWriter::new(ListForm::Xml, AttributeOrder::Sorted).finish(&mut out).unwrap();
+    /// assert!(out.starts_with(b"<?xml version=\"1.0\"?>") && out.ends_with(b"</classads>\n"));
+    /// ```
     pub fn new(form: ListForm, order: AttributeOrder) -> Self {
         ListWriter {
             form,
@@ -78,6 +121,18 @@ impl ListWriter {
 
     /// Prints the brackets of a JSON or new-syntax list even if there are no ads. The HTCondor tools print nothing
     /// then.
+    ///
+    /// ```
+    /// use htc_classad::format::list::{AttributeOrder, ListForm, ListWriter};
+    /// let print = |always| {
+    ///     let mut out = Vec::new();
+    ///     let mut list = ListWriter::new(ListForm::Json, AttributeOrder::Sorted).brackets_when_empty(always);
+    ///     list.finish(&mut out).unwrap();
+    ///     String::from_utf8(out).unwrap()
+    /// };
+    /// assert_eq!(print(false), "");
+    /// assert_eq!(print(true).split_whitespace().collect::<String>(), "[]");
+    /// ```
     #[must_use]
     pub fn brackets_when_empty(mut self, always: bool) -> Self {
         self.brackets_when_empty = always;
@@ -85,6 +140,14 @@ impl ListWriter {
     }
 
     /// Checks long ads for attributes that would be read back with another value; see [`ListWriter::first_misread`].
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
+    /// let mut list = ListWriter::new(ListForm::Long, AttributeOrder::Sorted).detect_misread(true);
+    /// // A long ad has one line for each attribute, whatever the value.
+    /// list.render_next(&ClassAd::from([("Fine", "a b"), ("Broken", "two\nlines")]));
+    /// assert_eq!(list.first_misread(), Some(&(1, "Broken".into())));
+    /// ```
     #[must_use]
     pub fn detect_misread(mut self, notes: bool) -> Self {
         self.detect_misread = notes && self.form == ListForm::Long;
@@ -98,6 +161,13 @@ impl ListWriter {
     }
 
     /// Returns the number of the first ad, starting at 1, whose JSON is not valid because a string is not UTF-8, or `None`.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
+    /// let mut list = ListWriter::new(ListForm::JsonLines, AttributeOrder::Sorted);
+    /// list.render_next(&ClassAd::from([("Name", b"J\xfcrgen")]));
+    /// assert_eq!(list.first_invalid_utf8(), Some(1));
+    /// ```
     pub fn first_invalid_utf8(&self) -> Option<u64> {
         self.first_invalid_utf8
     }

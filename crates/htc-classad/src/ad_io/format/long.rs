@@ -1,4 +1,11 @@
 //! Long form of ads: one line `Name = value` for each attribute (`sPrintAd`, compat_classad.cpp).
+//!
+//! ```
+//! use htc_classad::format::long;
+//! let (ad, errors) = long::parse("b = 1 + 1\nA = \"x\"\n");
+//! assert!(errors.is_empty());
+//! assert_eq!(long::print(&ad), b"A = \"x\"\nb = 1 + 1\n");
+//! ```
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,6 +19,15 @@ use crate::syntax::{AttrName, Dialect, is_private};
 use crate::text::caseless;
 
 /// Order in which attributes are printed.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::long::{self, PrintOptions, PrintOrder}};
+/// let ad = ClassAd::from([("b", 1), ("C", 2), ("Aaa", 3)]);
+/// let print = |order| String::from_utf8(long::print_with(&ad, &PrintOptions { order, ..Default::default() })).unwrap();
+/// assert_eq!(print(PrintOrder::Bytes), "Aaa = 3\nC = 2\nb = 1\n");
+/// assert_eq!(print(PrintOrder::Caseless), "Aaa = 3\nb = 1\nC = 2\n");
+/// assert_eq!(print(PrintOrder::Ad), "b = 1\nC = 2\nAaa = 3\n");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrintOrder {
     /// By the bytes of their names, upper case first: `-long` of the tools, and the "job ad print" of hooks.
@@ -24,6 +40,13 @@ pub enum PrintOrder {
 }
 
 /// Options for printing a long ad. The default is the "job ad print".
+///
+/// ```
+/// use htc_classad::{ClassAd, format::long::{self, PrintOptions}};
+/// let ad: ClassAd = "[ Owner = \"ana\"; Cpus = 4; ClaimId = \"secret\" ]".parse().unwrap();
+/// let some = PrintOptions { only: Some(vec!["cpus".into(), "owner".into()]), ..PrintOptions::default() };
+/// assert_eq!(long::print_with(&ad, &some), b"Cpus = 4\nOwner = \"ana\"\n");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct PrintOptions {
     /// The order of attributes.
@@ -52,6 +75,14 @@ pub fn print(ad: &ClassAd) -> Vec<u8> {
 }
 
 /// Prints the long form with a choice of order and attributes.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::long::{self, PrintOptions}};
+/// let ad = ClassAd::from([("ClaimId", "secret")]);
+/// let with_secrets = PrintOptions { private: true, ..PrintOptions::default() };
+/// assert_eq!(long::print(&ad), b"");
+/// assert_eq!(long::print_with(&ad, &with_secrets), b"ClaimId = \"secret\"\n");
+/// ```
 pub fn print_with(ad: &ClassAd, options: &PrintOptions) -> Vec<u8> {
     let (attributes, bytes) = ad.content_size();
     // Capacity for the names and texts, and some for each value that is not a text.
@@ -112,6 +143,13 @@ thread_local! {
 const MAX_REMEMBERED: usize = 1024;
 
 /// Appends the long form of an ad.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::long::{self, PrintOptions}};
+/// let mut text = b"# A slot\n".to_vec();
+/// long::push(&ClassAd::from([("Cpus", 4)]), &PrintOptions::default(), &mut text);
+/// assert_eq!(text, b"# A slot\nCpus = 4\n");
+/// ```
 pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
     let ad = with_parent(ad, options);
     let mut last = LAST_ORDER.take();
@@ -177,7 +215,7 @@ pub(crate) fn first_misread_attribute(ad: &ClassAd, options: &PrintOptions) -> O
                 if is_plain_name {
                     return false;
                 }
-                // The value is not the reason, whatever it is.
+                // Only the name is tested here, so any value will do.
                 text.extend_from_slice(&[name, b" = 1\n"].concat());
                 let (read, errors) = parse(&text);
                 return !errors.is_empty() || !read.names().eq([name]);
@@ -300,11 +338,23 @@ fn name_prefix(name: &[u8]) -> u64 {
 
 /// Parses the lines of one long ad. Blank lines and lines that begin with `#` are skipped; a line that is not a valid
 /// attribute is reported, and the lines after it are still read.
+///
+/// ```
+/// use htc_classad::format::long;
+/// let (ad, errors) = long::parse("# A job\nOwner = \"ana\"\nbad line\nCpus = 4\n");
+/// assert_eq!((ad.len(), errors.len()), (2, 1));
+/// ```
 pub fn parse(text: impl AsRef<[u8]>) -> (ClassAd, Vec<LineError>) {
     parse_with(text, Dialect::old_syntax())
 }
 
 /// Parses like [`parse`], in the mode of a dialect.
+///
+/// ```
+/// use htc_classad::{Dialect, format::long};
+/// let (ad, errors) = long::parse_with("Cpus = 2 * 2\n", Dialect::old_syntax().strict(true));
+/// assert_eq!((ad["Cpus"].to_string().as_str(), errors.len()), ("2 * 2", 0));
+/// ```
 pub fn parse_with(text: impl AsRef<[u8]>, dialect: Dialect) -> (ClassAd, Vec<LineError>) {
     let mut ad = ClassAd::new();
     let mut errors = Vec::new();

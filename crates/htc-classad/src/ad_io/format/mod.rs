@@ -1,4 +1,10 @@
 //! Syntaxes of ads: long, new, JSON, XML, and lists of ads in any of them.
+//!
+//! ```
+//! use htc_classad::{ClassAd, Dialect, format::{json, long}};
+//! let ad = json::parse(r#"{"Cpus": 4, "Owner": "ana"}"#, Dialect::json()).unwrap();
+//! assert_eq!(long::print(&ad), b"Cpus = 4\nOwner = \"ana\"\n");
+//! ```
 
 pub mod json;
 pub mod list;

@@ -1,4 +1,10 @@
 //! Ads in new syntax: `[ a = 1; b = 2 ]`.
+//!
+//! ```
+//! use htc_classad::{Dialect, format::new_syntax};
+//! let (ad, used) = new_syntax::parse_prefix("[ a = 1; b = a + 1 ]", Dialect::new_syntax()).unwrap();
+//! assert_eq!((ad.to_string().as_str(), used), ("[ a = 1; b = a + 1 ]", 20));
+//! ```
 
 use crate::ad::ClassAd;
 use crate::syntax::Dialect;
@@ -8,6 +14,13 @@ use crate::syntax::lexer::TokenKind;
 use crate::syntax::parser::with_parser;
 
 /// Parses the ad that a text begins with; also returns the number of bytes used.
+///
+/// ```
+/// use htc_classad::{Dialect, format::new_syntax};
+/// let text = "[ Cpus = 4 ] and so on";
+/// let (ad, used) = new_syntax::parse_prefix(text, Dialect::new_syntax()).unwrap();
+/// assert_eq!((ad["Cpus"].to_string().as_str(), text[used..].trim_start()), ("4", "and so on"));
+/// ```
 ///
 /// # Errors
 /// Fails with the place where the text stops being an ad.
@@ -46,6 +59,13 @@ pub(crate) fn expect_end(text: &[u8], used: usize, dialect: Dialect) -> Result<(
 
 impl ClassAd {
     /// Parses an ad in new syntax: `[ a = 1; b = 2 ]`. Text after it is an error.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Dialect};
+    /// let ad = ClassAd::parse_new("[ Cpus = 4; Memory = Cpus * 1024 ]", Dialect::new_syntax()).unwrap();
+    /// assert_eq!(ad["Memory"].to_string(), "Cpus * 1024");
+    /// assert!(ClassAd::parse_new("[ Cpus = 4 ] ]", Dialect::new_syntax()).is_err());
+    /// ```
     ///
     /// # Errors
     /// Fails with the place where the text stops being an ad.

@@ -36,6 +36,23 @@ struct BatcherState<R> {
 }
 
 /// Reader that accepts batches of a stream.
+///
+/// ```
+/// use htc_classad::stream::{AdBatcher, AdReader, BatchReader};
+///
+/// /// Counts the batches of a stream.
+/// fn batches(batcher: &AdBatcher<&[u8]>, reader: &mut impl BatchReader) -> u64 {
+///     let mut last = None;
+///     while let Some(number) = batcher.next_batch(reader).unwrap() {
+///         last = Some(number);
+///         break;
+///     }
+///     last.map_or(0, |number| number + 1)
+/// }
+/// let reader = AdReader::new(&b"A = 1\n"[..], None);
+/// let mut batch_reader = reader.batch_reader();
+/// assert_eq!(batches(&reader.into_batcher(), &mut batch_reader), 1);
+/// ```
 pub trait BatchReader {
     /// Takes the first bytes of a window, which are whole ads.
     #[doc(hidden)]

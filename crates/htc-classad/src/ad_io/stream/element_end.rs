@@ -19,7 +19,7 @@ enum LexicalState {
 }
 
 impl BracketScanner {
-    /// Returns the offset after the closing bracket, or `None` if it is not there yet.
+    /// Returns the offset after the closing bracket, or `None` if it has not been read yet.
     pub(crate) fn find_end(&mut self, text: &[u8]) -> Option<usize> {
         while let Some(&byte) = text.get(self.at) {
             match self.state {
@@ -86,7 +86,7 @@ pub(crate) struct XmlAdScanner {
 }
 
 impl XmlAdScanner {
-    /// Returns the offset after the closing tag, or `None` if it is not there yet.
+    /// Returns the offset after the closing tag, or `None` if it has not been read yet.
     pub(crate) fn find_end(&mut self, text: &[u8]) -> Option<usize> {
         loop {
             let length = memchr::memchr(b'<', text.get(self.at..)?);

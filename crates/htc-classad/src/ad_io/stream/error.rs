@@ -9,11 +9,21 @@ use super::input_window::{CONTEXT_SIZE, InputWindow};
 use super::strip_cr;
 use crate::ad::LineError;
 use crate::syntax::ParseError;
+use crate::syntax::pitfalls::LARGE_INTEGER_HINT;
 use crate::text::Span;
 use crate::text::caret::LineCaret;
 use crate::text::space::is_space;
 
 /// Part of a stream that could not be read.
+///
+/// ```
+/// use htc_classad::stream::AdReader;
+/// let mut reader = AdReader::new(&b"Owner = \"ana\"\nCpus = 1 +\n"[..], None);
+/// let record = reader.next_record().unwrap().unwrap();
+/// let error = &record.errors[0];
+/// assert_eq!((record.ad.len(), error.line, error.text.to_string().as_str()), (1, 2, "Cpus = 1 +"));
+/// assert!(error.caret("jobs.ads").to_string().starts_with("jobs.ads:2:"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AdError {
@@ -123,6 +133,13 @@ impl AdError {
         let help = "end each ad with an empty line";
         let error = Self::at_span(text, around, Span::new(0, text.len()), message.to_owned(), Some(help));
         AdError { is_warning: true, ..error }
+    }
+
+    /// Creates the warning about an integer at a span that does not fit 64 bits; `reading` says what it counts as.
+    pub(super) fn large_integer(text: &[u8], around: SurroundingText<'_>, span: Span, reading: &str) -> Self {
+        let digits = String::from_utf8_lossy(span.slice(text));
+        let message = format!("{digits} does not fit 64 bits and {reading}");
+        AdError { is_warning: true, ..Self::at_span(text, around, span, message, Some(LARGE_INTEGER_HINT)) }
     }
 
     pub(super) fn from_parse_error(text: &[u8], around: SurroundingText<'_>, error: &ParseError) -> Self {

@@ -31,7 +31,7 @@ pub struct InputWindow<R> {
 }
 
 impl<R> InputWindow<R> {
-    /// Moves the first bytes to another window, which has consumed all of its own.
+    /// Moves the first bytes to another window, which must be empty.
     pub(crate) fn give_prefix_to<O>(&mut self, bytes: usize, to: &mut InputWindow<O>) {
         std::mem::swap(&mut self.buffer, &mut to.buffer);
         let (end, filled) = (self.start + bytes, self.end);

@@ -3,6 +3,12 @@
 //!
 //! [`AdReader`] is for general use: it detects the syntax, recognizes banners and history trailers, and reports errors
 //! without losing the rest. It is an iterator over ads, each of which may be an error. [`ReferenceReader`] behaves exactly like the HTCondor tools.
+//!
+//! ```
+//! use htc_classad::stream::AdReader;
+//! let ads: Result<Vec<_>, _> = AdReader::new(&b"Cpus = 4\n\nCpus = 8\n"[..], None).collect();
+//! assert_eq!(ads.unwrap().len(), 2);
+//! ```
 
 mod batches;
 mod element_end;
@@ -30,6 +36,11 @@ pub use crate::ad_io::delimiter::Delimiter;
 pub(crate) use crate::ad_io::delimiter::{LineKind, strip_cr};
 
 /// Syntaxes of streams of ads.
+///
+/// ```
+/// use htc_classad::stream::AdForm;
+/// assert_eq!((AdForm::JsonLines.name(), AdForm::from_name("xml")), ("jsonl", Some(AdForm::Xml)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdForm {
     /// `Name = value` lines; a delimiter line ends an ad.

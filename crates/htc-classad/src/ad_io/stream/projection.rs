@@ -3,7 +3,7 @@
 
 use crate::ad::{ClassAd, StoredValue};
 use crate::ad_io::line_memo::LineMemo;
-use crate::ad_io::line_reader::{KeptAttributes, LineOptions, LinesRead};
+use crate::ad_io::line_reader::{KeptAttributes, LineOptions, LinesRead, WantedNames};
 use crate::syntax::{AttrName, Dialect, Expr, mentioned_names};
 
 /// Wanted attributes of long ads, and the memo of lines seen, for
@@ -23,14 +23,24 @@ use crate::syntax::{AttrName, Dialect, Expr, mentioned_names};
 /// ```
 #[derive(Debug, Default)]
 pub struct Projection {
-    wanted: Vec<AttrName>,
+    wanted: WantedNames,
     memo: LineMemo,
     needs_all: bool,
+    /// True if attributes that values refer to do not become wanted.
+    is_fixed: bool,
 }
 
 impl Projection {
     /// Creates a projection to the attributes that the expressions refer to, or returns `None` if they may read any
     /// attribute.
+    ///
+    /// ```
+    /// use htc_classad::{Expr, stream::Projection};
+    /// let wanted = Expr::parse("Cpus > 1 && Owner == \"ana\"").unwrap();
+    /// let projection = Projection::for_exprs([&wanted]).unwrap();
+    /// assert!(projection.contains(&"owner".into()) && !projection.contains(&"Memory".into()));
+    /// assert!(Projection::for_exprs([&Expr::parse("eval(Text)").unwrap()]).is_none());
+    /// ```
     pub fn for_exprs<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Self> {
         let mut skim = Projection::default();
         for expr in exprs {
@@ -39,17 +49,51 @@ impl Projection {
         (!skim.needs_all).then_some(skim)
     }
 
-    /// Adds a wanted attribute.
-    pub fn add(&mut self, name: AttrName) {
-        if !self.contains(&name) {
-            self.memo.set_wanted(name.as_bytes(), self.wanted.len() as u32);
-            self.wanted.push(name);
+    /// Creates a projection to attributes whose names begin with one of these prefixes, and to those that are added.
+    /// Attributes that values refer to do not become wanted.
+    ///
+    /// ```
+    /// use htc_classad::stream::{AdReader, AdRecord, Projection};
+    /// let text = b"RequestCpus = Cpus\nCpus = 2\nMemory = 7\n";
+    /// let mut skim = Projection::with_prefixes(["request"]);
+    /// skim.add("Memory".into());
+    /// let mut record = AdRecord::default();
+    /// assert!(AdReader::new(&text[..], None).next_projected(&mut skim, &mut record).unwrap());
+    /// assert_eq!(record.ad.to_string(), "[ Memory = 7; RequestCpus = Cpus ]");
+    /// ```
+    pub fn with_prefixes<N: Into<AttrName>>(prefixes: impl IntoIterator<Item = N>) -> Self {
+        let prefixes = prefixes.into_iter().map(Into::into).collect();
+        Projection {
+            wanted: WantedNames { names: Vec::new(), prefixes },
+            is_fixed: true,
+            ..Projection::default()
         }
     }
 
-    /// Returns true if the attribute is wanted.
+    /// Adds a wanted attribute.
+    ///
+    /// ```
+    /// use htc_classad::stream::Projection;
+    /// let mut projection = Projection::default();
+    /// projection.add("Cpus".into());
+    /// assert!(projection.contains(&"cpus".into()) && !projection.needs_all_attributes());
+    /// assert_eq!(projection.names().len(), 1);
+    /// ```
+    pub fn add(&mut self, name: AttrName) {
+        if !self.contains(&name) {
+            self.memo.set_wanted(name.as_bytes(), self.wanted.names.len() as u32);
+            self.wanted.names.push(name);
+        }
+    }
+
+    /// Returns true if the attribute was added, or is referred to.
     pub fn contains(&self, name: &AttrName) -> bool {
-        self.wanted.contains(name)
+        self.wanted.names.contains(name)
+    }
+
+    /// Returns the wanted attributes.
+    pub fn names(&self) -> &[AttrName] {
+        &self.wanted.names
     }
 
     /// Adds all attributes that an expression refers to; returns true if all were wanted already.
@@ -79,7 +123,8 @@ impl Projection {
         &mut self,
         text: &[u8],
         options: LineOptions<'_>,
-        (dialect, exact): (Dialect, bool),
+        dialect: Dialect,
+        exact: bool,
         ad: &mut ClassAd,
     ) -> (LinesRead, bool) {
         if (self.memo.dialect, self.memo.exact) != (dialect.old(), exact) {
@@ -87,8 +132,11 @@ impl Projection {
             self.memo = LineMemo::new(dialect, exact);
         }
         self.memo.begin_caller_ad();
-        let found = self.memo.read_lines(text, options, KeptAttributes::Names(&self.wanted), ad);
+        let found = self.memo.read_lines(text, options, KeptAttributes::Wanted(&self.wanted), ad);
         let mut complete = true;
+        if self.is_fixed {
+            return (found, complete);
+        }
         for (_, slot) in ad.stored_values() {
             if let StoredValue::Expr(..) = slot {
                 complete &= self.add_references_of(&ad.stored_expr(slot));

@@ -6,11 +6,30 @@ use std::io;
 use super::error::AdError;
 use super::record::AdRecord;
 use crate::ad::ClassAd;
+use crate::text::plural::counted;
 
 /// Error of the next ad of a stream.
+///
+/// ```
+/// use htc_classad::stream::{AdReader, ReadError};
+/// let text = "Cpus = 4\nbad line\n\nCpus = 8\n";
+/// let (mut ads, mut told) = (Vec::new(), Vec::new());
+/// for ad in AdReader::new(text.as_bytes(), None) {
+///     match ad {
+///         Ok(ad) => ads.push(ad),
+///         // The rest of the ad is usable.
+///         Err(ReadError::Ad(record)) => {
+///             told.extend(record.errors.iter().map(|error| error.line));
+///             ads.push(record.ad);
+///         }
+///         Err(other) => panic!("{other}"),
+///     }
+/// }
+/// assert_eq!((ads.len(), told), (2, vec![2]));
+/// ```
 #[non_exhaustive]
 pub enum ReadError {
-    /// The stream could not be read. Nothing follows it.
+    /// The stream could not be read. No further ads follow.
     Io(io::Error),
     /// A part of the ad could not be read. The record has the rest of the ad and all errors; the ads after it can still
     /// be read.
@@ -19,6 +38,12 @@ pub enum ReadError {
 
 impl ReadError {
     /// Returns the parts of the ad that could not be read; none if the stream could not be read.
+    ///
+    /// ```
+    /// use htc_classad::stream::AdReader;
+    /// let error = AdReader::new(&b"bad line\n"[..], None).next().unwrap().unwrap_err();
+    /// assert_eq!(error.ad_errors()[0].column(), 1);
+    /// ```
     pub fn ad_errors(&self) -> &[AdError] {
         match self {
             ReadError::Io(_) => &[],
@@ -57,8 +82,7 @@ impl fmt::Display for ReadError {
                 fmt::Display::fmt(first, f)?;
                 match record.errors.len() - 1 {
                     0 => Ok(()),
-                    1 => f.write_str(" (and 1 more error in this ad)"),
-                    more => write!(f, " (and {more} more errors in this ad)"),
+                    more => write!(f, " (and {} in this ad)", counted(more, "more error")),
                 }
             }
         }
@@ -82,6 +106,14 @@ impl From<io::Error> for ReadError {
 
 impl AdRecord {
     /// Returns the ad if all of it could be read; warnings are dropped.
+    ///
+    /// ```
+    /// use htc_classad::stream::AdReader;
+    /// let mut reader = AdReader::new(&b"Cpus = 4\n\nbad line\n"[..], None);
+    /// let record = reader.next_record().unwrap().unwrap();
+    /// assert_eq!(record.into_ad().unwrap().len(), 1);
+    /// assert!(reader.next_record().unwrap().unwrap().into_ad().is_err());
+    /// ```
     ///
     /// # Errors
     /// Fails with the record if it has errors.

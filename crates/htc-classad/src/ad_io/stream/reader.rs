@@ -6,7 +6,7 @@ use std::ops::Range;
 use bstr::{BString, ByteSlice};
 
 use super::batches::{AdBatcher, BatchReader};
-use super::error::AdError;
+use super::error::{AdError, SurroundingText};
 use super::input_window::InputWindow;
 use super::record::AdRecord;
 use super::{AdForm, Delimiter, Projection, ReadError};
@@ -15,6 +15,8 @@ use crate::ad_io::delimiter::as_banner;
 use crate::ad_io::line_memo::{CLUSTER_ID, LineMemo};
 use crate::ad_io::line_reader::{KeptAttributes, LineOptions, LinesRead};
 use crate::syntax::Dialect;
+use crate::syntax::pitfalls::find_large_integer;
+use crate::text::Span;
 use crate::text::space::is_space;
 
 mod bracketed_and_xml;
@@ -70,6 +72,13 @@ pub struct AdReader<R> {
 
 impl<R: Read> AdReader<R> {
     /// Creates a reader of ads in a syntax, which is detected if `None`. Long ads end at blank lines and at banners.
+    ///
+    /// ```
+    /// use htc_classad::stream::{AdForm, AdReader};
+    /// let lines = "{\"Cpus\": 4}\n{\"Cpus\": 8}\n";
+    /// let ads: Result<Vec<_>, _> = AdReader::new(lines.as_bytes(), Some(AdForm::JsonLines)).collect();
+    /// assert_eq!(ads.unwrap().len(), 2);
+    /// ```
     pub fn new(read: R, form: Option<AdForm>) -> Self {
         AdReader {
             window: InputWindow::new(read),
@@ -86,6 +95,13 @@ impl<R: Read> AdReader<R> {
     }
 
     /// Sets the delimiter of long ads.
+    ///
+    /// ```
+    /// use htc_classad::stream::{AdReader, Delimiter};
+    /// let text = "A = 1\n-- next\nA = 2\n";
+    /// let reader = AdReader::new(text.as_bytes(), None).delimiter(Delimiter::Prefix(b"--".to_vec()));
+    /// assert_eq!(reader.count(), 2);
+    /// ```
     #[must_use]
     pub fn delimiter(mut self, delimiter: Delimiter) -> Self {
         self.delimiter = delimiter;
@@ -94,6 +110,15 @@ impl<R: Read> AdReader<R> {
 
     /// Turns exact reading of long ads on or off: a line whose name is not an identifier, or that has text after its
     /// value, is then an error. The reference accepts both.
+    ///
+    /// ```
+    /// use htc_classad::stream::AdReader;
+    /// let errors = |exact| {
+    ///     let mut reader = AdReader::new(&b"Cpus = 4 8\n"[..], None).exact(exact);
+    ///     reader.next_record().unwrap().unwrap().errors.len()
+    /// };
+    /// assert_eq!((errors(false), errors(true)), (0, 1));
+    /// ```
     #[must_use]
     pub fn exact(mut self, exact: bool) -> Self {
         self.memo.exact = exact;
@@ -101,6 +126,17 @@ impl<R: Read> AdReader<R> {
     }
 
     /// Sets whether JSON strings are read as the reference reads them, which makes other bytes of `\u` than UTF-8.
+    ///
+    /// ```
+    /// use htc_classad::stream::AdReader;
+    /// let text = r#"{"Name": "J\u00fcrgen"}"#;
+    /// let name = |as_reference| {
+    ///     let mut reader = AdReader::new(text.as_bytes(), None).reference_json(as_reference);
+    ///     reader.next_record().unwrap().unwrap().ad.string("Name").unwrap().to_string()
+    /// };
+    /// assert_eq!(name(false), "Jürgen");
+    /// assert_ne!(name(true), "Jürgen");
+    /// ```
     #[must_use]
     pub fn reference_json(mut self, as_reference: bool) -> Self {
         self.reference_json = as_reference;
@@ -108,6 +144,12 @@ impl<R: Read> AdReader<R> {
     }
 
     /// Sets the dialect of the expressions, such as strict mode.
+    ///
+    /// ```
+    /// use htc_classad::{Dialect, stream::AdReader};
+    /// let mut reader = AdReader::new(&b"Cpus = 4\n"[..], None).dialect(Dialect::new_syntax().strict(true));
+    /// assert_eq!(reader.next().unwrap().unwrap()["Cpus"].to_string(), "4");
+    /// ```
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
@@ -127,6 +169,13 @@ impl<R: Read> AdReader<R> {
     }
 
     /// Returns the number of lines read; for a reader of batches, those of the current batch.
+    ///
+    /// ```
+    /// use htc_classad::stream::AdReader;
+    /// let mut reader = AdReader::new(&b"A = 1\nB = 2\n\nA = 3\n"[..], None);
+    /// reader.next().unwrap().unwrap();
+    /// assert_eq!(reader.lines_read(), 3);
+    /// ```
     pub fn lines_read(&self) -> u64 {
         self.window.line - 1
     }
@@ -137,6 +186,13 @@ impl<R: Read> AdReader<R> {
     }
 
     /// Detects the syntax from the first bytes, unless it is known already.
+    ///
+    /// ```
+    /// use htc_classad::stream::{AdForm, AdReader};
+    /// let mut reader = AdReader::new(&b"[ Cpus = 4;\n  Memory = 8 ]"[..], None);
+    /// assert_eq!(reader.detect().unwrap(), AdForm::New);
+    /// assert_eq!(reader.form(), AdForm::New);
+    /// ```
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -151,6 +207,17 @@ impl<R: Read> AdReader<R> {
 
     /// Reads the next ad with its line, banner and errors; returns `None` at the end. Ads without attributes are
     /// skipped.
+    ///
+    /// ```
+    /// use htc_classad::stream::AdReader;
+    /// let mut reader = AdReader::new(&b"Cpus = 4\nbad line\n\nCpus = 8\n"[..], None);
+    /// let mut errors = 0;
+    /// while let Some(record) = reader.next_record().unwrap() {
+    ///     errors += record.errors.len();
+    ///     assert!(record.ad.contains("Cpus"));
+    /// }
+    /// assert_eq!(errors, 1);
+    /// ```
     ///
     /// # Errors
     /// Fails if reading fails. Errors in the ad are in [`AdRecord::errors`], which the caller has to check; the
@@ -170,7 +237,7 @@ impl<R: Read> AdReader<R> {
             match self.window.peek_byte(at)? {
                 None => return Ok(AdForm::Long),
                 Some(byte) if is_space(byte) => at += 1,
-                // A byte order mark, as some editors write it.
+                // A byte order mark (BOM), which some editors write.
                 Some(0xef) if at == 0 && self.window.peek_byte(2)? == Some(0xbf) => self.window.skip(3),
                 Some(b'#') => at = self.line_end_offset(at)?,
                 Some(b'/') if self.window.peek_byte(at + 1)? == Some(b'/') => {
@@ -222,6 +289,16 @@ impl<R: Read> AdReader<R> {
     /// Otherwise it works like [`AdReader::next_record`], except that an ad may be empty. The memory of the record is
     /// reused. Returns false at the end.
     ///
+    /// ```
+    /// use htc_classad::{Expr, stream::{AdReader, AdRecord, Projection}};
+    /// let wanted = Expr::parse("Cpus > 1").unwrap();
+    /// let mut projection = Projection::for_exprs([&wanted]).unwrap();
+    /// let mut reader = AdReader::new(&b"Cpus = 4\nMemory = 8\n"[..], None);
+    /// let mut record = AdRecord::default();
+    /// assert!(reader.next_projected(&mut projection, &mut record).unwrap());
+    /// assert_eq!((record.ad.len(), reader.whole_ad().len()), (1, 2));
+    /// ```
+    ///
     /// # Errors
     /// Fails if reading fails.
     pub fn next_projected(&mut self, skim: &mut Projection, record: &mut AdRecord) -> io::Result<bool> {
@@ -233,7 +310,18 @@ impl<R: Read> AdReader<R> {
         self.read_long_ad(Some(skim), record)
     }
 
-    /// Takes back a discarded ad to reuse its memory.
+    /// Accepts a discarded ad, to reuse its memory.
+    ///
+    /// ```
+    /// use htc_classad::stream::AdReader;
+    /// let mut reader = AdReader::new(&b"Cpus = 4\n\nCpus = 8\n"[..], None);
+    /// let mut count = 0;
+    /// while let Some(record) = reader.next_record().unwrap() {
+    ///     count += record.ad.len();
+    ///     reader.reuse(record.ad);
+    /// }
+    /// assert_eq!(count, 2);
+    /// ```
     pub fn reuse(&mut self, ad: ClassAd) {
         self.memo.reuse(ad);
     }
@@ -269,7 +357,7 @@ impl<R: Read> AdReader<R> {
                 stop_early: false,
             };
             let (found, complete) = match &mut skim {
-                Some(skim) => skim.read_ad(text, options, (self.dialect, self.memo.exact), &mut record.ad),
+                Some(skim) => skim.read_ad(text, options, self.dialect, self.memo.exact, &mut record.ad),
                 None => (self.memo.read_lines(text, options, KeptAttributes::All, &mut record.ad), true),
             };
             let LinesRead {
@@ -279,6 +367,7 @@ impl<R: Read> AdReader<R> {
                 errors: bad,
                 more_errors,
                 repeats_cluster_id,
+                large_integer,
                 delimiter,
                 ..
             } = found;
@@ -287,7 +376,7 @@ impl<R: Read> AdReader<R> {
                 record.line = self.window.line + number;
                 record.banner = delimiter.and_then(|range| as_banner(&text[range])).map(BString::from);
                 if !complete {
-                    // More attributes have just become wanted, so this ad is read as a whole.
+                    // The set of wanted attributes has just grown, so this ad is read as a whole.
                     record.ad = self.memo.read_whole_ad(&text[start..used], options);
                 }
                 for (number, range, error) in bad {
@@ -301,6 +390,19 @@ impl<R: Read> AdReader<R> {
                 {
                     let number = record.line + line;
                     record.errors.push(AdError::joined_ads(&text[start..used][range], number));
+                }
+                if let Some((number, range)) = large_integer {
+                    let line = &text[range];
+                    let from = split_line(line).map_or(0, |parts| parts.value_at);
+                    if let Some(span) = find_large_integer(&line[from..], self.memo.dialect) {
+                        let around = SurroundingText::at_line(self.window.line + number);
+                        record.errors.push(AdError::large_integer(
+                            line,
+                            around,
+                            Span::new(from + span.start as usize, from + span.end as usize),
+                            "counts as 0",
+                        ));
+                    }
                 }
                 self.last_ad_len = used - start;
             }

@@ -32,7 +32,9 @@ type AdSummary = (String, u64, Option<String>, Vec<AdError>);
 fn summarize(record: &AdRecord, ad: &ClassAd) -> AdSummary {
     let all = long::PrintOptions { private: true, ..long::PrintOptions::default() };
     let text = String::from_utf8_lossy(&long::print_with(ad, &all)).into_owned();
-    (text, record.line, record.banner.as_ref().map(ToString::to_string), record.errors.clone())
+    // Warnings about values are not made line by line.
+    let errors = record.errors.iter().filter(|error| !error.is_warning).cloned().collect();
+    (text, record.line, record.banner.as_ref().map(ToString::to_string), errors)
 }
 
 fn read_whole(read: impl Read, exact: bool) -> Vec<AdSummary> {

@@ -18,6 +18,15 @@ use crate::syntax::{Dialect, ParseError};
 use crate::text::space::is_space;
 
 /// Result of one call of the reference's reader.
+///
+/// ```
+/// use htc_classad::stream::{AdForm, Delimiter, ReferenceReader};
+/// let text = "Cpus = 4\nMemory = 8\n***\n";
+/// let mut reader = ReferenceReader::new(text.as_bytes(), Some(AdForm::Long), Delimiter::Prefix(b"***".to_vec()));
+/// let outcome = reader.next_outcome().unwrap();
+/// assert_eq!((outcome.status, outcome.failed, outcome.ad.len()), (2, false, 2));
+/// assert_eq!(outcome.banner, "***");
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadOutcome {
@@ -34,6 +43,16 @@ pub struct ReadOutcome {
 }
 
 /// Reader with all the peculiarities of the reference's reader.
+///
+/// ```
+/// use htc_classad::stream::{Delimiter, ReferenceReader};
+/// let mut reader = ReferenceReader::new(&b"Cpus = 4\n\nCpus = 8\n"[..], None, Delimiter::Blank);
+/// let mut cpus = Vec::new();
+/// while let Some(ad) = reader.next_ad().unwrap() {
+///     cpus.push(ad["Cpus"].to_string());
+/// }
+/// assert_eq!((cpus, reader.has_failed(), reader.would_abort()), (vec!["4".into(), "8".into()], false, false));
+/// ```
 #[derive(Debug)]
 pub struct ReferenceReader<R> {
     window: InputWindow<R>,
@@ -84,6 +103,12 @@ impl<R: Read> std::iter::FusedIterator for ReferenceReader<R> {}
 
 impl<R: Read> ReferenceReader<R> {
     /// Creates a reader of ads in a syntax, which is detected if `None`.
+    ///
+    /// ```
+    /// use htc_classad::stream::{AdForm, Delimiter, ReferenceReader};
+    /// let reader = ReferenceReader::new(&b"<classads><c><a n=\"A\"><i>1</i></a></c></classads>"[..], Some(AdForm::Xml), Delimiter::Blank);
+    /// assert_eq!(reader.filter(|outcome| !outcome.as_ref().unwrap().ad.is_empty()).count(), 1);
+    /// ```
     pub fn new(read: R, form: Option<AdForm>, delimiter: Delimiter) -> Self {
         ReferenceReader {
             window: InputWindow::new(read),
@@ -114,6 +139,13 @@ impl<R: Read> ReferenceReader<R> {
     }
 
     /// Returns the bytes that were read from the input but belong to no ad yet.
+    ///
+    /// ```
+    /// use htc_classad::stream::{AdForm, Delimiter, ReferenceReader};
+    /// let mut reader = ReferenceReader::new(&b"[ A = 1 ] [ A = 2 ]"[..], Some(AdForm::New), Delimiter::Blank);
+    /// reader.next_ad().unwrap().unwrap();
+    /// assert_eq!(reader.unread().trim_ascii(), b"[ A = 2 ]");
+    /// ```
     pub fn unread(&self) -> &[u8] {
         self.window.unread()
     }
@@ -181,7 +213,7 @@ impl<R: Read> ReferenceReader<R> {
                 stop_early: false,
             };
             let text = self.window.unread_range(0..self.whole_ads_len);
-            let (found, complete) = skim.read_ad(text, options, (self.dialect, false), ad);
+            let (found, complete) = skim.read_ad(text, options, self.dialect, false, ad);
             if !complete || !found.errors.is_empty() {
                 // Read from its beginning, so that the result is the same as for whole ads.
                 break;
@@ -197,7 +229,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok(self.next_ad()?.map(|whole| *ad = whole).is_some())
     }
 
-    /// Takes back a discarded ad to reuse its memory.
+    /// Accepts a discarded ad, to reuse its memory.
     pub fn reuse(&mut self, ad: ClassAd) {
         self.memo.reuse(ad);
     }

@@ -11,7 +11,11 @@ use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::tree::{BinaryOp, ExprTree, Node, NodeId, UnaryOp};
 
 /// Operands of a binary operator.
-pub(super) type OperandPair = (NodeId, NodeId);
+#[derive(Clone, Copy)]
+pub(super) struct OperandPair {
+    pub(super) left: NodeId,
+    pub(super) right: NodeId,
+}
 
 impl<'a> Evaluator<'a> {
     pub(super) fn eval_binary(
@@ -54,7 +58,7 @@ impl<'a> Evaluator<'a> {
         &mut self,
         tree: &'a Arc<ExprTree>,
         op: BinaryOp,
-        (left, right): OperandPair,
+        OperandPair { left, right }: OperandPair,
         at: EvalScopes<'a>,
     ) -> EvalResult<'a> {
         let left = self.eval(tree, left, at)?;
@@ -82,7 +86,7 @@ impl<'a> Evaluator<'a> {
         &mut self,
         tree: &'a Arc<ExprTree>,
         op: BinaryOp,
-        (left, right): OperandPair,
+        OperandPair { left, right }: OperandPair,
         at: EvalScopes<'a>,
     ) -> LogicValue {
         let left = self.eval(tree, left, at);
@@ -97,7 +101,7 @@ impl<'a> Evaluator<'a> {
         &mut self,
         tree: &'a Arc<ExprTree>,
         connective: Connective,
-        (left, right): OperandPair,
+        OperandPair { left, right }: OperandPair,
         at: EvalScopes<'a>,
     ) -> LogicValue {
         let left = self.eval_logic(tree, left, at);
@@ -117,7 +121,7 @@ impl<'a> Evaluator<'a> {
         match tree.node(id) {
             Node::Binary(op, left, right) if op.is_truth_valued() => {
                 let deeper = |this: &mut Self| {
-                    this.eval_truth_operator(tree, op, (left, right), at).ok_or(EvalFailure)
+                    this.eval_truth_operator(tree, op, OperandPair { left, right }, at).ok_or(EvalFailure)
                 };
                 self.count_step().and_then(|()| self.with_deeper_level(deeper)).unwrap_or(LogicValue::Failed)
             }

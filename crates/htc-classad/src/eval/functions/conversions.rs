@@ -16,7 +16,7 @@ fn to_int(value: ComputedValue<'_>) -> ComputedValue<'_> {
         ComputedValue::Bool(truth) => i64::from(truth),
         ComputedValue::Int(integer) => integer,
         ComputedValue::Real(real) => numbers::truncate(real),
-        // Converted via a real: a large integer in a string loses its last digits.
+        // The string is converted via a real number, so a large integer loses its last digits.
         ComputedValue::Str(text) => match numbers::strtod(text) {
             (_, 0) => return ComputedValue::Error,
             (real, _) => numbers::truncate(real),

@@ -83,7 +83,7 @@ fn unresolved<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
             _ => return Err(EvalFailure),
         },
     };
-    // If the references cannot be determined, there are none.
+    // If the references cannot be determined, the result is empty.
     let names = reference_walk::external_references_of(call.evaluator, bound, scope).unwrap_or_default();
     let names = names.iter().map(|name| {
         let name = name.as_bytes();

@@ -21,7 +21,7 @@ fn quoting_version(call: &mut FunctionCall<'_, '_>) -> Result<Option<i64>, EvalF
     Ok(match call.argument_count() {
         1 => Some(2),
         2 => match call.eval_argument(1)? {
-            // Truncated to 32 bits, as in the reference.
+            // The number is truncated to 32 bits, as in the reference.
             ComputedValue::Int(version) if matches!(version as i32, 1 | 2) => Some(i64::from(version as i32)),
             _ => None,
         },

@@ -26,7 +26,7 @@ fn round<'a>(call: &mut FunctionCall<'_, 'a>, how: fn(f64) -> f64) -> EvalResult
 
 fn pow<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(match call.eval_arguments()? {
-        // Rounded by adding one half and truncating, which is wrong below zero, as in the reference.
+        // The number is rounded by adding one half and truncating, which is wrong below zero, as in the reference.
         Some([ComputedValue::Int(base), ComputedValue::Int(exponent @ 0..)]) => {
             ComputedValue::Int(numbers::truncate((base as f64).powf(exponent as f64) + 0.5))
         }

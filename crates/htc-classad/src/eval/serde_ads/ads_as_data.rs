@@ -213,7 +213,7 @@ impl<'de> Visitor<'de> for ExprVisitor {
 
     fn visit_bytes<E: de::Error>(self, text: &[u8]) -> Result<Expr, E> {
         if text.contains(&0) {
-            return Err(E::custom("no string of an ad has a NUL byte"));
+            return Err(E::custom("a string of an ad cannot contain a NUL byte"));
         }
         match expression_text(text) {
             None => Ok(Expr::literal(text)),

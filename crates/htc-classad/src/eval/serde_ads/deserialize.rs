@@ -20,6 +20,16 @@ use crate::text::caseless;
 /// Deserializes a structure from the attributes of an ad, which are evaluated on the local machine; see
 /// [`Context::read`].
 ///
+/// ```
+/// #[derive(serde::Deserialize)]
+/// #[serde(rename_all = "PascalCase")]
+/// struct Slot { name: String, cpus: u32, gpus: Option<u32> }
+///
+/// let ad: htc_classad::ClassAd = "[ Name = \"slot1\"; Cpus = 2 * 2 ]".parse().unwrap();
+/// let slot: Slot = htc_classad::from_ad(&ad).unwrap();
+/// assert_eq!((slot.name.as_str(), slot.cpus, slot.gpus), ("slot1", 4, None));
+/// ```
+///
 /// # Errors
 /// Fails if an attribute does not fit; the error names it.
 pub fn from_ad<T: DeserializeOwned>(ad: &ClassAd) -> Result<T, FieldError> {
@@ -28,6 +38,18 @@ pub fn from_ad<T: DeserializeOwned>(ad: &ClassAd) -> Result<T, FieldError> {
 
 impl Context<'_> {
     /// Deserializes a structure from the attributes of MY, evaluated in this context.
+    ///
+    /// ```
+    /// use htc_classad::{ClassAd, Context, System};
+    /// #[derive(serde::Deserialize)]
+    /// struct Request { cpus: u32 }
+    ///
+    /// // Expressions are evaluated in the context, here with a slot as TARGET.
+    /// let job: ClassAd = "[ cpus = TARGET.Cpus / 2 ]".parse().unwrap();
+    /// let slot = ClassAd::from([("Cpus", 8)]);
+    /// let request: Request = Context::new(&System).my(&job).target(&slot).read().unwrap();
+    /// assert_eq!(request.cpus, 4);
+    /// ```
     ///
     /// # Errors
     /// Fails if an attribute does not fit; the error names it.
@@ -448,7 +470,7 @@ impl<'de> VariantAccess<'de> for VariantContent<'_> {
     fn unit_variant(self) -> Result<(), FieldError> {
         match self.content {
             None => Ok(()),
-            Some(_) => Err(FieldError::custom(format!("'{}' is a string and no ad", self.name))),
+            Some(_) => Err(FieldError::custom(format!("'{}' is a string, not an ad", self.name))),
         }
     }
 

@@ -3,6 +3,16 @@
 use std::fmt::{self, Display};
 
 /// Conversion error, with the attribute that it concerns.
+///
+/// ```
+/// #[derive(Debug, serde::Deserialize)]
+/// struct Job { cpus: u32 }
+///
+/// let ad = htc_classad::ClassAd::from([("cpus", "four")]);
+/// let error = htc_classad::from_ad::<Job>(&ad).unwrap_err();
+/// assert_eq!(error.attribute().as_deref(), Some("cpus"));
+/// assert!(error.to_string().contains(error.message()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// Path of the attribute, innermost part first: names, and list indexes such as `[2]`.

@@ -107,7 +107,7 @@ impl Serializer for ValueSerializer {
     }
     fn serialize_bytes(self, value: &[u8]) -> Result<Option<Value>, FieldError> {
         if value.contains(&0) {
-            return Err(FieldError::custom("no string of an ad has a NUL byte"));
+            return Err(FieldError::custom("a string of an ad cannot contain a NUL byte"));
         }
         Ok(Some(value.into()))
     }

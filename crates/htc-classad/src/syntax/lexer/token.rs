@@ -77,6 +77,13 @@ impl TokenKind {
 }
 
 /// Error in a token of kind `TokenKind::Bad`.
+///
+/// ```
+/// use htc_classad::{BadToken, Expr, ParseErrorKind};
+/// let kind = |text: &str| Expr::parse(text).unwrap_err().kind;
+/// assert_eq!(kind("1."), ParseErrorKind::BadToken(BadToken::Number));
+/// assert_eq!(kind("A + \"b"), ParseErrorKind::BadToken(BadToken::Unterminated));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadToken {

@@ -152,11 +152,11 @@ pub(crate) enum SpecialName {
     SelfAd,
     Parent,
     Root,
-    /// Not special in strict mode.
+    /// The scope `MY`, unless the mode is strict.
     My,
-    /// Not special in strict mode.
+    /// The attribute `CurrentTime`, unless the mode is strict.
     CurrentTime,
-    /// Not special to the language; known so that `TARGET.x` can be answered without a match ad.
+    /// The scope `TARGET`, recognized so that `TARGET.x` can be evaluated without a match ad.
     Target,
 }
 

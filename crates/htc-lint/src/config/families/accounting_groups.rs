@@ -42,13 +42,10 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
     if let Some(&(what, group)) = readings.first() {
         let why = format!("{GROUP_LIST} lists no group {}", BStr::new(group));
         let near = similar_names::nearest(group, groups.iter().map(|known| &known[..]));
-        return UnreadReason::unread_status(
-            why,
-            match near {
-                Some(near) => format!("did you mean GROUP_{what}_{}?", BStr::new(near)),
-                None => format!("add {} to {GROUP_LIST}", BStr::new(group)),
-            },
-        );
+        return match near {
+            Some(near) => UnreadReason::misspelled_status(why, format!("GROUP_{what}_{}", BStr::new(near))),
+            None => UnreadReason::unread_status(why, format!("add {} to {GROUP_LIST}", BStr::new(group))),
+        };
     }
     classify_misspelt_setting(rest, groups)
 }
@@ -60,18 +57,29 @@ fn classify_misspelt_setting(rest: &[u8], groups: &[BString]) -> Option<NameStat
         (rest[what.len()] == b'_' && caseless::ends_with(rest, group)).then_some(what)
     };
     // If one group's name ends like another's, the longer one is meant.
-    let (group, what) = groups
+    let longest = groups
         .iter()
         .filter_map(|group| Some((group, ends_in(&group)?)))
-        .max_by_key(|(group, _)| group.len())?;
+        .max_by_key(|(group, _)| group.len());
+    let Some((group, what)) = longest else { return classify_unlisted_group(rest) };
     let near = similar_names::nearest(what, GROUP_SETTINGS.iter().map(|known| known.as_bytes()));
-    UnreadReason::unread_status(
-        format!("a group has no {}", BStr::new(what)),
-        match near {
-            Some(near) => format!("did you mean GROUP_{}_{group}?", BStr::new(near)),
-            None => format!("what a group has: {}", GROUP_SETTINGS.join(", ")),
-        },
-    )
+    let why = format!("a group has no {}", BStr::new(what));
+    match near {
+        Some(near) => UnreadReason::misspelled_status(why, format!("GROUP_{}_{group}", BStr::new(near))),
+        None => UnreadReason::unread_status(why, format!("what a group has: {}", GROUP_SETTINGS.join(", "))),
+    }
+}
+
+/// Detects a misspelled setting of a group that no list has.
+fn classify_unlisted_group(rest: &[u8]) -> Option<NameStatus> {
+    let ends = rest.iter().enumerate().filter(|(at, byte)| **byte == b'_' && *at > 4).map(|(at, _)| at);
+    ends.filter(|at| at + 1 < rest.len()).find_map(|at| {
+        let known = GROUP_SETTINGS.iter().map(|known| known.as_bytes());
+        let near = similar_names::nearest(&rest[..at], known)?;
+        let why = format!("a group has no {}", BStr::new(&rest[..at]));
+        let group = BStr::new(&rest[at + 1..]);
+        UnreadReason::misspelled_status(why, format!("GROUP_{}_{group}", BStr::new(near)))
+    })
 }
 
 /// Returns the reason why a listed group does not work as expected: it has no quota, or its parent is not
@@ -85,11 +93,11 @@ pub(in crate::config) fn check_listed_group(
     let parent = group.rfind_byte(b'.').map(|at| BStr::new(&group[..at]));
     if let Some(parent) = parent.filter(|parent| !groups.iter().any(|known| caseless::eq(known, parent))) {
         let why = format!("group '{group}' is ignored: its parent {parent} is not listed");
-        return Some(UnreadReason { why, fix: format!("add {parent} to {GROUP_LIST}") });
+        return Some(UnreadReason { why, fix: format!("add {parent} to {GROUP_LIST}").into() });
     }
     let has_quota = quotas.iter().any(|knob| view.is_defined(knob));
     (!has_quota).then(|| UnreadReason {
         why: format!("group '{group}' has neither {} nor {}: its quota is 0", quotas[0], quotas[1]),
-        fix: format!("set one of them, or remove the name from {GROUP_LIST}"),
+        fix: format!("set one of them, or remove the name from {GROUP_LIST}").into(),
     })
 }

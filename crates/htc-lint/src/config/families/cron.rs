@@ -78,7 +78,7 @@ fn classify_manager_setting(
     }
     if let Some(near) = similar_names::nearest(rest, MANAGER_SETTINGS.iter().map(|known| known.as_bytes())) {
         let why = format!("{base} has no {}", BStr::new(rest));
-        return UnreadReason::unread_status(why, format!("did you mean {base}_{}?", BStr::new(near)));
+        return UnreadReason::misspelled_status(why, format!("{base}_{}", BStr::new(near)));
     }
     if let Some(job) = parts.first() {
         // A job that no list names is reported once, at its executable.
@@ -87,15 +87,13 @@ fn classify_manager_setting(
         }
         let why = format!("{base}_JOBLIST lists no job {}", BStr::new(job));
         let near = similar_names::nearest(job, jobs.names.iter().map(|name| &name[..]));
-        return UnreadReason::unread_status(
-            why,
-            match near {
-                Some(near) => {
-                    format!("did you mean {base}_{}{}?", BStr::new(near), BStr::new(&rest[job.len()..]))
-                }
-                None => format!("add {} to {base}_JOBLIST", BStr::new(job)),
-            },
-        );
+        let setting = BStr::new(&rest[job.len()..]);
+        return match near {
+            Some(near) => {
+                UnreadReason::misspelled_status(why, format!("{base}_{}{setting}", BStr::new(near)))
+            }
+            None => UnreadReason::unread_status(why, format!("add {} to {base}_JOBLIST", BStr::new(job))),
+        };
     }
     classify_misspelt_setting(jobs, rest)
 }
@@ -110,18 +108,15 @@ fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameSta
     if let Some(job) = longest.by_ref().max_by_key(|job| job.len()) {
         let knob = &rest[job.len() + 1..];
         let why = format!("a cron job has no {}", BStr::new(knob));
-        return UnreadReason::unread_status(
-            why,
-            match similar_names::nearest(knob, known()) {
-                Some(near) => format!("did you mean {base}_{job}_{}?", BStr::new(near)),
-                None => format!("what a job has: {}", JOB_SETTINGS.join(", ")),
-            },
-        );
+        return match similar_names::nearest(knob, known()) {
+            Some(near) => UnreadReason::misspelled_status(why, format!("{base}_{job}_{}", BStr::new(near))),
+            None => UnreadReason::unread_status(why, format!("what a job has: {}", JOB_SETTINGS.join(", "))),
+        };
     }
     let underscores = rest.iter().enumerate().filter(|&(at, &byte)| byte == b'_' && at > 0).map(|(at, _)| at);
     let near =
         underscores.filter_map(|at| Some((at, similar_names::nearest(&rest[at + 1..], known())?))).next()?;
     let (job, knob) = (BStr::new(&rest[..near.0]), BStr::new(&rest[near.0 + 1..]));
     let why = format!("a cron job has no {knob}");
-    UnreadReason::unread_status(why, format!("did you mean {base}_{job}_{}?", BStr::new(near.1)))
+    UnreadReason::misspelled_status(why, format!("{base}_{job}_{}", BStr::new(near.1)))
 }

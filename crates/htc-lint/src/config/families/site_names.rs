@@ -7,7 +7,7 @@ use super::{accounting_groups, cron};
 use crate::config::name_status::UnreadReason;
 use crate::config::parameter_names::{DAEMON_NAMES, is_attribute_list, is_clause_list, list_items};
 use htc_base::text::{caseless, similar_names};
-use htc_config::{Config, ConfigView};
+use htc_config::{Advice, Config, ConfigView};
 
 /// Names that a configuration chooses itself.
 pub(in crate::config) struct SiteNames {
@@ -44,7 +44,8 @@ impl SiteNames {
         for entry in config.set.entries() {
             let name = entry.name.to_str_lossy();
             if is_attribute_list(&entry.name) || is_clause_list(&entry.name) {
-                attributes.extend(list_items(view, &name));
+                let listed = list_items(view, &name).into_iter();
+                attributes.extend(listed.map(|name| BString::from(name.strip_prefix(b"+").unwrap_or(&name))));
             } else if caseless::ends_with(&entry.name, b"_ARGS") {
                 daemons.extend(parse_local_names(&entry.current.raw));
             } else if caseless::starts_with(&entry.name, b"SLOT_TYPE_")
@@ -104,8 +105,8 @@ impl SiteNames {
         let ends_in_digit = prefix.last().is_some_and(u8::is_ascii_digit);
         let near = similar_names::nearest(prefix, self.daemons.iter().map(|name| &name[..]))?;
         (!ends_in_digit).then(|| UnreadReason {
-            why: format!("no daemon is called {}, nor has that as its local name", BStr::new(prefix)),
-            fix: format!("did you mean {}?", BStr::new(near)),
+            why: format!("no daemon has the name or local name {}", BStr::new(prefix)),
+            fix: Advice::DidYouMean(BString::from(near)),
         })
     }
 }

@@ -100,21 +100,18 @@ fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         return UnreadReason::unread_status("slot types are numbered", format!("write {what}<n>"));
     };
     if let Some(plain) = strip_leading_zeros(name, what.len()) {
-        return UnreadReason::unread_status(NO_LEADING_ZEROS, format!("did you mean {plain}?"));
+        return UnreadReason::misspelled_status(NO_LEADING_ZEROS, plain);
     }
     if id > site.last_slot_type {
         let last = site.last_slot_type;
         return UnreadReason::unread_status(
-            format!("only slot types up to {last} are looked at"),
-            format!("set MAX_SLOT_TYPES = {id}, or take a number from 1 to {last}"),
+            format!("only slot types from 1 to {last} are read"),
+            format!("set MAX_SLOT_TYPES = {id}, or use a number from 1 to {last}"),
         );
     }
     if rest.is_empty() {
         return match id {
-            0 => UnreadReason::unread_status(
-                "type 0 is the one that needs no description",
-                "take a number from 1 on",
-            ),
+            0 => UnreadReason::unread_status("type 0 stands for slots without a type", "use a number from 1"),
             _ => Some(NameStatus::Read),
         };
     }
@@ -130,12 +127,12 @@ fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let shown = BStr::new(knob);
     if caseless::eq(knob, b"IS_OWNER") || caseless::eq(knob, b"CPU_BUSY") {
         let meant = if caseless::eq(knob, b"IS_OWNER") { "IsOwner" } else { "CpuBusy" };
-        let why = format!("for a slot type {meant} is looked up, not {shown}");
-        return UnreadReason::unread_status(why, format!("did you mean SLOT_TYPE_{id}_{meant}?"));
+        let why = format!("the parameter of a slot type is called {meant}, not {shown}");
+        return UnreadReason::misspelled_status(why, format!("SLOT_TYPE_{id}_{meant}"));
     }
     if let Some(near) = nearest_setting(knob, &[&TYPE_ONLY_SETTINGS, &TYPE_OVERRIDES], site) {
         let why = format!("a slot type has no {shown}");
-        return UnreadReason::unread_status(why, format!("did you mean SLOT_TYPE_{id}_{near}?"));
+        return UnreadReason::misspelled_status(why, format!("SLOT_TYPE_{id}_{near}"));
     }
     if is_parameter(knob) {
         let why = format!("{shown} is the same for all slots, it cannot be set for a slot type");
@@ -164,7 +161,7 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     if let Some(plain) = strip_leading_zeros(name, prefix.len())
         .or_else(|| strip_leading_zeros(name, second).filter(|_| is_dynamic))
     {
-        return UnreadReason::unread_status(NO_LEADING_ZEROS, format!("did you mean {plain}?"));
+        return UnreadReason::misspelled_status(NO_LEADING_ZEROS, plain);
     }
     if id == 0 {
         return UnreadReason::unread_status(
@@ -176,23 +173,20 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         if is_listed(&["USER", "JOB_HOOK_KEYWORD"], knob) {
             return Some(NameStatus::Read);
         }
-        let why = "a dynamic slot has only USER and JOB_HOOK_KEYWORD of its own, all else is its parent's";
-        return UnreadReason::unread_status(why, format!("did you mean {slot}_{shown}?"));
+        let why = "a dynamic slot has only its own USER and JOB_HOOK_KEYWORD; it uses its parent's settings for everything else";
+        return UnreadReason::misspelled_status(why, format!("{slot}_{shown}"));
     }
     if is_listed(&SLOT_ONLY_SETTINGS, knob) || site.is_attribute(knob) {
         return Some(NameStatus::Read);
     }
     if is_override(knob, site) || is_listed(&TYPE_ONLY_SETTINGS, knob) {
         return UnreadReason::unread_status(
-            format!("no slot has a {shown} of its own, only slot types have"),
-            format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or let {shown} ask for SlotID"),
+            format!("{shown} can be set for slot types, not for slots"),
+            format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or test SlotID in {shown}"),
         );
     }
     if let Some(near) = nearest_setting(knob, &[&SLOT_ONLY_SETTINGS], site) {
-        return UnreadReason::unread_status(
-            format!("a slot has no {shown}"),
-            format!("did you mean {slot}_{near}?"),
-        );
+        return UnreadReason::misspelled_status(format!("a slot has no {shown}"), format!("{slot}_{near}"));
     }
     if is_parameter(knob) {
         let why = format!("{shown} is the same for all slots");
@@ -217,17 +211,17 @@ fn classify_misordered_name(name: &[u8], site: &SiteNames) -> Option<NameStatus>
         return None;
     }
     let (shown, slot) = (BStr::new(knob), BStr::new(slot));
-    let why = format!("what is meant for some slots begins with the slot, not with {shown}");
+    let why = format!("the name of a setting for some slots begins with the slot, not with {shown}");
     if caseless::strip_prefix(slot, b"SLOT_TYPE_").is_some() || is_listed(&SLOT_ONLY_SETTINGS, knob) {
-        return UnreadReason::unread_status(why, format!("did you mean {slot}_{shown}?"));
+        return UnreadReason::misspelled_status(why, format!("{slot}_{shown}"));
     }
     UnreadReason::unread_status(
         why,
-        format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or let {shown} ask for SlotID"),
+        format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or test SlotID in {shown}"),
     )
 }
 
-const NO_LEADING_ZEROS: &str = "numbers in names are looked for without zeros in front";
+const NO_LEADING_ZEROS: &str = "numbers in names are written without leading zeros";
 
 /// Removes leading zeros of the number that starts at `at`; returns `None` if there are none (the daemons
 /// create the name with `%d`).

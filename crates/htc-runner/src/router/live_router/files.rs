@@ -44,7 +44,7 @@ impl LiveRouter<'_> {
     /// Returns the account that owns the job's files, or `None` if we cannot change accounts.
     pub(super) fn owner(&self, ad: &ClassAd) -> Result<Option<ProcessIdentity>, String> {
         let owner = ad.string("Owner").unwrap_or_default();
-        os::identity::identity_of_owner(owner, "files of jobs are not touched as root")
+        os::identity::identity_of_owner(owner, "root does not read or write files of jobs")
     }
 
     /// Starts spooling the files of a copy; returns an event if that fails.
@@ -183,9 +183,9 @@ impl LiveRouter<'_> {
         let SpoolCopy { source, copy, direction: way, timed_out: late, .. } = copying;
         let done = match exit {
             Exit::Code(0) => Ok(()),
-            _ if late => Err("copying its files took too long".to_owned()),
-            _ if complaint.trim().is_empty() => Err(format!("copying its files {exit}")),
-            _ => Err(format!("copying its files: {}", complaint.trim().as_bstr())),
+            _ if late => Err("copying the job's files took too long".to_owned()),
+            _ if complaint.trim().is_empty() => Err(format!("copying the job's files {exit}")),
+            _ => Err(format!("copying the job's files: {}", complaint.trim().as_bstr())),
         };
         match way {
             CopyDirection::IntoSpool(ad, proxy) => {

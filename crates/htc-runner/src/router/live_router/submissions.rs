@@ -18,7 +18,7 @@ use htc_router::RouterEvent;
 
 /// Returns advice for an attempt whose outcome is unknown.
 fn unknown_outcome_hint(note: &Path) -> String {
-    format!("it stays claimed: look for its copy, then remove '{}'", note.display())
+    format!("it stays claimed: look for its routed job, then remove '{}'", note.display())
 }
 
 impl LiveRouter<'_> {
@@ -77,7 +77,7 @@ impl LiveRouter<'_> {
         self.remove_proxy(submission.proxy.clone());
         let outcome = submission::parse_outcome(exit, stdout, submission.asked_to_end).and_then(|copy| {
             self.copies_queue_mut().adopt_copy(copy, source, &submission.ad, now).map(|()| copy).map_err(
-                |error| SubmissionError::Unclear(format!("as {copy}, which cannot be written down: {error}")),
+                |error| SubmissionError::Unclear(format!("as {copy}, which cannot be recorded: {error}")),
             )
         });
         let note = submission::note_path(&self.path, source);

@@ -45,7 +45,7 @@ fn user_log_targets(ad: &ClassAd, world: &dyn World) -> Vec<UserLogTarget> {
         .collect();
     if let Some(path) = path("DAGManNodesLog") {
         found.push(match dagman_nodes_mask(ad, world) {
-            // Without a mask it is treated like the user's log.
+            // A log without a mask is treated like the user's log.
             None => UserLogTarget { path, format_bits: form, mask: None },
             mask => UserLogTarget { path, format_bits: form & JSON_BIT, mask },
         });

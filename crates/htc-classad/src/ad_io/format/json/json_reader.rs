@@ -32,6 +32,14 @@ pub fn parse(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<ClassAd, ParseE
 
 /// Parses the ad that a text begins with; also returns the number of bytes used.
 ///
+/// ```
+/// use htc_classad::{Dialect, format::json};
+/// let text = r#"{"Cpus": 4} {"Cpus": 8}"#;
+/// let (first, used) = json::parse_prefix(text, Dialect::json()).unwrap();
+/// let (second, _) = json::parse_prefix(&text[used..], Dialect::json()).unwrap();
+/// assert_eq!((first["Cpus"].to_string(), second["Cpus"].to_string()), ("4".into(), "8".into()));
+/// ```
+///
 /// # Errors
 /// Same as [`parse`].
 pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
@@ -59,7 +67,7 @@ fn parse_with_memo(
 }
 
 struct JsonReader<'p, 's, 'w, 'm> {
-    /// Used for its lexer and its errors; expressions are not parsed with it.
+    /// Only the lexer and the errors of this parser are used; it parses no expressions.
     parser: &'p mut Parser<'s, 'w>,
     dialect: Dialect,
     builder: TreeBuilder,
@@ -106,7 +114,7 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         };
         while let Some(name) = self.read_name()? {
             let place = self.memo.as_deref_mut().map_or((NO_LINE, None), |memo| memo.enter_name(&name));
-            self.read_attribute(&mut ad, &name, place)?;
+            self.read_attribute(&mut ad, &name, place.0, place.1)?;
             self.read_separator(TokenKind::CloseBrace, "`,` or `}`")?;
         }
         if let Some(memo) = self.memo.as_deref_mut() {
@@ -121,7 +129,8 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         &mut self,
         ad: &mut ClassAd,
         name: &[u8],
-        (number, new): (u32, Option<u32>),
+        number: u32,
+        new: Option<u32>,
     ) -> ParseResult<()> {
         let token = &self.parser.lexer.token;
         let value = match token.kind {

@@ -8,6 +8,17 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{CachedForm, ExprTree, FormPrinter, Node, NodeId};
 
 /// Layout of an ad.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::json::{self, JsonLayout}};
+/// let print = |layout| {
+///     let mut out = Vec::new();
+///     json::push(&ClassAd::from([("Cpus", 4)]), layout, &mut out);
+///     String::from_utf8(out).unwrap()
+/// };
+/// assert_eq!(print(JsonLayout::OneLine), r#"{"Cpus": 4}"#);
+/// assert_eq!(print(JsonLayout::Indented), "{\n  \"Cpus\": 4\n}");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JsonLayout {
     /// Each attribute and element on a line of its own, indented by two.
@@ -195,6 +206,14 @@ pub(crate) fn push_attributes<'a>(
 }
 
 /// Appends an ad's own attributes, including secrets, sorted by length of name.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::json::{self, JsonLayout}};
+/// let ad: ClassAd = "[ Owner = \"ana\"; Rank = Memory * 2 ]".parse().unwrap();
+/// let mut out = Vec::new();
+/// json::push(&ad, JsonLayout::OneLine, &mut out);
+/// assert_eq!(String::from_utf8(out).unwrap(), r#"{"Rank": "\/Expr(Memory * 2)\/","Owner": "ana"}"#);
+/// ```
 pub fn push(ad: &ClassAd, layout: JsonLayout, out: &mut Vec<u8>) {
     let mut slots: Vec<_> = ad.stored_values().collect();
     slots.sort_unstable_by(|a, b| ad_order(a.0, b.0));
@@ -202,6 +221,13 @@ pub fn push(ad: &ClassAd, layout: JsonLayout, out: &mut Vec<u8>) {
 }
 
 /// Appends a value as the literal value of an attribute would be written.
+///
+/// ```
+/// use htc_classad::{Value, format::json::{self, JsonLayout}};
+/// let mut out = Vec::new();
+/// json::push_value(&Value::from("say \"hi\""), JsonLayout::OneLine, &mut out);
+/// assert_eq!(String::from_utf8(out).unwrap(), r#""say \"hi\"""#);
+/// ```
 pub fn push_value(value: &Value, layout: JsonLayout, out: &mut Vec<u8>) {
     let mut ad = ClassAd::new();
     if let Value::RelTime(_) = value {

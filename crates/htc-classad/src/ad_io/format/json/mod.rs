@@ -2,6 +2,14 @@
 //!
 //! Values without a JSON form are written as `"\/Expr(...)\/"`. The reader is the ClassAd lexer with other escapes, so
 //! it also accepts comments, adjacent strings and extra commas. Neither side recurses.
+//!
+//! ```
+//! use htc_classad::{Dialect, format::json::{self, JsonLayout}};
+//! let text = r#"{"Cpus": 4}"#;
+//! let mut again = Vec::new();
+//! json::push(&json::parse(text, Dialect::json()).unwrap(), JsonLayout::OneLine, &mut again);
+//! assert_eq!(again, text.as_bytes());
+//! ```
 
 mod json_reader;
 mod json_writer;

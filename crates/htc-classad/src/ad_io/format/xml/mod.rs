@@ -3,11 +3,18 @@
 //! The reader accepts the same texts as the reference, which is not quite XML: text outside of values is skipped, and
 //! tags need not be closed. Where the reference loops forever, this reader skips the unusable part. Neither side
 //! recurses.
+//!
+//! ```
+//! use htc_classad::{ClassAd, Dialect, format::xml::{self, XmlLayout}};
+//! let mut text = Vec::new();
+//! xml::push(&ClassAd::from([("Cpus", 4)]), XmlLayout::Compact, &mut text);
+//! assert_eq!(xml::parse_prefix(&text, Dialect::new_syntax()).unwrap().ad["Cpus"].to_string(), "4");
+//! ```
 
 mod xml_reader;
 mod xml_writer;
 
-pub use xml_reader::{XmlError, XmlPrefix, parse_prefix};
+pub use xml_reader::{LargeInteger, XmlError, XmlPrefix, parse_prefix};
 pub(crate) use xml_writer::push_attributes;
 pub use xml_writer::{FOOTER, HEADER, XmlLayout, push};
 

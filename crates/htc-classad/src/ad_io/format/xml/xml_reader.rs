@@ -3,11 +3,19 @@
 use crate::ad::{ClassAd, Value};
 use crate::ad_io::format::json;
 use crate::syntax::Dialect;
+use crate::syntax::pitfalls::find_large_integer;
 use crate::syntax::tree::{AdField, Node, NodeId, TreeBuilder};
 use crate::syntax::{Expr, lexer, numbers, times};
+use crate::text::Span;
 use crate::text::space::is_space;
 
 /// Error from reading an XML ad.
+///
+/// ```
+/// use htc_classad::{Dialect, format::xml};
+/// let error = xml::parse_prefix("<c><a><i>4</i></a></c>", Dialect::new_syntax()).unwrap_err();
+/// assert!(error.at > 0 && !error.to_string().is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 #[non_exhaustive]
@@ -32,11 +40,20 @@ pub struct XmlError {
 pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<XmlPrefix, XmlError> {
     let text = text.as_ref();
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
-    let mut reader = XmlReader { text, at: 0, peeked: None, in_string: false, dialect };
+    let mut reader = XmlReader { text, at: 0, peeked: None, in_string: false, dialect, large_integer: None };
     reader.read_ad()
 }
 
 /// Result of [`parse_prefix`].
+///
+/// ```
+/// use htc_classad::{Dialect, format::xml};
+/// let text = "<c><a n=\"Cpus\"><i>4</i></a></c>";
+/// let first = xml::parse_prefix(text, Dialect::new_syntax()).unwrap();
+/// assert_eq!((first.found_ad, first.ad["Cpus"].to_string().as_str()), (true, "4"));
+/// let end = xml::parse_prefix(&text[first.used..], Dialect::new_syntax()).unwrap();
+/// assert!(!end.found_ad && end.ad.is_empty());
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct XmlPrefix {
@@ -46,6 +63,24 @@ pub struct XmlPrefix {
     pub found_ad: bool,
     /// Number of bytes read.
     pub used: usize,
+    /// First integer that does not fit 64 bits, or `None`.
+    pub large_integer: Option<LargeInteger>,
+}
+
+/// Integer that does not fit 64 bits.
+///
+/// ```
+/// use htc_classad::{Dialect, format::xml};
+/// let text = "<c><a n=\"Big\"><i>99999999999999999999</i></a></c>";
+/// assert!(xml::parse_prefix(text, Dialect::new_syntax()).unwrap().large_integer.unwrap().is_error);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LargeInteger {
+    /// Place of its digits in the text.
+    pub span: Span,
+    /// True if the value is an error, as in `<i>`; false if it is 0, as in an expression.
+    pub is_error: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +124,7 @@ struct XmlReader<'s> {
     /// True directly after `<s>`, where white space is significant.
     in_string: bool,
     dialect: Dialect,
+    large_integer: Option<LargeInteger>,
 }
 
 /// Incomplete container around the current value.
@@ -190,10 +226,22 @@ impl XmlReader<'_> {
         // Skips to the tag that begins an ad. An end tag for an ad, or `<c/>`, ends the search.
         loop {
             match self.next_token() {
-                None => return Ok(XmlPrefix { ad, found_ad: false, used: self.bytes_used() }),
+                None => {
+                    return Ok(XmlPrefix {
+                        ad,
+                        found_ad: false,
+                        used: self.bytes_used(),
+                        large_integer: None,
+                    });
+                }
                 Some(XmlToken::Tag { tag: XmlTag::Ad, shape: TagShape::Start, .. }) => break,
                 Some(XmlToken::Tag { tag: XmlTag::Ad, .. }) => {
-                    return Ok(XmlPrefix { ad, found_ad: false, used: self.bytes_used() });
+                    return Ok(XmlPrefix {
+                        ad,
+                        found_ad: false,
+                        used: self.bytes_used(),
+                        large_integer: None,
+                    });
                 }
                 Some(_) => {}
             }
@@ -203,7 +251,7 @@ impl XmlReader<'_> {
             ad.put_expr(&name.0, value);
             self.skip_end_tag(XmlTag::Attribute);
         }
-        Ok(XmlPrefix { ad, found_ad: true, used: self.bytes_used() })
+        Ok(XmlPrefix { ad, found_ad: true, used: self.bytes_used(), large_integer: self.large_integer })
     }
 
     /// Reads the name of the next attribute of an ad and the offset of its tag; returns `None` at the end of the ad.
@@ -353,9 +401,9 @@ impl XmlReader<'_> {
             }
             return Ok(Some(Expr::literal(value)));
         }
-        let text = match self.peek() {
-            Some(XmlToken::Text { text, .. }) => Some(text.clone()),
-            _ => None,
+        let (text, text_start) = match self.peek() {
+            Some(XmlToken::Text { text, start }) => (Some(text.clone()), *start),
+            _ => (None, start),
         };
         if text.is_some() {
             self.next_token();
@@ -363,7 +411,13 @@ impl XmlReader<'_> {
         let expr = match (tag, text) {
             (XmlTag::Str, None) => Expr::literal(""),
             (_, None) => return bad(NO_VALUE),
-            (XmlTag::Integer, Some(text)) => Expr::literal(parse_integer(&text)),
+            (XmlTag::Integer, Some(text)) => {
+                let value = parse_integer(&text);
+                if matches!(value, Value::Error) {
+                    self.note_large_integer(&text, text_start, true);
+                }
+                Expr::literal(value)
+            }
             (XmlTag::Real, Some(text)) => {
                 let (real, used) = numbers::strtod(&text);
                 Expr::literal(if used == 0 { Value::Error } else { Value::Real(real) })
@@ -378,7 +432,7 @@ impl XmlReader<'_> {
             (XmlTag::AbsTime, Some(text)) => {
                 match times::parse_abs_time(&text, |seconds| self.dialect.local_time(seconds)) {
                     Some(time) => Expr::literal(time),
-                    None => return bad("this is no point of time"),
+                    None => return bad("this is not a valid time"),
                 }
             }
             (XmlTag::RelTime, Some(text)) => match times::parse_rel_time(&text) {
@@ -387,15 +441,36 @@ impl XmlReader<'_> {
                     let root = builder.push_node(Node::RelTime(seconds));
                     Expr::from_builder(&builder, root)
                 }
-                None => return bad("this is no span of time"),
+                None => return bad("this is not a valid time span"),
             },
             (_, Some(text)) => match Expr::parse_prefix(&text, self.dialect) {
-                Ok((expr, _)) => expr,
+                Ok((expr, _)) => {
+                    self.note_large_integer(&text, text_start, false);
+                    expr
+                }
                 Err(_) => return bad("the expression in <e> cannot be read"),
             },
         };
         self.skip_end_tag(tag);
         Ok(Some(expr))
+    }
+}
+
+impl XmlReader<'_> {
+    /// Remembers the first integer of a value that does not fit 64 bits; `start` is the offset of the value.
+    fn note_large_integer(&mut self, value: &[u8], start: usize, is_error: bool) {
+        if self.large_integer.is_some() {
+            return;
+        }
+        let Some(span) = find_large_integer(value, self.dialect) else { return };
+        // Entities make the value shorter than its text.
+        let digits = span.slice(value);
+        let rest = self.text.get(start + span.start as usize..).unwrap_or_default();
+        if let Some(at) = memchr::memmem::find(rest, digits) {
+            let begin = start + span.start as usize + at;
+            self.large_integer =
+                Some(LargeInteger { span: Span::new(begin, begin + digits.len()), is_error });
+        }
     }
 }
 

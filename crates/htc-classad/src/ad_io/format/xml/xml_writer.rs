@@ -8,6 +8,13 @@ use crate::syntax::tree::{ExprTree, Node, NodeId};
 use crate::syntax::{AbsTime, numbers, times};
 
 /// Layout of an ad.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::xml::{self, XmlLayout}};
+/// let mut out = Vec::new();
+/// xml::push(&ClassAd::from([("Cpus", 4)]), XmlLayout::Compact, &mut out);
+/// assert_eq!(out, b"<c><a n=\"Cpus\"><i>4</i></a></c>");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XmlLayout {
     /// Each attribute on a line of its own, indented by four, and the end tag on another line.
@@ -18,6 +25,14 @@ pub enum XmlLayout {
 }
 
 /// Text before the first ad of a file.
+///
+/// ```
+/// use htc_classad::{ClassAd, format::xml::{self, XmlLayout}, stream::AdReader};
+/// let mut file = xml::HEADER.as_bytes().to_vec();
+/// xml::push(&ClassAd::from([("Cpus", 4)]), XmlLayout::Spaced, &mut file);
+/// file.extend_from_slice(xml::FOOTER.as_bytes());
+/// assert_eq!(AdReader::new(&file[..], None).count(), 1);
+/// ```
 pub const HEADER: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE classads SYSTEM \"classads.dtd\">\n<classads>\n";
 /// Text after the last ad of a file.
 pub const FOOTER: &str = "</classads>\n";
@@ -51,9 +66,13 @@ impl XmlWriter<'_> {
     fn write_attribute_start(&mut self, name: &[u8], indent: usize) {
         self.write_indent(indent);
         self.out.extend_from_slice(b"<a n=\"");
-        let mut text = Vec::new();
-        unparse::escape(name, b'"', &mut text);
-        push_with_entities(&text, self.out);
+        if is_plain(name) {
+            self.out.extend_from_slice(name);
+        } else {
+            let mut text = Vec::new();
+            unparse::escape(name, b'"', &mut text);
+            push_with_entities(&text, self.out);
+        }
         self.out.extend_from_slice(b"\">");
     }
 
@@ -86,10 +105,14 @@ impl XmlWriter<'_> {
 
     fn write_string(&mut self, text: &[u8]) {
         self.write_text("<s>");
-        let mut escaped = Vec::new();
-        // No quote character is passed, because `"` is not escaped here.
-        unparse::escape(text, 0, &mut escaped);
-        push_with_entities(&escaped, self.out);
+        if is_plain(text) {
+            self.out.extend_from_slice(text);
+        } else {
+            let mut escaped = Vec::new();
+            // No quote character is passed, because `"` is not escaped here.
+            unparse::escape(text, 0, &mut escaped);
+            push_with_entities(&escaped, self.out);
+        }
         self.write_text("</s>");
     }
 
@@ -181,15 +204,24 @@ impl XmlWriter<'_> {
     }
 }
 
-fn push_with_entities(text: &[u8], out: &mut Vec<u8>) {
-    for byte in text {
-        match byte {
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'>' => out.extend_from_slice(b"&gt;"),
-            byte => out.push(*byte),
-        }
+/// True if a text is written unchanged: printable ASCII without quotes, backslashes and characters of markup.
+fn is_plain(text: &[u8]) -> bool {
+    let is_plain =
+        |byte: &u8| matches!(byte, b' '..=b'~') & !matches!(byte, b'"' | b'\'' | b'\\' | b'&' | b'<' | b'>');
+    text.iter().fold(true, |plain, byte| plain & is_plain(byte))
+}
+
+fn push_with_entities(mut text: &[u8], out: &mut Vec<u8>) {
+    while let Some(at) = memchr::memchr3(b'&', b'<', b'>', text) {
+        out.extend_from_slice(&text[..at]);
+        out.extend_from_slice(match text[at] {
+            b'&' => &b"&amp;"[..],
+            b'<' => b"&lt;",
+            _ => b"&gt;",
+        });
+        text = &text[at + 1..];
     }
+    out.extend_from_slice(text);
 }
 
 /// Appends an ad with the given attributes in the given order.
@@ -212,8 +244,37 @@ pub(crate) fn push_attributes<'a>(
 }
 
 /// Appends an ad's own attributes, including secrets, sorted by length of name.
+///
+/// ```
+/// use htc_classad::{ClassAd, Dialect, format::xml::{self, XmlLayout}};
+/// let ad: ClassAd = "[ Rank = Memory * 2 ]".parse().unwrap();
+/// let mut text = Vec::new();
+/// xml::push(&ad, XmlLayout::Compact, &mut text);
+/// assert_eq!(text, b"<c><a n=\"Rank\"><e>Memory * 2</e></a></c>");
+/// assert_eq!(xml::parse_prefix(&text, Dialect::new_syntax()).unwrap().ad, ad);
+/// ```
 pub fn push(ad: &ClassAd, layout: XmlLayout, out: &mut Vec<u8>) {
     let mut slots: Vec<_> = ad.stored_values().collect();
     slots.sort_unstable_by(|a, b| ad_order(a.0, b.0));
     push_attributes(ad, slots.into_iter(), layout, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts with and without characters of markup are written alike, byte for byte.
+    #[test]
+    fn plain_texts_are_those_that_do_not_change() {
+        for byte in 0..=255_u8 {
+            let text = [b'a', byte, b'z'];
+            let (mut escaped, mut out) = (Vec::new(), Vec::new());
+            unparse::escape(&text, 0, &mut escaped);
+            push_with_entities(&escaped, &mut out);
+            assert!(!is_plain(&text) || out == text, "{byte}");
+        }
+        let mut out = Vec::new();
+        push_with_entities(b"a < b && c > \"d\"", &mut out);
+        assert_eq!(out, b"a &lt; b &amp;&amp; c &gt; \"d\"");
+    }
 }

@@ -9,6 +9,8 @@ use super::super::error::{AdError, SurroundingText};
 use super::super::strip_cr;
 use super::{AdReader, AdRecord};
 use crate::ad_io::format::{json, new_syntax, xml};
+use crate::syntax::Dialect;
+use crate::syntax::pitfalls::find_large_integer;
 use crate::text::Span;
 use crate::text::space::is_space;
 
@@ -67,6 +69,11 @@ impl<R: Read> AdReader<R> {
         let used = match read {
             Ok((ad, used)) => {
                 record.ad = ad;
+                let dialect = if is_json { Dialect::json() } else { self.dialect };
+                if let Some(span) = find_large_integer(&text[..used], dialect) {
+                    let around = SurroundingText::from_window(&self.window, length);
+                    record.errors.push(AdError::large_integer(text, around, span, "counts as 0"));
+                }
                 used
             }
             Err(error) => {
@@ -150,8 +157,14 @@ impl<R: Read> AdReader<R> {
                 record.errors.push(AdError::at_span(text, around, span, message.to_owned(), None));
             };
             let mut used = text.len();
+            let mut large_integers = Vec::new();
             match xml::parse_prefix(text, self.dialect) {
                 Ok(read) => {
+                    if let Some(large) = read.large_integer {
+                        let around = SurroundingText::from_window(&self.window, text.len());
+                        let reading = if large.is_error { "is an error" } else { "counts as 0" };
+                        large_integers.push(AdError::large_integer(text, around, large.span, reading));
+                    }
                     record.ad = read.ad;
                     match (read.found_ad, complete) {
                         (true, None) => fail(begin, "the ad is not closed; its end tag </c> is missing"),
@@ -165,6 +178,7 @@ impl<R: Read> AdReader<R> {
                 }
                 Err(error) => fail(error.at, error.what),
             }
+            record.errors.append(&mut large_integers);
             self.xml_started = true;
             self.window.skip_and_count_lines(used);
             if !record.ad.is_empty() || !record.errors.is_empty() {

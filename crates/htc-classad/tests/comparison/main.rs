@@ -1,0 +1,126 @@
+//! Comparison with HTCondor's library and with PelicanPlatform's library in Go, on the inputs of the latter's tests. The table
+//! in the README is made from it: `HTC_BOOK=write cargo test -p htc-classad --test comparison`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use htc_classad::{ClassAd, Context, Dialect, Expr, System};
+
+/// Inputs and answers, written by `record.py`.
+const RECORDED: &str = include_str!("recorded.tsv");
+
+/// Inputs that differ. `classad2` puts an expression between brackets before it parses it, so that this one ends at its `]`.
+const DIFFERENT: [&str; 1] = ["\"([^\"]+)\""];
+
+/// Lines around the table in the README.
+const BEGIN: &str = "<!-- comparison: written by a test -->\n";
+const END: &str = "<!-- end of comparison -->\n";
+
+/// Input with the answers of the other libraries.
+struct Recorded {
+    input: String,
+    /// Answer of `classad2`.
+    reference: String,
+    /// Answer that PelicanPlatform's test expects of the Go library, or `None`.
+    go: Option<String>,
+}
+
+fn recorded() -> Vec<Recorded> {
+    let lines = RECORDED.lines().filter(|line| !line.starts_with('#'));
+    let fields = lines.map(|line| line.split('\t').map(unescape).collect::<Vec<_>>());
+    fields
+        .map(|fields| match <[String; 3]>::try_from(fields) {
+            Ok([input, reference, go]) => Recorded { input, reference, go: (go != "-").then_some(go) },
+            Err(fields) => panic!("three fields are expected: {fields:?}"),
+        })
+        .collect()
+}
+
+fn unescape(field: &str) -> String {
+    let mut text = String::new();
+    let mut letters = field.chars();
+    while let Some(letter) = letters.next() {
+        text.push(match letter {
+            '\\' => match letters.next() {
+                Some('t') => '\t',
+                Some('n') => '\n',
+                Some('r') => '\r',
+                other => other.unwrap(),
+            },
+            other => other,
+        });
+    }
+    text
+}
+
+/// Returns the value of an expression, or those of an ad's attributes, as `record.py` writes them.
+fn answer(input: &str) -> String {
+    let Ok(expr) = Expr::parse(input.as_bytes()) else { return "parse error".to_owned() };
+    let ad = ClassAd::parse_new(input.as_bytes(), Dialect::new_syntax());
+    let ad = ad.ok().filter(|_| input.trim_start().starts_with('['));
+    let Some(ad) = ad else {
+        return Context::new(&System).my(&ClassAd::new()).eval(&expr).unparse().to_string();
+    };
+    let mut names: Vec<String> = ad.names().map(|name| name.to_string()).collect();
+    names.sort_by_key(|name| (name.to_lowercase(), name.clone()));
+    let values = names.iter().map(|name| {
+        let value = Context::new(&System).my(&ad).eval_attr(name).unparse();
+        format!("{name} = {value}")
+    });
+    values.collect::<Vec<_>>().join("; ")
+}
+
+/// Table of the README.
+fn table() -> String {
+    let recorded = recorded();
+    let answers: Vec<String> = recorded.iter().map(|one| answer(&one.input)).collect();
+    let pairs = || recorded.iter().zip(&answers);
+    let total = recorded.len();
+    let equal = pairs().filter(|(one, answer)| one.reference == **answer).count();
+    let go: Vec<(&Recorded, &String)> = pairs().filter(|(one, _)| one.go.is_some()).collect();
+    let go_equal = go.iter().filter(|(one, _)| one.go.as_ref() == Some(&one.reference)).count();
+    let own_equal = go.iter().filter(|(one, answer)| one.reference == **answer).count();
+    let cases = go.len();
+    [
+        "| | htc-classad | `classad2` (Python, C++) | PelicanPlatform/classad (Go) |".to_owned(),
+        "|---|---|---|---|".to_owned(),
+        "| formats | long, new, JSON, JSON lines, XML | long, new, JSON, XML | long, new, JSON |".to_owned(),
+        "| places in errors, explanations, mistakes | yes | no | no |".to_owned(),
+        "| structures | `serde` | no | tags, `Marshal`, `Unmarshal` |".to_owned(),
+        "| threads | all types are `Send` and `Sync`; streams on all cores | one at a time | yes |".to_owned(),
+        "| without C, in browsers | without `regex` | no | yes |".to_owned(),
+        format!("| answers of `classad2` 25.14 to {total} inputs of PelicanPlatform's tests | {equal} | {total} | not recorded |"),
+        format!("| the same, those of `TestCppParity` ({cases}) | {own_equal} | {cases} | {go_equal} |"),
+    ]
+    .join("\n")
+        + "\n"
+}
+
+#[test]
+fn answers_are_those_of_the_reference() {
+    let recorded = recorded();
+    assert!(recorded.len() > 900, "{}", recorded.len());
+    let different: Vec<String> = recorded
+        .iter()
+        .map(|one| (one, answer(&one.input)))
+        .filter(|(one, answer)| (one.reference != *answer) != DIFFERENT.contains(&one.input.as_str()))
+        .map(|(one, answer)| format!("{}: {answer}, expected {}", one.input, one.reference))
+        .collect();
+    assert!(different.is_empty(), "{} differ:\n{}", different.len(), different.join("\n"));
+}
+
+#[test]
+fn the_readme_has_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let (before, rest) = readme.split_once(BEGIN).unwrap();
+    let (written, after) = rest.split_once(END).unwrap();
+    let table = table();
+    if std::env::var_os("HTC_BOOK").is_some_and(|what| what == "write") {
+        fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+    } else {
+        assert_eq!(written, table, "HTC_BOOK=write cargo test -p htc-classad --test comparison writes it");
+    }
+}

@@ -1,0 +1,42 @@
+//! Statements that a daemon reads without a message although something is missing in them.
+
+use bstr::{BStr, ByteSlice};
+use htc_base::text::caseless;
+use htc_config::finding::Finding;
+use htc_config::lines::LogicalLines;
+use htc_config::lint_rule::LintRule;
+
+use super::unread_sources::line_location;
+use crate::config::{LintSubject, find_unbalanced};
+
+/// Reports arguments of templates that are not closed, and `elseif`, which is skipped like any other text while the
+/// condition before it is not true.
+pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    for id in subject.config.set.source_ids() {
+        let Some(text) = subject.config.set.source(id).text.as_deref() else { continue };
+        let mut lines = LogicalLines::new(text);
+        while let Some(line) = lines.next_line() {
+            let statement = line.text.strip_prefix(b"@").unwrap_or(&line.text);
+            if !matches!(statement.first(), Some(b'u' | b'U' | b'e' | b'E')) {
+                continue;
+            }
+            let found = if caseless::starts_with(statement, b"use ") {
+                find_unbalanced(statement).map(|wrong| {
+                    let fix = "close the arguments of the template".to_owned();
+                    (LintRule::Unbalanced, format!("the template's arguments: {wrong}"), fix)
+                })
+            } else {
+                let word = statement.fields().next().unwrap_or_default();
+                let is_other_elif =
+                    ["elseif", "elsif"].iter().any(|known| caseless::eq(known.as_bytes(), word));
+                is_other_elif.then(|| {
+                    let message = format!("{} is not a keyword", BStr::new(word));
+                    (LintRule::ElseIf, message, "write 'elif'".to_owned())
+                })
+            };
+            if let Some((rule, message, fix)) = found {
+                findings.push(Finding::at(rule, line_location(subject, id, line.first_line), message, fix));
+            }
+        }
+    }
+}

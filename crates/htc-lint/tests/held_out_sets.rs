@@ -1,0 +1,93 @@
+//! Sets of mistakes that were written without looking at the rules (`tests/data/lint`).
+//!
+//! A line is a configuration with one mistake, in which `\n` is the end of a line. A line that begins with `-` has a
+//! mistake that is not found.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use htc_config::lint_rule::{LintRule, LintSeverity};
+use htc_config::target_version::TargetVersion;
+use htc_config::{LoadOptions, LookupContext};
+use htc_lint::daemons::LintRequest;
+use htc_os::RealWorld;
+
+/// True if lint has an error or a warning about a configuration.
+fn has_finding(text: &str) -> bool {
+    let place = tempfile::tempdir().unwrap();
+    let files = [place.path().join("condor_config")];
+    std::fs::write(&files[0], text).unwrap();
+    let request = LintRequest {
+        context: &LookupContext::default(),
+        options: &LoadOptions { environment: false, ..LoadOptions::default() },
+        files: &files,
+        only_unsupported: false,
+        used_by: &[],
+        version: TargetVersion::default(),
+        redact: false,
+    };
+    let findings = request.lint_config(&RealWorld::new()).unwrap().findings;
+    findings
+        .iter()
+        .any(|finding| finding.rule != LintRule::Elsewhere && finding.rule.severity() != LintSeverity::Note)
+}
+
+/// Checks that exactly the marked lines of a set are not found, and that they are at most one in twenty.
+fn check_set(name: &str, to_config: impl Fn(&str) -> String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint").join(name);
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let mut wrong = Vec::new();
+    for line in &lines {
+        let mistake = line.strip_prefix('-').unwrap_or(line);
+        let is_expected = !line.starts_with('-');
+        if has_finding(&to_config(&mistake.replace("\\n", "\n"))) != is_expected {
+            wrong.push(format!("{}: {mistake}", if is_expected { "not found" } else { "found now" }));
+        }
+    }
+    assert!(wrong.is_empty(), "{name}:\n{}", wrong.join("\n"));
+    let missed = lines.iter().filter(|line| line.starts_with('-')).count();
+    assert!(missed * 20 <= lines.len(), "{missed} of {} are not found", lines.len());
+}
+
+#[test]
+fn one_line_mistakes_are_found() {
+    for number in 1..=6 {
+        check_set(&format!("one-line-{number}.txt"), |text| format!("{text}\n"));
+    }
+    check_set("types-4.txt", |text| format!("{text}\n"));
+}
+
+#[test]
+fn mistakes_of_routers_and_transforms_are_found() {
+    for name in ["routes.txt", "routes-2.txt"] {
+        check_set(name, to_router_config);
+    }
+}
+
+/// Returns the configuration of a line about a route, a transform or the list of routes.
+fn to_router_config(text: &str) -> String {
+    let (kind, body) = text.split_once('|').unwrap();
+    match kind {
+        "route" => {
+            format!("JOB_ROUTER_ROUTE_NAMES = a\nJOB_ROUTER_ROUTE_a @=end\n{body}\n@end\n")
+        }
+        "transform" => format!("JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n{body}\n@end\n"),
+        _ => {
+            format!("{body}\nJOB_ROUTER_ROUTE_a @=end\nREQUIREMENTS Foo\nUNIVERSE VANILLA\n@end\n")
+        }
+    }
+}
+
+/// Correct lines have neither an error nor a warning.
+#[test]
+fn nothing_is_found_in_correct_lines() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint/good-1.txt");
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let is_refused = |line: &&&str| has_finding(&format!("{}\n", line.replace("\\n", "\n")));
+    let refused: Vec<_> = lines.iter().filter(is_refused).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    assert!(lines.len() > 100);
+}

@@ -1,0 +1,74 @@
+//! Letters that select the style of columns: those of `-af`, and the characters of columns without a value.
+
+/// Output style selected by the letters of `-af`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct AutoformatLetters {
+    pub(super) row_prefix: Option<u8>,
+    pub(super) prefix: Option<u8>,
+    pub(super) suffix: Option<u8>,
+    pub(super) label: bool,
+    pub(super) headings: bool,
+    pub(super) job_id: bool,
+    pub(super) conversion: &'static str,
+}
+
+impl AutoformatLetters {
+    /// Parses the letters after the colon. Their order matters only for letters that set the same separator.
+    pub(super) fn parse(text: &[u8]) -> AutoformatLetters {
+        let mut letters = AutoformatLetters { prefix: Some(b' '), ..AutoformatLetters::default() };
+        let has = |wanted: &[u8]| text.iter().any(|letter| wanted.contains(letter));
+        for letter in text {
+            match letter {
+                b',' => letters.suffix = Some(b','),
+                b'n' => letters.suffix = Some(b'\n'),
+                b'g' => (letters.prefix, letters.row_prefix) = (None, Some(b'\n')),
+                b't' => letters.prefix = Some(b'\t'),
+                b'l' => letters.label = true,
+                b'h' => letters.headings = true,
+                b'j' => letters.job_id = true,
+                _ => {}
+            }
+        }
+        letters.conversion = match () {
+            () if has(b"ro") => "%r",
+            () if has(b"V") => "%V",
+            () if has(b"Y") => "%Y",
+            () if has(b"T") => "%T",
+            () => "%v",
+        };
+        letters
+    }
+}
+
+/// Text of a column without a value (`OR ?` in a print format).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Alternative {
+    character: u8,
+    /// True if the text is as wide as the column.
+    is_wide: bool,
+}
+
+impl Alternative {
+    /// Parses the word after `OR`; `None` if it is not one.
+    pub(crate) fn parse(word: &[u8]) -> Option<Self> {
+        let character = *word.first().filter(|byte| b" ?*.-_#0".contains(byte))?;
+        Some(Alternative { character, is_wide: word.get(1) == Some(&character) })
+    }
+
+    /// Replaces the character, without a change of width.
+    pub(crate) fn replace_character(&mut self, character: u8) {
+        *self = Alternative { character, is_wide: false };
+    }
+
+    pub(super) fn text(self, width: usize) -> Vec<u8> {
+        let character = if self.character == 0 { b' ' } else { self.character };
+        match (self.is_wide, width) {
+            (false, _) if character == b' ' => Vec::new(),
+            (false, _) => vec![character],
+            (true, 0) => Vec::new(),
+            (true, 1 | 2) => vec![character],
+            (true, _) if character == b'?' => [b"[", &vec![b'?'; width - 2][..], b"]"].concat(),
+            (true, _) => vec![character; width],
+        }
+    }
+}

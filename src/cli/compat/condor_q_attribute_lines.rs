@@ -1,0 +1,197 @@
+//! Attributes that conditions refer to, and long conditions in lines (reference: condor_utils/analysis.cpp,
+//! condor_q.V6/jobmatch.cpp).
+
+use std::collections::BTreeSet;
+
+use bstr::{BString, ByteSlice};
+
+use super::condor_q_clauses::InlineAttributes;
+use crate::classad::references::{self, ReferenceSpelling};
+use crate::classad::{AttrName, ClassAd, Context, Expr};
+use crate::cli::common::{ColumnFlags, ColumnSpec, PrintMask, Separators};
+use crate::world::World;
+
+/// Appends an expression and breaks all of the text after `&&` and `||` where it is wider than a width
+/// (`PrettyPrintExprTree`).
+pub(super) fn append_wrapped(expr: &Expr, out: &mut Vec<u8>, indent: usize, width: usize) {
+    out.extend_from_slice(&expr.unparse());
+    let mut indent = indent as i64;
+    let mut indent_at_break = indent;
+    let (mut at, mut last_break, mut line_start) = (0, 0, 0);
+    let mut position = indent;
+    let mut was_operator = false;
+    let mut previous = 0;
+    while at < out.len() {
+        let byte = out[at];
+        let is_operator = matches!(byte, b'&' | b'|') && previous == byte;
+        match byte {
+            _ if is_operator => {}
+            b'(' => indent += 2,
+            b')' => indent -= 2,
+            _ => {}
+        }
+        if position >= width as i64 && last_break != line_start {
+            out[last_break] = b'\n';
+            line_start = last_break + 1;
+            last_break = line_start;
+            position = 0;
+            if let Ok(blanks @ 1..) = usize::try_from(indent_at_break) {
+                out.splice(line_start..line_start, std::iter::repeat_n(b' ', blanks));
+                at += blanks;
+                position = (at - line_start) as i64;
+            }
+            indent_at_break = indent;
+        }
+        if was_operator {
+            last_break = at;
+            indent_at_break = indent;
+        }
+        previous = byte;
+        at += 1;
+        position += 1;
+        was_operator = is_operator;
+    }
+}
+
+/// Returns the attributes of other ads that an expression reads, without their scope (`TrimReferenceNames`).
+fn external_names(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Option<BTreeSet<AttrName>> {
+    let names = references::external(expr, Context::new(world).my(ad), ReferenceSpelling::Full)?;
+    let trim = |name: &AttrName| {
+        let text = name.as_bytes();
+        let scopes: [&[u8]; 5] = [b"target.", b"other.", b".left.", b".right.", b"."];
+        let scope = scopes
+            .into_iter()
+            .find(|scope| text.get(..scope.len()).is_some_and(|start| start.eq_ignore_ascii_case(scope)));
+        let rest = &text[scope.map_or(0, <[u8]>::len)..];
+        AttrName::from(&rest[..rest.find_byteset(b".[").unwrap_or(rest.len())])
+    };
+    Some(names.iter().map(trim).collect())
+}
+
+fn internal_names(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Option<BTreeSet<AttrName>> {
+    let names = references::internal(expr, Context::new(world).my(ad))?;
+    let trim = |name: &AttrName| {
+        let text = name.as_bytes();
+        let rest = text.strip_prefix(b".").unwrap_or(text);
+        AttrName::from(&rest[..rest.find_byteset(b".[").unwrap_or(rest.len())])
+    };
+    Some(names.iter().map(trim).collect())
+}
+
+/// Writes lines of attributes.
+struct AttributeLines {
+    mask: PrintMask,
+}
+
+impl AttributeLines {
+    fn new() -> Self {
+        let mut mask = PrintMask::default();
+        mask.separators =
+            Separators { suffix: b"\n".to_vec(), row_suffix: b"\n".to_vec(), ..Separators::default() };
+        AttributeLines { mask }
+    }
+
+    fn add(&mut self, label: &str, name: &[u8]) {
+        let flags = ColumnFlags::default();
+        let spec = ColumnSpec { expr: name, format: Some(label.as_bytes()), flags, ..ColumnSpec::default() };
+        // A name that is not an expression prints nothing but the label.
+        let _ = self.mask.add_column(&spec);
+    }
+
+    /// Appends the lines; false if there is none.
+    fn print(mut self, context: &Context<'_>, ad: &ClassAd, world: &dyn World, out: &mut Vec<u8>) -> bool {
+        if self.mask.is_empty() {
+            return false;
+        }
+        let row = self.mask.render(ad, context);
+        self.mask.display(&row, world, out);
+        true
+    }
+}
+
+/// Appends the ad's own attributes that an attribute reads, and returns the names it reads in other ads
+/// (`AddReferencedAttribsToBuffer`).
+pub(super) fn append_own_attributes(
+    ad: &ClassAd,
+    attribute: &str,
+    hidden: &InlineAttributes,
+    is_raw: bool,
+    world: &dyn World,
+    out: &mut Vec<u8>,
+) -> BTreeSet<AttrName> {
+    let expr = Expr::attribute(attribute.as_bytes());
+    let (Some(mut others), Some(own)) = (external_names(&expr, ad, world), internal_names(&expr, ad, world))
+    else {
+        return BTreeSet::new();
+    };
+    if own.is_empty() && others.is_empty() {
+        return others;
+    }
+    if others.contains(&AttrName::from("AvailableGPUs")) {
+        others.insert(AttrName::from("GPUs"));
+    }
+    let mut lines = AttributeLines::new();
+    for name in own.iter().filter(|name| !hidden.contains(*name)) {
+        let unit = match name.as_bytes() {
+            b"RequestDisk" => " (kb)",
+            b"RequestMemory" => " (mb)",
+            _ => "",
+        };
+        let letter = if is_raw { 'r' } else { 'V' };
+        lines.add(&format!("    {name} = %{letter}{unit}"), name.as_bytes());
+    }
+    lines.print(&Context::new(world).my(ad), ad, world, out);
+    others
+}
+
+/// Appends the attributes of the other ad; returns its name, or `None` if there is none (`AddTargetAttribsToBuffer`).
+pub(super) fn append_target_attributes(
+    names: &BTreeSet<AttrName>,
+    ad: &ClassAd,
+    target: &ClassAd,
+    world: &dyn World,
+    out: &mut Vec<u8>,
+) -> Option<BString> {
+    let mut lines = AttributeLines::new();
+    for name in names {
+        let Some(expr) = target.get(name.as_bytes()) else { continue };
+        let unit = match name.as_bytes() {
+            b"Disk" => " (kb)",
+            b"Memory" => " (mb)",
+            _ => "",
+        };
+        lines.add(&format!("    TARGET.{name} = %V{unit}"), name.as_bytes());
+        let items = expr.as_list().unwrap_or_default();
+        for item in items.iter().filter_map(Expr::as_attribute) {
+            if target.contains(item.as_bytes()) {
+                lines.add(&format!("       {item} = %V"), item.as_bytes());
+            }
+        }
+    }
+    if !lines.print(&Context::new(world).my(ad).target(target), ad, world, out) {
+        return None;
+    }
+    let context = Context::new(world).my(target);
+    Some(context.string("Name").unwrap_or_else(|| match context.int("ClusterId") {
+        Some(cluster) => {
+            format!("Job {}.{}", cluster as i32, context.int("ProcId").unwrap_or(0) as i32).into()
+        }
+        None => "Target".into(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_condition_is_broken_after_its_operators() {
+        let expr = Expr::parse(b"Aaaa == 1 && (Bbbb == 2 || Cccc == 3) && Dddd == 4").unwrap();
+        let mut text = b"x ".to_vec();
+        append_wrapped(&expr, &mut text, 4, 24);
+        assert_eq!(
+            text.to_str_lossy(),
+            "x Aaaa == 1 &&\n    (Bbbb == 2 ||\n      Cccc == 3) &&\n    Dddd == 4"
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! Restrictions of `condor_q`: jobs, clusters, owners and hold codes, and the constraint that they make.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::ByteSlice;
+
+use super::CondorQOptions;
+use crate::classad::{Dialect, Expr};
+use crate::cli::common::ProgramContext;
+use crate::text::number::integer_prefix;
+
+impl CondorQOptions {
+    /// Returns the condition that an expression is a string, as it is written in old ads, where a backslash is an ordinary byte.
+    pub(super) fn equality(expr: &str, text: &[u8]) -> Vec<u8> {
+        [expr.as_bytes(), b"==\"", &text.replace("\"", "\\\"")[..], b"\""].concat()
+    }
+
+    /// Parses the codes of `-hold:CODE,CODE/SUBCODE`.
+    pub(super) fn restrict_hold_codes(&mut self, suffix: Option<&OsStr>) {
+        let mut codes: Vec<String> = Vec::new();
+        for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
+            let Some((code, used)) = integer_prefix(word) else {
+                let word = String::from_utf8_lossy(word);
+                self.warnings
+                    .push(format!("Warning \"{word}\" is not a hold code and/or subcode. ignoring\n"));
+                continue;
+            };
+            let subcode = word[used..].strip_prefix(b"/").and_then(integer_prefix);
+            codes.push(match subcode.filter(|(subcode, _)| *subcode >= 0) {
+                Some((subcode, _)) => format!("(HoldReasonCode=={code} && HoldReasonSubCode=={subcode})"),
+                None => format!("HoldReasonCode=={code}"),
+            });
+        }
+        if !codes.is_empty() {
+            self.all.push(codes.join(" || ").into_bytes());
+        }
+    }
+
+    /// A word without a dash: a job, a cluster or an owner.
+    pub(super) fn add_restriction(&mut self, word: &[u8]) {
+        match parse_job_id(word) {
+            Some(id) => self.ids.push(id),
+            None => self.any.push(Self::equality("Owner", word)),
+        }
+    }
+
+    /// Returns the restrictions of which one must be true. A list of batches for a DAG includes its jobs.
+    fn any_restrictions(&self) -> Vec<Vec<u8>> {
+        let mut any = self.any.clone();
+        let batches = self.modes.dags || self.modes.batches;
+        for (cluster, process) in &self.ids {
+            any.push(match process {
+                Some(process) => format!("ClusterId == {cluster} && ProcId == {process}").into(),
+                None => format!("ClusterId == {cluster}").into(),
+            });
+            if batches && process.is_none_or(|process| process < 1) {
+                any.push(format!("DAGManJobId == {cluster}").into());
+                // Guarded, because in the reference it is an error without a batch, which loses jobs of the
+                // IDs after it.
+                any.push(
+                    format!("(JobBatchId isnt undefined && int(split(JobBatchId, \".\")[0]) == {cluster})")
+                        .into(),
+                );
+            }
+        }
+        any
+    }
+
+    /// The whole constraint. One that does not parse keeps all ads of a file.
+    pub(in crate::cli::compat) fn constraint(&self, session: &ProgramContext) -> Option<Expr> {
+        self.constraint_or_error(session).unwrap_or_default()
+    }
+
+    /// Returns the whole constraint; a queue is not queried with one that does not parse.
+    ///
+    /// # Errors
+    /// Returns an error if it does not parse, after reporting it.
+    pub(in crate::cli::compat) fn constraint_or_error(
+        &self,
+        session: &ProgramContext,
+    ) -> Result<Option<Expr>, ()> {
+        let join = |constraints: &[Vec<u8>], with: &[u8]| -> Vec<u8> {
+            let each: Vec<Vec<u8>> =
+                constraints.iter().map(|text| [b"(", &text[..], b")"].concat()).collect();
+            [b"( ", &each.join(with)[..], b" )"].concat()
+        };
+        let mut parts = Vec::new();
+        if !self.all.is_empty() {
+            parts.push(join(&self.all, b" && "));
+        }
+        let any = self.any_restrictions();
+        if !any.is_empty() {
+            parts.push(join(&any, b" || "));
+        }
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let text = parts.join(&b" && "[..]);
+        Expr::parse_with(&text, Dialect::old_syntax()).map(Some).map_err(|_| {
+            session.write_stderr(&format!("Invalid constraint: {}\n", String::from_utf8_lossy(&text)));
+        })
+    }
+}
+
+/// Returns the ID of a job, or of a whole cluster (`7`, `7.`, `7.-1`), or `None` if the word is not an ID
+/// (proc_id.cpp, `StrIsProcId`).
+fn parse_job_id(word: &[u8]) -> Option<(i32, Option<i32>)> {
+    let (cluster, used) = integer_prefix(word)?;
+    let cluster = i32::try_from(cluster).ok().filter(|cluster| *cluster >= 0)?;
+    match word[used..].strip_prefix(b".") {
+        None => (used == word.len()).then_some((cluster, None)),
+        Some(b"") => Some((cluster, None)),
+        Some(process) => {
+            let digits = process.strip_prefix(b"-").unwrap_or(process);
+            let (number, used) = integer_prefix(digits).filter(|_| digits[0].is_ascii_digit())?;
+            let number = i32::try_from(number).ok().filter(|_| used == digits.len())?;
+            Some((cluster, Some(number).filter(|_| digits.len() == process.len())))
+        }
+    }
+}

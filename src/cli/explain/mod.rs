@@ -1,0 +1,71 @@
+//! Explanations of matches for people: one screen, JSON, or a page; the same for all programs.
+
+mod by_slot;
+mod html;
+mod parallel_input;
+mod screen;
+mod summary;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+pub(super) use parallel_input::{BatchDiagnostics, LongJobStream, MAX_GROUPS};
+
+use crate::cli::common::{OutputOptions, Problem, RowOptions, Status, write_to_stdout};
+use crate::why::matching::Analysis;
+
+/// Report about an analysis.
+pub(super) struct ExplanationReport<'a> {
+    /// Form of the output.
+    pub(super) output: &'a OutputOptions,
+    /// Separated form of the rows.
+    pub(super) rows: RowOptions,
+    /// True to explain slots instead of jobs.
+    pub(super) by_slot: bool,
+    /// File of the page to write, or `None`.
+    pub(super) html: Option<&'a Path>,
+    /// True if one job with a slot is enough for exit status 0.
+    pub(super) any: bool,
+}
+
+impl ExplanationReport<'_> {
+    /// Prints the report. Exit status 0: every job has a slot.
+    ///
+    /// # Errors
+    /// Fails if the output cannot be written.
+    pub(super) fn print(&self, analysis: &Analysis<'_>) -> anyhow::Result<Status> {
+        let jobs = analysis.job_groups();
+        let has_rows = self.output.wants_json() || self.rows.report_form().is_some();
+        let text = match (has_rows, self.by_slot) {
+            (true, false) => {
+                let rows: Vec<_> = (0..jobs.len()).map(|at| analysis.explain_jobs(at)).collect();
+                self.render_rows(&rows)?
+            }
+            (true, true) => {
+                let slots = 0..analysis.slot_groups().len();
+                let rows: Vec<_> = slots.map(|at| analysis.explain_slots(at)).collect();
+                self.render_rows(&rows)?
+            }
+            (false, true) => by_slot::text(analysis).into_bytes(),
+            (false, false) => summary::text(analysis).into_bytes(),
+        };
+        if let Some(path) = self.html {
+            std::fs::write(path, html::page(analysis)).map_err(|error| {
+                Problem::unreadable(format!("cannot write '{}'", path.display())).caused_by(error)
+            })?;
+        }
+        write_to_stdout(text)?;
+        let mut has_slot = jobs.iter().map(|group| group.accepting_slots > 0);
+        let is_yes = if self.any { has_slot.any(|has| has) } else { has_slot.all(|has| has) };
+        Ok(if is_yes { Status::Done } else { Status::No })
+    }
+
+    /// Formats rows as JSON or in a separated form.
+    fn render_rows<Row: Serialize>(&self, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
+        match self.output.render_json(rows)? {
+            Some(text) => Ok(text.into_bytes()),
+            None => Ok(self.rows.render(rows)?.unwrap_or_default()),
+        }
+    }
+}

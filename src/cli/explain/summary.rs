@@ -1,0 +1,171 @@
+//! One screen about any number of jobs and slots: which kinds of jobs have no slot, why, and what to change.
+
+use std::collections::BTreeMap;
+
+use super::screen::{ScreenText, count, screen_lines, shorten, table_heading};
+use crate::text::count::format_thousands;
+use crate::why::matching::{Analysis, Cause, SideNames};
+
+/// Maximum number of kinds of jobs that are explained one by one.
+const MAX_KINDS: usize = 3;
+
+/// Number of lines that one kind of jobs needs for a cause and a suggestion.
+const MIN_KIND_LINES: usize = 7;
+
+/// Maximum number of clauses in the overview.
+const MAX_CLAUSES: usize = 4;
+
+/// Maximum number of suggestions for each kind of jobs.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// Maximum number of demands that no slot meets, for each kind of jobs.
+const MAX_IMPOSSIBLE: usize = 2;
+
+/// Maximum length of a clause in the overview.
+const MAX_CLAUSE: usize = 56;
+
+/// Maximum length of a sentence.
+const MAX_SENTENCE: usize = 210;
+
+/// Returns one screen about the jobs that fewest slots accept.
+pub(super) fn text(analysis: &Analysis<'_>) -> String {
+    let groups = analysis.job_groups();
+    let mut order: Vec<usize> =
+        (0..groups.len()).filter(|at| groups[*at].accepting_slots < analysis.slot_count()).collect();
+    // Jobs without a slot first, most jobs first; then those with fewest slots.
+    order.sort_by_key(|at| (groups[*at].accepting_slots, std::cmp::Reverse(groups[*at].count)));
+    let without: Vec<usize> = order.iter().copied().filter(|at| groups[*at].accepting_slots == 0).collect();
+    let mut screen = ScreenText::new();
+    let mut done = 0;
+    screen.add(&heading(analysis, &without));
+    if without.len() > MAX_KINDS {
+        add_overview(analysis, &without, &mut screen);
+    }
+    // Few kinds with their answers are worth more than many without.
+    let shown = order.len().min(MAX_KINDS).min((screen.left() / MIN_KIND_LINES).max(1));
+    for (number, at) in order.iter().copied().take(shown).enumerate() {
+        // The rest of the screen is divided among the kinds that are still to come.
+        let share = screen.left().saturating_sub(1) / (shown - number);
+        if share < 3 || !add_kind(analysis, at, share, &mut screen) {
+            break;
+        }
+        done = number + 1;
+    }
+    let hidden = order.len() - done;
+    if hidden > 0 {
+        let job = analysis.side_names().job;
+        screen.add(&format!("and {} of {job}s; --json has all\n", count(hidden, "more kind")));
+    }
+    screen.into_text()
+}
+
+fn heading(analysis: &Analysis<'_>, without: &[usize]) -> String {
+    let groups = analysis.job_groups();
+    let jobs_without: usize = without.iter().map(|at| groups[*at].count).sum();
+    let all = analysis.job_count();
+    let of_slots = analysis.slot_groups();
+    let empty: usize =
+        of_slots.iter().filter(|group| group.accepted_jobs == 0).map(|group| group.count).sum();
+    let SideNames { job, slot } = analysis.side_names();
+    let jobs = match jobs_without {
+        0 if all == 1 => format!("the {job} has a {slot}"),
+        0 => format!("every {job} has a {slot}"),
+        some if some == all => format!("no {job} has a {slot}"),
+        some => format!("{} without a {slot}", count(some, job)),
+    };
+    let slots = match empty {
+        0 => format!("every {slot} accepts a {job}"),
+        1 => format!("1 {slot} accepts no {job}"),
+        some => format!("{} accept no {job}", count(some, slot)),
+    };
+    format!(
+        "{} of {}, {} of {}: {jobs}; {slots}\n",
+        count(all, job),
+        count(groups.len(), "kind"),
+        count(analysis.slot_count(), slot),
+        count(of_slots.len(), "kind"),
+    )
+}
+
+/// Adds the clauses that refuse every slot to most jobs.
+fn add_overview(analysis: &Analysis<'_>, without: &[usize], screen: &mut ScreenText) {
+    let mut jobs_by_clause: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for &at in without {
+        for (attribute, clause) in analysis.clauses_refusing_all(at) {
+            *jobs_by_clause.entry((attribute, clause)).or_default() += analysis.job_groups()[at].count;
+        }
+    }
+    let mut clauses: Vec<_> = jobs_by_clause.into_iter().collect();
+    clauses.sort_by_key(|(_, jobs)| std::cmp::Reverse(*jobs));
+    if clauses.is_empty() {
+        return;
+    }
+    let SideNames { job, slot } = analysis.side_names();
+    screen.add(&format!("Clauses that refuse every {slot}:\n"));
+    for ((attribute, clause), jobs) in clauses.into_iter().take(MAX_CLAUSES) {
+        let clause = shorten(&clause, MAX_CLAUSE);
+        screen.add(&format!("{:>9} {job}s  {attribute}: {clause}\n", format_thousands(jobs as u64)));
+    }
+}
+
+/// Adds one kind of jobs if it fits; returns false if it does not.
+fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut ScreenText) -> bool {
+    let group = &analysis.job_groups()[at];
+    let SideNames { job, slot } = analysis.side_names();
+    let name = match group.count {
+        1 => format!("{job} {}", group.first),
+        jobs => format!("{} like {}", count(jobs, job), group.first),
+    };
+    let verdict = match group.accepting_slots {
+        0 => format!("no {slot}"),
+        some => format!("{} of {}", format_thousands(some as u64), count(analysis.slot_count(), slot)),
+    };
+    let mut block = String::new();
+    // The line above, the name and the heading of the table.
+    let heading_lines = 2 + screen_lines(&format!("{name}: {verdict}"));
+    let (mut suggestions, mut demands): (Vec<String>, Vec<String>) = Default::default();
+    if group.accepting_slots == 0 {
+        let line = |text: String| format!("  {}\n", shorten(&text, MAX_SENTENCE));
+        let found = analysis.suggestions(at, MAX_SUGGESTIONS);
+        suggestions.extend(found.iter().map(|suggestion| line(format!("try {suggestion}"))));
+        demands.extend(analysis.impossible_demands(at).into_iter().take(MAX_IMPOSSIBLE).map(line));
+    }
+    // What no slot has, and the best suggestion, are the answer.
+    let of_demands: usize = demands.iter().map(|line| screen_lines(line)).sum();
+    let reserved = of_demands + suggestions.first().map_or(0, |line| screen_lines(line));
+    let causes = analysis.causes(at);
+    let mut hidden = causes.len();
+    for cause in &causes {
+        let line = cause_line(cause);
+        if heading_lines + screen_lines(&block) + screen_lines(&line) + reserved > share
+            && hidden < causes.len()
+        {
+            break;
+        }
+        block += &line;
+        hidden -= 1;
+    }
+    let all = count(analysis.slot_count(), slot);
+    block = format!("\n{name}: {verdict}\n{}{block}", table_heading(&all, hidden));
+    for (line, later) in
+        suggestions.iter().map(|line| (line, of_demands)).chain(demands.iter().map(|line| (line, 0)))
+    {
+        if screen_lines(&block) + screen_lines(line) + later <= share {
+            block += line;
+        }
+    }
+    if screen_lines(&block) >= screen.left() {
+        return false;
+    }
+    screen.add(&block);
+    true
+}
+
+fn cause_line(cause: &Cause) -> String {
+    let place = match (cause.place.is_empty(), cause.attribute.is_empty()) {
+        (false, _) => format!("  [{}: {}]", cause.attribute, cause.place),
+        (true, _) => String::new(),
+    };
+    let (refuses, alone) = (format_thousands(cause.refuses as u64), format_thousands(cause.alone as u64));
+    format!("{refuses:>9}{alone:>9}  {}{place}\n", shorten(&cause.sentence, MAX_SENTENCE))
+}

@@ -1,0 +1,85 @@
+//! `--count-by`, `--sum` and the like: numbers of routed jobs by the values of expressions.
+
+use super::options::RoutedJobOptions;
+use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
+use crate::classad::{ClassAd, Context, Expr};
+use crate::cli::common::{
+    AdFormat, Aggregate, AggregateKind, CountForm, Problem, ValueCounts, parse_expressions,
+};
+use crate::world::World;
+
+/// Expressions by which jobs are counted, and aggregates of each group.
+pub(super) struct GroupCounts {
+    by: Vec<Expr>,
+    aggregates: Vec<Aggregate>,
+}
+
+impl GroupCounts {
+    /// Returns the requested counts, or `None` if no option asks for them.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid expression, or an option that counts cannot use.
+    pub(super) fn from_options(common: &RoutedJobOptions, is_doctor: bool) -> anyhow::Result<Option<Self>> {
+        let by = parse_expressions("--count-by", &common.count_by)?;
+        let mut aggregates = Vec::new();
+        for (kind, texts) in [
+            (AggregateKind::Sum, &common.sum),
+            (AggregateKind::Average, &common.avg),
+            (AggregateKind::Minimum, &common.min),
+            (AggregateKind::Maximum, &common.max),
+        ] {
+            let exprs = parse_expressions(kind.option(), texts)?;
+            aggregates.extend(exprs.into_iter().map(|expr| Aggregate { kind, expr }));
+        }
+        if by.is_empty() && aggregates.is_empty() {
+            return Ok(None);
+        }
+        let option = if by.is_empty() { "--sum, --avg, --min and --max" } else { "--count-by" };
+        let others = [
+            ("doctor", is_doctor),
+            ("--by", common.by.is_some()),
+            ("--af", !common.af.is_empty()),
+            ("--sort", !common.sort.is_empty()),
+            ("--openmetrics", common.openmetrics.is_some()),
+        ];
+        if let Some((other, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(Problem::usage(format!("{option} cannot be used with {other}")).into());
+        }
+        Ok(Some(GroupCounts { by, aggregates }))
+    }
+
+    /// Returns the expressions by which jobs are counted, and those of aggregates.
+    pub(super) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.by.iter().chain(self.aggregates.iter().map(|aggregate| &aggregate.expr))
+    }
+
+    /// Formats the groups of these ads.
+    ///
+    /// # Errors
+    /// Returns an error if a group cannot be formatted.
+    pub(super) fn render<'a>(
+        &self,
+        ads: impl IntoIterator<Item = &'a ClassAd>,
+        common: &RoutedJobOptions,
+        world: &dyn World,
+    ) -> anyhow::Result<Vec<u8>> {
+        let mut counts = ValueCounts::default();
+        for ad in ads {
+            counts.add_ad(&self.by, &self.aggregates, &Context::new(world).my(ad));
+        }
+        let list = common.output.ad_format().map(|format| match format {
+            AdFormat::Long => ListForm::Long,
+            AdFormat::Json => ListForm::Json,
+            AdFormat::Jsonl => ListForm::JsonLines,
+        });
+        let form = CountForm {
+            rows: common.rows,
+            undefined: None,
+            limit: common.limit.unwrap_or(usize::MAX),
+            list: list.map(|form| ListWriter::new(form, AttributeOrder::Sorted).brackets_when_empty(true)),
+        };
+        let mut text = Vec::new();
+        counts.print(form, &self.by, &self.aggregates, &mut text)?;
+        Ok(text)
+    }
+}

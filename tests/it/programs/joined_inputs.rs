@@ -1,0 +1,231 @@
+//! Input that other programs wrote: pipes, compressed files, joined ads.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::input_forms::{
+    EVAL, EVENT_LOG, HOOK_TEST, ONE, QUEUE_LOG, SLOT_RUN, STARTER_RUN, STATUS, Source, TRANSLATE, VERBS,
+    Verb, compress, prepared_home, run,
+};
+
+/// The concatenated output of two programs contains the ads of both.
+#[test]
+fn printed_ads_end_with_an_empty_line_so_that_outputs_can_be_joined() {
+    let home = prepared_home();
+    let shell = |script: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-ec", script]).current_dir(home.path()).env("CONDOR_CONFIG", "ONLY_ENV");
+        for (name, program) in [
+            ("EVAL", EVAL),
+            ("HOOK", HOOK_TEST),
+            ("TRANSLATE", TRANSLATE),
+            ("SLOTS", SLOT_RUN),
+            ("STARTER", STARTER_RUN),
+        ] {
+            command.env(name, program);
+        }
+        let output = command.output().unwrap();
+        (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    // An account that may run the job: this one, or another one for root.
+    let this = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
+    let owner = this.filter(|user| !user.uid.is_root()).map_or("nobody".to_owned(), |user| user.name);
+    std::fs::write(home.path().join("mine.ad"), ONE.replace("\"ann\"", &format!("\"{owner}\""))).unwrap();
+    let commands = [
+        "$EVAL --ads job.ad --long".to_owned(),
+        "$HOOK prepare ./hook --ads job.ad".to_owned(),
+        "$TRANSLATE route --config-file router.config job.ad".to_owned(),
+        "$TRANSLATE transform --rules rules.xfm job.ad".to_owned(),
+        "$STARTER --ads mine.ad".to_owned(),
+    ];
+    for command in commands {
+        let (out, err) = shell(&format!("({command}; {command}) 2>err | $EVAL --count; cat err >&2"));
+        assert_eq!(out, "2\n", "{command}: {err}");
+    }
+    let (out, _) =
+        shell("$HOOK prepare ./hook --ads two.ads --ads job.ad 2>/dev/null | $EVAL --count || true");
+    assert_eq!(out, "0\n", "a file that is not there is an error before the first call");
+    std::fs::write(home.path().join("two.ads"), format!("{ONE}\n{ONE}")).unwrap();
+    let (out, _) = shell("$HOOK prepare ./hook --ads two.ads --ads job.ad 2>/dev/null | $EVAL --count");
+    assert_eq!(out, "3\n");
+}
+
+#[test]
+fn what_one_program_prints_the_next_one_reads_from_fetch_to_status() {
+    let home = prepared_home();
+    let this = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
+    let owner = this.filter(|user| !user.uid.is_root()).map_or("nobody".to_owned(), |user| user.name);
+    let fetch = format!(
+        "#!/bin/sh\ncat >/dev/null\nprintf '%s\\n' 'ClusterId = 5' 'ProcId = 0' 'Owner = \"{owner}\"' 'Cmd = \"/bin/true\"' \
+         'Iwd = \"/\"' 'JobUniverse = 5' 'JobStatus = 1' 'RoutedBy = \"r\"' 'RouteName = \"Here\"' 'RoutedFromJobId = \"1.0\"'\n"
+    );
+    crate::support::children::write_executable(&home.path().join("fetch"), fetch.as_bytes());
+    let script = "\"$HOOK\" fetch ./fetch --sample-slot static 2>e1 | \"$HOOK\" prepare ./hook 2>e2 | \"$STARTER\" 2>e3 | \
+        tee job | \"$STATUS\" - --af JobStatus Checked; cat e1 e2 e3 >&2";
+    let output = Command::new("bash")
+        .args(["-c", script])
+        .current_dir(home.path())
+        .env("CONDOR_CONFIG", "ONLY_ENV")
+        .env("HOOK", HOOK_TEST)
+        .env("STARTER", STARTER_RUN)
+        .env("STATUS", STATUS)
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4 true\n", "{err}");
+}
+
+/// Runs a program in a directory with a limit on its address space, in KiB.
+fn run_in(home: &Path, program: &str, words: &[&str], stdin: &[u8]) -> (Option<i32>, String, String) {
+    let mut child = Command::new("sh")
+        .args(["-c", "ulimit -v 1200000; exec \"$0\" \"$@\"", program])
+        .args(words)
+        .current_dir(home)
+        .env("CONDOR_CONFIG", "ONLY_ENV")
+        .env("TZ", "UTC")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let text = stdin.to_vec();
+    let writer = std::thread::spawn(move || drop(input.write_all(&text)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn suites_scenarios_and_other_files_may_be_compressed() {
+    let home = prepared_home();
+    let put = |name: &str, bytes: &[u8]| std::fs::write(home.path().join(name), bytes).unwrap();
+    let suite = b"[[case]]\nname = \"one\"\nhook = \"hook\"\ntype = \"prepare\"\njob_file = \"job.ad.xz\"\n\
+        expect = { verdict = \"go-on\", result = [\"ClusterId == 1\"] }\n";
+    put("job.ad.xz", &compress(ONE.as_bytes(), "xz"));
+    put("a.toml.gz", &compress(suite, "gz"));
+    for (words, stdin) in [
+        (["run", "a.toml.gz"], Vec::new()),
+        (["run", "."], Vec::new()),
+        (["run", "-"], suite.to_vec()),
+        (["run", "-"], compress(suite, "zst")),
+    ] {
+        let (status, out, err) = run_in(home.path(), HOOK_TEST, &words, &stdin);
+        assert!(status == Some(0) && (out.clone() + &err).contains("1 case"), "{words:?}: {out}{err}");
+    }
+    let (status, _, err) = run_in(home.path(), HOOK_TEST, &["run", "a.toml.gz", "--update"], b"");
+    assert!(status == Some(3) && err.contains("--update"), "{err}");
+
+    let scenario = b"duration = \"1h\"\n[[jobs]]\ncount = 1\nrun = \"60\"\n";
+    put("plain.toml", scenario);
+    let (status, expected, err) = run_in(home.path(), SLOT_RUN, &["simulate", "plain.toml"], b"");
+    for format in ["gz", "bz2"] {
+        put("packed", &compress(scenario, format));
+        let (other, out, _) = run_in(home.path(), SLOT_RUN, &["simulate", "packed"], b"");
+        assert_eq!((other, &out), (status, &expected), "{err}");
+    }
+
+    put("cron.ads.bz2", &compress(b"HasThing = true\n", "bz2"));
+    put("cron.ads", b"HasThing = true\n");
+    let explain =
+        |file: &str| run_in(home.path(), SLOT_RUN, &["explain", "--cron", file, "--ads", "job.ad"], b"");
+    let first_line =
+        |(status, out, _): (Option<i32>, String, String)| (status, out.lines().next().map(str::to_owned));
+    assert_eq!(first_line(explain("cron.ads.bz2")), first_line(explain("cron.ads")));
+    let (status, _, err) = explain("missing");
+    assert_eq!(status, Some(3), "{err}");
+
+    put("items.gz", &compress(b"a\nb\n", "gz"));
+    put("each.xfm", b"SET A \"$(x)\"\nTRANSFORM 1 x from items.gz\n");
+    let words = ["transform", "--rules", "each.xfm", "--ads", "job.ad"];
+    let (_, out, err) = run_in(home.path(), TRANSLATE, &words, b"");
+    assert!(out.contains("A = \"a\"") && out.contains("A = \"b\""), "{out}{err}");
+}
+
+#[test]
+fn two_ads_that_were_joined_are_noticed_by_every_reader() {
+    let home = prepared_home();
+    let joined = format!("{ONE}{}", ONE.replace("ClusterId = 1", "ClusterId = 2"));
+    for verb in VERBS.iter().filter(|verb| !verb.words.starts_with("--events-of")) {
+        let (_, out, err) = run(verb, joined.as_bytes(), Source::File, home.path());
+        assert!(err.contains("ClusterId is set twice"), "{} {}: {out}{err}", verb.program, verb.words);
+        let (_, out, err) = run(verb, ONE.as_bytes(), Source::File, home.path());
+        assert!(!err.contains("ClusterId is set twice"), "{} {}: {out}{err}", verb.program, verb.words);
+    }
+    let words = ["--ads", "-", "--count", "--strict-input"];
+    assert_eq!(run_in(home.path(), EVAL, &words, joined.as_bytes()).0, Some(3));
+}
+
+#[test]
+fn a_history_without_trailers_is_read_as_ads() {
+    let home = prepared_home();
+    let ad = |id: u32| format!("ClusterId = {id}\nProcId = 0\nRouteName = \"A\"\n\n");
+    let text: String = (1..2000).map(ad).collect();
+    for source in [Source::File, Source::Stdin, Source::Packed("gz")] {
+        let verb = Verb { program: STATUS, words: "history --limit 2 -af ClusterId IN", file: "history" };
+        let verb = Verb { words: "history IN --limit 2 --jsonl", ..verb };
+        let (status, out, err) = run(&verb, text.as_bytes(), source, home.path());
+        let ids: Vec<_> = out.lines().filter_map(|line| line.split("\"ClusterId\":").nth(1)).collect();
+        let ids: Vec<_> = ids.iter().map(|rest| rest.trim_start().chars().next().unwrap()).collect();
+        assert_eq!((status, ids), (0, vec!['1', '2']), "{source:?}: {out}{err}");
+    }
+    let trailers: String = (1..2000).map(|id| ad(id).trim_end().to_owned() + "\n*** Offset = 0\n").collect();
+    for source in [Source::File, Source::Stdin, Source::Packed("gz")] {
+        let verb = Verb { program: STATUS, words: "history IN --limit 2 --jsonl", file: "history" };
+        let (status, out, err) = run(&verb, trailers.as_bytes(), source, home.path());
+        let is_newest = out.lines().zip([1999, 1998]).all(|(line, id)| line.contains(&id.to_string()));
+        assert!(status == 0 && out.lines().count() == 2 && is_newest, "{source:?}: {out}{err}");
+    }
+}
+
+#[test]
+fn memory_is_bounded_whatever_is_read() {
+    let home = prepared_home();
+    let bad = "bad\n".repeat(8 << 20);
+    std::fs::write(home.path().join("bad"), &bad).unwrap();
+    std::fs::write(home.path().join("lines.gz"), compress("x = 1\n".repeat(20 << 20).as_bytes(), "gz"))
+        .unwrap();
+    let program_words: [(&str, &[&str]); 10] = [
+        (EVAL, &["--ads", "bad", "--count"]),
+        (EVAL, &["--ads", "lines.gz", "--count"]),
+        (TRANSLATE, &["transform", "--rules", "rules.xfm", "--ads", "bad"]),
+        (STATUS, &["queue", "bad"]),
+        (STATUS, &["queue", "/dev/zero"]),
+        (STATUS, &["history", "/dev/zero"]),
+        (STATUS, &["history", "lines.gz"]),
+        (STARTER_RUN, &["--events-of", "/dev/zero"]),
+        (STARTER_RUN, &["--dry-run", "--ads", "/dev/zero"]),
+        (HOOK_TEST, &["run", "/dev/zero"]),
+    ];
+    for (program, words) in program_words {
+        let (status, out, err) = run_in(home.path(), program, words, b"");
+        let start: String = err.chars().take(300).collect();
+        assert!(matches!(status, Some(1 | 3)) && out.len() < 1000, "{words:?}: {status:?} {start}");
+        assert!(err.lines().count() < 200 && !err.contains("panicked"), "{words:?}: {start}");
+    }
+}
+
+/// `--quiet` leaves out notes, never an error.
+#[test]
+fn quiet_hides_no_error() {
+    let home = prepared_home();
+    for verb in &VERBS {
+        for text in [EVENT_LOG, QUEUE_LOG, "no ad at all\n", "A = (\n\nB = 1\n"] {
+            let quiet_words = format!("{} --quiet", verb.words);
+            let quiet = Verb { program: verb.program, words: &quiet_words, file: verb.file };
+            let loud = run(verb, text.as_bytes(), Source::File, home.path());
+            let silent = run(&quiet, text.as_bytes(), Source::File, home.path());
+            assert_eq!(loud.0, silent.0, "{}: {text}{}", verb.words, loud.2);
+            let is_error =
+                |line: &&str| line.contains("error") || line.contains("cannot") || line.contains("hint:");
+            if loud.0 != 0 && loud.2.lines().any(|line| is_error(&line)) {
+                assert!(!silent.2.is_empty(), "{}: {text}{}", verb.words, loud.2);
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Plugins for URLs: those of the configuration and those of the job.
+
+use crate::support::children::write_executable;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
+use std::thread;
+
+use super::transfer::{assert_held, give, got, place, run};
+
+/// The plugin of `dbl`, which records its calls in `calls`.
+const NOTES_CALLS: &str = r#"#!/bin/sh
+echo "$1 PL=[$PL_X]" >> HERE/calls
+[ "$1" = -classad ] && echo 'SupportedMethods = "dbl"
+MultipleFileSupport = true' && exit
+for file in $(sed 's/.*LocalFileName = "\([^"]*\)".*/\1/' "$2"); do echo fetched > $file; done
+echo '[ TransferSuccess = true; TransferUrl = "dbl://ok/a"; TransferProtocol = "dbl"; TransferTotalBytes = 8 ]' > "$4"
+"#;
+
+#[test]
+fn a_plugin_is_asked_with_its_variables_of_the_job_and_called_though_a_file_is_missing() {
+    let place = place();
+    let text = NOTES_CALLS.replace("HERE", &place.path("iwd").display().to_string());
+    write_executable(&place.path("hooks/pl.sh"), text.as_bytes());
+    give(&place, "calls", "");
+    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/pl.sh").display());
+    let place = place.knob(&knob);
+    let ran = run(&place, "true", "TransferInput = \"dbl://ok/a, nosuch\"\nEnvironment = \"PL_X=1 OTHER=2\"");
+    assert_held(&ran, 13, 2);
+    assert_eq!(got(&place, "calls"), "-classad PL=[1]\n-infile PL=[1]\n");
+    assert!(ran.has("TransferInputFileCounts = [ DBL = 1; CEDAR = 1 ]"), "{}", ran.ad);
+    assert!(ran.ad.contains("DBLFilesCountTotal = 1"), "{}", ran.ad);
+}
+
+/// A plugin with the protocol of curl_plugin: it downloads from a server by HTTP.
+const FETCHES: &str = r#"#!/usr/bin/python3
+import os, re, sys, urllib.request
+words = sys.argv[1:]
+if words == ['-classad']:
+    print('PluginType = "FileTransfer"\nSupportedMethods = "http"\nMultipleFileSupport = true\nProtocolVersion = 2')
+    sys.exit(0)
+text = open(words[words.index('-infile') + 1]).read()
+out = open(words[words.index('-outfile') + 1], 'w')
+status = 0
+for url, name in re.findall(r'Url = "([^"]*)"; LocalFileName = "([^"]*)"', text):
+    ad = 'TransferUrl = "%s"; TransferProtocol = "http"; TransferFileName = "%s"; ' % (url, os.path.basename(name))
+    try:
+        if '-upload' in words:
+            urllib.request.urlopen(urllib.request.Request(url, open(name, 'rb').read(), method='PUT')).read()
+        else:
+            open(name, 'wb').write(urllib.request.urlopen(url).read())
+        out.write('[ %sTransferSuccess = true; TransferTotalBytes = %d ]' % (ad, os.path.getsize(name)))
+    except Exception as error:
+        out.write('[ %sTransferSuccess = false; TransferError = "%s" ]' % (ad, error))
+        status = 1
+sys.exit(status)
+"#;
+
+/// A server for this many requests: it returns a text for `/found`, and 404 for anything else; it collects
+/// the requests.
+fn serve(requests: usize) -> (u16, thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let told = thread::spawn(move || {
+        let mut told = Vec::new();
+        for stream in listener.incoming().take(requests) {
+            let mut stream = stream.unwrap();
+            let mut text = Vec::new();
+            let mut piece = [0; 4096];
+            loop {
+                let count = stream.read(&mut piece).unwrap();
+                text.extend_from_slice(&piece[..count]);
+                let request = String::from_utf8_lossy(&text).into_owned();
+                let Some(end) = request.find("\r\n\r\n") else { continue };
+                let length = request
+                    .lines()
+                    .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+                if request.len() >= end + 4 + length.unwrap_or(0) {
+                    break;
+                }
+            }
+            let request = String::from_utf8_lossy(&text).into_owned();
+            let found = request.starts_with("GET /found") || request.starts_with("PUT ");
+            let (status, body) = if found { ("200 OK", "from the server\n") } else { ("404 Not Found", "") };
+            let length = body.len();
+            let answer = format!("HTTP/1.0 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).unwrap();
+            let end = request.rsplit("\r\n\r\n").next().unwrap_or_default().to_owned();
+            told.push(format!("{} {end}", request.split(' ').next().unwrap_or_default()));
+        }
+        told
+    });
+    (port, told)
+}
+
+#[test]
+fn urls_are_fetched_and_stored_by_a_plugin_against_a_server() {
+    let place = place();
+    write_executable(&place.path("hooks/web_plugin"), FETCHES.as_bytes());
+    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
+    let place = place.knob(&knob);
+    let (port, server) = serve(2);
+    let more = format!(
+        "TransferInput = \"http://127.0.0.1:{port}/found?x=1\"\nTransferOutputRemaps = \"up = http://127.0.0.1:{port}/stored\""
+    );
+    let ran = run(&place, "cat found; ls -A; echo sent > up", &more);
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let out = got(&place, "out");
+    assert!(out.starts_with("from the server\n") && !out.contains("plugin"), "{out}");
+    assert!(!place.path("iwd/up").exists(), "it went to the server");
+    assert_eq!(server.join().unwrap(), ["GET ", "PUT sent\n"]);
+    assert!(ran.ad.contains("HTTPFilesCountTotal = 1"), "{}", ran.ad);
+
+    let (port, server) = serve(1);
+    let ran = run(&place, "true", &format!("TransferInput = \"http://127.0.0.1:{port}/gone\""));
+    assert_held(&ran, 13, 256);
+    assert!(ran.ad.contains("using protocol http. Details: HTTP Error 404"), "{}", ran.ad);
+    server.join().unwrap();
+}
+
+#[test]
+fn what_a_plugin_that_failed_left_does_not_come_back_and_the_queue_counts_it_by_its_protocol() {
+    let place = place();
+    write_executable(
+        &place.path("hooks/web_plugin"),
+        br#"#!/bin/sh
+[ "$1" = -classad ] && echo 'PluginType = "FileTransfer"
+SupportedMethods = "dbl"
+MultipleFileSupport = true' && exit
+echo '[ TransferSuccess = false; TransferError = "no"; TransferUrl = "dbl://x/y"; TransferProtocol = "dbl" ]' > "$4"
+exit 1
+"#,
+    );
+    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
+    let place = place.knob(&knob);
+    let ran = run(&place, "echo 1 > up; echo 2 > o2; exit 3", "TransferOutputRemaps = \"up = dbl://x/y\"");
+    assert_held(&ran, 12, 256);
+    let names = fs::read_dir(place.path("iwd")).unwrap().flatten().map(|entry| entry.file_name());
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, ["err", "log", "o2", "out"]);
+    for line in [
+        "NumVacatesByReason = [ TransferOutputError = 1; TransferOutputErrorDbl = 1 ]",
+        "BytesSent = 0.0",
+        // Its end is reported all the same.
+        "ExitCode = 3",
+        "ExitReason = \"Exited normally\"",
+    ] {
+        assert!(ran.has(line), "{line}: {}", ran.ad);
+    }
+    assert!(!ran.ad.contains("PreExecution"), "{}", ran.ad);
+}
+
+#[test]
+fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
+    let place = place();
+    fs::create_dir_all(place.path("iwd/d/e")).unwrap();
+    give(&place, "d/e/f", "123456789");
+    let ran = run(&place, "mkdir -p o/p; echo 1 > o/p/q", "TransferInput = \"d\"\nTransferOutput = \"o\"");
+    assert_eq!(ran.status, 0, "{}", ran.ad);
+    assert!(ran.has("BytesRecvd = 17.0"), "four for each directory: {}", ran.ad);
+    assert!(
+        ran.ad.contains("TransferInputStats = [ CedarSizeBytesTotal = 9; CedarFilesCountTotal = 1;"),
+        "{}",
+        ran.ad
+    );
+    assert!(ran.has("BytesSent = 2.0"), "{}", ran.ad);
+    assert!(
+        ran.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 2; CedarFilesCountTotal = 5;"),
+        "{}",
+        ran.ad
+    );
+
+    // An empty directory counts as four bytes if nothing else has any.
+    let place = self::place();
+    let ran = run(&place, "mkdir o", "TransferOutput = \"o\"");
+    assert!(
+        ran.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 4; CedarFilesCountTotal = 3;"),
+        "{}",
+        ran.ad
+    );
+
+    // Before the job started, and rounded as in a queue.
+    let place = self::place();
+    let ran = run(&place, "true", "TransferInput = \"nosuch\"\nImageSize = 5712");
+    assert_held(&ran, 13, 2);
+    for line in [
+        "NumVacatesPreExecution = 1",
+        "NumVacatesByReasonPreExecution = [ TransferInputError = 1; TransferInputErrorCedar = 1 ]",
+        "ImageSize = 7500",
+        "ImageSize_RAW = 5712",
+        "TransferOutputStats = [ CedarFilesCountTotal = 2; CedarFilesCountLastRun = 2 ]",
+    ] {
+        assert!(ran.has(line), "{line}: {}", ran.ad);
+    }
+    let place = self::place().knob("SCHEDD_ROUND_ATTR_ImageSize = 5%%");
+    let ran = run(&place, "true", "ImageSize = 5712");
+    assert!(ran.told.contains("SCHEDD_ROUND_ATTR_ImageSize = 5%% is not a percentage"), "{}", ran.told);
+}
+
+#[test]
+fn a_job_brings_a_plugin_of_its_own_which_runs_as_the_job_and_one_that_hangs_is_ended() {
+    let place = place();
+    let own = "#!/bin/sh\nid -u > who; printf '[ TransferSuccess = true; TransferUrl = \"mine://x/y\" ]' > $4; echo got > y\n";
+    write_executable(&place.path("iwd/own"), own.as_bytes());
+    place.give("iwd/own");
+    let ran = run(&place, "cat y who", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
+    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let uid = fs::metadata(place.path("iwd")).unwrap().uid();
+    assert_eq!(got(&place, "out"), format!("got\n{uid}\n"));
+
+    let place = self::place().knob("MAX_FILE_TRANSFER_PLUGIN_LIFETIME = 1");
+    write_executable(&place.path("iwd/own"), b"#!/bin/sh\nsleep 600\n");
+    place.give("iwd/own");
+    let ran = run(&place, "true", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
+    assert_held(&ran, 13, 62);
+}
+
+#[test]
+fn a_plugin_that_is_not_there_is_named() {
+    let place = place().knob("FILETRANSFER_PLUGINS = /no/such/plugin");
+    let ran = run(&place, "true", "TransferInput = \"foo://host/x\"");
+    let named = "the transfer plugin '/no/such/plugin' is not used: No such file or directory";
+    assert!(ran.told.contains(named), "{}", ran.told);
+}
