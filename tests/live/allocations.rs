@@ -12,6 +12,10 @@ fn needs() -> Option<(&'static Path, tempfile::TempDir)> {
         println!("skipped: the programs are not built");
         return None;
     };
+    if !crate::queues::has_account() {
+        println!("skipped: Slurm runs only under an id that has an account");
+        return None;
+    }
     for program in ["munged", "slurmctld", "slurmd", "sbatch", "/usr/bin/python3"] {
         let look = format!("PATH=$PATH:/usr/sbin:/sbin command -v {program}");
         if !Command::new("/bin/sh").args(["-c", &look]).output().is_ok_and(|found| found.status.success()) {
@@ -55,8 +59,10 @@ fn example(script: &str, words: &[&str], variables: &[(&str, &str)]) -> Option<S
 /// Runs a shell session with a separate cluster, as the account of hooks: `$slurm` is the example.
 fn session(text: &str) -> Option<String> {
     let (programs, place) = needs()?;
+    // `gone [JOB]`: Slurm has said that the job, or every job, has ended. A busy controller may give no answer at all.
     let start = "set -eu; \"$slurm/cluster\" start c; trap '\"$slurm/cluster\" stop c' EXIT; \
-                 export SLURM_CONF=\"$PWD/c/slurm.conf\"; ";
+                 export SLURM_CONF=\"$PWD/c/slurm.conf\"; \
+                 gone() { jobs=$(squeue -h ${1:+-j $1}) && [ -z \"$jobs\" ]; }; ";
     let text = format!("{start}{text}");
     let mut command = Command::new("sh");
     if std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
@@ -119,7 +125,7 @@ fn no_job_is_taken_for_another() {
         translate 'QDate = 5' "$sleeps"
         translate 'QDate = 5' "$sleeps"
         scancel 3
-        until [ -z "$(squeue -h -j 3)" ]; do sleep 0.1; done
+        until gone 3; do sleep 0.1; done
         translate 'QDate = 5' "$sleeps"
         translate 'QDate = 5' "$sleeps" 'SlurmJobId = 4'
         translate 'GlobalJobId = "a#1.0#5"' "$sleeps"
@@ -145,7 +151,7 @@ fn what_slurm_cannot_do_is_refused_and_what_it_could_not_start_is_held() {
         translate 'Iwd = "/nonexistent"' 'Out = "out"'
         translate 'Iwd = "/nonexistent"'
         for job in 2 3; do
-            until [ -z "$(squeue -h -j $job)" ]; do sleep 0.1; done
+            until gone $job; do sleep 0.1; done
             printf 'JobStatus = 1\nSlurmJobId = %s\n' $job | "$hooks/update_job_info" | grep -e ^JobStatus -e ReasonCode
         done"#
     ));
@@ -153,7 +159,7 @@ fn what_slurm_cannot_do_is_refused_and_what_it_could_not_start_is_held() {
     let expected = "\
 translate_job: JobUniverse = 11: only jobs of the vanilla universe (5) are handed to Slurm
 translate_job: the job has no Cmd
-translate_job: RequestCpus = \"x\": that is no number
+translate_job: RequestCpus = \"x\": that is not a number
 translate_job: requestlicenses = 2: Slurm cannot be asked for it
 translate_job: WantDocker: jobs in containers are not handed to Slurm
 translate_job: no line '------' on standard input, which parts two ads
@@ -184,7 +190,7 @@ fn a_job_that_is_removed_or_held_is_cancelled_in_slurm() {
         htc-router-translate run --config-file r/condor_config --queue r/queue --period 1 >said 2>&1 &
         router=$!
         until [ "$(squeue -h | wc -l)" = 2 ]; do sleep 0.1; done
-        until [ -z "$(squeue -h)" ]; do
+        until gone; do
             sed -i 's/^JobStatus = .*/JobStatus = 3/' r/queue/1.0.ad 2>/dev/null || :
             sed -i 's/^JobStatus = .*/JobStatus = 5/' r/queue/2.0.ad 2>/dev/null || :
             sleep 0.5
@@ -211,4 +217,40 @@ fn a_cluster_that_runs_is_not_started_again_and_one_that_was_stopped_is() {
     );
     let Some(told) = told else { return };
     assert_eq!(told, "runs already\nup\ncannot be written to\n");
+}
+
+/// The job status that UPDATE_JOB_INFO prints for each state that Slurm shows. A stand-in for scontrol shows them, because a
+/// flag such as SIGNALING is there only for a moment.
+#[test]
+fn flags_that_slurm_shows_for_a_moment_end_no_job() {
+    let python = Path::new("/usr/bin/python3");
+    if !python.exists() {
+        println!("skipped: no {}", python.display());
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let scontrol = place.path().join("scontrol");
+    let shown = "#!/bin/sh\necho \"JobId=7 JobName=j JobState=$STATE Reason=None ExitCode=0:0\"\n";
+    std::fs::write(&scontrol, shown).unwrap();
+    std::fs::set_permissions(&scontrol, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap_or_default());
+    let statuses = [
+        ("PENDING", "1"),
+        ("REQUEUED", "1"),
+        ("RUNNING", "2"),
+        ("SIGNALING", "2"),
+        ("RESIZING", "2"),
+        ("COMPLETING", "2"),
+        ("A_FLAG_OF_NEXT_YEAR", "2"),
+        ("COMPLETED", "4"),
+        ("CANCELLED", "5"),
+        ("TIMEOUT", "5"),
+    ];
+    for (state, status) in statuses {
+        let mut command = Command::new("sh");
+        command.args(["-c", "printf 'JobStatus = 2\\nSlurmJobId = 7\\n' | \"$0\""]);
+        command.arg(slurm().join("router/hooks/update_job_info")).env("PATH", &path).env("STATE", state);
+        let told = printed(&mut command);
+        assert!(told.lines().any(|line| line == format!("JobStatus = {status}")), "{state}: {told}");
+    }
 }

@@ -10,9 +10,13 @@ import subprocess
 import sys
 import time
 
-# States of squeue and scontrol for a job that will run again or is still running, and for one that did not end with its own exit.
+# States of squeue and scontrol for a job that will run again, and for one that has ended. In every other state, and with every
+# flag that Slurm shows in place of a state for a moment (SIGNALING, RESIZING, ...), it runs.
 WAITS = {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
-RUNS = {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
+ENDS = {
+    "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
+    "LAUNCH_FAILED", "RECONFIG_FAIL", "REVOKED",
+}
 
 
 # Requests of a job in addition to those that sbatch receives: HTCondor sets RequestDisk for every job, and nodes of
@@ -73,7 +77,7 @@ def string(ad, name, default=""):
     if text is None:
         return default
     if text[0] != '"':
-        raise Refused(f"{name} = {text}: that is no string")
+        raise Refused(f"{name} = {text}: that is not a string")
     return re.sub(r"\\(.)", lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), text[1:-1])
 
 
@@ -83,7 +87,7 @@ def number(ad, name, default=0):
     try:
         return default if text is None else math.ceil(float(text))
     except ValueError:
-        raise Refused(f"{name} = {text}: that is no number") from None
+        raise Refused(f"{name} = {text}: that is not a number") from None
 
 
 def quoted(text):
@@ -207,7 +211,7 @@ def submit(source):
     if born:
         for job in run(["squeue", "--noheader", "--format=%i", "--me", f"--name={name}", "--states=all"]).split():
             state, reason, _, sign = look(job)
-            if state in WAITS | RUNS or own_end(state, reason, sign):
+            if is_active(state) or own_end(state, reason, sign):
                 return job
     return run(["sbatch", "--parsable", f"--job-name={name}", *told], batch).partition(";")[0]
 
@@ -222,7 +226,14 @@ def look(job):
         raise
     told = dict(word.partition("=")[::2] for word in told.split())
     status, _, sign = told.get("ExitCode", "0:0").partition(":")
-    return told.get("JobState", ""), told.get("Reason", ""), int(status), int(sign or 0)
+    if "JobState" not in told:
+        raise Refused(f"scontrol shows no state of job {job}")
+    return told["JobState"], told.get("Reason", ""), int(status), int(sign or 0)
+
+
+def is_active(state):
+    """True if the job waits or runs: Slurm knows it, and it has not ended."""
+    return state is not None and state not in ENDS
 
 
 def own_end(state, reason, sign):
@@ -250,7 +261,7 @@ def status_of(job):
     lines = [f"SlurmState = {quoted(state or 'UNKNOWN')}"]
     if state in WAITS:
         return lines + ["JobStatus = 1"]
-    if state in RUNS:
+    if is_active(state):
         return lines + ["JobStatus = 2"]
     if not own_end(state, reason, sign):
         return lines + held(state, reason)
