@@ -189,7 +189,7 @@ fn negate_truth(truth: Truth) -> Truth {
 }
 
 /// Evaluates an expression in an ad without an enclosing ad. `random()` begins with the same number each time, as for the
-/// routers that are compared: an outcome that only chance decides is then seen once, and not taken for the job's.
+/// routers that are compared: only one outcome of a condition that chance alone decides is then seen.
 pub(super) fn evaluate(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Value {
     world.reseed(1);
     Context::new(world).my(ad).without_enclosing_ad().eval(expr)
