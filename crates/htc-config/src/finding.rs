@@ -34,6 +34,8 @@ pub struct Finding {
     pub fix: Option<Advice>,
     /// Correction that `lint --fix` applies, or `None` if several are possible.
     pub replacement: Option<Replacement>,
+    /// True if the finding about something missing is right even if other files of the configuration are not known.
+    pub holds_in_part: bool,
 }
 
 impl Finding {
@@ -53,6 +55,7 @@ impl Finding {
             message: shorten(message),
             fix: fix.into_advice(),
             replacement: None,
+            holds_in_part: false,
         }
     }
 
@@ -66,6 +69,7 @@ impl Finding {
             message: shorten(message),
             fix: fix.into_advice(),
             replacement: None,
+            holds_in_part: false,
         }
     }
 

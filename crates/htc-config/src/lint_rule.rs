@@ -205,7 +205,7 @@ lint_rules! {
         "LOCAL_CONFIG_FILE = /no/such/file"
         "include ifexist : /no/such/file";
     MissingTarget Warning "missing-target"
-        "TARGET. is used in an expression that is evaluated without a TARGET ad."
+        "An attribute is looked up in an ad that never has it: TARGET. without a TARGET ad, or an attribute of jobs in a slot."
         "SYSTEM_PERIODIC_REMOVE = TARGET.JobStatus == 5"
         "SYSTEM_PERIODIC_REMOVE = JobStatus == 5";
     MisspelledReference Warning "misspelled-reference"

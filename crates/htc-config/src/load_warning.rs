@@ -13,7 +13,9 @@ pub enum LoadWarningSubject {
     Colon(Box<ErrorLocation>),
     /// Parameter whose value daemons reject.
     Parameter(BString),
-    /// Anything else: `warning :` statements, functions that fail, addresses of this machine.
+    /// Network addresses of the machine on which the configuration is read.
+    ThisMachine,
+    /// Anything else: `warning :` statements, functions that fail.
     Other,
 }
 

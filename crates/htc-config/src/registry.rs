@@ -52,6 +52,8 @@ words! {
         String => "string",
         /// One word, name or path. Quotes would be part of the value.
         Name => "name",
+        /// Addresses or names of network interfaces, with `*` for any text (`network_interface_to_ip`).
+        Interfaces => "interfaces",
         /// Path of a file or directory.
         Path => "path",
         /// Names or hosts, separated by commas or white space.

@@ -56,6 +56,8 @@ pub enum ValueFault {
     NotRegex,
     /// An address or network that no host has.
     NotNetwork,
+    /// A network with a mask where addresses or names of interfaces belong.
+    NotInterface,
     /// Quotes that are not closed, or text after them.
     UnbalancedQuotes,
     /// Neither a number of digits nor a percentage.
@@ -208,6 +210,9 @@ pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn Wo
             // Without the feature `regex`, no pattern compiles.
             let is_valid = compiles(text) || !compiles(b"a");
             whole((!is_valid).then_some(ValueFault::NotRegex))
+        }
+        ValueType::Interfaces => {
+            check_words(value, |word| word.contains(&b'/').then_some(ValueFault::NotInterface))
         }
         ValueType::Permissions => {
             check_words(value, |word| has_bad_network(word).then_some(ValueFault::NotNetwork))

@@ -123,6 +123,7 @@ impl JobAdLine<'_> {
             message,
             fix: None,
             replacement: None,
+            holds_in_part: false,
         }
     }
 }

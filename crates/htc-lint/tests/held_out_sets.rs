@@ -13,10 +13,15 @@ use htc_config::{LoadOptions, LookupContext};
 use htc_lint::daemons::LintRequest;
 use htc_os::RealWorld;
 
-/// True if lint has an error or a warning about a configuration.
-fn has_finding(text: &str) -> bool {
+/// Name of a file that is a whole configuration.
+const WHOLE: &str = "condor_config";
+/// Name of a file that is a part of a configuration.
+const PART: &str = "50-site.conf";
+
+/// True if lint has an error or a warning about a configuration in a file of this name.
+fn has_finding(file: &str, text: &str) -> bool {
     let place = tempfile::tempdir().unwrap();
-    let files = [place.path().join("condor_config")];
+    let files = [place.path().join(file)];
     std::fs::write(&files[0], text).unwrap();
     let request = LintRequest {
         context: &LookupContext::default(),
@@ -34,7 +39,7 @@ fn has_finding(text: &str) -> bool {
 }
 
 /// Checks that exactly the marked lines of a set are not found, and that they are at most one in twenty.
-fn check_set(name: &str, to_config: impl Fn(&str) -> String) {
+fn check_set(name: &str, file: &str, to_config: impl Fn(&str) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint").join(name);
     let text = std::fs::read_to_string(path).unwrap();
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -42,7 +47,7 @@ fn check_set(name: &str, to_config: impl Fn(&str) -> String) {
     for line in &lines {
         let mistake = line.strip_prefix('-').unwrap_or(line);
         let is_expected = !line.starts_with('-');
-        if has_finding(&to_config(&mistake.replace("\\n", "\n"))) != is_expected {
+        if has_finding(file, &to_config(&mistake.replace("\\n", "\n"))) != is_expected {
             wrong.push(format!("{}: {mistake}", if is_expected { "not found" } else { "found now" }));
         }
     }
@@ -54,15 +59,41 @@ fn check_set(name: &str, to_config: impl Fn(&str) -> String) {
 #[test]
 fn one_line_mistakes_are_found() {
     for number in 1..=6 {
-        check_set(&format!("one-line-{number}.txt"), |text| format!("{text}\n"));
+        check_set(&format!("one-line-{number}.txt"), WHOLE, |text| format!("{text}\n"));
     }
-    check_set("types-4.txt", |text| format!("{text}\n"));
+    check_set("types-4.txt", WHOLE, |text| format!("{text}\n"));
+}
+
+#[test]
+fn mistakes_in_parts_of_a_configuration_are_found() {
+    check_set("parts-7.txt", PART, |text| format!("{text}\n"));
+}
+
+/// Correct parts that need other files, and values that only look wrong.
+#[test]
+fn nothing_is_found_in_correct_parts() {
+    for text in [
+        "NETWORK_INTERFACE = 10.20.*",
+        "STARTD_RESOURCE_PREFIX = vm\nVM1_STARTD_ATTRS = Zoo\nVM1_Zoo = \"a\"",
+        "MODIFY_REQUEST_EXPR_REQUESTDISK = quantize(RequestDisk - $(CATALOG_SPACE), (Target.DiskQuantum ?: 1))",
+        "IS_SEQCOMP_MACHINE = (SlotID >= ($(SEQCOMP_SLOT_BEGIN)) && SlotID <= ($(SEQCOMP_SLOT_END)))\n\
+         STARTD_ATTRS = IS_SEQCOMP_MACHINE",
+        "COLLECTOR_REQUIREMENTS = $(COLLECTOR_REQUIREMENTS) || (MyType == \"Machine\")",
+        "GANGLIAD.COLLECTOR_HOST = $(HTCONDORCE_VIEW_POOL:$(CONDOR_HOST):$(PORT))",
+        "JOB_EPOCH_HISTORY_DIR = $(TEST_DIR)/epoch_ads\nRELEASE_DIR = $(CONDOR_DIR)",
+        "STARTD_CRON_JOBLIST = H\nSTARTD_CRON_H_EXECUTABLE = /opt/health\nSTARTD_CRON_H_PERIOD = 5m\n\
+         NODE_IS_HEALTHY = False\nSTART = (NODE_IS_HEALTHY =?= True)",
+        "NUM_SLOTS_TYPE_2 = 1\nSLOT_TYPE_2 = cpus=$(GLIDEIN_CPUS), memory=99%",
+        "CONCURRENCY_LIMIT_DEFAULT_LARGE = 3",
+    ] {
+        assert!(!has_finding(PART, &format!("{text}\n")), "{text}");
+    }
 }
 
 #[test]
 fn mistakes_of_routers_and_transforms_are_found() {
     for name in ["routes.txt", "routes-2.txt"] {
-        check_set(name, to_router_config);
+        check_set(name, WHOLE, to_router_config);
     }
 }
 
@@ -86,7 +117,7 @@ fn nothing_is_found_in_correct_lines() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint/good-1.txt");
     let text = std::fs::read_to_string(path).unwrap();
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-    let is_refused = |line: &&&str| has_finding(&format!("{}\n", line.replace("\\n", "\n")));
+    let is_refused = |line: &&&str| has_finding(WHOLE, &format!("{}\n", line.replace("\\n", "\n")));
     let refused: Vec<_> = lines.iter().filter(is_refused).collect();
     assert!(refused.is_empty(), "{refused:#?}");
     assert!(lines.len() > 100);

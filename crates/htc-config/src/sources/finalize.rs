@@ -79,7 +79,7 @@ impl Loader<'_> {
         let subject = match number {
             1 | 4 => LoadWarningSubject::Parameter("ENABLE_IPV4".into()),
             6 => LoadWarningSubject::Parameter("ENABLE_IPV6".into()),
-            _ => LoadWarningSubject::Other,
+            _ => LoadWarningSubject::ThisMachine,
         };
         self.warn_about(subject, format!("validate_network_interfaces:{number}:{problem}"));
         Ok(())

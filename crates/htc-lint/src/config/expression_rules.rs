@@ -7,8 +7,9 @@ use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
 use htc_config::macro_definition::MacroEntry;
-use htc_config::registry::{ExpressionScope, RegisteredParameter, ValueType};
+use htc_config::registry::{self, ExpressionScope, RegisteredParameter, ValueType};
 
+use super::attribute_owners::{AttributeOwner, job_counterpart};
 use super::condition_outcomes::{MissingOutcome, find_missing_outcome};
 use super::contradictions::find_contradiction;
 use super::expression_types::{AttributeReference, ExpressionMistake, ExpressionTypes, TypeSet};
@@ -73,6 +74,10 @@ pub(super) fn check_meaning<'a>(
         return;
     }
     for reference in types.references.iter().filter(|reference| !quoted(&reference.name)) {
+        if let Some((message, fix)) = check_power_state(entry, reference) {
+            report(LintRule::UnquotedString, reference.name.as_bstr(), message, Some(fix));
+            continue;
+        }
         if let Some((rule, message, fix)) = check_reference(subject, entry, scope, reference) {
             report(rule, reference.name.as_bstr(), message, fix);
         }
@@ -129,7 +134,7 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     if let Some(fix) = suggest_truth(name).filter(|_| name.len() <= 8) {
         return Some((message, Some(fix)));
     }
-    let has_cron = subject.view.text("STARTD_CRON_JOBLIST").is_some_and(|list| !list.is_empty());
+    let has_cron = has_startd_cron(subject);
     let is_policy = htc_config::registry::find(name).is_some();
     let is_defined = is_exact_attribute(name) || is_policy || subject.view.raw_bytes(name).is_some();
     if is_defined
@@ -140,6 +145,11 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
         return None;
     }
     Some((message, Some(format!("if jobs have it, write TARGET.{shown}").into())))
+}
+
+/// True if the startd has cron jobs, which may publish any attribute.
+fn has_startd_cron(subject: &LintSubject<'_>) -> bool {
+    subject.view.text("STARTD_CRON_JOBLIST").is_some_and(|list| !list.is_empty())
 }
 
 /// Numbers in words, which are attributes like any other name.
@@ -197,6 +207,9 @@ fn check_reference(
     if is_other_scope || is_site_attribute(subject, name) {
         return None;
     }
+    if let Some(problem) = check_owner(scope, reference) {
+        return Some(problem);
+    }
     if reference.scope.is_empty()
         && let Some(fix) = suggest_word(name).filter(|_| !is_exact_attribute(name))
         && subject.view.raw_bytes(name).is_none()
@@ -212,6 +225,10 @@ fn check_reference(
     }
     let is_macro = subject.view.raw_bytes(name).is_some_and(|raw| !raw.is_empty())
         || htc_config::defaults::find(name).is_some_and(|parameter| parameter.has_flag("const"));
+    // A cron job may publish an attribute of the name of a macro.
+    if is_macro && scope.has_my_slot() && has_startd_cron(subject) {
+        return None;
+    }
     if is_macro && !caseless::eq(name, unqualified_name(&entry.name)) {
         let message = format!("{name} is a macro; as an attribute it is undefined");
         let advertise = match scope.has_my_slot() {
@@ -234,6 +251,72 @@ fn check_reference(
     let near = nearest_attribute(name)?;
     let message = format!("HTCondor has no attribute {name}: it is undefined unless this site sets it");
     Some((LintRule::UnknownAttribute, message, Some(Advice::DidYouMean(near.into()))))
+}
+
+/// Checks the names of power states, which are strings (`HibernatorBase::stringToSleepState`).
+fn check_power_state(entry: &MacroEntry, reference: &AttributeReference) -> Option<(String, Advice)> {
+    const STATES: [&str; 14] = [
+        "NONE",
+        "S1",
+        "S2",
+        "S3",
+        "S4",
+        "S5",
+        "STANDBY",
+        "SLEEP",
+        "RAM",
+        "MEM",
+        "SUSPEND",
+        "DISK",
+        "HIBERNATE",
+        "SHUTDOWN",
+    ];
+    let name = &reference.name;
+    let is_state = STATES.iter().any(|state| caseless::eq(state.as_bytes(), name));
+    let is_hibernate = caseless::eq(registry::strip_slot_prefix(unqualified_name(&entry.name)), b"HIBERNATE");
+    if !is_state || !is_hibernate || !reference.scope.is_empty() {
+        return None;
+    }
+    let message = format!("{name} is the name of an attribute that nothing defines, not a power state");
+    Some((message, Advice::Text(format!("write \"{name}\""))))
+}
+
+/// Checks that the ad in which an attribute is looked up can have it.
+fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option<ReferenceProblem> {
+    let name = &reference.name;
+    let owner = AttributeOwner::of(name)?;
+    let (my, target) = match scope {
+        ExpressionScope::Slot | ExpressionScope::Match => (AttributeOwner::Slot, Some(AttributeOwner::Job)),
+        ExpressionScope::Machine => (AttributeOwner::Slot, None),
+        ExpressionScope::JobAndSlot => (AttributeOwner::Job, Some(AttributeOwner::Slot)),
+        ExpressionScope::Job => (AttributeOwner::Job, None),
+        _ => return None,
+    };
+    let (asked, other_scope) = match &reference.scope[..] {
+        b"MY" => (my, "TARGET."),
+        b"TARGET" => (target?, "MY."),
+        // A name without a scope is looked up in both ads.
+        _ if target.is_some() => return None,
+        _ => (my, ""),
+    };
+    if owner == asked {
+        return None;
+    }
+    let (has_not, has) = match asked {
+        AttributeOwner::Job => ("a job", "slots"),
+        AttributeOwner::Slot => ("a slot", "jobs"),
+    };
+    let dot = if reference.scope.is_empty() { "" } else { "." };
+    let message = format!(
+        "{}{dot}{name} is always undefined: {has_not} has no {name}, which is an attribute of {has}",
+        reference.scope
+    );
+    let fix = match (target, job_counterpart(name).filter(|_| asked == AttributeOwner::Job)) {
+        (Some(_), _) => Some(format!("write {other_scope}{name}").into()),
+        (None, Some(near)) => Some(Advice::DidYouMean(near.into())),
+        (None, None) => None,
+    };
+    Some((LintRule::MissingTarget, message, fix))
 }
 
 /// Returns advice about a name that is a word for true, false or a number.

@@ -245,7 +245,19 @@ impl<'a> ExpressionTypes<'a> {
             || sets[1].is_only_text() && sets[0].is_only_number_or_boolean();
         if are_incompatible {
             let quoted = [left, right].into_iter().find_map(quoted_literal);
-            let fix = quoted.map(|text| format!("write {text} without quotes"));
+            let attribute = [left, right].into_iter().find_map(reference_name);
+            let number = attribute
+                .zip(quoted.as_ref())
+                .and_then(|(name, text)| number_of_word(&name, text.as_bytes()));
+            let fix = match (number, quoted) {
+                (Some(number), _) => Some(format!("write {number}")),
+                // A word without quotes would be an attribute that nothing defines.
+                (None, Some(text)) if text.parse::<f64>().is_ok() => {
+                    Some(format!("write {text} without quotes"))
+                }
+                (None, Some(_)) => Some("compare it with a number".to_owned()),
+                (None, None) => None,
+            };
             let (mistake, outcome) = match operator {
                 "=?=" => (ExpressionMistake::AlwaysSame, "always false"),
                 "=!=" => (ExpressionMistake::AlwaysSame, "always true"),
@@ -357,6 +369,10 @@ impl<'a> ExpressionTypes<'a> {
             self.add_fault(ExpressionMistake::AlwaysError, whole, format!("{problem}: an error"), None);
             return TypeSet::NONE;
         }
+        if let Some(order) = swapped_arguments(&lower, arguments) {
+            let message = format!("`{}` has its arguments in the wrong order", shorten(whole));
+            self.add_fault(ExpressionMistake::AlwaysSame, whole, message, Some(format!("write {order}")));
+        }
         match () {
             () if is(&TEXT_FUNCTIONS) => TypeSet::TEXT,
             () if is(&BOOLEAN_FUNCTIONS) => TypeSet::BOOLEAN,
@@ -380,6 +396,16 @@ impl<'a> ExpressionTypes<'a> {
             return TypeSet::LIST;
         };
         let sets: Vec<TypeSet> = parts.iter().map(|part| self.infer(part)).collect();
+        if let Some(logical) = logical_operator(operator)
+            && sets.contains(&TypeSet::BOOLEAN)
+        {
+            let message = format!(
+                "`{}`: '{operator}' joins bits of integers, not conditions: an error",
+                shorten(whole)
+            );
+            self.add_fault(ExpressionMistake::AlwaysError, whole, message, Some(format!("write {logical}")));
+            return TypeSet::NONE;
+        }
         match operator {
             "?:" => sets.into_iter().fold(TypeSet::NONE, TypeSet::or),
             "[]" => TypeSet::ANY,
@@ -406,6 +432,38 @@ impl<'a> ExpressionTypes<'a> {
                 TypeSet::NONE
             }
         }
+    }
+}
+
+/// Returns the right order of two arguments that were certainly swapped: a list in place of an item, or an attribute in
+/// place of a pattern.
+fn swapped_arguments(function: &[u8], arguments: &[Expr]) -> Option<&'static str> {
+    let [first, second, ..] = arguments else { return None };
+    let text = quoted_literal(first);
+    let is_list_text = text.as_ref().is_some_and(|text| text.contains(','));
+    let is_list = first.without_parentheses().as_list().is_some();
+    let pattern = quoted_literal(second);
+    let is_pattern = pattern.is_some_and(|text| text.contains(['^', '$', '*', '[', '|']));
+    match function {
+        b"stringlistmember" | b"stringlistimember" if is_list_text && second.is_reference() => {
+            Some("the item first, then the list")
+        }
+        b"member" | b"identicalmember"
+            if is_list && (second.is_reference() || quoted_literal(second).is_some()) =>
+        {
+            Some("the item first, then the list")
+        }
+        b"regexp" if first.is_reference() && is_pattern => Some("the pattern first, then the text"),
+        _ => None,
+    }
+}
+
+/// Returns the operator of conditions for which an operator of bits was written.
+fn logical_operator(operator: &str) -> Option<&'static str> {
+    match operator {
+        "|" => Some("||"),
+        "&" => Some("&&"),
+        _ => None,
     }
 }
 

@@ -144,7 +144,27 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
                 || htc_base::text::similar_names::distance(known, name, 1).is_some()
                 || is_transposition(known, name))
     };
-    plural_of(name).or_else(|| NAMES.nearest(name, accept).copied())
+    plural_of(name).or_else(|| NAMES.nearest(name, accept).copied()).or_else(|| shortened_name(name))
+}
+
+/// Returns the attribute in whose name a word is shortened, or not: `RemoteUserPriority`, `RequestMem`.
+fn shortened_name(name: &[u8]) -> Option<&'static [u8]> {
+    const WORDS: [(&str, &str); 8] = [
+        ("priority", "prio"),
+        ("memory", "mem"),
+        ("average", "avg"),
+        ("number", "num"),
+        ("maximum", "max"),
+        ("requirements", "reqs"),
+        ("argument", "arg"),
+        ("status", "state"),
+    ];
+    let lower = name.to_ascii_lowercase();
+    let replaced = WORDS.iter().flat_map(|(long, short)| [(long, short), (short, long)]);
+    replaced
+        .filter(|(from, _)| lower.ends_with(from.as_bytes()) && lower.len() > from.len() + 3)
+        .find_map(|(from, to)| find(&[&lower[..lower.len() - from.len()], to.as_bytes()].concat()))
+        .map(|at| table_row(TABLE_TEXT, &ROW_STARTS, at).key())
 }
 
 /// True if two names differ by two neighbouring letters that changed places.

@@ -215,7 +215,8 @@ impl KnownParameterNames {
                 table.chain(others).chain(of_daemons.chain(families::fixed_family_names()).map(Cow::Owned)),
             )
         });
-        names.nearest(name, |known| is_misspelling(known, name)).map(|near| BString::from(&near[..]))
+        let near = names.nearest(name, |known| is_misspelling(known, name));
+        near.map(|near| BString::from(&near[..])).or_else(|| families::find_reordered(name))
     }
 }
 

@@ -8,10 +8,13 @@ use htc_config::Advice;
 use htc_config::finding::{Finding, Replacement};
 use htc_config::lint_rule::LintRule;
 use htc_config::macro_definition::MacroEntry;
+use htc_config::macro_reference;
 use htc_config::registry::{RegisteredParameter, ValueType};
+use htc_config::value_check::check_value;
 
 use super::lint_subject::LintSubject;
 use super::parameter_names::is_attribute_list;
+use super::type_rules::has_checked_type;
 use super::written_pieces::{replace_if_certain, replace_value};
 
 /// Checks one value; returns true if the text that was found spoils the value for all other rules.
@@ -31,15 +34,24 @@ pub(super) fn check_leftovers(
             (LintRule::TemplateMark, span, message.to_owned(), "run the template engine".into())
         }),
         find_comment(raw).map(|span| {
-            let message = "# does not start a comment within a line: the text is part of the value";
+            let mut message =
+                "# does not start a comment within a line: the text is part of the value".to_owned();
+            let is_bad = |parameter: &RegisteredParameter| {
+                has_checked_type(parameter) && !check_value(parameter, raw, subject.world).is_empty()
+            };
+            if parameter.is_some_and(is_bad) {
+                message.push_str(", which its readers reject");
+            }
             let fix = "put the comment on its own line";
-            (LintRule::CommentInValue, span, message.to_owned(), fix.into())
+            (LintRule::CommentInValue, span, message, fix.into())
         }),
-        find_shell_variable(subject, raw, parameter).map(|(span, name)| {
-            let shown = BStr::new(&raw[span.clone()]);
-            let message = format!("'{shown}' is not a reference: it stays in the value as it is");
-            (LintRule::ShellVariable, span, message, Advice::Write(format!("$({name})").into()))
-        }),
+        find_braced_function(raw).or_else(|| find_shell_variable(subject, raw, parameter)).map(
+            |(span, reference)| {
+                let shown = BStr::new(&raw[span.clone()]);
+                let message = format!("'{shown}' is not a reference: it stays in the value as it is");
+                (LintRule::ShellVariable, span, message, Advice::Write(reference.into()))
+            },
+        ),
         find_quotes(raw, parameter).or_else(|| find_quoted_item(entry, parameter)).map(|span| {
             let inner = raw[span.clone()].trim_with(|c| c == '"' || c == '\'' || c.is_whitespace());
             let message = "the quotes are part of the value".to_owned();
@@ -123,6 +135,12 @@ fn find_comment(raw: &[u8]) -> Option<Range<usize>> {
     starts.map(|at| at..raw.len())
 }
 
+/// True for `", ".join(names)` and the like between blanks: a calculation of a template engine.
+fn is_template_expression(inner: &[u8]) -> bool {
+    let letters = inner.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    inner.starts_with(b" ") && inner.ends_with(b" ") && letters > 2 && inner.find_byteset(b".|(").is_some()
+}
+
 /// Finds `{{ name }}`, `<% name %>` and a value `@name@`.
 fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
     let is_name = |text: &[u8]| {
@@ -140,7 +158,8 @@ fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
         let Some(start) = raw.find(open) else { continue };
         let body = start + open.len();
         let Some(length) = raw[body..].find(close) else { continue };
-        if is_name(&raw[body..body + length]) {
+        let inner = &raw[body..body + length];
+        if is_name(inner) || open == b"{{" && is_template_expression(inner) {
             return Some(start..body + length + close.len());
         }
     }
@@ -157,7 +176,19 @@ fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
     is_mark.then_some(0..end + 2)
 }
 
-/// Finds `$NAME` and `${NAME}`; returns the place and the name.
+/// Finds `$ENV{HOME}`; returns the place and what was meant.
+fn find_braced_function(raw: &[u8]) -> Option<(Range<usize>, String)> {
+    memchr::memchr_iter(b'$', raw).find_map(|dollar| {
+        let open = dollar + raw[dollar..].find_byte(b'{')?;
+        let close = open + raw[open..].find_byte(b'}')?;
+        let (word, body) = (&raw[dollar + 1..open], &raw[open + 1..close]);
+        let is_function = !word.is_empty() && macro_reference::find_function(word).is_some();
+        let meant = || format!("${}({})", BStr::new(word), BStr::new(body));
+        (is_function && !body.is_empty()).then(|| (dollar..close + 1, meant()))
+    })
+}
+
+/// Finds `$NAME` and `${NAME}`; returns the place and what was meant.
 fn find_shell_variable(
     subject: &LintSubject<'_>,
     raw: &[u8],
@@ -178,7 +209,7 @@ fn find_shell_variable(
             || name[0].is_ascii_digit()
             || is_expression && is_quoted(raw, dollar) && subject.view.raw_bytes(name).is_none();
         let end = start + length + usize::from(has_brace);
-        (!is_other).then(|| (dollar..end, name.to_str_lossy().into_owned()))
+        (!is_other).then(|| (dollar..end, format!("$({})", BStr::new(name))))
     })
 }
 
@@ -190,12 +221,12 @@ fn find_quotes(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Ra
     let is_path = parameter.value_type == ValueType::Path && !parameter.name.contains("_HOOK_");
     let is_plain = is_path
         || parameter.value_type == ValueType::Hosts
-        || matches!(parameter.value_type, ValueType::Name | ValueType::Permissions)
+        || matches!(parameter.value_type, ValueType::Name | ValueType::Interfaces | ValueType::Permissions)
         || parameter.value_type == ValueType::List && !parameter.name.contains("ATTRS")
         || parameter.name == "DOCKER_VOLUME_DIR_*";
     let is_whole = text.len() > 1 && text.last() == Some(&quote);
     // A quote that is not closed is part of a path, too.
-    let is_word = is_path || parameter.value_type == ValueType::Name;
+    let is_word = is_path || matches!(parameter.value_type, ValueType::Name | ValueType::Interfaces);
     let is_open = is_word && !text[1..].contains(&quote) && !text[1..].contains(&b' ');
     (is_plain && (is_whole || is_open)).then_some(0..raw.len())
 }

@@ -168,16 +168,12 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     if let Some(entry) = subject.config.set.find_exact(accounting_groups::GROUP_LIST.as_bytes()) {
         let listed = accounting_groups::listed_groups(&subject.view);
         for (group, part) in list_words(subject, entry) {
-            if let Some(UnreadReason { why, fix }) =
+            if let Some(UnreadReason { why, fix, holds_in_part }) =
                 accounting_groups::check_listed_group(BStr::new(&group), &listed, &subject.view)
             {
-                findings.push(subject.make_finding(
-                    LintRule::NamedNotDefined,
-                    &entry.current,
-                    part,
-                    why,
-                    fix,
-                ));
+                let rule = LintRule::NamedNotDefined;
+                let finding = subject.make_finding(rule, &entry.current, part, why, fix);
+                findings.push(Finding { holds_in_part, ..finding });
             }
         }
     }
@@ -260,7 +256,15 @@ fn member_name<'n>(family: &NamedListFamily, name: &'n [u8]) -> Option<&'n [u8]>
     }
     let end = name.len().checked_sub(family.suffix.len())?;
     let own = name.get(family.prefix.len()..end).filter(|own| !own.is_empty())?;
-    let is_part = family.member_suffixes.iter().any(|part| caseless::ends_with(own, part.as_bytes()));
+    // REASON_<NAME> is a misspelling of <NAME>_REASON, which is reported with the name.
+    let is_misordered = |part: &str| {
+        let word = part.strip_prefix('_').map(|word| format!("{word}_"));
+        word.is_some_and(|word| caseless::starts_with(own, word.as_bytes()))
+    };
+    let is_part = family
+        .member_suffixes
+        .iter()
+        .any(|part| caseless::ends_with(own, part.as_bytes()) || is_misordered(part));
     (!is_part).then_some(own)
 }
 
@@ -295,13 +299,14 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
                 Some(near) => Advice::DidYouMean((*near).into()),
                 None => format!("set {knob}, or remove the name").into(),
             };
-            findings.push(subject.make_finding(
-                LintRule::NamedNotDefined,
-                &entry.current,
-                part,
-                message,
-                fix,
-            ));
+            // A file that has one member beside the list is expected to have all of them.
+            let is_beside = |other: &MacroEntry| other.current.place.source == entry.current.place.source;
+            let holds_in_part = defined.iter().any(|(member, other)| {
+                is_beside(other) && names.iter().any(|name| caseless::eq(name, member))
+            });
+            let rule = LintRule::NamedNotDefined;
+            let finding = subject.make_finding(rule, &entry.current, part, message, fix);
+            findings.push(Finding { holds_in_part, ..finding });
         }
         named.extend(names);
     }

@@ -3,7 +3,9 @@
 //! Nearly all findings of a rule must be right: users learn to ignore a rule that is often wrong. What is
 //! only possibly wrong (a name that some script may read) is not reported, or reported with the reason.
 
+mod attribute_owners;
 mod brackets;
+mod command_arguments;
 mod condition_outcomes;
 mod contradictions;
 mod expression_rules;
@@ -25,6 +27,7 @@ mod removed_parameters;
 mod rules;
 mod script_mentions;
 mod type_rules;
+mod user_map_names;
 mod value_rules;
 mod written_pieces;
 

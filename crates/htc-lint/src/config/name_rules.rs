@@ -65,7 +65,7 @@ fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     {
         return None;
     }
-    let UnreadReason { why, fix } = explain_unread_hook_parameter(keyword, rest);
+    let UnreadReason { why, fix, .. } = explain_unread_hook_parameter(keyword, rest);
     let message = format!("nothing reads {}{why}", entry.name);
     Some(replace_name(subject, subject.make_finding(LintRule::HookKnob, &entry.current, None, message, fix)))
 }
@@ -75,7 +75,7 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     let of_job = keyword.len().checked_sub("_JOB".len()).filter(|_| caseless::ends_with(keyword, b"_JOB"));
     let of_job = of_job.filter(|&end| end > 0);
     let keyword = BStr::new(&keyword[..of_job.unwrap_or(keyword.len())]);
-    let meant = |why: String, name: String| UnreadReason { why, fix: Advice::DidYouMean(name.into()) };
+    let meant = |why: String, name: String| UnreadReason::new(why, Advice::DidYouMean(name.into()));
     let (base, part) = ["_TIMEOUT", "_ARGS"]
         .iter()
         .find_map(|part| Some((rest.strip_suffix(part.as_bytes())?, *part)))
@@ -84,27 +84,24 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     if base == "REPLY_CLAIM" {
         let instead = format!("{keyword}_HOOK_REPLY_FETCH");
         let fix = format!("use {instead}, which is called for accepted and rejected jobs");
-        return UnreadReason { why: ", though the manual lists it".to_owned(), fix: fix.into() };
+        return UnreadReason::new(", though the manual lists it", fix);
     }
     let is_hook = HOOK_TYPES.iter().any(|hook| base == hook);
     let near = similar_names::nearest(base, HOOK_TYPES.iter().map(|hook| hook.as_bytes()));
     if of_job.is_some() && near.is_some() {
         let why = ": parameters of hooks are <KEYWORD>_HOOK_<TYPE>".to_owned();
-        return UnreadReason { why, fix: format!("write {keyword}_HOOK_{rest}").into() };
+        return UnreadReason::new(why, format!("write {keyword}_HOOK_{rest}"));
     }
     let read = |hooks: [&str; 2]| hooks.map(|hook| format!("_HOOK_{hook}{part}")).join(" and ");
     if is_hook && part == "_TIMEOUT" {
         let read = read(HOOKS_WITH_TIMEOUT);
         let fix = format!("only {read} are read; make the hook end by itself, with timeout(1)");
-        return UnreadReason {
-            why: format!(": the caller waits for {base} without a limit"),
-            fix: fix.into(),
-        };
+        return UnreadReason::new(format!(": the caller waits for {base} without a limit"), fix);
     }
     if is_hook && part == "_ARGS" {
         let read = read(HOOKS_WITH_ARGUMENTS);
         let fix = format!("only {read} are read; write a script that calls the hook with arguments");
-        return UnreadReason { why: format!(": {base} has no parameter for arguments"), fix: fix.into() };
+        return UnreadReason::new(format!(": {base} has no parameter for arguments"), fix);
     }
     if of_job.is_some() && similar_names::nearest(rest, ["KEYWORD"]).is_some() {
         return meant(String::new(), format!("{keyword}_JOB_HOOK_KEYWORD"));
@@ -117,16 +114,18 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     let why = format!(": {base} is not a hook type");
     match near {
         Some(near) => meant(why, format!("{keyword}_HOOK_{}{part}", BStr::new(near))),
-        None => UnreadReason { why, fix: format!("the types are {}", HOOK_TYPES.join(", ")).into() },
+        None => UnreadReason::new(why, format!("the types are {}", HOOK_TYPES.join(", "))),
     }
 }
 
 /// Reports a name that nothing reads and nothing refers to.
 fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     let name = &entry.name;
+    let mut holds_in_part = false;
     let (rule, message, fix) = match name_usage::classify_usage(subject, name) {
         NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => return,
         NameUsage::Unread(unread) => {
+            holds_in_part = unread.holds_in_part;
             (LintRule::UnknownParameter, format!("nothing reads {name}: {}", unread.why), unread.fix)
         }
         NameUsage::Misspelled(near) => (
@@ -148,7 +147,7 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
         ),
     };
     let finding = subject.make_finding(rule, &entry.current, None, message, fix);
-    findings.push(replace_name(subject, finding));
+    findings.push(Finding { holds_in_part, ..replace_name(subject, finding) });
 }
 
 /// Adds the correction of a misspelled name where the finding's place is the name, and something reads the name that was
@@ -186,13 +185,11 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
             continue;
         }
         let line = here.place.line.map_or_else(String::new, |line| format!(" in line {line}"));
-        findings.push(subject.make_finding(
-            LintRule::ShadowedDefinition,
-            earlier,
-            None,
-            format!("{} is set again{line} of the same file, so this value is never used", earlier.name),
-            "remove one of the two, or append with '+='".to_owned(),
-        ));
+        let message =
+            format!("{} is set again{line} of the same file, so this value is never used", earlier.name);
+        let fix = "remove one of the two, or append with '+='";
+        let finding = subject.make_finding(LintRule::ShadowedDefinition, earlier, None, message, fix);
+        findings.push(Finding { holds_in_part: true, ..finding });
     }
 }
 

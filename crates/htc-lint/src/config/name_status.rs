@@ -20,12 +20,24 @@ pub struct UnreadReason {
     pub why: String,
     /// Correction.
     pub fix: Advice,
+    /// True if no other file of the configuration can make the name one that is read.
+    pub holds_in_part: bool,
 }
 
 impl UnreadReason {
+    /// Creates a reason that another file may remove.
+    pub(super) fn new(why: impl Into<String>, fix: impl Into<Advice>) -> Self {
+        UnreadReason { why: why.into(), fix: fix.into(), holds_in_part: false }
+    }
+
+    /// Creates the status of a name that nothing reads, whatever other files define.
+    pub(super) fn never_read_status(why: impl Into<String>, fix: impl Into<Advice>) -> Option<NameStatus> {
+        Some(NameStatus::Unread(UnreadReason { holds_in_part: true, ..UnreadReason::new(why, fix) }))
+    }
+
     /// Creates the status of a name that nothing reads.
     pub(super) fn unread_status(why: impl Into<String>, fix: impl Into<Advice>) -> Option<NameStatus> {
-        Some(NameStatus::Unread(UnreadReason { why: why.into(), fix: fix.into() }))
+        Some(NameStatus::Unread(UnreadReason::new(why, fix)))
     }
 
     /// Creates the status of a name that nothing reads, with the name that was probably meant.

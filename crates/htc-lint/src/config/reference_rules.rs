@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::lint_subject::LintSubject;
 use htc_base::text::space::trim;
-use htc_base::text::{caseless, unqualified_name};
+use htc_base::text::{caseless, similar_names, unqualified_name};
 use htc_classad::Expr;
 use htc_config::FunctionFailure;
 use htc_config::expand::MAX_LENGTH;
@@ -466,11 +466,23 @@ fn suggest_name(subject: &LintSubject<'_>, name: &[u8]) -> Option<Vec<u8>> {
         known.len() >= 6
             && !(letters(known) == letters(name) && known.len() == name.len() && letters(known) < known.len())
     };
+    // `$(MINUTES)` means the macro MINUTE.
+    let singular = name.strip_suffix(b"s").or_else(|| name.strip_suffix(b"S"));
+    let is_macro = |singular: &&[u8]| singular.len() > 2 && subject.view.raw_bytes(singular).is_some();
+    if let Some(singular) = singular.filter(is_macro) {
+        return Some(singular.to_vec());
+    }
     if name.len() < 6 {
         return None;
     }
-    let own = subject.names_set().nearest(name, is_own_slip).map(|near| near.to_vec());
-    own.or_else(|| subject.known.nearest_known(name).map(Vec::from))
+    // Two letters of a short name may differ on purpose: TEST_DIR and TEMP_DIR.
+    const MIN_LENGTH_OF_TWO_SLIPS: usize = 12;
+    let is_slip = |near: &[u8]| {
+        name.len() >= MIN_LENGTH_OF_TWO_SLIPS || similar_names::distance(near, name, 1).is_some()
+    };
+    let own = subject.names_set().nearest(name, |known| is_own_slip(known) && is_slip(known));
+    let own = own.map(|near| near.to_vec());
+    own.or_else(|| subject.known.nearest_known(name).map(Vec::from).filter(|near| is_slip(near)))
 }
 
 #[cfg(test)]

@@ -155,6 +155,10 @@ fn describe_fault(
             let fix = "write an address of four numbers up to 255, and a mask of at most 32 bits".into();
             (format!("{name}: no host has the address '{text}'"), Some(fix))
         }
+        ValueFault::NotInterface => {
+            let fix = "write an address, the name of an interface, or a pattern: 10.20.*".into();
+            (format!("{name}: no interface has the name or address '{text}'"), Some(fix))
+        }
         ValueFault::UnbalancedQuotes => {
             let fix = "close each quote; within the double quotes, write \"\" for one".into();
             (

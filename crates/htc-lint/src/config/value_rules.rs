@@ -6,6 +6,8 @@ use htc_config::lint_rule::LintRule;
 
 use super::brackets::find_unbalanced;
 use super::expression_rules::check_meaning;
+use super::expression_types::ExpressionTypes;
+use super::known_attributes::is_known_attribute;
 use super::leftover_rules::check_leftovers;
 use super::lint_subject::LintSubject;
 use super::name_status::NameStatus;
@@ -17,7 +19,7 @@ use super::written_pieces::{find_written_piece, replace_value};
 use htc_base::text::{caseless, unqualified_name};
 use htc_classad::{Expr, ParseError, pitfalls};
 use htc_config::finding::Finding;
-use htc_config::macro_definition::MacroEntry;
+use htc_config::macro_definition::{MacroEntry, SourceKind};
 use htc_config::registry::{self, RegisteredParameter, ValueType};
 use htc_config::value_check::is_size;
 use rustc_hash::FxHashSet;
@@ -100,7 +102,36 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             _ => {}
         }
     }
+    check_template_values(subject, findings);
     check_port_ranges(subject, findings);
+}
+
+/// Checks what a template made of the arguments that a user gave it.
+fn check_template_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    let entries = subject.config.set.entries().filter(|entry| {
+        let is_file = subject.config.set.source(entry.current.place.source).kind == SourceKind::File;
+        is_file && entry.current.place.template.is_some()
+    });
+    for entry in entries {
+        let parameter = find_registered(subject, &entry.name);
+        let first = findings.len();
+        match (expression_kind(subject, &entry.name, parameter.as_ref()), &parameter) {
+            (Some(kind), _) => check_expression(subject, entry, kind, parameter.as_ref(), findings),
+            (None, Some(parameter)) if has_checked_type(parameter) => {
+                check_type(subject, entry, parameter, findings);
+            }
+            _ => {}
+        }
+        // What the template itself says is right.
+        let own = findings.split_off(first);
+        let is_value =
+            |finding: &Finding| matches!(finding.rule, LintRule::BadExpression | LintRule::BadValue);
+        findings.extend(own.into_iter().filter(is_value).map(|finding| Finding {
+            message: format!("{}; the template sets it from these arguments", finding.message),
+            replacement: None,
+            ..finding
+        }));
+    }
 }
 
 /// Family of the concurrency limits, whose names a site chooses.
@@ -109,6 +140,9 @@ const CONCURRENCY_LIMITS: &str = "*_LIMIT";
 /// Returns the row of the registry of a name that daemons read; a macro of the site may look like a family of names.
 fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredParameter> {
     let found = registry::find(name)?;
+    if found.is_family() && matches!(subject.known.classify(name), NameStatus::Unread(_)) {
+        return None;
+    }
     if !found.has_open_prefix() {
         return Some(found);
     }
@@ -252,6 +286,16 @@ fn check_undefined_attribute<'a>(
     expr: &Expr,
 ) -> Option<Finding> {
     let raw = &entry.current.raw;
+    if raw == value && is_word_with_signs(value) && expr_names_are_undefined(subject, expr) {
+        let message = format!(
+            "{} is advertised as the result of a calculation with attributes that nothing here defines: it will be undefined",
+            entry.name
+        );
+        let fix = format!("a string needs quotes: \"{value}\"");
+        let whole = Some((0, raw.len()));
+        let finding = subject.make_finding(LintRule::UnquotedString, &entry.current, whole, message, fix);
+        return Some(replace_value(finding, raw, format!("\"{value}\"")));
+    }
     let attribute = expr.as_attribute()?;
     let attribute = attribute.as_bytes();
     let is_known = MACHINE_ATTRIBUTES.iter().any(|known| caseless::eq(known.as_bytes(), attribute))
@@ -274,6 +318,26 @@ fn check_undefined_attribute<'a>(
     let finding =
         subject.make_finding(LintRule::UnquotedString, &entry.current, Some((0, raw.len())), message, fix);
     Some(replace_value(finding, raw, format!("\"{value}\"")))
+}
+
+/// True for a word such as `R12-4`, `us-east-1a` or `node/rack`, which is a calculation only by accident.
+fn is_word_with_signs(value: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-/".contains(byte);
+    value.first().is_some_and(u8::is_ascii_alphabetic)
+        && value.iter().all(is_letter)
+        && value.iter().any(|byte| b"-/".contains(byte))
+}
+
+/// True if nothing is known about any attribute of an expression.
+fn expr_names_are_undefined(subject: &LintSubject<'_>, expr: &Expr) -> bool {
+    let (_, types) = ExpressionTypes::examine(expr, &|_| false);
+    !types.references.is_empty()
+        && types.references.iter().all(|reference| {
+            let name = reference.name.as_bytes();
+            !is_known_attribute(name)
+                && subject.view.raw_bytes(name).is_none()
+                && !subject.known.advertised_attributes().iter().any(|known| caseless::eq(known, name))
+        })
 }
 
 /// True if a default to which a value refers contains a piece of it.
@@ -300,6 +364,13 @@ fn check_expression_traps<'a>(
     let has_libraries =
         ["CLASSAD_USER_LIBS", "CLASSAD_USER_PYTHON_MODULES"].iter().any(|name| subject.view.is_defined(name));
     for trap in pitfalls::find(value, subject.dialect()) {
+        // The names of power states have a rule of their own.
+        let span = trap.span.start as usize..trap.span.end as usize;
+        if caseless::eq(unqualified_name(&entry.name), b"HIBERNATE")
+            && value.get(span).is_some_and(|piece| caseless::eq(piece, b"NONE"))
+        {
+            continue;
+        }
         // The libraries may define further functions.
         if has_libraries && trap.is_unknown_function {
             continue;
@@ -310,12 +381,11 @@ fn check_expression_traps<'a>(
             true => (&entry.current, span),
             false => {
                 let piece = value.get(span.0..span.1).unwrap_or_default();
-                match find_written_piece(subject, entry, piece) {
-                    Some(place) => place,
-                    // The text is that of a default.
-                    None if is_in_default(subject, raw, piece) => continue,
-                    None => (&entry.current, (0, raw.len())),
+                // The text may be that of a default, which is right.
+                if is_in_default(subject, raw, piece) {
+                    continue;
                 }
+                find_written_piece(subject, entry, piece).unwrap_or((&entry.current, (0, raw.len())))
             }
         };
         findings.push(subject.make_finding(

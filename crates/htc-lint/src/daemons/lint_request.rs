@@ -122,7 +122,7 @@ impl LintRequest<'_> {
         }
         let warnings = match self.only_unsupported {
             true => attempt.warnings.iter().collect(),
-            false => load_warnings::add_findings(&subject, &attempt.warnings, &mut findings),
+            false => load_warnings::add_findings(&subject, scope, &attempt.warnings, &mut findings),
         };
         let warnings = warnings.into_iter().map(|warning| match self.redact {
             true => secrets.remove_secrets(&warning.text).to_string(),

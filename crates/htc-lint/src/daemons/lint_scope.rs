@@ -34,9 +34,11 @@ impl LintScope {
 }
 
 /// Returns true if a file has a name or directory like the files of a LOCAL_CONFIG_DIR: `50-site.conf`,
-/// `config.d/site`.
+/// `config.d/site`, or of an included piece: `site.include`.
 fn is_partial_config_name(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().as_encoded_bytes();
     let directory = file.parent().and_then(Path::file_name).unwrap_or_default().as_encoded_bytes();
-    name.iter().take(2).filter(|byte| byte.is_ascii_digit()).count() == 2 || directory.ends_with(b".d")
+    let is_piece = ["include", "inc"].iter().any(|end| file.extension().is_some_and(|found| found == *end));
+    let is_numbered = name.iter().take(2).filter(|byte| byte.is_ascii_digit()).count() == 2;
+    is_piece || is_numbered || directory.ends_with(b".d")
 }

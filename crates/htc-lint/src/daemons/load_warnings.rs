@@ -2,7 +2,9 @@
 
 use bstr::ByteSlice;
 
+use super::lint_scope::LintScope;
 use crate::config::LintSubject;
+use htc_base::text::Span;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
 use htc_config::source_location::SourceLocation;
@@ -11,6 +13,7 @@ use htc_config::{LoadWarning, LoadWarningSubject};
 /// Turns the warnings about statements and parameters into findings; returns the others.
 pub(super) fn add_findings<'w>(
     subject: &LintSubject<'_>,
+    scope: LintScope,
     warnings: &'w [LoadWarning],
     findings: &mut Vec<Finding>,
 ) -> Vec<&'w LoadWarning> {
@@ -25,10 +28,7 @@ pub(super) fn add_findings<'w>(
                     text: place.text.clone(),
                     span: place.span,
                 };
-                let message = "':' is the obsolete form of '=' in an assignment".to_owned();
-                let fix = "write '=' instead of ':'";
-                findings
-                    .push(Finding::at(LintRule::ColonAssignment, Some(spot), message, fix).replaced_by("="));
+                findings.push(colon_finding(spot));
             }
             LoadWarningSubject::Parameter(name) => {
                 let entry = subject.config.set.find_exact(name).filter(|it| it.current.is_user_written());
@@ -46,8 +46,24 @@ pub(super) fn add_findings<'w>(
                 let message = format!("daemons reject {name}: {text}");
                 findings.push(subject.make_finding(LintRule::BadValue, &entry.current, part, message, None));
             }
-            LoadWarningSubject::Other => others.push(warning),
+            // Files for another machine are checked here.
+            LoadWarningSubject::ThisMachine if scope.for_other_machine => {}
+            LoadWarningSubject::ThisMachine | LoadWarningSubject::Other => others.push(warning),
         }
     }
     others
+}
+
+/// Returns the finding about `NAME : value` or `NAME := value`; the place is that of the colon.
+fn colon_finding(mut spot: SourceLocation) -> Finding {
+    let after = (spot.span.start + 1) as usize;
+    let (message, fix) = match spot.text.get(after) {
+        Some(b'=') => {
+            spot.span = Span::new(after - 1, after + 1);
+            let message = "':=' is not an assignment: ':' is one, so that the value begins with '='";
+            (message, "write '=' instead of ':='")
+        }
+        _ => ("':' is the obsolete form of '=' in an assignment", "write '=' instead of ':'"),
+    };
+    Finding::at(LintRule::ColonAssignment, Some(spot), message.to_owned(), fix).replaced_by("=")
 }

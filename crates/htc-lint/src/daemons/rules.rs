@@ -8,7 +8,9 @@ use crate::config::LintSubject;
 use htc_base::text::caseless;
 use htc_config::Advice;
 use htc_config::finding::Finding;
+use htc_config::lines::LogicalLines;
 use htc_config::lint_rule::LintRule;
+use htc_config::macro_definition::MacroEntry;
 use htc_config::macro_reference::{MacroFunction, next_reference};
 use rustc_hash::FxHashSet;
 
@@ -40,19 +42,67 @@ pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
         drop_incomplete_values(subject, &mut findings);
         // A name that is similar to a known one is misspelled, even if other files are not known.
         let is_slip = |finding: &Finding| matches!(finding.fix, Some(Advice::DidYouMean(_)));
-        findings.retain(|finding| !ABSENCE_RULES.contains(&finding.rule) || is_slip(finding));
+        findings.retain(|finding| {
+            !ABSENCE_RULES.contains(&finding.rule) || is_slip(finding) || finding.holds_in_part
+        });
     }
+    drop_consequences(subject, &mut findings);
     lint::sort_findings(&mut findings);
     findings
 }
 
+/// Drops findings that only say again that a template mark or a comment is in a value.
+fn drop_consequences(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    let names_with = |rule: LintRule| -> FxHashSet<Vec<u8>> {
+        let found = findings.iter().filter(|finding| finding.rule == rule);
+        found.map(|finding| finding.name.to_ascii_lowercase()).collect()
+    };
+    let (marked, commented) = (names_with(LintRule::TemplateMark), names_with(LintRule::CommentInValue));
+    if marked.is_empty() && commented.is_empty() {
+        return;
+    }
+    findings.retain(|finding| {
+        let name = finding.name.to_ascii_lowercase();
+        let is_consequence = VALUE_RULES.contains(&finding.rule)
+            || matches!(
+                finding.rule,
+                LintRule::HookPath | LintRule::RelativePath | LintRule::NamedNotDefined | LintRule::NotRead
+            );
+        let entry = subject.config.set.find_exact(&finding.name).filter(|_| is_consequence);
+        entry.is_none_or(|entry| {
+            !commented.contains(&name)
+                && !marked.contains(&name)
+                && (marked.is_empty() || !needs_any(subject, entry.raw(), &marked))
+        })
+    });
+}
+
+/// True if a value refers to one of these macros, given in lower case, directly or through others.
+fn needs_any(subject: &LintSubject<'_>, value: &[u8], wanted: &FxHashSet<Vec<u8>>) -> bool {
+    let mut waiting = referenced_macros(subject, value);
+    let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
+    while let Some(name) = waiting.pop() {
+        if wanted.contains(&name) {
+            return true;
+        }
+        if seen.insert(name.clone())
+            && let Some(raw) = subject.view.raw_bytes(&name)
+        {
+            waiting.extend(referenced_macros(subject, &raw));
+        }
+    }
+    false
+}
+
 /// Rules about values that may be right as soon as another file defines the macros in them.
-const VALUE_RULES: [LintRule; 5] = [
+const VALUE_RULES: [LintRule; 7] = [
     LintRule::BadExpression,
     LintRule::BadValue,
     LintRule::AlwaysError,
     LintRule::ConstantComparison,
     LintRule::FunctionFails,
+    LintRule::SlotType,
+    LintRule::UnquotedString,
 ];
 
 /// Drops findings about values that need a macro which only a file that was not read may define.
@@ -62,8 +112,23 @@ fn drop_incomplete_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>
         // Routes and transforms have macros of their own.
         let is_value = VALUE_RULES.contains(&finding.rule) && !is_route_or_transform(&finding.name);
         let entry = subject.config.set.find_exact(&finding.name).filter(|_| is_value);
-        entry.is_none_or(|entry| !needs_undefined(subject, entry.raw(), &mut complete))
+        entry.is_none_or(|entry| {
+            !needs_undefined(subject, entry.raw(), &mut complete) && !lacks_earlier_value(subject, entry)
+        })
     });
+}
+
+/// True if a value refers to an earlier value of its own name, which only another file can have set.
+fn lacks_earlier_value(subject: &LintSubject<'_>, entry: &MacroEntry) -> bool {
+    let place = &entry.current.place;
+    let text = subject.config.set.source(place.source).text.as_deref().unwrap_or_default();
+    let line = LogicalLines::new(text.get(place.offset as usize..).unwrap_or_default()).next_line();
+    let is_first = entry.replaced.is_empty()
+        && htc_config::registry::default_value(&entry.name).as_deref().is_none_or(<[u8]>::is_empty);
+    is_first
+        && line.is_some_and(|line| {
+            referenced_macros(subject, &line.text).contains(&entry.name.to_ascii_lowercase())
+        })
 }
 
 /// True if a value, or one that it refers to, refers to a macro that nothing defines. `complete` has the names whose

@@ -11,7 +11,7 @@ use htc_base::quirks::QuirkMode;
 use htc_base::text::{caseless, list, similar_names, unqualified_name};
 use htc_config::Advice;
 use htc_config::finding::Finding;
-use htc_config::macro_definition::MacroEntry;
+use htc_config::macro_definition::{MacroEntry, SourceId};
 use htc_slot::{ResourceShare, ShareListErrorKind, SlotTypeShares};
 
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
@@ -29,10 +29,12 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
 
 /// Reports slot types without a number of slots, in a configuration that sets the number of others.
 fn check_uncounted_types(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
-    let has_counts = subject
+    let counts: Vec<SourceId> = subject
         .user_written_entries()
-        .any(|entry| caseless::starts_with(unqualified_name(&entry.name), b"NUM_SLOTS_TYPE_"));
-    if !has_counts {
+        .filter(|entry| caseless::starts_with(unqualified_name(&entry.name), b"NUM_SLOTS_TYPE_"))
+        .map(|entry| entry.current.place.source)
+        .collect();
+    if counts.is_empty() {
         return;
     }
     for entry in subject.user_written_entries() {
@@ -41,13 +43,9 @@ fn check_uncounted_types(subject: &LintSubject<'_>, findings: &mut Vec<Finding>)
         if !subject.is_set_with_any_prefix(count.as_bytes()) {
             let message = format!("there is no slot of type {id}, because {count} is not set");
             let fix = format!("set {count}, or remove the type");
-            findings.push(subject.make_finding(
-                LintRule::DefinedNotNamed,
-                &entry.current,
-                None,
-                message,
-                fix,
-            ));
+            let finding = subject.make_finding(LintRule::DefinedNotNamed, &entry.current, None, message, fix);
+            // A file that has the number of one type is expected to have those of all its types.
+            findings.push(Finding { holds_in_part: counts.contains(&entry.current.place.source), ..finding });
         }
     }
 }

@@ -9,6 +9,16 @@ use htc_config::lint_rule::LintRule;
 use super::unread_sources::line_location;
 use crate::config::{LintSubject, find_unbalanced};
 
+/// Returns the condition of `else if CONDITION`, which is read as `else`.
+fn text_after_else(statement: &[u8]) -> Option<&[u8]> {
+    let rest = caseless::strip_prefix(statement, b"else")?;
+    let blanks = rest.len() - rest.trim_start().len();
+    let rest = caseless::strip_prefix(rest.trim_start(), b"if")?;
+    let condition = rest.trim();
+    let is_word = rest.first().is_some_and(|byte| byte.is_ascii_whitespace() || *byte == b'(');
+    (blanks > 0 && is_word && !condition.is_empty()).then_some(condition)
+}
+
 /// Reports arguments of templates that are not closed, and `elseif`, which is skipped like any other text while the
 /// condition before it is not true.
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
@@ -29,10 +39,16 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
                 let word = statement.fields().next().unwrap_or_default();
                 let is_other_elif =
                     ["elseif", "elsif"].iter().any(|known| caseless::eq(known.as_bytes(), word));
-                is_other_elif.then(|| {
+                let condition = text_after_else(statement);
+                if is_other_elif {
                     let message = format!("{} is not a keyword", BStr::new(word));
-                    (LintRule::ElseIf, message, "write 'elif'".to_owned())
-                })
+                    Some((LintRule::ElseIf, message, "write 'elif'".to_owned()))
+                } else {
+                    condition.map(|condition| {
+                        let message = "the text after else is ignored: its lines are read whenever the conditions before are false";
+                        (LintRule::ElseIf, message.to_owned(), format!("write 'elif {}'", BStr::new(condition)))
+                    })
+                }
             };
             if let Some((rule, message, fix)) = found {
                 findings.push(Finding::at(rule, line_location(subject, id, line.first_line), message, fix));

@@ -57,6 +57,11 @@ fn unread_source_finding(
             format!("the directory {name} was not read: {reason}"),
             "correct the path, or pass its files on the command line".to_owned(),
         ),
+        (UnreadSourceKind::File, _) if name.find_byteset(b"*?").is_some() => (
+            LintRule::MissingSource,
+            format!("include takes one file, and no file has the name {name}: daemons exit here"),
+            "include each file, or name their directory in LOCAL_CONFIG_DIR".to_owned(),
+        ),
         (UnreadSourceKind::File, true) => (
             LintRule::NotRead,
             format!("the file {name} was not read: {reason}"),

@@ -47,6 +47,7 @@ pub(super) fn unsupported_job_attributes(text: &[u8], world: &dyn World) -> Vec<
         message,
         fix: None,
         replacement: None,
+        holds_in_part: false,
     };
     told.chain(refused).map(finding).collect()
 }

@@ -47,9 +47,11 @@ impl TransformLinter<'_> {
         let is_string = attribute_type_word(attribute) == Some("string");
         let is_lower = |byte: &u8| byte.is_ascii_lowercase() || b"_0123456789".contains(byte);
         let is_word = name.len() > 2 && (is_string || name.iter().all(is_lower));
-        let source = &line.source.text;
-        let is_once = source.fields().filter(|word| caseless::contains(word, name)).count() < 2;
-        if is_word && is_once && !is_known_attribute(name) {
+        // A name that stands elsewhere, and not in a string, is that of an attribute.
+        let unquoted = line.source.text.split(|byte| *byte == b'"').step_by(2);
+        let count =
+            unquoted.flat_map(|part| part.fields()).filter(|word| caseless::contains(word, name)).count();
+        if is_word && count < 2 && !is_known_attribute(name) {
             let shown = BStr::new(name);
             let message = format!("{shown} is the name of an attribute: undefined, unless jobs have it");
             let advice = format!("a string needs quotes: \"{shown}\"");

@@ -93,11 +93,12 @@ pub(in crate::config) fn check_listed_group(
     let parent = group.rfind_byte(b'.').map(|at| BStr::new(&group[..at]));
     if let Some(parent) = parent.filter(|parent| !groups.iter().any(|known| caseless::eq(known, parent))) {
         let why = format!("group '{group}' is ignored: its parent {parent} is not listed");
-        return Some(UnreadReason { why, fix: format!("add {parent} to {GROUP_LIST}").into() });
+        let fix = format!("add {parent} to {GROUP_LIST}");
+        return Some(UnreadReason { holds_in_part: true, ..UnreadReason::new(why, fix) });
     }
     let has_quota = quotas.iter().any(|knob| view.is_defined(knob));
-    (!has_quota).then(|| UnreadReason {
-        why: format!("group '{group}' has neither {} nor {}: its quota is 0", quotas[0], quotas[1]),
-        fix: format!("set one of them, or remove the name from {GROUP_LIST}").into(),
+    (!has_quota).then(|| {
+        let why = format!("group '{group}' has neither {} nor {}: its quota is 0", quotas[0], quotas[1]);
+        UnreadReason::new(why, format!("set one of them, or remove the name from {GROUP_LIST}"))
     })
 }

@@ -54,6 +54,16 @@ impl SiteNames {
                 slot_prefixes.extend(list_items(view, &name));
             }
         }
+        for entry in config.set.entries().filter(|entry| !is_attribute_list(&entry.name)) {
+            let own = slot_prefixes.iter().find_map(|prefix| caseless::strip_prefix(&entry.name, prefix));
+            let list = own.map(|own| own.trim_start_with(|c| c.is_ascii_digit()));
+            let is_list = |list: &[u8]| {
+                ["_STARTD_ATTRS", "_STARTD_EXPRS"].iter().any(|end| caseless::eq(list, end.as_bytes()))
+            };
+            if list.is_some_and(is_list) {
+                attributes.extend(list_items(view, &entry.name.to_str_lossy()));
+            }
+        }
         let is_daemon = daemons.iter().map(|name| name.to_ascii_lowercase()).collect();
         let last = view.number("MAX_SLOT_TYPES", 10);
         let set = config.set.entries().map(|entry| entry.name.to_ascii_lowercase()).collect();
@@ -104,9 +114,9 @@ impl SiteNames {
         // SCHEDD2 is a second schedd, not a misspelling.
         let ends_in_digit = prefix.last().is_some_and(u8::is_ascii_digit);
         let near = similar_names::nearest(prefix, self.daemons.iter().map(|name| &name[..]))?;
-        (!ends_in_digit).then(|| UnreadReason {
-            why: format!("no daemon has the name or local name {}", BStr::new(prefix)),
-            fix: Advice::DidYouMean(BString::from(near)),
+        (!ends_in_digit).then(|| {
+            let why = format!("no daemon has the name or local name {}", BStr::new(prefix));
+            UnreadReason::new(why, Advice::DidYouMean(BString::from(near)))
         })
     }
 }

@@ -97,7 +97,7 @@ fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         None => ("NUM_SLOTS_TYPE_", caseless::strip_prefix(name, b"NUM_SLOTS_TYPE_")?),
     };
     let Some((id, rest)) = split_leading_number(rest) else {
-        return UnreadReason::unread_status("slot types are numbered", format!("write {what}<n>"));
+        return UnreadReason::never_read_status("slot types are numbered", format!("write {what}<n>"));
     };
     if let Some(plain) = strip_leading_zeros(name, what.len()) {
         return UnreadReason::misspelled_status(NO_LEADING_ZEROS, plain);
@@ -111,12 +111,15 @@ fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     }
     if rest.is_empty() {
         return match id {
-            0 => UnreadReason::unread_status("type 0 stands for slots without a type", "use a number from 1"),
+            0 => UnreadReason::never_read_status(
+                "type 0 stands for slots without a type",
+                "use a number from 1",
+            ),
             _ => Some(NameStatus::Read),
         };
     }
     let Some(knob) = rest.strip_prefix(b"_").filter(|_| what == "SLOT_TYPE_") else {
-        return UnreadReason::unread_status("slot types are numbered", format!("write {what}{id}"));
+        return UnreadReason::never_read_status("slot types are numbered", format!("write {what}{id}"));
     };
     if is_listed(&TYPE_ONLY_SETTINGS, knob)
         || is_override(knob, site)
@@ -136,7 +139,7 @@ fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     }
     if is_parameter(knob) {
         let why = format!("{shown} is the same for all slots, it cannot be set for a slot type");
-        return UnreadReason::unread_status(why, format!("set {shown}"));
+        return UnreadReason::never_read_status(why, format!("set {shown}"));
     }
     UnreadReason::unread_status(
         format!("a slot type has no {shown}, and no list advertises an attribute of that name"),
@@ -164,7 +167,7 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         return UnreadReason::misspelled_status(NO_LEADING_ZEROS, plain);
     }
     if id == 0 {
-        return UnreadReason::unread_status(
+        return UnreadReason::never_read_status(
             "slots are numbered from 1",
             format!("write {}<n>_{shown}", BStr::new(prefix)),
         );
@@ -180,7 +183,7 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         return Some(NameStatus::Read);
     }
     if is_override(knob, site) || is_listed(&TYPE_ONLY_SETTINGS, knob) {
-        return UnreadReason::unread_status(
+        return UnreadReason::never_read_status(
             format!("{shown} can be set for slot types, not for slots"),
             format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or test SlotID in {shown}"),
         );
@@ -190,7 +193,7 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     }
     if is_parameter(knob) {
         let why = format!("{shown} is the same for all slots");
-        return UnreadReason::unread_status(why, format!("set {shown}"));
+        return UnreadReason::never_read_status(why, format!("set {shown}"));
     }
     UnreadReason::unread_status(
         format!("a slot has no {shown}, and no list advertises an attribute of that name"),
@@ -215,7 +218,7 @@ fn classify_misordered_name(name: &[u8], site: &SiteNames) -> Option<NameStatus>
     if caseless::strip_prefix(slot, b"SLOT_TYPE_").is_some() || is_listed(&SLOT_ONLY_SETTINGS, knob) {
         return UnreadReason::misspelled_status(why, format!("{slot}_{shown}"));
     }
-    UnreadReason::unread_status(
+    UnreadReason::never_read_status(
         why,
         format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or test SlotID in {shown}"),
     )

@@ -1,0 +1,74 @@
+//! Maps that expressions use with `userMap()` and that no list of maps has.
+
+use bstr::{BStr, BString, ByteSlice};
+use htc_base::text::{caseless, similar_names, unqualified_name};
+use htc_config::Advice;
+use htc_config::finding::Finding;
+use htc_config::lint_rule::LintRule;
+
+use super::lint_subject::LintSubject;
+use super::parameter_names::list_items;
+
+/// End of the parameters that name maps.
+const LIST: &[u8] = b"CLASSAD_USER_MAP_NAMES";
+
+pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    let lists: Vec<_> = subject
+        .config
+        .set
+        .entries()
+        .filter(|entry| caseless::ends_with(unqualified_name(&entry.name), LIST))
+        .collect();
+    let names: Vec<BString> =
+        lists.iter().flat_map(|list| list_items(&subject.view, &list.name.to_str_lossy())).collect();
+    if names.is_empty() {
+        return;
+    }
+    for entry in subject.user_written_entries() {
+        for (at, name) in used_maps(&entry.current.raw) {
+            if names.iter().any(|known| caseless::eq(known, name)) {
+                continue;
+            }
+            let shown = BStr::new(name);
+            let message = format!("userMap(\"{shown}\", ...) is undefined: no list of maps has {shown}");
+            let fix = match similar_names::nearest(name, names.iter().map(|known| &known[..])) {
+                Some(near) => Advice::DidYouMean(near.into()),
+                None => format!("add {shown} to {}", lists[0].name).into(),
+            };
+            let part = Some((at, at + name.len()));
+            let finding = subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix);
+            let source = entry.current.place.source;
+            let holds_in_part = lists.iter().any(|list| list.current.place.source == source);
+            findings.push(Finding { holds_in_part, ..finding });
+        }
+    }
+}
+
+/// Returns the maps that a text uses by a literal name, each with its position. A method after a dot is not part of the
+/// name.
+fn used_maps(text: &[u8]) -> Vec<(usize, &[u8])> {
+    const FUNCTION: &[u8] = b"usermap(";
+    let lower = text.to_ascii_lowercase();
+    let calls = lower.find_iter(FUNCTION).map(|at| at + FUNCTION.len());
+    calls
+        .filter_map(|start| {
+            let quote = start + text[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let name = text.get(quote..)?.strip_prefix(b"\"")?;
+            let name = &name[..name.find_byte(b'"')?];
+            let name = &name[..name.find_byte(b'.').unwrap_or(name.len())];
+            (!name.is_empty()).then_some((quote + 1, name))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_maps_are_found_in_calls() {
+        let text = b"UserMap( \"Groups.m\", Owner) =?= usermap(\"b\", X) || userMap(Name, X)";
+        let found: Vec<_> = used_maps(text).into_iter().map(|(at, name)| (at, BStr::new(name))).collect();
+        assert_eq!(found, [(10, BStr::new("Groups")), (41, BStr::new("b"))]);
+    }
+}
