@@ -1,36 +1,35 @@
 //! Search for similar names, for hints in messages.
 
 /// Returns the number of changes of one byte, or swaps of neighbours, that turn one name into the other, ignoring case,
-/// or `None` if there are more than `limit`.
+/// or `None` if there are more than `limit`, which should be small: each change is tried at each difference.
 pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
     }
+    let is_same = |x: &u8, y: &u8| x.eq_ignore_ascii_case(y);
     // A common beginning and end need no change.
-    let is_same = |(x, y): &(&u8, &u8)| x.eq_ignore_ascii_case(y);
-    let prefix = a.iter().zip(b).take_while(is_same).count();
+    let prefix = a.iter().zip(b).take_while(|(x, y)| is_same(x, y)).count();
     let (a, b) = (&a[prefix..], &b[prefix..]);
-    let suffix = a.iter().rev().zip(b.iter().rev()).take_while(is_same).count();
+    let suffix = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| is_same(x, y)).count();
     let (a, b) = (&a[..a.len() - suffix], &b[..b.len() - suffix]);
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut row = Vec::with_capacity(b.len() + 1);
-        row.push(i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let same = x.eq_ignore_ascii_case(y);
-            let mut cost = (last[j] + usize::from(!same)).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i - 1].eq_ignore_ascii_case(y) && x.eq_ignore_ascii_case(&b[j - 1]) {
-                cost = cost.min(before[j - 1] + 1);
-            }
-            row.push(cost);
+    let (Some((first, rest_of_a)), Some((second, rest_of_b))) = (a.split_first(), b.split_first()) else {
+        return Some(a.len().max(b.len()));
+    };
+    let limit = limit.checked_sub(1)?;
+    let swapped = match (rest_of_a.split_first(), rest_of_b.split_first()) {
+        (Some((x, after_a)), Some((y, after_b))) if is_same(first, y) && is_same(x, second) => {
+            Some((after_a, after_b))
         }
-        if row.iter().min().is_none_or(|&least| least > limit) {
-            return None;
-        }
-        before = std::mem::replace(&mut last, row);
+        _ => None,
+    };
+    let changes = [Some((rest_of_a, rest_of_b)), Some((rest_of_a, b)), Some((a, rest_of_b)), swapped];
+    let mut best: Option<usize> = None;
+    for (a, b) in changes.into_iter().flatten() {
+        // Only a smaller number is of interest.
+        let limit = best.map_or(limit, |best| best.saturating_sub(1).min(limit));
+        best = distance(a, b, limit).filter(|found| best.is_none_or(|best| *found < best)).or(best);
     }
-    last.last().copied().filter(|&distance| distance <= limit)
+    best.map(|changes| changes + 1)
 }
 
 /// Returns the nearest of several names, at most two changes away (one for short names); the first one wins a tie.
@@ -66,24 +65,30 @@ where
 #[derive(Clone, Debug)]
 pub struct SimilarNames<Name> {
     names: Vec<Name>,
-    /// Names grouped by length, each with its letter mask.
-    by_length: Vec<Vec<(LetterMask, u32)>>,
+    /// Names grouped by length.
+    by_length: Vec<NamesOfLength>,
 }
 
-/// Bit mask of how often each letter occurs in a name, up to three times, and which digits and signs occur. A change of
-/// one byte changes at most two bits, a swap none.
-type LetterMask = u128;
+/// Names of one length: their letter masks, which are searched without anything else, and their numbers.
+#[derive(Clone, Debug, Default)]
+struct NamesOfLength {
+    masks: Vec<LetterMask>,
+    numbers: Vec<u32>,
+}
+
+/// Bit mask of which letters occur in a name, once or more often, and which digits and signs occur. A change of one byte
+/// changes at most two bits, a swap none.
+type LetterMask = u64;
 
 fn letter_mask(name: &[u8]) -> LetterMask {
     let mut seen: LetterMask = 0;
     for &byte in name {
         let bit = match byte.to_ascii_lowercase() {
             letter @ b'a'..=b'z' => {
-                let first = 3 * u32::from(letter - b'a');
-                let times = (seen >> first & 0b111).count_ones();
-                first + times.min(2)
+                let first = 2 * u32::from(letter - b'a');
+                first + u32::from(seen >> first & 1 != 0)
             }
-            other => 3 * 26 + u32::from(other) % 50,
+            other => 2 * 26 + u32::from(other) % 12,
         };
         seen |= 1 << bit;
     }
@@ -94,13 +99,14 @@ impl<Name: AsRef<[u8]>> SimilarNames<Name> {
     /// Collects names; of equally near names, the first is preferred.
     pub fn new(names: impl IntoIterator<Item = Name>) -> Self {
         let names: Vec<Name> = names.into_iter().collect();
-        let mut by_length: Vec<Vec<(LetterMask, u32)>> = Vec::new();
+        let mut by_length: Vec<NamesOfLength> = Vec::new();
         for (at, name) in (0..).zip(&names) {
             let name = name.as_ref();
             if by_length.len() <= name.len() {
-                by_length.resize_with(name.len() + 1, Vec::new);
+                by_length.resize_with(name.len() + 1, NamesOfLength::default);
             }
-            by_length[name.len()].push((letter_mask(name), at));
+            by_length[name.len()].masks.push(letter_mask(name));
+            by_length[name.len()].numbers.push(at);
         }
         SimilarNames { names, by_length }
     }
@@ -112,10 +118,16 @@ impl<Name: AsRef<[u8]>> SimilarNames<Name> {
         let mut best: Option<(usize, u32)> = None;
         let from = name.len().saturating_sub(limit).min(self.by_length.len());
         let to = (name.len() + limit + 1).min(self.by_length.len());
-        for &(letters, at) in self.by_length[from..to].iter().flatten() {
-            if (letters ^ wanted).count_ones() as usize > 2 * limit {
-                continue;
-            }
+        let near = self.by_length[from..to].iter().flat_map(|group| {
+            let is_near = move |letters: &LetterMask| (letters ^ wanted).count_ones() as usize <= 2 * limit;
+            group
+                .masks
+                .iter()
+                .zip(&group.numbers)
+                .filter(move |(letters, _)| is_near(letters))
+                .map(|(_, at)| *at)
+        });
+        for at in near {
             let candidate = self.names[at as usize].as_ref();
             if let Some(distance) = distance(name, candidate, limit).filter(|_| accept(candidate))
                 && best.is_none_or(|best| (distance, at) < best)
@@ -150,6 +162,48 @@ mod tests {
             found += usize::from(expected.is_some());
         }
         assert!(found > 50);
+    }
+
+    /// Counts changes in a table of all beginnings of the two names.
+    fn counted_distance(a: &[u8], b: &[u8]) -> usize {
+        let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
+        for i in 0..=a.len() {
+            for j in 0..=b.len() {
+                table[i][j] = match (i, j) {
+                    (0, _) => j,
+                    (_, 0) => i,
+                    _ => {
+                        let change = usize::from(!a[i - 1].eq_ignore_ascii_case(&b[j - 1]));
+                        let least =
+                            (table[i - 1][j - 1] + change).min(table[i - 1][j] + 1).min(table[i][j - 1] + 1);
+                        let is_swap = i > 1
+                            && j > 1
+                            && a[i - 2].eq_ignore_ascii_case(&b[j - 1])
+                            && a[i - 1].eq_ignore_ascii_case(&b[j - 2]);
+                        if is_swap { least.min(table[i - 2][j - 2] + 1) } else { least }
+                    }
+                };
+            }
+        }
+        table[a.len()][b.len()]
+    }
+
+    #[test]
+    fn distances_are_those_of_the_whole_table() {
+        let mut state = 11u32;
+        let mut next = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % below
+        };
+        let mut word = || -> Vec<u8> { (0..next(8)).map(|_| b"abAc"[next(4) as usize]).collect() };
+        for _ in 0..20_000 {
+            let (a, b) = (word(), word());
+            let counted = counted_distance(&a, &b);
+            for limit in 0..4 {
+                let expected = (counted <= limit).then_some(counted);
+                assert_eq!(distance(&a, &b, limit), expected, "{a:?} {b:?} {limit}");
+            }
+        }
     }
 
     #[test]
