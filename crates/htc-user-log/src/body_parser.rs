@@ -283,41 +283,32 @@ impl<'a> EventLines<'a> {
         Some(first)
     }
 
-    fn read_indented_cpu_time(&mut self, label: &str) -> Option<CpuTime> {
-        self.0.first().filter(|line| line.starts_with(b"\t\t"))?;
-        self.read_cpu_time(label)
+    /// Reads CPU times, with the words of their label.
+    fn read_indented_cpu_time(&mut self, which: &str, place: &str) -> Option<CpuTime> {
+        let line = self.next_line().filter(|line| line.starts_with(b"\t\t"))?;
+        let text = line.strip_suffix(b" Usage")?.strip_suffix(place.as_bytes())?;
+        parse_cpu_time(text.strip_suffix(b" ")?.strip_suffix(which.as_bytes())?.strip_suffix(b"  -  ")?)
     }
 
     /// Reads CPU times followed by this label, at any indentation.
     pub(super) fn read_cpu_time(&mut self, label: &str) -> Option<CpuTime> {
-        let text = self.next_line()?.trim_start().strip_prefix(b"Usr ")?.strip_suffix(label.as_bytes())?;
-        let (user, system) = text.split_once_str(", Sys ")?;
-        let seconds = |text: &[u8]| {
-            let (days, rest) = split_integer(text)?;
-            let (hours, rest) = split_integer(rest.strip_prefix(b" ")?)?;
-            let (minutes, rest) = split_integer(rest.strip_prefix(b":")?)?;
-            let (seconds, rest) = split_integer(rest.strip_prefix(b":")?)?;
-            let hours = days.checked_mul(24)?.checked_add(hours)?;
-            let minutes = hours.checked_mul(60)?.checked_add(minutes)?;
-            let seconds = minutes.checked_mul(60)?.checked_add(seconds)?;
-            rest.is_empty().then_some(seconds)
-        };
-        Some(CpuTime { user: seconds(user)?, system: seconds(system)? })
+        parse_cpu_time(self.next_line()?.strip_suffix(label.as_bytes())?)
     }
 
     fn read_cpu_times(&mut self, share: &mut RunUsage, which: &str) -> Option<()> {
-        share.remote = self.read_indented_cpu_time(&format!("  -  {which} Remote Usage"))?;
-        share.local = self.read_indented_cpu_time(&format!("  -  {which} Local Usage"))?;
+        share.remote = self.read_indented_cpu_time(which, "Remote")?;
+        share.local = self.read_indented_cpu_time(which, "Local")?;
         Some(())
     }
 
     fn read_byte_counts(&mut self, share: &mut RunUsage, which: &str) -> Option<()> {
-        let mut one = |label: String| -> Option<f64> {
-            let text = self.next_line()?.strip_prefix(b"\t")?.strip_suffix(label.as_bytes())?;
-            text.to_str().ok()?.parse().ok()
+        let mut one = |way: &str| -> Option<f64> {
+            let text = self.next_line()?.strip_prefix(b"\t")?.strip_suffix(b" By Job")?;
+            let text = text.strip_suffix(way.as_bytes())?.strip_suffix(b" Bytes ")?;
+            text.strip_suffix(which.as_bytes())?.strip_suffix(b"  -  ")?.to_str().ok()?.parse().ok()
         };
-        share.sent = one(format!("  -  {which} Bytes Sent By Job"))?;
-        share.received = one(format!("  -  {which} Bytes Received By Job"))?;
+        share.sent = one("Sent")?;
+        share.received = one("Received")?;
         Some(())
     }
 
@@ -342,6 +333,24 @@ impl<'a> EventLines<'a> {
             false => ResourceTable::parse(self.0).map(Some).ok_or(InvalidEvent),
         }
     }
+}
+
+/// Parses `Usr 0 00:00:01, Sys 0 00:00:00`, at any indentation.
+fn parse_cpu_time(text: &[u8]) -> Option<CpuTime> {
+    let text = text.trim_start().strip_prefix(b"Usr ")?;
+    let (user, system) = text.split_at_checked(memchr::memchr(b',', text)?)?;
+    let system = system.strip_prefix(b", Sys ")?;
+    let seconds = |text: &[u8]| {
+        let (days, rest) = split_integer(text)?;
+        let (hours, rest) = split_integer(rest.strip_prefix(b" ")?)?;
+        let (minutes, rest) = split_integer(rest.strip_prefix(b":")?)?;
+        let (seconds, rest) = split_integer(rest.strip_prefix(b":")?)?;
+        let hours = days.checked_mul(24)?.checked_add(hours)?;
+        let minutes = hours.checked_mul(60)?.checked_add(minutes)?;
+        let seconds = minutes.checked_mul(60)?.checked_add(seconds)?;
+        rest.is_empty().then_some(seconds)
+    };
+    Some(CpuTime { user: seconds(user)?, system: seconds(system)? })
 }
 
 fn parse_terminated(first: &[u8], lines: &[BString]) -> Option<TerminatedEvent> {

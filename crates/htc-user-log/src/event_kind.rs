@@ -22,6 +22,14 @@ macro_rules! kinds {
             pub fn my_type(self) -> &'static str {
                 match self { $(EventKind::$variant => $my_type,)* }
             }
+
+            /// Returns the kind with this number, or `None` if the number is unknown.
+            pub fn from_number(number: u16) -> Option<Self> {
+                match number {
+                    $($number => Some(EventKind::$variant),)*
+                    _ => None,
+                }
+            }
         }
     };
 }
@@ -76,10 +84,5 @@ impl EventKind {
     /// Returns the number used in logs.
     pub fn number(self) -> u16 {
         self as u16
-    }
-
-    /// Returns the kind with this number, or `None` if the number is unknown.
-    pub fn from_number(number: u16) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 }

@@ -3,6 +3,7 @@
 use bstr::ByteSlice;
 
 use super::event_body::{CpuTime, EventBody, EvictedEvent, JobTermination, RunUsage, TerminatedEvent};
+use super::event_time::push_digits;
 use super::{FormatOptions, JobEvent, ResourceTable};
 use htc_classad::Value;
 use htc_classad::format::long;
@@ -138,11 +139,28 @@ impl EventBody {
 impl CpuTime {
     /// Formats the times as `Usr D HH:MM:SS, Sys D HH:MM:SS` (`rusageToStr`).
     pub fn to_text(self) -> String {
-        let part = |seconds: i64| {
-            let (days, rest) = (seconds / 86_400, seconds % 86_400);
-            format!("{days} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
-        };
-        format!("Usr {}, Sys {}", part(self.user), part(self.system))
+        let mut out = String::with_capacity(40);
+        for (label, seconds) in [("Usr ", self.user), (", Sys ", self.system)] {
+            out.push_str(label);
+            push_duration(&mut out, seconds);
+        }
+        out
+    }
+}
+
+/// Appends `D HH:MM:SS`.
+fn push_duration(out: &mut String, seconds: i64) {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    match u32::try_from(rest) {
+        // Without the costs of a format string: a log has millions of durations.
+        Ok(rest) if days == 0 => {
+            out.push('0');
+            for (separator, number) in [(' ', rest / 3600), (':', rest / 60 % 60), (':', rest % 60)] {
+                out.push(separator);
+                push_digits(out, number, 2);
+            }
+        }
+        _ => out.push_str(&format!("{days} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)),
     }
 }
 

@@ -145,7 +145,7 @@ impl EventTime {
 }
 
 /// Appends a number with this many digits.
-fn push_digits(out: &mut String, number: u32, digits: u32) {
+pub(super) fn push_digits(out: &mut String, number: u32, digits: u32) {
     for place in (0..digits).rev() {
         let digit = number / 10_u32.pow(place) % 10;
         out.push(char::from_digit(digit, 10).unwrap_or('0'));
