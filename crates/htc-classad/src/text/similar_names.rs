@@ -69,11 +69,21 @@ pub struct SimilarNames<Name> {
     by_length: Vec<NamesOfLength>,
 }
 
-/// Names of one length: their letter masks, which are searched without anything else, and their numbers.
+/// Names of one length: their letter masks, which are searched without anything else, their numbers, and hashes of the
+/// names without digits.
 #[derive(Clone, Debug, Default)]
 struct NamesOfLength {
     masks: Vec<LetterMask>,
     numbers: Vec<u32>,
+    stems: Vec<u32>,
+}
+
+/// Returns a hash of a name without its digits, regardless of case.
+fn stem_hash(name: &[u8]) -> u32 {
+    let letters = name.iter().filter(|byte| !byte.is_ascii_digit());
+    letters.fold(0x811c_9dc5, |hash: u32, byte| {
+        (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
+    })
 }
 
 /// Bit mask of which letters occur in a name, once or more often, and which digits and signs occur. A change of one byte
@@ -107,25 +117,24 @@ impl<Name: AsRef<[u8]>> SimilarNames<Name> {
             }
             by_length[name.len()].masks.push(letter_mask(name));
             by_length[name.len()].numbers.push(at);
+            by_length[name.len()].stems.push(stem_hash(name));
         }
         SimilarNames { names, by_length }
     }
 
-    /// Returns the nearest of the names that `accept` accepts, as [`nearest`] does.
+    /// Returns the nearest of the names that `accept` accepts, as [`nearest`] does. A name that differs only in digits is
+    /// not a misspelling but another member of a family.
     pub fn nearest(&self, name: &[u8], accept: impl Fn(&[u8]) -> bool) -> Option<&Name> {
         let limit = if name.len() < 6 { 1 } else { 2 };
-        let wanted = letter_mask(name);
+        let (wanted, stem) = (letter_mask(name), stem_hash(name));
         let mut best: Option<(usize, u32)> = None;
         let from = name.len().saturating_sub(limit).min(self.by_length.len());
         let to = (name.len() + limit + 1).min(self.by_length.len());
         let near = self.by_length[from..to].iter().flat_map(|group| {
             let is_near = move |letters: &LetterMask| (letters ^ wanted).count_ones() as usize <= 2 * limit;
-            group
-                .masks
-                .iter()
-                .zip(&group.numbers)
-                .filter(move |(letters, _)| is_near(letters))
-                .map(|(_, at)| *at)
+            let numbers = group.numbers.iter().zip(&group.stems);
+            let similar = group.masks.iter().zip(numbers).filter(move |(letters, _)| is_near(letters));
+            similar.filter(move |(_, (_, other))| **other != stem).map(|(_, (at, _))| *at)
         });
         for at in near {
             let candidate = self.names[at as usize].as_ref();
@@ -156,8 +165,8 @@ mod tests {
         let mut found = 0;
         for _ in 0..400 {
             let word: Vec<u8> = (0..3 + next(6)).map(|_| b"abAB_1"[next(6) as usize]).collect();
-            let expected =
-                nearest(&word[..], words.iter().filter(|known| known.len() != 5).map(|known| &known[..]));
+            let is_other = |known: &&Vec<u8>| known.len() != 5 && stem_hash(known) != stem_hash(&word);
+            let expected = nearest(&word[..], words.iter().filter(is_other).map(|known| &known[..]));
             assert_eq!(names.nearest(&word, |known| known.len() != 5).copied(), expected, "{word:?}");
             found += usize::from(expected.is_some());
         }

@@ -33,7 +33,7 @@ pub struct LintSubject<'a> {
     /// Files outside the configuration that use its macros.
     pub used_by: Vec<PathBuf>,
     own_names_cache: OnceCell<SimilarNames<&'a [u8]>>,
-    unprefixed_names: OnceCell<FxHashSet<Vec<u8>>>,
+    names_after_prefix: OnceCell<FxHashSet<Vec<u8>>>,
     referenced: OnceCell<FxHashSet<Vec<u8>>>,
     mentioned: OnceCell<FxHashMap<Vec<u8>, BString>>,
     sources: Vec<OnceCell<SourceIndex>>,
@@ -54,7 +54,7 @@ impl<'a> LintSubject<'a> {
             known,
             used_by: Vec::new(),
             own_names_cache: OnceCell::new(),
-            unprefixed_names: OnceCell::new(),
+            names_after_prefix: OnceCell::new(),
             referenced: OnceCell::new(),
             mentioned: OnceCell::new(),
             sources,
@@ -116,11 +116,11 @@ impl<'a> LintSubject<'a> {
 
     /// Returns true if a name is set, possibly with a prefix and a dot.
     pub(crate) fn is_set_with_any_prefix(&self, name: &[u8]) -> bool {
-        let ends = self.unprefixed_names.get_or_init(|| {
-            let last = |name: &BString| unqualified_name(name).to_ascii_lowercase();
-            self.config.set.entries().map(|entry| last(&entry.name)).collect()
+        let prefixed = self.names_after_prefix.get_or_init(|| {
+            let entries = self.config.set.entries().filter(|entry| entry.name.contains(&b'.'));
+            entries.map(|entry| unqualified_name(&entry.name).to_ascii_lowercase()).collect()
         });
-        ends.contains(&name.to_ascii_lowercase())
+        self.config.set.find_exact(name).is_some() || prefixed.contains(&name.to_ascii_lowercase())
     }
 
     /// Returns the index of lines and conditions of a source, or `None` if it has no text.

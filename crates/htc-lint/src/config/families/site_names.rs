@@ -24,7 +24,16 @@ pub(in crate::config) struct SiteNames {
     pub(super) cron_jobs: Vec<cron::CronJobNames>,
     /// Accounting groups.
     pub(in crate::config) groups: Vec<BString>,
-    set_parameters: FxHashSet<Vec<u8>>,
+    /// Members of the families of [`FAMILIES_OF_MEMBERS`] that are set, in lower case.
+    set_members: FxHashSet<Vec<u8>>,
+}
+
+/// Starts of the names whose other settings are looked up.
+const FAMILIES_OF_MEMBERS: [&str; 4] =
+    ["STARTD_CRON_", "SCHEDD_CRON_", "SUBMIT_REQUIREMENT_", "SYSTEM_PERIODIC_"];
+
+fn is_family_member(name: &[u8]) -> bool {
+    FAMILIES_OF_MEMBERS.iter().any(|start| caseless::starts_with(name, start.as_bytes()))
 }
 
 impl SiteNames {
@@ -66,7 +75,8 @@ impl SiteNames {
         }
         let is_daemon = daemons.iter().map(|name| name.to_ascii_lowercase()).collect();
         let last = view.number("MAX_SLOT_TYPES", 10);
-        let set = config.set.entries().map(|entry| entry.name.to_ascii_lowercase()).collect();
+        let members = config.set.entries().filter(|entry| is_family_member(&entry.name));
+        let set = members.map(|entry| entry.name.to_ascii_lowercase()).collect();
         let (crons, groups) = (cron::listed_jobs(view), accounting_groups::listed_groups(view));
         let last_slot_type = u64::try_from(last).unwrap_or(10);
         SiteNames {
@@ -77,7 +87,7 @@ impl SiteNames {
             last_slot_type,
             cron_jobs: crons,
             groups,
-            set_parameters: set,
+            set_members: set,
         }
     }
 
@@ -101,8 +111,10 @@ impl SiteNames {
         self.attributes.iter().any(|attribute| caseless::eq(attribute, name))
     }
 
+    /// Returns true if a member of one of the families is set.
     pub(super) fn is_set(&self, name: &str) -> bool {
-        self.set_parameters.contains(&name.as_bytes().to_ascii_lowercase())
+        debug_assert!(is_family_member(name.as_bytes()), "{name}");
+        self.set_members.contains(&name.as_bytes().to_ascii_lowercase())
     }
 
     /// Detects a misspelled daemon name before a dot. A prefix that is not similar to a daemon may be a local
