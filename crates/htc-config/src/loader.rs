@@ -234,9 +234,9 @@ impl<'a> Loader<'a> {
     }
 
     /// Keeps a source's text if the options ask for it.
-    pub(crate) fn keep_text(&mut self, source: SourceId, text: &[u8]) {
+    pub(crate) fn keep_text(&mut self, source: SourceId, text: &Arc<[u8]>) {
         if self.options.keep_texts {
-            self.set.set_text(source, Arc::from(text));
+            self.set.set_text(source, Arc::clone(text));
         }
     }
 

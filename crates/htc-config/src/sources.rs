@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -27,7 +28,7 @@ const MAX_SOURCE_BYTES: u64 = 1 << 30;
 /// An opened source: its number and text, and the exit of a command.
 pub(crate) struct OpenedSource {
     source: SourceId,
-    text: Vec<u8>,
+    text: Arc<[u8]>,
     exit: Option<Exit>,
 }
 
@@ -329,6 +330,7 @@ impl Loader<'_> {
                 (text, Some(exit))
             }
         };
+        let text = Arc::from(text);
         self.keep_text(source, &text);
         Ok(OpenedSource { source, text, exit })
     }
@@ -347,7 +349,7 @@ impl Loader<'_> {
         target: &BString,
         is_command: bool,
         included_from: Option<(SourceId, u32)>,
-    ) -> Result<(SourceId, Vec<u8>), BString> {
+    ) -> Result<(SourceId, Arc<[u8]>), BString> {
         self.open_file_or_command(target.as_ref(), is_command, included_from)
             .map(|opened| (opened.source, opened.text))
     }
@@ -360,7 +362,7 @@ impl Loader<'_> {
         is_command: bool,
         into: &BString,
         included_from: Option<(SourceId, u32)>,
-    ) -> Result<(SourceId, Vec<u8>), BString> {
+    ) -> Result<(SourceId, Arc<[u8]>), BString> {
         if let Ok(opened) = self.open_file_or_command(into.as_ref(), false, included_from) {
             return Ok((opened.source, opened.text));
         }
@@ -380,7 +382,7 @@ impl Loader<'_> {
                     included_from,
                     text: None,
                 });
-                return Ok((source, Vec::new()));
+                return Ok((source, Arc::default()));
             }
             Some(line) => {
                 let ran = command::run_command(line, self.options.commands, self.world);
@@ -405,6 +407,7 @@ impl Loader<'_> {
         self.set.add_source(cache);
         let source =
             self.set.add_source(ConfigSource { name: from.shown.clone(), kind, included_from, text: None });
+        let text = Arc::from(text);
         self.keep_text(source, &text);
         Ok((source, text))
     }

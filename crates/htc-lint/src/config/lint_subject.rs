@@ -32,6 +32,8 @@ pub struct LintSubject<'a> {
     pub known: KnownParameterNames,
     /// Files outside the configuration that use its macros.
     pub used_by: Vec<PathBuf>,
+    /// False if sources that cannot be searched may use a macro: macros that nothing refers to are not reported.
+    pub reports_unused_macros: bool,
     own_names_cache: OnceCell<SimilarNames<&'a [u8]>>,
     names_after_prefix: OnceCell<FxHashSet<Vec<u8>>>,
     referenced: OnceCell<FxHashSet<Vec<u8>>>,
@@ -53,6 +55,7 @@ impl<'a> LintSubject<'a> {
             world,
             known,
             used_by: Vec::new(),
+            reports_unused_macros: true,
             own_names_cache: OnceCell::new(),
             names_after_prefix: OnceCell::new(),
             referenced: OnceCell::new(),

@@ -138,6 +138,7 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
             format!("HTCondor 25 no longer reads {name} (earlier versions did)"),
             instead.into(),
         ),
+        NameUsage::SiteOwn if !subject.reports_unused_macros => return,
         NameUsage::SiteOwn => (
             LintRule::UnusedMacro,
             format!(

@@ -103,15 +103,13 @@ impl LintRequest<'_> {
         let mut subject = LintSubject::new(&attempt.config, world);
         subject.used_by = self.used_by.to_vec();
         let scope = LintScope::from_attempt(attempt, self.files);
+        // Other files, scripts, and statements that could not be parsed may refer to any name.
+        subject.reports_unused_macros = !scope.for_other_machine && attempt.skipped_errors.is_empty();
         let mut findings = match self.only_unsupported {
             true => unsupported_here::unsupported_parameters(&subject),
             false => super::lint(&subject, scope),
         };
         drop_type_findings_of_cron_jobs(&mut findings);
-        if scope.for_other_machine || !attempt.skipped_errors.is_empty() {
-            // Other files, scripts, and statements that could not be parsed may refer to these names.
-            findings.retain(|finding| finding.rule != LintRule::UnusedMacro);
-        }
         findings.extend(
             attempt.skipped_errors.iter().map(|error| fatal_error_finding(error, "daemons exit here")),
         );
