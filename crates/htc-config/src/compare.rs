@@ -68,6 +68,8 @@ pub struct ConfigDifferences {
     pub relocated: BTreeSet<String>,
     /// Number of parameters that only one configuration sets and that have the same value in both.
     pub unchanged_count: usize,
+    /// Number of parameters that both configurations set, to the same value.
+    pub common_count: usize,
 }
 
 /// Path of a configuration that cannot be read, and the reason.
@@ -81,7 +83,7 @@ impl ConfigComparison<'_> {
     /// The first configuration that cannot be read.
     pub fn compare(&self, world: &dyn World) -> Result<ConfigDifferences, UnreadableConfig> {
         let mut found: BTreeMap<(String, ComparedValue, ComparedValue), Vec<&'static str>> = BTreeMap::new();
-        let mut same: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let mut same: BTreeMap<Vec<u8>, [bool; 2]> = BTreeMap::new();
         let mut differing: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut relocated: BTreeSet<String> = BTreeSet::new();
         for daemon in self.daemons_to_compare() {
@@ -92,7 +94,10 @@ impl ConfigComparison<'_> {
                     [&both[0], &both[1]].map(|config| evaluate_parameter(config, &name, world));
                 if before.value == after.value {
                     // A name that no source sets was detected.
-                    is_set.then(|| same.insert(lower));
+                    if is_set != [false; 2] {
+                        let known = same.entry(lower).or_default();
+                        *known = [known[0] || is_set[0], known[1] || is_set[1]];
+                    }
                     continue;
                 }
                 if is_relocated(&both, &name, [&before, &after], world) {
@@ -109,8 +114,10 @@ impl ConfigComparison<'_> {
         let told = |((name, before, after), daemons)| ParameterDifference { name, daemons, before, after };
         let changed: Vec<ParameterDifference> = found.into_iter().map(told).collect();
         relocated.retain(|name| !differing.contains(&name.to_ascii_lowercase().into_bytes()));
-        let unchanged_count = same.difference(&differing).count();
-        Ok(ConfigDifferences { changed, relocated, unchanged_count })
+        same.retain(|name, _| !differing.contains(name));
+        let common_count = same.values().filter(|is_set| **is_set == [true; 2]).count();
+        let unchanged_count = same.len() - common_count;
+        Ok(ConfigDifferences { changed, relocated, unchanged_count, common_count })
     }
 
     /// The daemons to compare for. A subsystem that is not a daemon is reported as TOOL.
@@ -123,27 +130,30 @@ impl ConfigComparison<'_> {
     fn load_config(&self, file: &Path, daemon: &str, world: &dyn World) -> Result<Config, UnreadableConfig> {
         let subsystem = self.subsystem.unwrap_or(daemon);
         let who = LookupContext { subsystem: subsystem.into(), local_name: self.local_name.clone() };
-        let options = LoadOptions { file: Some(file.to_owned()), ..self.options.clone() };
+        // The origin of a value that equals the default is needed, too.
+        let options =
+            LoadOptions { file: Some(file.to_owned()), keep_defaults: true, ..self.options.clone() };
         world.reseed(RANDOM_SEED);
         let loaded = Config::load(world, &who, &options).map(|(config, _)| config);
         loaded.map_err(|error| UnreadableConfig(file.to_owned(), error))
     }
 }
 
-/// All names set in either configuration, without their prefixes and by their lower-case spelling; the flag
-/// is true if a source sets the name.
-fn parameter_names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, bool)> {
-    let mut names: BTreeMap<Vec<u8>, (BString, bool)> = BTreeMap::new();
-    let entries = both.iter().flat_map(|config| config.set.entries().map(move |entry| (config, entry)));
-    for (config, entry) in entries {
+/// All names set in either configuration, without their prefixes and by their lower-case spelling; the flags
+/// are true for the configurations in which a source sets the name.
+fn parameter_names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, [bool; 2])> {
+    let mut names: BTreeMap<Vec<u8>, (BString, [bool; 2])> = BTreeMap::new();
+    let entries = both.iter().enumerate();
+    let entries = entries.flat_map(|(at, config)| config.set.entries().map(move |entry| (at, config, entry)));
+    for (at, config, entry) in entries {
         let source = entry.current.place.source;
         let from = config.set.sources().get(source.number() as usize);
         // Settings by the default AUTO_USE_* templates do not count as set.
         let is_named = from.is_some_and(|from| from.kind != SourceKind::Special);
         let is_set = is_named || [SourceId::ENVIRONMENT, SourceId::OVERLAY].contains(&source);
         let bare = entry.name.rsplit_str(".").next().unwrap_or_default();
-        let known = names.entry(bare.to_ascii_lowercase()).or_insert_with(|| (bare.into(), false));
-        known.1 |= is_set;
+        let known = names.entry(bare.to_ascii_lowercase()).or_insert_with(|| (bare.into(), [false; 2]));
+        known.1[at] |= is_set;
     }
     names
 }
@@ -224,7 +234,7 @@ mod tests {
             local_name: "".into(),
             redact: true,
         };
-        let ConfigDifferences { changed: all, unchanged_count: same, .. } =
+        let ConfigDifferences { changed: all, common_count: same, unchanged_count: alone, .. } =
             comparison.compare(&RealWorld::new()).unwrap();
         let [mine, token] = &all[..] else { panic!("{all:?}") };
         assert_eq!(
@@ -240,7 +250,7 @@ mod tests {
             (&*token.name, token.before.value.as_deref(), token.daemons.len()),
             ("MY_TOKEN", Some("********"), 8)
         );
-        assert_eq!(same, 1);
+        assert_eq!((same, alone), (1, 0));
         // The same file in another directory, and one that differs there.
         let text = "LOG = $(CONFIG_ROOT)/log\nMY_LOG = $(LOG)/mine\nA = 1\n";
         let [one, two] = ["one", "two"].map(|directory| {
@@ -259,6 +269,14 @@ mod tests {
         std::fs::write(&two, literal).unwrap();
         let found = moved.compare(&RealWorld::new()).unwrap();
         assert!(found.changed.iter().any(|it| it.name == "LOG"), "a text that differs is a difference");
+        // A value that equals the default has the origin that sets it.
+        let [default, other] =
+            [file("default", "START = True\n"), file("other", "START = False\nKILL = False\n")];
+        let started = ConfigComparison { files: [&default, &other], ..comparison.clone() };
+        let found = started.compare(&RealWorld::new()).unwrap();
+        let [start] = &found.changed[..] else { panic!("{:?}", found.changed) };
+        assert!(start.before.origin.ends_with("default, line 1"), "{}", start.before.origin);
+        assert_eq!((found.common_count, found.unchanged_count), (0, 1), "KILL is set in one file");
         let missing = ConfigComparison { files: [&before, Path::new("/nowhere")], ..comparison };
         let Err(UnreadableConfig(file, _)) = missing.compare(&RealWorld::new()) else { panic!("it is read") };
         assert_eq!(file, Path::new("/nowhere"));

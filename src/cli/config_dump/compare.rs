@@ -45,14 +45,23 @@ fn render(found: &ConfigDifferences, painter: Painter, files: [&Path; 2]) -> Str
     let [before, after] = files.map(|file| file.display().to_string());
     let count = found.changed.iter().map(|it| &it.name).collect::<BTreeSet<_>>().len();
     text += &match count {
-        0 => format!("{before} and {after} have the same effect; "),
-        1 => "\n1 parameter differs; ".to_owned(),
-        _ => format!("\n{} differ; ", counted(count, "parameter")),
+        0 => format!("{before} and {after} have the same effect"),
+        1 => "\n1 parameter differs".to_owned(),
+        _ => format!("\n{} differ", counted(count, "parameter")),
+    };
+    text += match (count, found.common_count, found.unchanged_count) {
+        (0, 0, 0) => "; neither sets anything",
+        _ => "",
+    };
+    text += &match found.common_count {
+        0 => String::new(),
+        1 => "; 1 is set to the same value in both".to_owned(),
+        common => format!("; {common} are set to the same values in both"),
     };
     text += &match found.unchanged_count {
-        0 if count == 0 => "neither sets anything\n".to_owned(),
-        1 => "1 more is set in only one file but has the same value\n".to_owned(),
-        same => format!("{same} more are set in only one file but have the same value\n"),
+        0 => "\n".to_owned(),
+        1 => "; 1 more is set in only one file but has the same value\n".to_owned(),
+        same => format!("; {same} more are set in only one file but have the same value\n"),
     };
     let moved: Vec<&str> = found.relocated.iter().map(String::as_str).collect();
     text += &match moved.len() {

@@ -142,11 +142,16 @@ fn slot_story(story: &SlotTrace) -> String {
         }
     }
     text += &format!("at +{} policy says:\n", format_span(*at));
+    let mut has_cause = false;
     for decided in policy {
         let is_cause = changes
             .iter()
             .any(|change| policy_parameter::parameter_in_reason(&change.reason) == Some(&decided.knob));
+        has_cause |= is_cause;
         text += &decision_text::indented_lines(decided, if is_cause { "  * " } else { "    " });
+    }
+    if has_cause {
+        text += "* decided the last change\n";
     }
     text
 }

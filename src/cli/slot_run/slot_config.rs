@@ -190,7 +190,12 @@ pub(super) fn read_config(
     world: &dyn World,
 ) -> anyhow::Result<(Config, Vec<String>)> {
     let who = LookupContext { subsystem: "STARTD".into(), local_name: local_name.unwrap_or_default().into() };
-    let options = LoadOptions { keep_texts: true, ..options.load_options(CommandPolicy::BOUNDED_RUN) };
+    // Explanations name the lines of settings, those that are equal to the default too.
+    let options = LoadOptions {
+        keep_texts: true,
+        keep_defaults: true,
+        ..options.load_options(CommandPolicy::BOUNDED_RUN)
+    };
     match Config::load(world, &who, &options) {
         Ok((config, warnings)) => {
             let warnings = warnings.iter().map(|warning| warning.text.to_str_lossy().trim().to_owned());
