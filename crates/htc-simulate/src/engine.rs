@@ -249,21 +249,36 @@ impl Simulation<'_> {
     }
 
     fn handle_presence_change(&mut self, at: u32) {
+        let is_felt = self.is_presence_felt(at);
         self.toggle_presence(at);
-        if let Some(host) = self.presences.get(at as usize).map(|presence| presence.host) {
+        if let Some(host) = self.presences.get(at as usize).map(|presence| presence.host)
+            && is_felt
+        {
             self.publish_measurements(host);
             self.schedule_wake(host);
         }
+    }
+
+    /// True if a presence can have an effect on its machine: a user at a keyboard to which no slot is connected can only wake
+    /// it. Otherwise the machine would be evaluated at other times, with other random numbers.
+    fn is_presence_felt(&self, at: u32) -> bool {
+        self.presences.get(at as usize).is_some_and(|presence| {
+            let host = &self.hosts[presence.host];
+            presence.is_load() || host.asleep.is_some() || self.plan.machines[host.plan].sees_keyboard()
+        })
     }
 
     /// Toggles a presence: a user arrives or leaves, or a load begins or ends.
     fn toggle_presence(&mut self, at: u32) {
         let world = self.world.clone();
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
+        let is_felt = self.is_presence_felt(at);
         let Some(presence) = self.presences.get_mut(at as usize) else { return };
         let host = presence.host;
         presence.toggle(&mut self.hosts[host], self.now);
-        self.hosts[host].note_disturbance(self.now);
+        if is_felt {
+            self.hosts[host].note_disturbance(self.now);
+        }
         if let Some(next) = presence.next_change(&offset) {
             self.calendar.push(Reverse((next, DueEvent::Presence(at))));
         }

@@ -312,13 +312,7 @@ impl SimulationPlan {
                 _ => matches_machine(pattern, &format!("{base}{number}")),
             })
         };
-        let settings = |machine: &MachinePlan| {
-            let later = machine.reconfigured.values().map(|it| &**it);
-            std::iter::once(&machine.settings)
-                .chain(later)
-                .any(|settings| settings.keyboard_slots.max(settings.console_slots) > 0)
-        };
-        self.machines.iter().filter(is_meant).any(settings)
+        self.machines.iter().filter(is_meant).any(MachinePlan::sees_keyboard)
     }
 
     /// Returns the behaviour to use where 25.14 and its manual differ.
@@ -361,6 +355,13 @@ impl SimulationPlan {
 }
 
 impl MachinePlan {
+    /// True if a slot of these machines is ever connected to the keyboard.
+    pub(super) fn sees_keyboard(&self) -> bool {
+        let later = self.reconfigured.values().map(|it| &**it);
+        let mut all = std::iter::once(&self.settings).chain(later);
+        all.any(|settings| settings.keyboard_slots.max(settings.console_slots) > 0)
+    }
+
     /// Returns the ads that cron jobs publish by events.
     fn cron_ads(&self) -> Vec<htc_classad::ClassAd> {
         self.cron.values().map(|ads| ads.merged_ad()).collect()

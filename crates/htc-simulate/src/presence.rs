@@ -76,6 +76,11 @@ impl MachinePresence {
         Some(((self.changed_at - self.start as f64) * 1e6).round() as u64)
     }
 
+    /// True if it is a load, not a user at the keyboard.
+    pub(super) fn is_load(&self) -> bool {
+        self.is_load
+    }
+
     /// Toggles the presence.
     pub(super) fn toggle(&mut self, host: &mut Host, now: ClockReading) {
         self.is_present = !self.is_present;

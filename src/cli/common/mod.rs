@@ -92,7 +92,7 @@ pub use row_order::RowOrderOptions;
 pub use rows::RowOptions;
 pub(crate) use rows::{RowForm, render_objects};
 pub(crate) use scenario::{
-    find_param_line, find_scenario_and_events, read_jobs, read_scenario, scenario_problem,
+    SimulationEvents, find_param_line, find_scenario_and_events, read_jobs, read_scenario, scenario_problem,
 };
 pub(crate) use sort_keys::{
     SortKeys, compare_in_reverse, compare_sort_keys, parse_expressions, sort_error_warning,

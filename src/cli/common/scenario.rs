@@ -20,7 +20,23 @@ use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
 
-/// Returns the scenario of a simulation, and the target of its events. `--events` may precede the scenario: its optional value
+/// Output of a simulation's events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SimulationEvents<'a> {
+    /// Printed instead of the summary, for `--events` without a value.
+    Printed,
+    /// Written as JSON to a target.
+    Written(&'a EventTarget),
+}
+
+impl SimulationEvents<'_> {
+    /// True if they are written to standard output.
+    pub(crate) fn use_stdout(self) -> bool {
+        matches!(self, SimulationEvents::Printed | SimulationEvents::Written(EventTarget::Descriptor(1)))
+    }
+}
+
+/// Returns the scenario of a simulation, and the output of its events. `--events` may precede the scenario: its optional value
 /// is then the scenario, and the events are printed.
 ///
 /// # Errors
@@ -28,14 +44,15 @@ use crate::world::World;
 pub(crate) fn find_scenario_and_events<'a>(
     scenario: Option<&'a Path>,
     events: Option<&'a EventTarget>,
-) -> anyhow::Result<(&'a Path, Option<&'a EventTarget>)> {
-    const STDOUT_NAMES: &EventTarget = &EventTarget::Descriptor(1);
+) -> anyhow::Result<(&'a Path, Option<SimulationEvents<'a>>)> {
     match (scenario, events) {
         (Some(path), Some(EventTarget::File(file))) if file == Path::new("-") => {
-            Ok((path, Some(STDOUT_NAMES)))
+            Ok((path, Some(SimulationEvents::Printed)))
         }
-        (Some(path), events) => Ok((path, events)),
-        (None, Some(EventTarget::File(file))) if file != Path::new("-") => Ok((file, Some(STDOUT_NAMES))),
+        (Some(path), events) => Ok((path, events.map(SimulationEvents::Written))),
+        (None, Some(EventTarget::File(file))) if file != Path::new("-") => {
+            Ok((file, Some(SimulationEvents::Printed)))
+        }
         (None, _) => Err(Problem::usage("simulate: no scenario is given")
             .hint("'htc-slot-run simulate --init scenario.toml' writes a first one")
             .into()),
@@ -143,6 +160,7 @@ pub(crate) fn read_jobs(
             return;
         }
         match why {
+            // The whole ad is left out.
             SkippedAd::InvalidAttribute(error) => session.report(&malformed_ad_problem(error, file).into()),
             SkippedAd::NoQueueDate { line } => {
                 session.warn(&format!(

@@ -13,8 +13,8 @@ use serde_json::json;
 use super::router_setup::{JsonObjectPrinter, RouterSetup};
 use crate::cli::common::{
     ConfigOptions, EventTarget, OutputOptions, Painter, Problem, ProgramContext, QuirksOptions, RowOptions,
-    RowOrderOptions, Status, find_scenario_and_events, open_stdio_pipe, parse_event_target, read_jobs,
-    read_scenario, render_table,
+    RowOrderOptions, SimulationEvents, Status, find_scenario_and_events, open_stdio_pipe, parse_event_target,
+    read_jobs, read_scenario, render_table,
 };
 use crate::os::{LineOutput, RealWorld};
 use crate::picture::{BandCount, BandSample, draw_band_chart};
@@ -69,17 +69,21 @@ pub(super) struct SimulateArguments {
 pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let (path, events) = find_scenario_and_events(arguments.scenario.as_deref(), arguments.events.as_ref())?;
-    let prints_timeline = matches!(events, Some(EventTarget::Descriptor(1)));
-    if let (Some(option), true) = (arguments.rows.given_option(), prints_timeline) {
+    let prints_timeline = matches!(events, Some(SimulationEvents::Printed));
+    let uses_stdout = events.is_some_and(SimulationEvents::use_stdout);
+    if let (Some(option), true) = (arguments.rows.given_option(), uses_stdout) {
         return Err(
             Problem::usage(format!("{option} is for the routes of the summary, not for --events")).into()
         );
     }
-    if prints_timeline {
+    if uses_stdout {
         arguments.order.refuse("--events")?;
     }
     // Opened first, so that no other file has the number of a given descriptor.
-    let mut sink = events.filter(|_| !prints_timeline).map(|target| target.open()).transpose()?;
+    let mut sink = match events {
+        Some(SimulationEvents::Written(target)) => Some(target.open()?),
+        Some(SimulationEvents::Printed) | None => None,
+    };
     let scenario = read_scenario(path, arguments.seed, SimulationKind::Routes, program)?;
     let quirks = arguments.quirks.quirks;
     let mut config = arguments.config.clone();

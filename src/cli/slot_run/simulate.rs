@@ -13,7 +13,7 @@ use super::simulate_report::render_summary;
 use super::simulate_setup::{PreparedSimulation, SimulationCourse, prepare_simulation, start_simulation};
 use super::{simulate_compare, simulate_why};
 use crate::cli::common::{
-    EventTarget, JsonLineWriter, Painter, Problem, ProgramContext, Status, find_scenario_and_events,
+    JsonLineWriter, Painter, Problem, ProgramContext, SimulationEvents, Status, find_scenario_and_events,
     write_to_stdout,
 };
 use crate::runner::events::RunnerEvent;
@@ -32,13 +32,14 @@ pub(super) fn simulate(
     let (path, events) = find_scenario_and_events(arguments.scenario.as_deref(), arguments.events.as_ref())?;
     let files = (arguments.svg.as_deref(), arguments.html.as_deref());
     let pictures = PictureFiles::from_paths(files.0, files.1, cli.end, session)?;
-    let is_told = matches!(events, Some(EventTarget::Descriptor(1)));
-    pictures.refuse_stdout_conflict(is_told, cli.output.wants_json())?;
+    let is_told = matches!(events, Some(SimulationEvents::Printed));
+    let uses_stdout = events.is_some_and(SimulationEvents::use_stdout);
+    pictures.refuse_stdout_conflict(uses_stdout, cli.output.wants_json())?;
     let has_rows = arguments.rows.given_option().or(arguments.order.given_option());
     let other = [
         ("--why", arguments.why.is_some()),
         ("--compare", arguments.compare.is_some()),
-        ("--events", is_told),
+        ("--events", uses_stdout),
     ];
     if let (Some(option), Some((other, _))) = (has_rows, other.into_iter().find(|(_, is_given)| *is_given)) {
         return Err(
@@ -60,7 +61,10 @@ pub(super) fn simulate(
     if is_told {
         return stream_events(cli, &ready, play, &pictures);
     }
-    let mut sink = events.map(|to| EventWriter::open(to, cli.end)).transpose()?;
+    let mut sink = match events {
+        Some(SimulationEvents::Written(to)) => Some(EventWriter::open(to, cli.end)?),
+        Some(SimulationEvents::Printed) | None => None,
+    };
     let mut tell = |_: f64, event: &RunnerEvent| {
         if let Some(sink) = &mut sink {
             sink.write(event);

@@ -232,7 +232,11 @@ fn render_never_run(summary: &Summary) -> String {
         let line = format!("{}{}: {}", shorten_name(jobs), shorten_name(&of), cut_text(why, 400));
         match told.iter_mut().find(|(known, ..)| *known == line) {
             Some((_, sum, _)) => *sum += count,
-            None => told.push((line, *count, explanation.as_ref().map(change_lines).unwrap_or_default())),
+            None => {
+                let mut changes = explanation.as_ref().map(change_lines).unwrap_or_default();
+                changes.extend(missing_request_hint(why));
+                told.push((line, *count, changes));
+            }
         }
     }
     let left = told.len().saturating_sub(MAX_ROWS);
@@ -245,6 +249,15 @@ fn render_never_run(summary: &Summary) -> String {
     } else {
         format!("\n{text}{}", not_shown_text(left, "kinds of jobs that never ran"))
     }
+}
+
+/// Returns a line with the key of a scenario that sets a request which the jobs lack, or `None` if the reason is another.
+fn missing_request_hint(why: &str) -> Option<String> {
+    let keys =
+        [("RequestCpus", "cpus = 1"), ("RequestMemory", "memory = 1000"), ("RequestDisk", "disk = 10")];
+    let (request, key) =
+        keys.into_iter().find(|(request, _)| why.starts_with(&format!("the job has no {request},")))?;
+    Some(format!("    add a line such as '{key}' to the [[jobs]] of the scenario: it sets {request}\n"))
 }
 
 /// Returns what would make slots accept jobs that all of them refuse.

@@ -491,3 +491,60 @@ fn one_format_is_for_slots_and_for_routes() {
     assert!(status == 0 && stderr.contains("'wait' is for routes"), "{stderr}");
     assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("man/htc-scenario.5").exists());
 }
+
+/// Regression test: a value that equals the default had the default as its origin.
+#[test]
+fn why_names_the_line_of_a_value_that_equals_the_default() {
+    let place = place();
+    place.write("c.conf", config() + "KILL = False\nWANT_VACATE = True\n");
+    let told = place.well(&["simulate", "s.toml", "--why", "slot1@09:00:10"]);
+    for (line, wanted) in [(11, "KILL = false"), (12, "WANT_VACATE = true")] {
+        assert!(told.contains(&format!("{wanted} (c.conf, line {line})")), "{told}");
+    }
+    assert!(told.contains("SUSPEND = false (default)"), "{told}");
+    assert!(told.contains("\n* decided the last change\n"), "{told}");
+}
+
+/// As with another descriptor: JSON, and the summary after it.
+#[test]
+fn events_for_descriptor_1_are_json() {
+    let place = place();
+    let told = place.well(&["simulate", "s.toml", "--events", "fd:1"]);
+    let (events, rest): (Vec<&str>, Vec<&str>) = told.lines().partition(|line| line.starts_with('{'));
+    assert!(events.len() > 5 && rest.iter().any(|line| line.starts_with("waits of the")), "{told}");
+    for event in events {
+        let event: serde_json::Value = serde_json::from_str(event).unwrap();
+        assert!(event["event"].is_string(), "{event}");
+    }
+    let (status, _, stderr) = place.run(&["simulate", "s.toml", "--events", "fd:1", "--csv"]);
+    assert_eq!(status, 2, "{stderr}");
+}
+
+/// Regression test: the machine was evaluated at other times, with other random numbers.
+#[test]
+fn a_keyboard_that_no_slot_sees_changes_no_number() {
+    let config = format!("{CONFIG}START = KeyboardIdle > 600\n");
+    let place = Place::new(&config);
+    let scenario = "start = 2026-11-02 07:00:00\nlength = '1d'\nseed = 3\n[[jobs]]\ncount = 40\nwithin = '12h'\nruns = '30m'\nmemory = 100\n";
+    let keyboard =
+        "[[keyboard]]\nhours = '09:00-17:00'\nbusy = 'exponential 20m'\naway = 'exponential 40m'\n";
+    let (_, without, _) = place.play(scenario, &[]);
+    let (_, with, stderr) = place.play(&format!("{scenario}{keyboard}"), &[]);
+    assert!(stderr.contains("[[keyboard]] 1 changes nothing"), "{stderr}");
+    assert_eq!(without, with);
+}
+
+/// `cpus` and `memory` are keys of the same group; the missing one is named.
+#[test]
+fn a_missing_request_is_fixed_by_a_key_of_the_scenario() {
+    let config = CONFIG.replace("SLOT_TYPE_1_PARTITIONABLE = False", "SLOT_TYPE_1_PARTITIONABLE = True");
+    let place = Place::new(&config.replace("NUM_SLOTS_TYPE_1 = 2", "NUM_SLOTS_TYPE_1 = 1"));
+    let jobs = "length = '2h'\n[[jobs]]\ncpus = 1\nmemory = 10\nruns = '10m'\n";
+    let (_, told, _) = place.play(jobs, &[]);
+    assert!(
+        told.contains("add a line such as 'disk = 10' to the [[jobs]] of the scenario: it sets RequestDisk"),
+        "{told}"
+    );
+    let (_, told, _) = place.play(&format!("{jobs}disk = 10\n"), &[]);
+    assert!(!told.contains("never ran:"), "{told}");
+}
