@@ -459,3 +459,23 @@ fn a_demand_that_no_slot_meets_is_named() {
     let row = analysis.explain_jobs(0);
     assert_eq!((row.jobs, row.accepting_slots, row.impossible.len()), (1, 0, 2));
 }
+
+/// A change of one condition that makes the job run comes before changes of two that win more slots, and the smallest change
+/// of the attribute is among the first.
+#[test]
+fn one_change_is_suggested_before_two() {
+    let slot = |memory: u32, version: u32| {
+        format!(
+            "[ Memory = {memory}; Version = {version}; Requirements = TARGET.RequestMemory <= MY.Memory ]"
+        )
+    };
+    let slots: Vec<String> = [(8, 9), (16, 9), (32, 9), (64, 9), (8, 8), (16, 8), (32, 8)]
+        .map(|(memory, version)| slot(memory * 1000, version))
+        .into();
+    let counts = [4, 3, 2, 1, 20, 10, 5];
+    let slots: Vec<(&str, usize)> = slots.iter().map(String::as_str).zip(counts).collect();
+    let (_, changes) = explain(&slots, "[ RequestMemory = 100000; Requirements = TARGET.Version >= 9 ]");
+    assert_eq!(changes[0], "RequestMemory 8000 instead of 100000: 10 more slots", "{changes:?}");
+    assert_eq!(changes[1], "RequestMemory 64000 instead of 100000: 1 more slot", "{changes:?}");
+    assert!(changes[2..].iter().any(|change| change.contains(" and ")), "{changes:?}");
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::screen::{ScreenText, count, screen_lines, shorten, table_heading};
 use crate::text::count::format_thousands;
-use crate::why::matching::{Analysis, Cause, SideNames};
+use crate::why::matching::{Analysis, Cause, ClauseSide, SideNames};
 
 /// Maximum number of kinds of jobs that are explained one by one.
 const MAX_KINDS: usize = 3;
@@ -137,10 +137,12 @@ fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut Scree
     let mut hidden = causes.len();
     for cause in &causes {
         let line = cause_line(cause);
-        if heading_lines + screen_lines(&block) + screen_lines(&line) + reserved > share
+        // The conditions of the job are all shown, as far as the screen allows: its owner can change them.
+        let most = if cause.side == ClauseSide::Job { screen.left().saturating_sub(1) } else { share };
+        if heading_lines + screen_lines(&block) + screen_lines(&line) + reserved > most
             && hidden < causes.len()
         {
-            break;
+            continue;
         }
         block += &line;
         hidden -= 1;

@@ -37,6 +37,54 @@ struct Verified {
     won: BitSet,
 }
 
+impl Verified {
+    /// True if another suggestion that comes later is not worth showing: it changes more and wins nothing else, or changes the
+    /// same attributes and wins the same slots.
+    fn makes_redundant(&self, later: &Verified) -> bool {
+        let (own, other) = (&self.suggestion.changes, &later.suggestion.changes);
+        let adds_nothing = own.len() < other.len() && later.won.iter().all(|slot| self.won.contains(slot));
+        let is_equal = own.len() == other.len()
+            && self.won == later.won
+            && own
+                .iter()
+                .zip(other)
+                .all(|(one, two)| one.attribute().is_some() && one.attribute() == two.attribute());
+        adds_nothing || is_equal
+    }
+
+    /// True if both set the same attributes.
+    fn sets_same_attributes(&self, other: &Verified) -> bool {
+        let attributes = |of: &Verified| -> Vec<Option<String>> {
+            of.suggestion.changes.iter().map(|change| change.attribute().map(ToString::to_string)).collect()
+        };
+        attributes(self) == attributes(other)
+    }
+}
+
+/// Chooses at most `limit` of the suggestions, which are sorted by the number of changes and of slots.
+fn choose<'f>(sorted: &[&'f Verified], limit: usize) -> Vec<&'f Verified> {
+    let Some(best) = sorted.first() else { return Vec::new() };
+    let mut order = sorted.to_vec();
+    // The smallest change of the same attribute wins fewer slots, but the job may really need that much.
+    let nearest = (1..order.len())
+        .filter(|at| order[*at].sets_same_attributes(best))
+        .min_by_key(|at| distance(&order[*at].suggestion));
+    if let Some(nearest) = nearest.filter(|at| distance(&order[*at].suggestion) < distance(&best.suggestion))
+    {
+        let found = order.remove(nearest);
+        order.insert(1, found);
+    }
+    let most = order.iter().map(|found| found.suggestion.slots_won).max().unwrap_or(0);
+    let widest = order.iter().position(|found| found.suggestion.slots_won == most).unwrap_or(0);
+    // Without room for all, one place is left for the change that wins most.
+    if limit > 2 && widest >= limit {
+        let found = order.remove(widest);
+        order.insert(limit - 1, found);
+    }
+    order.truncate(limit);
+    order
+}
+
 /// Search for one group of jobs.
 pub(super) struct SuggestionSearch<'a, 's> {
     analysis: &'a Analysis<'s>,
@@ -52,7 +100,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         SuggestionSearch { analysis, job, refusals, accepting: analysis.accepting(job), found: Vec::new() }
     }
 
-    /// Returns at most `limit` suggestions; those that win most slots come first.
+    /// Returns at most `limit` suggestions; those that change one condition come first.
     pub(super) fn run(mut self, limit: usize) -> Vec<Suggestion> {
         for at in 0..self.refusals.len() {
             if self.refusals[at].alone_count > 0 {
@@ -179,34 +227,22 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         true
     }
 
-    /// Orders the suggestions, without those that change more and win nothing else.
+    /// Chooses suggestions: changes of one condition before those of two, and among them the one that wins most slots before
+    /// the smallest one; without those that change more and win nothing else. The last place is for a change of two
+    /// conditions that wins more slots than any other.
     fn select(&mut self, limit: usize) -> Vec<Suggestion> {
         self.found.sort_by_key(|found| {
             let suggestion = &found.suggestion;
-            (std::cmp::Reverse(suggestion.slots_won), suggestion.changes.len(), distance(suggestion))
+            (suggestion.changes.len(), std::cmp::Reverse(suggestion.slots_won), distance(suggestion))
         });
         let mut selected: Vec<&Verified> = Vec::new();
         for found in &self.found {
-            let adds_nothing = |other: &&Verified| {
-                other.suggestion.changes.len() < found.suggestion.changes.len()
-                    && found.won.iter().all(|slot| other.won.contains(slot))
-            };
-            let is_equal = |other: &&Verified| {
-                other.suggestion.changes.len() == found.suggestion.changes.len()
-                    && other.won == found.won
-                    && other
-                        .suggestion
-                        .changes
-                        .iter()
-                        .zip(&found.suggestion.changes)
-                        .all(|(one, two)| one.attribute().is_some() && one.attribute() == two.attribute())
-            };
-            if !selected.iter().any(|other| adds_nothing(other) || is_equal(other)) {
+            if !selected.iter().any(|other| other.makes_redundant(found)) {
                 selected.push(found);
             }
         }
-        selected.truncate(limit);
-        selected.into_iter().map(|found| found.suggestion.clone()).collect()
+        let chosen = choose(&selected, limit);
+        chosen.into_iter().map(|found| found.suggestion.clone()).collect()
     }
 
     /// Returns changes that may make a condition true at some of these slots.
