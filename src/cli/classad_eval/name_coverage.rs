@@ -17,7 +17,9 @@ pub(super) struct NameCoverage {
 
 /// Returns the names that the command line's expressions and `--attributes` look up in the ads, at most 64.
 pub(super) fn looked_up_names(work: &StreamPlan<'_>, columns: &[crate::classad::Expr]) -> Vec<AttrName> {
-    let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(columns);
+    let aggregated = work.aggregates.iter().map(|aggregate| &aggregate.expr);
+    let exprs =
+        work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(aggregated).chain(columns);
     let operands = work.operands.iter().map(|operand| &operand.expr);
     let mut names: Vec<AttrName> = exprs.chain(operands).flat_map(references::mentioned_attributes).collect();
     names.extend(output::projected_attributes(work.cli));

@@ -412,6 +412,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
             let form = CountForm {
                 rows: cli.rows,
                 undefined: cli.columns.undefined.as_deref(),
+                has_heading: !cli.output.quiet,
                 limit: limit.unwrap_or(usize::MAX),
                 list: output::output_form(cli).map(|form| output::list_writer(cli, form)),
             };

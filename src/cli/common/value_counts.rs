@@ -106,11 +106,16 @@ pub(crate) struct CountForm<'a> {
     pub(crate) rows: RowOptions,
     /// Text of undefined values, or `None` for the default.
     pub(crate) undefined: Option<&'a OsStr>,
+    /// True if the rows have a heading where aggregates are printed as text.
+    pub(crate) has_heading: bool,
     /// Maximum number of groups.
     pub(crate) limit: usize,
     /// Writer of the groups as ads, or `None` for rows.
     pub(crate) list: Option<ListWriter>,
 }
+
+/// Heading of the number of ads.
+const COUNT_HEADING: &str = "Count";
 
 /// Ads with the same values.
 #[derive(Debug, Default)]
@@ -184,7 +189,13 @@ impl ValueCounts {
         }
         match form.list {
             None => {
-                let width = groups.first().map_or(0, |(_, group)| group.count.to_string().len());
+                let mut width = groups.first().map_or(0, |(_, group)| group.count.to_string().len());
+                // Numbers without names cannot be distinguished.
+                if form.has_heading && !aggregates.is_empty() && !form.rows.null {
+                    width = width.max(COUNT_HEADING.len());
+                    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+                    writeln!(out, "{COUNT_HEADING:>width$} {}", names.join(" "))?;
+                }
                 for (_, group) in &groups {
                     write!(out, "{:>width$}", group.count)?;
                     for value in row(group) {

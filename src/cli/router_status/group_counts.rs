@@ -75,6 +75,7 @@ impl GroupCounts {
         let form = CountForm {
             rows: common.rows,
             undefined: None,
+            has_heading: !common.output.quiet,
             limit: common.limit.unwrap_or(usize::MAX),
             list: list.map(|form| ListWriter::new(form, AttributeOrder::Sorted).brackets_when_empty(true)),
         };

@@ -55,11 +55,17 @@ fn rows_are_written_as_csv_tsv_and_with_nul() {
 fn groups_have_sums_averages_and_extremes() {
     let words =
         ["--count-by", "Owner", "--sum", "Memory", "--avg", "Memory", "--min", "Memory", "--max", "Memory"];
-    assert_eq!(eval(&words), "2 ann 12.5 6.25 2.5 10\n1 bob 30 30.0 30 30\n");
+    assert_eq!(
+        eval(&words),
+        "Count Owner SumMemory AvgMemory MinMemory MaxMemory\n    2 ann 12.5 6.25 2.5 10\n    1 bob 30 30.0 30 30\n"
+    );
     let csv = "Count,Owner,SumMemory,AvgMemory,MinMemory,MaxMemory\r\n2,ann,12.5,6.25,2.5,10\r\n1,bob,30,30.0,30,30\r\n";
     assert_eq!(eval(&[&words[..], &["--csv"]].concat()), csv);
-    assert_eq!(eval(&["--sum", "ClusterId", "--max", "Owner"]), "3 6 bob\n");
-    assert_eq!(eval(&["--sum", "Owner", "--avg", "Nothing"]), "3 0 undefined\n");
+    assert_eq!(eval(&["--sum", "ClusterId", "--max", "Owner"]), "Count SumClusterId MaxOwner\n    3 6 bob\n");
+    assert_eq!(eval(&["--sum", "ClusterId", "--quiet"]), "3 6\n");
+    let (status, out, err) = run(EVAL, &["--sum", "Owner", "--avg", "Nothing", "--ads", "-"], Path::new("."));
+    assert_eq!((status, out.as_str()), (Some(0), "Count SumOwner AvgNothing\n    3 0 undefined\n"), "{err}");
+    assert!(err.contains("'Nothing' is not in any of the 3 ads"), "{err}");
     let json: serde_json::Value = serde_json::from_str(&eval(&["--sum", "ClusterId", "--json"])).unwrap();
     assert_eq!((&json[0]["Count"], &json[0]["SumClusterId"]), (&3.into(), &6.into()));
 }
@@ -152,7 +158,11 @@ fn routed_jobs_are_counted_and_added_up() {
     let rows = |words: &[&str]| run(STATUS, &[words, &["-"]].concat(), Path::new("."));
     for verb in ["queue", "history"] {
         let (code, out, err) = rows(&[verb, "--count-by", "Owner", "--sum", "Memory", "--max", "ClusterId"]);
-        assert_eq!((code, out.as_str()), (Some(0), "2 ann 12.5 3\n1 bob 30 2\n"), "{verb}: {err}");
+        assert_eq!(
+            (code, out.as_str()),
+            (Some(0), "Count Owner SumMemory MaxClusterId\n    2 ann 12.5 3\n    1 bob 30 2\n"),
+            "{verb}: {err}"
+        );
     }
     let (_, out, _) = rows(&["queue", "--avg", "Memory", "--min", "Memory", "--csv"]);
     assert_eq!(out, "Count,AvgMemory,MinMemory\r\n3,14.16666666666667,2.5\r\n");
