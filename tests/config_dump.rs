@@ -1211,6 +1211,7 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
     assert!(told.contains("PREEMPT  (STARTD)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + (time() - JobStart) > (60 * 60)"), "{told}");
     let (status, told, _) = run(&["a", "a"]);
     assert!(status == Some(0) && told.starts_with("a and a have the same effect; "), "{status:?} {told}");
+    assert!(told.ends_with(" are set to the same values in both\n"), "{told}");
     // Names that no source sets are not counted.
     write("nothing", "");
     let (status, told, _) = run(&["nothing", "nothing"]);
@@ -1224,10 +1225,7 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
     for redacting in [&[][..], &["--redact"]] {
         let (status, told, _) = run(&[&["one", "two"], redacting].concat());
         assert!(
-            status == Some(1)
-                && told.contains(
-                    "\n1 parameter differs; 1 more is set in only one file but has the same value\n"
-                ),
+            status == Some(1) && told.contains("\n1 parameter differs; 1 is set to the same value in both\n"),
             "{told}"
         );
         assert_eq!(told.contains("- one"), redacting.is_empty(), "{told}");
@@ -1398,4 +1396,24 @@ fn a_map_of_users_that_is_not_there_is_found() {
     place.write("other.conf", "STARTD_CLASSAD_USER_MAP_NAMES = b\nCLASSAD_USER_MAPFILE_b = /no/such\n");
     let (out, err, status) = place.run(["lint".as_ref(), elsewhere.as_os_str()]);
     assert_eq!(status, 0, "{out}{err}");
+}
+
+/// Headings and files are in one stream, so that they stay in order; condor_config_val writes the headings to stderr.
+#[test]
+fn sources_have_their_headings_before_them() {
+    let place = Place::new("LOCAL_CONFIG_FILE = $(CONFIG_ROOT)/local\nA =  $(A) x\n");
+    place.write("local", "B = 1\n");
+    let (out, err, status) = place.run(["--sources"]);
+    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], "Configuration source:", "{out}");
+    assert!(lines[2] == "Local configuration source:" && lines[3].ends_with("/local"), "{out}");
+}
+
+/// Regression test: a list that other files append to begins with a blank, and was dumped as a comment.
+#[test]
+fn a_value_that_begins_with_a_blank_is_dumped_as_a_statement() {
+    let place = Place::new("STARTD_ATTRS = $(STARTD_ATTRS) Rack\n");
+    let (out, _, status) = place.run(["--dump", "^STARTD_ATTRS$"]);
+    assert_eq!((status, out.as_str()), (0, "STARTD_ATTRS =\nSTARTD_ATTRS = $(STARTD_ATTRS) Rack\n"));
 }

@@ -36,7 +36,10 @@ pub fn push_statement(name: &[u8], raw: &[u8], out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(b" =\n");
         }
     } else if raw.first().is_some_and(|first| is_space(*first)) {
-        return false;
+        // The reader drops white space before a value; after a reference to the empty name itself it is kept.
+        out.extend_from_slice(&[name, b" =\n", name, b" = $(", name, b")"].concat());
+        push_value_line(out, name, raw);
+        return true;
     }
     out.extend_from_slice(name);
     if !is_block {
@@ -159,6 +162,8 @@ mod tests {
             "",
             "x",
             "x ",
+            " x",
+            "\t x ",
             "x\\",
             "a\nb",
             "@end\n@end1",
@@ -173,7 +178,7 @@ mod tests {
             assert_eq!(read_back(&text), raw.as_bytes(), "{text}");
         }
         assert!(statement(b"A-B", b"1").is_none());
-        assert!(statement(b"A", b" x").is_none());
+        assert!(statement(b"A", b" x\ny").is_none());
     }
 
     proptest::proptest! {

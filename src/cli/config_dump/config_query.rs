@@ -156,18 +156,27 @@ impl<'a> ConfigQuery<'a> {
 
     /// Handles `-config`.
     fn print_sources(&self, output: &mut ToolOutput) {
-        output.write_err_line("Configuration source:");
+        // The tool writes the headings to stderr, where they may appear after all files.
+        let is_native = self.request.native_headings;
+        let heading = |output: &mut ToolOutput, text: &str| match is_native {
+            true => output.write_out_line(&[text.as_bytes()]),
+            false => output.write_err_line(text),
+        };
+        heading(output, "Configuration source:");
         output.write_out_line(&[b"\t", self.config.root.as_deref().map_or(b"", |root| &root[..])]);
         let local = &self.config.local_sources;
         if !local.is_empty() {
-            output.write_err_line(match local.len() {
+            let text = match local.len() {
                 1 => "Local configuration source:",
                 _ => "Local configuration sources:",
-            });
+            };
+            heading(output, text);
             for source in local {
                 output.write_out_line(&[b"\t", source]);
             }
-            output.write_err_line("");
+            if !is_native {
+                output.write_err_line("");
+            }
         }
     }
 

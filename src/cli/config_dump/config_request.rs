@@ -79,6 +79,8 @@ pub(super) struct ConfigRequest {
     pub(super) stats: bool,
     /// `-stats:keep`
     pub(super) keep_defaults: bool,
+    /// True if headings are written to standard output.
+    pub(super) native_headings: bool,
     /// `-macro`; true for `-macro:path`
     pub(super) expand_text: Option<bool>,
     /// `-used`, `-unused`

@@ -55,7 +55,7 @@ const MANUAL: Manual = Manual {
          and finds definitions. The editor starts it and exchanges messages with it on standard input and output (Language Server Protocol). \
          It may send settings as initializationOptions: configFile, param, noEnv, subsystem, localName, exec, for, select, ignore, usedBy and redact.",
     ],
-    statuses: "0 done, 1 undefined, false or different, 2 wrong options, 3 bad configuration",
+    statuses: "0 done, 1 false or different, 2 wrong options, 3 bad configuration, 4 undefined",
     examples: &[
         Example::new(
             "Print the value of START as the startd sees it",

@@ -207,6 +207,7 @@ impl ConfigDumpCli {
             default: self.show.default,
             verbose: self.show.verbose,
             keep_defaults: self.show.verbose,
+            native_headings: true,
             dump: self.show.dump,
             expanded: self.show.expanded,
             trace: self.show.trace,
