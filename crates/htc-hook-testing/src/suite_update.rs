@@ -1,6 +1,6 @@
 //! `run --update`: replaces the expectations of failed cases by their actual results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -34,10 +34,15 @@ struct CasePlace {
 
 /// Writes the actual results of each failed case into its `expect`; the rest of the files is unchanged. Cases with
 /// parameters and expectations in `[defaults]` apply to several cases; they are not updated, and `tell` reports them.
+/// Returns the names of the cases that pass from now on.
 ///
 /// # Errors
 /// A file cannot be read or written, or is no longer a valid suite.
-pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Result<(), SuiteError> {
+pub fn update_suites(
+    done: &[CaseResult],
+    tell: &mut dyn FnMut(String),
+) -> Result<BTreeSet<String>, SuiteError> {
+    let mut updated = BTreeSet::new();
     let mut files: BTreeMap<&Path, Vec<&CaseResult>> = BTreeMap::new();
     for one in done.iter().filter(|one| !one.failures.is_empty()) {
         files.entry(&one.source.0).or_default().push(one);
@@ -60,12 +65,15 @@ pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Resul
             };
             match made {
                 Ok(edit) => {
-                    edits.push(edit);
+                    edits.extend(edit);
                     let left: Vec<&str> = ["stderr", "result", "notes", "within"]
                         .into_iter()
                         .filter(|name| one.unmet.contains(name))
                         .collect();
-                    if !left.is_empty() {
+                    if left.is_empty() {
+                        tell(format!("updated: {}", one.name));
+                        updated.insert(one.name.clone());
+                    } else {
                         let left = left.join(", ");
                         tell(format!("not updated, edit by hand: {}: the expected {left}", one.name));
                     }
@@ -80,15 +88,15 @@ pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Resul
         }
         std::fs::write(path, text).map_err(|error| SuiteError::Unwritable(path.to_owned(), error))?;
     }
-    Ok(())
+    Ok(updated)
 }
 
-/// Returns the edit for one case: the range to replace and the new text.
+/// Returns the edit for one case, the range to replace and the new text, or `None` if nothing changes.
 fn case_edit(
     one: &CaseResult,
     places: &ExpectPlaces,
     text: &str,
-) -> Result<(std::ops::Range<usize>, String), &'static str> {
+) -> Result<Option<(std::ops::Range<usize>, String)>, &'static str> {
     let (Some(verdict), Some(outcome)) = (&one.verdict, &one.outcome) else {
         return Err("it could not be called");
     };
@@ -102,13 +110,16 @@ fn case_edit(
         }
         let none = Value::Table(toml::Table::new());
         let new = to_inline_table(&current_expectations(&none, verdict, outcome, &one.findings));
-        return insert_expect(text, one.source.1, &new).ok_or("its header is not found");
+        return insert_expect(text, one.source.1, &new).map(Some).ok_or("its header is not found");
     };
     let range = expect.span();
     if !text[range.clone()].starts_with('{') {
         return Err("its expectations are not written as one table in braces");
     }
-    Ok((range, to_inline_table(&current_expectations(expect.get_ref(), verdict, outcome, &one.findings))))
+    let new = current_expectations(expect.get_ref(), verdict, outcome, &one.findings);
+    // Text that has the same meaning keeps its form.
+    let is_changed = expect.get_ref().as_table() != Some(&new);
+    Ok(is_changed.then(|| (range, to_inline_table(&new))))
 }
 
 /// Returns an edit that inserts an `expect` after the header of a case that has none. A string may contain a line

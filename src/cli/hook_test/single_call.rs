@@ -23,7 +23,7 @@ pub(super) fn run(
     let session = &session.with_input(one.input.from, cli.quirks.quirks);
     let expectations = call::parse_expectations(&one.also.expect)?;
     let mut one = one.clone();
-    warn_of_ad_files(&one, cli.output.quiet, session);
+    warn_of_ad_files(&one, session);
     if let (Some(option), false) = (one.also.rows.given_option(), one.also.summary) {
         return Err(Problem::usage(format!("{option} can only be used with --summary")).into());
     }
@@ -206,14 +206,15 @@ fn exit_status(report: &CheckedCall<'_>, one: &HookCallArgs, session: &ProgramCo
     }
 }
 
-/// Warns if an argument of the hook is the name of a file of ads, which is probably to be read.
-fn warn_of_ad_files(one: &HookCallArgs, is_quiet: bool, session: &ProgramContext) {
+/// Warns if an argument of the hook is the name of a file of ads, which is probably to be read: the verdict is then about
+/// another ad, so that --quiet does not hide the warning.
+fn warn_of_ad_files(one: &HookCallArgs, session: &ProgramContext) {
     let is_ad_file = |word: &&String| {
         let path = std::path::Path::new(word);
         let extension = path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|extension| ["ad", "ads", "classad"].contains(&extension)) && path.is_file()
     };
-    for word in one.words.iter().filter(is_ad_file).filter(|_| !one.names_ads && !is_quiet) {
+    for word in one.words.iter().filter(is_ad_file).filter(|_| !one.names_ads) {
         session.warn(&format!(
             "'{word}' is an argument of the hook, and a file has this name\n    hint: --ads {word} reads the ads of the file"
         ));

@@ -97,15 +97,16 @@ pub(super) fn run(
     let progress = Progress::new("cases", Some(cases.len() as u64), cli.output.quiet);
     let done = suite_run::run_cases(cases, &how, &call::new_reactor, &|| progress.advance(1))?;
     drop(progress);
-    let done = match done {
+    let mut done = match done {
         Interruptible::Finished(done) => done,
         Interruptible::Interrupted(number) => {
             return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
         }
     };
     if args.update {
-        hook_test::update_suites(&done, &mut |line| session.write_stderr(&format!("{line}\n")))
+        let updated = hook_test::update_suites(&done, &mut |line| session.write_stderr(&format!("{line}\n")))
             .map_err(suite_problem)?;
+        done.iter_mut().filter(|one| updated.contains(&one.name)).for_each(|one| one.failures.clear());
     }
     report_cases(cli, &args.report, &done, session)
 }

@@ -341,6 +341,8 @@ fn new_answers_are_accepted_into_the_suite_and_nothing_else_changes() {
         "{}",
         text(&output.stderr)
     );
+    let said = text(&output.stderr);
+    assert!(said.contains("updated: s: two\n") && !said.contains("failed: s: two"), "{said}");
     let new = std::fs::read_to_string(home.path().join("s.toml")).unwrap();
     assert!(new.starts_with("# kept\n[defaults]\nhook = \"h\" # too\n"), "{new}");
     assert!(new.contains("[[case]]\nexpect = { verdict = \"not-started\" }\nname = \"one\"\n"), "{new}");

@@ -321,3 +321,27 @@ fn a_string_without_quotes_is_pointed_out() {
     assert_eq!(err.matches("unquoted-string").count(), 2, "{err}");
     assert_eq!(err.matches("foreign-literal").count(), 1, "{err}");
 }
+
+/// Regression test: an `expect` that is still right was rewritten in another form.
+#[test]
+fn an_update_keeps_the_form_of_what_is_right() {
+    let home = home("#!/bin/sh\ncat >/dev/null\n");
+    let suite = "[[case]]\nname = \"one\"\nhook = \"h\"\ntype = \"prepare\"\nexpect = { verdict = \"go-on\", \
+                 result = [\"Owner == \\\"zoe\\\"\"] }\n";
+    std::fs::write(home.path().join("s.toml"), suite).unwrap();
+    let Some((status, _, err)) = told(home.path(), &["run", "s.toml", "--update"]) else { return };
+    assert!(status == 1 && err.contains("not updated, edit by hand: s: one: the expected result"), "{err}");
+    assert_eq!(std::fs::read_to_string(home.path().join("s.toml")).unwrap(), suite);
+}
+
+/// The verdict is about another ad than the one that was probably meant.
+#[test]
+fn quiet_does_not_hide_that_a_file_of_ads_is_only_an_argument() {
+    let home = home("#!/bin/sh\ncat >/dev/null\n");
+    std::fs::write(home.path().join("go.ad"), "ClusterId = 1\n").unwrap();
+    let Some((_, _, err)) = told(home.path(), &["prepare", "./h", "go.ad", "-q", "--sample-job", "vanilla"])
+    else {
+        return;
+    };
+    assert!(err.contains("'go.ad' is an argument of the hook"), "{err}");
+}

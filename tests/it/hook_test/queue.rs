@@ -289,3 +289,35 @@ fn hooks_of_the_startd_read_the_completed_job_and_the_policy() {
         assert!(!slot.contains("LastHeardFrom"), "{file}: {slot}");
     }
 }
+
+/// Jobs without an id and with equal ads cannot be told apart; the hooks are not to blame.
+#[test]
+fn equal_jobs_without_an_id_are_told() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    for number in 0..40 {
+        std::fs::write(home.path().join(format!("queue/new/{number}")), "Cmd = \"/bin/true\"\n").unwrap();
+    }
+    let Some((said, status)) = drive(home.path(), &["--slots", "1", "--kill", "0"]) else { return };
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("give each a ClusterId, or use --id EXPR"), "{said}");
+    assert!(!said.contains("is handed out twice") && !said.contains("never handed out"), "{said}");
+}
+
+/// No job is evicted or rejected if none is to be.
+#[test]
+fn percentages_of_zero_count_in_the_round_of_single_calls() {
+    let home = tempfile::tempdir().unwrap();
+    queue(home.path(), BY_RENAME);
+    let reply = "#!/bin/sh\nid=$(sed -n 's/^ClusterId = //p')\ncd \"${0%/*}/../queue\"\n[ $1 = accept ] || mv taken/$id new/$id\n";
+    write_executable(&home.path().join("hooks/reply"), reply.as_bytes());
+    let config = std::fs::read_to_string(home.path().join("condor_config")).unwrap();
+    let config = config + "Q_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply\n";
+    std::fs::write(home.path().join("condor_config"), config).unwrap();
+    let words = ["--slots", "2", "--kill", "0", "--evict", "0", "--reject", "0"];
+    let Some((said, status)) = drive(home.path(), &words) else { return };
+    assert_eq!(status, Some(0), "{said}");
+    for line in said.lines().filter(|line| line.contains(" handed out, ")) {
+        assert!(line.contains("0 evicted, 0 rejected"), "{said}");
+    }
+}

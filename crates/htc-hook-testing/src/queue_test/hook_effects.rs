@@ -108,7 +108,10 @@ impl HookEffects {
         Some(match (written.is_empty(), gone.is_empty()) {
             (true, true) => "it changes no file".to_owned(),
             (true, false) => format!("it writes no file and removes {}", list(gone)),
-            (false, _) => format!("the files that it writes do not name the job ({})", list(written)),
+            (false, _) => format!(
+                "the files that it writes do not name the job ({}): write an id from its ad, such as ClusterId",
+                list(written)
+            ),
         })
     }
 
@@ -310,6 +313,8 @@ mod tests {
         let missing = effects
             .record_exit(&job(7), home.path(), &files, &FileSnapshot::of_directory(home.path()))
             .unwrap();
-        assert_eq!(missing, "the files that it writes do not name the job (lock)");
+        let wanted =
+            "the files that it writes do not name the job (lock): write an id from its ad, such as ClusterId";
+        assert_eq!(missing, wanted);
     }
 }
