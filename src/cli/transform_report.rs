@@ -39,14 +39,11 @@ pub(super) fn failure_problem(failure: &TransformFailure, status: Status) -> any
 
 /// Returns the problem for a text that is not a valid transform.
 pub(super) fn load_problem(error: &TransformLoadError, status: Status) -> anyhow::Error {
-    let TransformLoadError::Requirements { reason, line, span, text, .. } = error;
+    let TransformLoadError::Requirements { reason, line, span, .. } = error;
     let problem = CliProblem::new(status, format!("REQUIREMENTS: {reason}"));
     let source = &line.source;
     let problem = problem.at(&Caret { source: &source.name, text: &source.text, span: *span });
-    if text.contains(&b'$') {
-        return problem.hint("macros are not expanded in REQUIREMENTS").into();
-    }
-    problem.into()
+    problem.maybe_hint(error.advice()).into()
 }
 
 /// Returns the problem of a statement, with its place: in the file if no macro precedes it, otherwise in the

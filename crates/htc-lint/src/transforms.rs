@@ -1,6 +1,7 @@
 //! Finds mistakes in a transform without running it, in particular those that 25.14 ignores without a
 //! message.
 
+mod attribute_references;
 mod commands;
 mod conditions;
 mod expression_meaning;
@@ -71,7 +72,9 @@ pub fn lint(
     };
     lint.lint_requirements(transform);
     lint.lint_statements(transform);
+    lint.lint_attribute_references(transform);
     lint.lint_iteration(transform);
+    lint.lint_end(transform);
     let uses = MacroUses::collect(transform, Dialect::of_world(world));
     lint.findings.extend(uses.findings(knobs));
     lint.findings.sort_by_key(|finding| (finding.line.number, finding.at, finding.rule));

@@ -250,3 +250,59 @@ fn settings_of_routes_are_macros() {
     }
     assert!(rules(&route("MaxIdleJobs = 10\nSET MaxHosts 2\nSET GridResource \"batch slurm\"")).is_empty());
 }
+
+/// Statements after a TRANSFORM with arguments are ignored, in a parameter too.
+#[test]
+fn statements_after_transform_are_dead() {
+    let transform = |text: &str| format!("JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n{text}\n@end\n");
+    assert_eq!(rules(&transform("SET A 1\nTRANSFORM 2\n# remark\nSET B 2")), ["dead"]);
+    let found = findings("condor_config", &transform("SET A 1\nTRANSFORM 2\n# remark\nSET B 2"));
+    assert_eq!(found[0].spot.as_ref().map(|spot| spot.line), Some(6));
+    for text in ["SET A 1\nTRANSFORM 2", "SET A 1\nTRANSFORM\nSET B 2", "SET A 1\nTRANSFORM 2\n# remark"] {
+        assert!(rules(&transform(text)).is_empty(), "{text}");
+    }
+}
+
+/// Attributes that the transform sets itself, and those of a site, are not mistakes.
+#[test]
+fn only_misspelt_attributes_are_reported_in_values() {
+    let transform = |text: &str| format!("JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n{text}\n@end\n");
+    for (text, is_found) in [
+        ("EVALSET X RequestMemroy * 2", true),
+        ("SET X strcat(\"a\", Onwer)", true),
+        ("SET X \"$(MY.Onwer)\"", true),
+        ("if defined MY.Onwer\nSET X 1\nendif", false),
+        ("SET RequestMemroy 5\nEVALSET X RequestMemroy * 2", false),
+        ("COPY RequestMemory RequestMemroy\nSET X $(MY.RequestMemroy)", false),
+        ("EVALSET X SiteRack + MY.WantPizza", false),
+        ("SET X $(MY.SiteRack)", false),
+        ("EVALSET X RequestMemory * 2", false),
+    ] {
+        assert_eq!(rules(&transform(text)) == ["unknown-attribute"], is_found, "{text}");
+    }
+}
+
+/// Macros in REQUIREMENTS are an error of the route, and the reason is given.
+#[test]
+fn macros_in_requirements_are_explained() {
+    let route = "JOB_ROUTER_ROUTE_NAMES = a\nJOB_ROUTER_ROUTE_a @=end\nREQUIREMENTS RequestCpus <= $(MAXC:4)\nUNIVERSE VANILLA\n@end\n";
+    assert!(
+        first_advice(route).starts_with("HTCondor does not expand macros in REQUIREMENTS"),
+        "{}",
+        first_advice(route)
+    );
+}
+
+/// Findings about the universe of a route are at its UNIVERSE statement.
+#[test]
+fn findings_about_the_universe_name_its_line() {
+    for (universe, line) in [("UNIVERSE grid", 5), ("UNIVERSE 77", 5), ("UNIVERSE vanila", 5)] {
+        let route = format!(
+            "JOB_ROUTER_ROUTE_NAMES = a\nJOB_ROUTER_ROUTE_a @=end\nREQUIREMENTS WantGrid\n# remark\n{universe}\nSET A 1\n@end\n"
+        );
+        let found = findings("condor_config", &route);
+        let found =
+            found.iter().find(|it| it.rule.name() == "universe").unwrap_or_else(|| panic!("{universe}"));
+        assert_eq!(found.spot.as_ref().map(|spot| spot.line), Some(line), "{universe}");
+    }
+}

@@ -7,12 +7,13 @@ use super::limits::RouteState;
 use super::old_routes;
 use super::route::RouteLoadContext;
 use super::route_table::RouteTable;
-use super::table_note::{InvalidMacro, NoteSubject, TableNote};
+use super::table_note::{InvalidMacro, NoteSubject, RouteError, TableNote};
 use htc_base::job::JobStatus;
 use htc_base::quirks::Quirk;
 use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::Context;
+use htc_transform::requirements_advice;
 use htc_user_log::queue::JobQueue;
 
 impl RouteTable {
@@ -79,7 +80,12 @@ fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
                 complaints.push(text);
             }
             NoteSubject::RouteRefused(name, error) => {
-                said.push(format!("route {name} is left out: {}", error.to_string().trim_end()));
+                let hint = match &error {
+                    RouteError::InvalidRequirements(text) => requirements_advice(text),
+                    _ => None,
+                };
+                let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+                said.push(format!("route {name} is left out: {}{hint}", error.to_string().trim_end()));
             }
             NoteSubject::RouteNotFound(name) if refused.iter().any(|known| caseless::eq(known, &name)) => {}
             NoteSubject::RouteNotFound(name) => {

@@ -23,6 +23,8 @@ pub struct TransformHeader {
     pub iteration: Option<IterationStatement>,
     /// All NAME, REQUIREMENTS and UNIVERSE lines; the last of each kind takes effect.
     pub lines: Vec<(&'static str, RuleLine)>,
+    /// First statement after the TRANSFORM that ends the text of a parameter; it is never executed.
+    pub ignored: Option<RuleLine>,
     /// Number of bytes read from a rules file: its length unless it contains a TRANSFORM statement.
     pub rest_offset: usize,
 }
@@ -83,7 +85,22 @@ pub enum TransformLoadError {
     },
 }
 
+/// Returns advice about REQUIREMENTS that do not parse, or `None` if there is none.
+pub fn requirements_advice(text: &[u8]) -> Option<&'static str> {
+    // 25.14 parses the text at load, unexpanded (`MacroStreamXFormSource::open`).
+    let has_macro = text.windows(2).any(|pair| pair == b"$(");
+    has_macro.then_some(
+        "HTCondor does not expand macros in REQUIREMENTS, not even those with a default: write the value itself",
+    )
+}
+
 impl TransformLoadError {
+    /// Returns advice on how to correct the text, or `None` if there is none.
+    pub fn advice(&self) -> Option<&'static str> {
+        let TransformLoadError::Requirements { text, .. } = self;
+        requirements_advice(text)
+    }
+
     /// Records that the text contains a TRANSFORM with arguments.
     fn with_iteration(self, iterates: bool) -> Self {
         let TransformLoadError::Requirements { text, reason, line, span, .. } = self;
@@ -142,7 +159,8 @@ pub(super) fn take_header_from_parameter(
 ) -> Result<(TransformHeader, Vec<RuleLine>), TransformLoadError> {
     let mut envelope = TransformHeader::default();
     let mut kept = Vec::with_capacity(rules.lines.len());
-    for line in rules.lines {
+    let mut lines = rules.lines.into_iter();
+    while let Some(line) = lines.next() {
         if header_arguments(&line.text, b"name").is_some() {
             let name = header_argument(&line, b"name");
             if envelope.name.is_none() && !name.is_empty() {
@@ -150,6 +168,7 @@ pub(super) fn take_header_from_parameter(
             }
         } else if take_header_line(&mut envelope, &line, usize::MAX, dialect)? {
             if header_arguments(&line.text, b"transform").is_some() {
+                envelope.ignored = lines.find(is_statement);
                 break;
             }
         } else {
@@ -192,6 +211,11 @@ fn take_header_line(
         return Ok(false);
     }
     Ok(true)
+}
+
+/// True if a line is neither blank nor a comment.
+fn is_statement(line: &RuleLine) -> bool {
+    !matches!(trim(&line.text).first(), None | Some(b'#'))
 }
 
 fn header_argument<'a>(line: &'a RuleLine, keyword: &[u8]) -> &'a [u8] {

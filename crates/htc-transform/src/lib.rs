@@ -50,7 +50,9 @@ pub use command::{
     AttributePattern, CommandAttribute, CommandKeyword, CommandSyntaxError, TransformCommand, command_hint,
     nearest_command,
 };
-pub use header::{IterationStatement, TransformHeader, TransformLoadError, TransformRequirements};
+pub use header::{
+    IterationStatement, TransformHeader, TransformLoadError, TransformRequirements, requirements_advice,
+};
 pub use include::{IncludeCache, IncludeError, UnreadableInclude};
 pub use iteration_plan::{IterationPlan, IterationPlanError};
 pub use macros::{BuiltInMacros, IterationPosition, MacroScope, MacroTable, MacroTableMark, PLATFORM_NAMES};

@@ -8,7 +8,7 @@ use crate::cli::common::{OutputOptions, Problem, ProgramContext, Status};
 use crate::cli::lint::{self, LintOptions, LintReport, count_text};
 use crate::config::finding::Finding;
 use crate::config::{ConfigError, LoadOptions, LookupContext};
-use crate::lint::daemons::rules_file::{FileLanguage, detect_language, lint_rules_file};
+use crate::lint::daemons::rules_file::{FileLanguage, detect_language, is_file_of_ads, lint_rules_file};
 use crate::lint::daemons::{LintRequest, LintResult};
 use crate::world::World;
 
@@ -53,6 +53,7 @@ pub(in crate::cli) fn run(
     if request.lint.version.is_some() && (request.job_ad.is_some() || request.here) {
         return Err(Problem::usage("--for cannot be used with --ads or --here").into());
     }
+    refuse_ads(request, world)?;
     let mut report = match &request.job_ad {
         Some(file) => lint_job_ad(request, file, world)?,
         None => match rules_findings(request, world)? {
@@ -66,6 +67,20 @@ pub(in crate::cli) fn run(
         }
     }
     lint::finish(report, request.lint, &request.output, session)
+}
+
+/// Refuses files of ads, each of whose attributes would be an unknown parameter.
+fn refuse_ads(request: &LintCommand<'_>, world: &dyn World) -> anyhow::Result<()> {
+    for file in request.files.iter().filter(|file| file.as_os_str() != "-" && file.is_file()) {
+        let text = world.read_file(file, Some(MAX_TEXT_BYTES)).unwrap_or_default();
+        if is_file_of_ads(&text) {
+            let name = file.display();
+            let problem = Problem::unreadable(format!("'{name}' is a file of ads, not a configuration"));
+            let hint = format!("'htc-config-dump lint --ads {name}' checks the ad of a job");
+            return Err(problem.hint(hint).into());
+        }
+    }
+    Ok(())
 }
 
 fn request_of<'a>(request: &'a LintCommand<'_>, files: &'a [PathBuf]) -> LintRequest<'a> {

@@ -268,7 +268,7 @@ fn route_search_to_json(
         .map(|seen| {
             json!({
                 "route": text(&seen.route),
-                "accepts": seen.full_reason.is_none(),
+                "accepts": seen.full_reason.is_none() && seen.matches == Truth::True,
                 "limit": seen.full_reason.map(|full| full.to_string()),
                 "requirements": truth_word(seen.matches),
                 "clause": seen.clause.as_ref().map(|clause| text(&clause.text)),

@@ -11,6 +11,7 @@ use clap::Args;
 use crate::cli::common::{ConfigOptions, Problem, ProgramContext, Status};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, Config, ConfigView, LookupContext, MacroSource, SettingOrigin};
+use crate::lint::daemons::rules_file::{IgnoredStatements, MOVE_TRANSFORM};
 use crate::lint::transforms::TransformRunner;
 use crate::os::read_whole;
 use crate::quirks::{Quirk, QuirkMode};
@@ -213,6 +214,14 @@ impl RulesLoader<'_> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
         let mut text = read_rules_file(path)?;
+        // What follows the rules on standard input is ads.
+        let ignored = if is_stdin { None } else { IgnoredStatements::find(&text, self.world) };
+        if let Some(ignored) = ignored {
+            let place = ignored.first.position(&text);
+            let message = ignored.message();
+            self.program
+                .warn(&format!("{name}:{}:{}: {message}\nhint: {MOVE_TRANSFORM}", place.line, place.column));
+        }
         let transform = Transform::from_file(&name, &text, Dialect::of_world(self.world));
         if let Ok(transform) = &transform {
             if is_stdin {

@@ -55,6 +55,14 @@ fn each_mistake_is_found_where_it_stands() {
         ("COPY /A/ B-\\0\n", "new-name", 1, 10),
         ("RENAME A \"B\"\n", "new-name", 1, 10),
         ("SETT A 1\n", "command", 1, 1),
+        ("TRANSFORM 2\nSET A 1\n", "dead", 2, 1),
+        ("SET A 1\nTRANSFORM 2 in (\np\n)\n# x\n\nSET B 1\n", "dead", 7, 1),
+        ("SET B 1\nTRANSFORM 1\nSET A 1\n", "dead", 3, 1),
+        ("EVALSET X RequestMemroy * 2\n", "unknown-attribute", 1, 11),
+        ("SET X RequestMemroy * 2\n", "unknown-attribute", 1, 7),
+        ("SET Y $(MY.RequestMemroy)\n", "unknown-attribute", 1, 12),
+        ("SET Y $INT(MY.RequestMemroy)\n", "unknown-attribute", 1, 15),
+        ("EVALMACRO M request_memory\nSET Y $(M)\n", "unknown-attribute", 1, 13),
         ("if\nSET A 1\nendif\n", "if", 1, 1),
         ("if word\nSET A 1\nendif\n", "if", 1, 1),
         ("if A == 1\nSET A 1\nendif\n", "complex-if", 1, 1),
@@ -99,4 +107,19 @@ fn good_rules_are_left_alone() {
     ] {
         assert_eq!(findings(rules), [], "{rules}");
     }
+}
+
+/// As `condor_transform_ads`: the file is read up to TRANSFORM.
+#[test]
+fn statements_after_transform_are_warned_of_and_checked() {
+    let text = "SET A 1\nTRANSFORM 1\nSETTT B 2\nREQUIREMENTS false\n";
+    let found = findings(text);
+    let rules: Vec<(&str, u64)> = found.iter().map(|(rule, line, _)| (rule.as_str(), *line)).collect();
+    assert!([("dead", 3), ("command", 3), ("never", 4)].iter().all(|it| rules.contains(it)), "{rules:?}");
+    let place = place("TRANSFORM 2\nSET A 1\n", ADS);
+    let (status, _, said) =
+        call("htc-router-translate", &["transform", "--rules", "rules", "ads"], place.path(), "");
+    let warning =
+        "rules:2:1: the statements from here on are never executed: the TRANSFORM on line 1 ends the rules";
+    assert!(status == 0 && said.contains(warning), "{said}");
 }

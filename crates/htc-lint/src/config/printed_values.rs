@@ -82,6 +82,16 @@ pub(crate) fn check_job_expression(expr: &Expr) -> Option<PrintedValueFinding> {
     })
 }
 
+/// Returns advice about an attribute that HTCondor does not have, if its name is that of a submit command or similar to a
+/// known attribute.
+pub(crate) fn suggest_attribute(name: &[u8]) -> Option<String> {
+    if is_exact_attribute(name) {
+        return None;
+    }
+    let command = attribute_of_command(name).map(|attribute| format!("write {attribute}"));
+    command.or_else(|| nearest_attribute(name).map(|near| format!("did you mean {}?", near.as_bstr())))
+}
+
 /// Checks a value that is only the name of an attribute: mostly a string without quotes.
 fn check_lone_name(
     name: &[u8],

@@ -3,7 +3,7 @@
 use bstr::{BStr, ByteSlice};
 use htc_base::job::Universe;
 use htc_base::quirks::QuirkMode;
-use htc_base::text::{caseless, list, unqualified_name};
+use htc_base::text::{Span, caseless, list, unqualified_name};
 use htc_classad::{Value, references};
 use htc_config::Advice;
 use htc_config::finding::Finding;
@@ -92,18 +92,19 @@ impl RouteCheck<'_, '_> {
         let shown = self.name;
         let universe = loaded.ok().and_then(|route| route.transform.envelope.universe);
         let has_universe = universe == Some(0);
+        let place = loaded.ok().and_then(universe_place);
         if let Some(number) =
             universe.filter(|number| *number != 0 && Universe::from_number(*number).is_none())
         {
             let message = format!("route {shown}: there is no universe {number}");
             let fix = "write VANILLA, GRID, SCHEDULER or LOCAL";
-            findings.push(self.make_finding(LintRule::Universe, None, message, Some(fix)));
+            findings.push(self.make_finding(LintRule::Universe, place, message, Some(fix)));
         }
         if has_universe {
             let message =
                 format!("route {shown}: the UNIVERSE is not known, so its jobs are of the grid universe");
             let fix = "write VANILLA, GRID, SCHEDULER or LOCAL";
-            findings.push(self.make_finding(LintRule::Universe, None, message, Some(fix)));
+            findings.push(self.make_finding(LintRule::Universe, place, message, Some(fix)));
         }
         if matches!(loaded, Err(RouteError::NoRequirements)) {
             let message = format!(
@@ -151,10 +152,10 @@ impl RouteCheck<'_, '_> {
             ),
         };
         let fix = match route.transform.envelope.universe {
-            Some(_) => "add a line GridResource = batch slurm, or that of another system",
+            Some(_) => "add a line GridResource = \"batch slurm\", or that of another system",
             None => "add UNIVERSE VANILLA, or a line GridResource = ...",
         };
-        Some(self.make_finding(LintRule::Universe, None, message, Some(fix)))
+        Some(self.make_finding(LintRule::Universe, universe_place(route), message, Some(fix)))
     }
 
     fn make_finding(
@@ -166,6 +167,14 @@ impl RouteCheck<'_, '_> {
     ) -> Finding {
         self.subject.make_finding(rule, &self.entry.current, place, message, fix.map(Advice::from))
     }
+}
+
+/// Returns the place of the UNIVERSE statement that counts in the text of a route, or `None` if there is none.
+fn universe_place(route: &Route) -> Option<(usize, usize)> {
+    let lines = &route.transform.envelope.lines;
+    let (_, line) = lines.iter().rev().find(|(keyword, _)| *keyword == "UNIVERSE")?;
+    let span = line.locate(Span::new(0, line.text.len()));
+    Some((span.start as usize, span.end as usize))
 }
 
 /// Returns the place of a macro's value in the text of a route, or `None` if it is not assigned in one line.

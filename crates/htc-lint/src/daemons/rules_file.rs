@@ -42,6 +42,23 @@ pub enum FileLanguage {
     Unclear,
 }
 
+/// True if a text is ads in the long form: of jobs, which have both ids, or with the type of a job or slot.
+pub fn is_file_of_ads(text: &[u8]) -> bool {
+    let (mut has_cluster, mut has_proc) = (false, false);
+    for line in text.lines() {
+        let Some((name, value)) = line.split_once_str("=") else { continue };
+        let (name, value) = (name.trim(), value.trim());
+        has_cluster |= caseless::eq(name, b"ClusterId") && value.iter().all(u8::is_ascii_digit);
+        has_proc |= caseless::eq(name, b"ProcId") && value.iter().all(u8::is_ascii_digit);
+        let is_type = caseless::eq(name, b"MyType")
+            && [&b"\"Job\""[..], b"\"Machine\"", b"\"Slot\""].iter().any(|known| caseless::eq(known, value));
+        if is_type || has_cluster && has_proc {
+            return true;
+        }
+    }
+    false
+}
+
 /// Returns the language of a text: that of most of its statements outside of `@=` blocks.
 pub fn detect_language(text: &[u8]) -> FileLanguage {
     let (mut statements, mut assignments) = (0usize, 0usize);
@@ -84,6 +101,61 @@ pub fn detect_language(text: &[u8]) -> FileLanguage {
     }
 }
 
+/// Statements after the TRANSFORM that ends the rules; neither HTCondor nor this program executes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IgnoredStatements {
+    /// Line number of the TRANSFORM, from 1.
+    pub transform_line: u32,
+    /// Place of the first statement in the text.
+    pub first: Span,
+    /// The text with the TRANSFORM and its items replaced by comments of the same length.
+    masked: Vec<u8>,
+}
+
+impl IgnoredStatements {
+    /// Returns the statements after a TRANSFORM with arguments, or `None` if nothing follows it.
+    pub fn find(text: &[u8], world: &dyn World) -> Option<IgnoredStatements> {
+        let transform = Transform::from_file("", text, Dialect::of_world(world)).ok()?;
+        let end = transform.envelope.rest_offset;
+        let (before, rest) = text.split_at_checked(end)?;
+        // The statement may continue over several lines.
+        let mut start = before.trim_end().rfind_byte(b'\n').map_or(0, |newline| newline + 1);
+        while start > 0 && text[..start - 1].trim_end().ends_with(b"\\") {
+            start = text[..start - 1].rfind_byte(b'\n').map_or(0, |newline| newline + 1);
+        }
+        let has_items = before.trim_end().ends_with(b"(");
+        let mut at = end;
+        let mut in_items = has_items;
+        for line in rest.lines_with_terminator() {
+            let trimmed = line.trim();
+            if in_items {
+                in_items = !trimmed.starts_with(b")");
+            } else if !trimmed.is_empty() && !trimmed.starts_with(b"#") {
+                let indent = line.len() - line.trim_start().len();
+                let mut masked = text.to_vec();
+                let ends_of_lines = |byte: &&mut u8| !matches!(**byte, b'\n' | b'\r');
+                masked[start..at].iter_mut().filter(ends_of_lines).for_each(|byte| *byte = b'#');
+                let first = Span::new(at + indent, at + indent + trimmed.len());
+                let transform_line = Span::at(start).position(text).line;
+                return Some(IgnoredStatements { transform_line, first, masked });
+            }
+            at += line.len();
+        }
+        None
+    }
+
+    /// Describes the mistake.
+    pub fn message(&self) -> String {
+        format!(
+            "the statements from here on are never executed: the TRANSFORM on line {} ends the rules",
+            self.transform_line
+        )
+    }
+}
+
+/// Advice about statements after a TRANSFORM.
+pub const MOVE_TRANSFORM: &str = "move TRANSFORM to the end";
+
 /// Finds the mistakes of a rules file. `macros` are those of the configuration, if there is one.
 pub fn lint_rules_file(
     name: &str,
@@ -91,15 +163,53 @@ pub fn lint_rules_file(
     macros: Option<&dyn MacroSource>,
     world: &dyn World,
 ) -> Vec<Finding> {
-    let dialect = Dialect::of_world(world);
     let mut findings = Vec::new();
+    let mut whole = text.to_vec();
+    // What follows the rules on standard input is ads.
+    if name != STDIN_NAME {
+        while let Some(ignored) = IgnoredStatements::find(&whole, world) {
+            if findings.is_empty() {
+                let transform = Transform::from_file(name, text, Dialect::of_world(world));
+                findings.extend(transform.ok().map(|it| lint_header(&it, world)).unwrap_or_default());
+                let spot = locate(name, text, ignored.first);
+                let fix = Some(MOVE_TRANSFORM.into());
+                findings.push(Finding::at(LintRule::Dead, Some(spot), ignored.message(), fix));
+            }
+            whole = ignored.masked;
+        }
+    }
+    lint_whole_file(name, &whole, macros, world, &mut findings);
+    AllowComments::of_text(name.as_bytes(), text).apply(&mut findings);
+    findings
+}
+
+/// Name of standard input in findings.
+pub const STDIN_NAME: &str = "<stdin>";
+
+/// Finds mistakes in the TRANSFORM statement that ends the rules.
+fn lint_header(transform: &Transform, world: &dyn World) -> Vec<Finding> {
+    let found = lint_transform(transform, TransformRunner::Tool, None, world);
+    let iteration: Vec<_> = found.into_iter().filter(|it| it.rule == LintRule::Transform).collect();
+    from_transform_findings(&iteration)
+}
+
+/// Finds the mistakes of a text whose statements are all executed.
+fn lint_whole_file(
+    name: &str,
+    text: &[u8],
+    macros: Option<&dyn MacroSource>,
+    world: &dyn World,
+    findings: &mut Vec<Finding>,
+) {
+    let dialect = Dialect::of_world(world);
     let transform = match Transform::from_file(name, text, dialect) {
         Ok(transform) => Some(transform),
         Err(error) => {
             let TransformLoadError::Requirements { reason, span, text: condition, .. } = &error;
             let message = format!("REQUIREMENTS is not a valid expression: {reason}");
             let spot = locate(name, text, *span);
-            findings.push(Finding::at(LintRule::Transform, Some(spot), message, None));
+            let fix = error.advice().map(Advice::from);
+            findings.push(Finding::at(LintRule::Transform, Some(spot), message, fix));
             replace_condition(text, condition)
                 .and_then(|good| Transform::from_file(name, &good, dialect).ok())
         }
@@ -108,8 +218,6 @@ pub fn lint_rules_file(
         let found = lint_transform(&transform, TransformRunner::Tool, macros, world);
         findings.extend(from_transform_findings(&found));
     }
-    AllowComments::of_text(name.as_bytes(), text).apply(&mut findings);
-    findings
 }
 
 /// Converts findings about transforms into those that all programs print, with the places in their sources.
@@ -156,6 +264,12 @@ fn location(name: &[u8], text: &[u8], span: Span, line: u32) -> SourceLocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ads_are_not_configurations() {
+        assert!(is_file_of_ads(b"MyType = \"Job\"\nA = 1\n") && is_file_of_ads(b"ClusterId = 7\nProcId=0\n"));
+        assert!(!is_file_of_ads(b"START = TARGET.ClusterId == 7\nClusterId = $(X)\nProcId = 0\n"));
+    }
 
     #[test]
     fn the_language_of_a_file_is_that_of_its_statements() {

@@ -64,14 +64,15 @@ fn read_transform(
     findings: &mut Vec<Finding>,
 ) -> Option<Transform> {
     let raw = &entry.current.raw;
-    let TransformLoadError::Requirements { reason, span, text, .. } =
-        match Transform::from_parameter(label, raw, subject.dialect()) {
-            Ok(transform) => return Some(transform),
-            Err(error) => error,
-        };
+    let error = match Transform::from_parameter(label, raw, subject.dialect()) {
+        Ok(transform) => return Some(transform),
+        Err(error) => error,
+    };
+    let fix = error.advice().map(Advice::from);
+    let TransformLoadError::Requirements { reason, span, text, .. } = error;
     let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
     let message = format!("REQUIREMENTS of {label} is not a valid expression: {reason}");
-    findings.push(subject.make_finding(LintRule::Transform, &entry.current, part, message, None));
+    findings.push(subject.make_finding(LintRule::Transform, &entry.current, part, message, fix));
     Transform::from_parameter(label, &replace_condition(raw, &text)?, subject.dialect()).ok()
 }
 

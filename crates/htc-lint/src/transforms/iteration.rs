@@ -9,6 +9,20 @@ use htc_transform::Transform;
 use htc_transform::iterate::{self, ItemSource};
 
 impl TransformLinter<'_> {
+    /// Reports statements after the TRANSFORM that ends the text of a parameter.
+    pub(super) fn lint_end(&mut self, transform: &Transform) {
+        let Some(line) = &transform.envelope.ignored else { return };
+        let message =
+            "the statements from here on are never executed: a TRANSFORM with arguments ends the text";
+        self.report(
+            LintRule::Dead,
+            line,
+            Span::new(0, line.text.len()),
+            message,
+            "move TRANSFORM to the end",
+        );
+    }
+
     /// Finds a TRANSFORM whose arguments are not valid, or whose list is not closed. Arguments with macros, which depend on
     /// the configuration, are not checked.
     pub(super) fn lint_iteration(&mut self, transform: &Transform) {

@@ -87,7 +87,7 @@ impl TransformLinter<'_> {
 }
 
 /// Position of a word in a text, compared without regard to case.
-fn find_word(text: &[u8], word: &[u8]) -> Option<usize> {
+pub(super) fn find_word(text: &[u8], word: &[u8]) -> Option<usize> {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     (0..text.len().saturating_sub(word.len() - 1)).find(|&at| {
         let end = at + word.len();
