@@ -434,6 +434,7 @@ impl StatusView<'_> {
             job_reader::read_history(path, world, self.session, &mut past)?;
         }
         if past.broken > 0 {
+            self.session.record_unreadable_ad();
             self.session
                 .warn(&format!("lines that are not attributes in {}", counted(past.broken, "record")));
         }

@@ -11,6 +11,7 @@ use crate::classad::stream::{AdBatcher, AdError, AdForm, AdReader, AdRecord, Pro
 use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{
     Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe, render_ad_warning,
+    wrong_kind_problem,
 };
 use crate::text::plural::counted;
 
@@ -23,6 +24,8 @@ pub(super) struct ReportingAdStream<'a, R> {
     errors: StreamErrorReporter<'a>,
     /// Errors kept for the caller, or `None` if they are reported immediately.
     kept_errors: Option<Vec<AdError>>,
+    /// Error kept with them, if the start of the input is not that of ads.
+    kept_wrong_kind: Option<WrongKind>,
     read: u64,
 }
 
@@ -37,7 +40,13 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         let reader = session.with_dialect(dialect).ad_reader(read);
         let strict = cli.input.strict_input;
         let errors = StreamErrorReporter { name, session, strict, count: 0, warning_count: 0 };
-        ReportingAdStream { reader: reader.exact(strict), errors, kept_errors: None, read: 0 }
+        ReportingAdStream {
+            reader: reader.exact(strict),
+            errors,
+            kept_errors: None,
+            kept_wrong_kind: None,
+            read: 0,
+        }
     }
 
     /// Splits the stream into a prototype for the readers of portions, the batcher that hands out portions,
@@ -63,7 +72,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
                 self.end()?;
                 return Ok(None);
             };
-            if !self.handle_errors(&mut record)? {
+            if !self.handle_errors(&mut record, false)? {
                 return Ok(None);
             }
             if !record.ad.is_empty() {
@@ -89,7 +98,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
                 return Ok(false);
             }
             let has_errors = record.errors.iter().any(|error| !error.is_warning);
-            if !self.handle_errors(record)? {
+            if !self.handle_errors(record, true)? {
                 return Ok(false);
             }
             // An ad without any attribute of the projection counts as read; one that consists only of errors
@@ -112,16 +121,27 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
     }
 
     /// Reports the errors of an ad, or keeps them. Returns false if reading has to stop.
-    fn handle_errors(&mut self, record: &mut AdRecord) -> anyhow::Result<bool> {
+    fn handle_errors(&mut self, record: &mut AdRecord, is_projected: bool) -> anyhow::Result<bool> {
+        if record.errors.is_empty() {
+            self.errors.count += record.more_errors;
+            return Ok(true);
+        }
+        let attributes = (self.read == 0)
+            .then(|| if is_projected { self.reader.whole_ad().len() } else { record.ad.len() });
+        let wrong_kind = self.errors.wrong_kind_problem(record, attributes);
         match &mut self.kept_errors {
             None => {
                 self.errors.count += record.more_errors;
-                self.errors.report(&record.errors).map(|()| true)
+                self.errors.report(&record.errors)?;
+                wrong_kind.map_or(Ok(true), |problem| Err(problem.into()))
             }
             Some(kept) => {
                 let stops = self.errors.strict && !record.errors.is_empty();
                 self.errors.count += record.more_errors;
                 kept.append(&mut record.errors);
+                let errors = kept.len();
+                let wrong_kind = wrong_kind.map(|problem| WrongKind { errors, problem });
+                self.kept_wrong_kind = self.kept_wrong_kind.take().or(wrong_kind);
                 Ok(!stops)
             }
         }
@@ -151,6 +171,7 @@ impl ReportingAdStream<'_, Empty> {
     pub(super) fn take_portion_diagnostics(&mut self) -> PortionDiagnostics {
         PortionDiagnostics {
             errors: self.kept_errors.as_mut().map(std::mem::take).unwrap_or_default(),
+            wrong_kind: self.kept_wrong_kind.take(),
             more_errors: std::mem::take(&mut self.errors.count),
             read: std::mem::take(&mut self.read),
             lines: self.reader.lines_read(),
@@ -158,9 +179,18 @@ impl ReportingAdStream<'_, Empty> {
     }
 }
 
+/// Error of an input that is not a file of ads, found while a portion of it was read.
+pub(super) struct WrongKind {
+    /// Number of errors of the portion up to the ad that shows it.
+    pub(super) errors: usize,
+    pub(super) problem: Problem,
+}
+
 /// Errors and size of a portion of a stream.
 pub(super) struct PortionDiagnostics {
     pub(super) errors: Vec<AdError>,
+    /// Error if the start of the portion is not that of ads, or `None`.
+    pub(super) wrong_kind: Option<WrongKind>,
     /// Number of errors beyond those.
     pub(super) more_errors: u64,
     /// Number of ads.
@@ -181,6 +211,7 @@ impl<'a> PortionReaders<'a> {
             reader: self.prototype.batch_reader(),
             errors: self.errors.clone(),
             kept_errors: Some(Vec::new()),
+            kept_wrong_kind: None,
             read: 0,
         }
     }
@@ -205,6 +236,9 @@ impl StreamErrorReporter<'_> {
     /// Counts errors that are not described.
     pub(super) fn add_count(&mut self, more_errors: u64) {
         self.count += more_errors;
+        if more_errors > 0 {
+            self.session.record_unreadable_ad();
+        }
     }
 
     pub(super) fn report(&mut self, errors: &[AdError]) -> anyhow::Result<()> {
@@ -220,6 +254,7 @@ impl StreamErrorReporter<'_> {
                 continue;
             }
             self.count += 1;
+            self.session.record_unreadable_ad();
             if self.count <= MAX_ERROR_MESSAGES {
                 let help = error.help.map(|help| format!("\n    hint: {help}")).unwrap_or_default();
                 let text = error.caret(&self.name).render(&error.message);
@@ -227,6 +262,15 @@ impl StreamErrorReporter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the error for an input that is not a file of ads, or `None`. `attributes` is the number of attributes of the
+    /// first ad, if these are its errors.
+    fn wrong_kind_problem(&self, record: &AdRecord, attributes: Option<usize>) -> Option<Problem> {
+        let errors = record.errors.iter().filter(|error| !error.is_warning);
+        let lines: Vec<&[u8]> = errors.map(|error| error.text.as_slice()).collect();
+        let count = lines.len() as u64 + record.more_errors;
+        wrong_kind_problem(&self.name, &lines, attributes.map(|attributes| (count, attributes)))
     }
 
     /// Reports the end of the stream after `read` ads.

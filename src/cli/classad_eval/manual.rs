@@ -46,7 +46,7 @@ pub(super) const MANUAL: Manual = Manual {
          constraints, ids and limits. The rest of this section is about htc-classad-eval.",
         "A constraint or column that is not a valid expression is an error (status 2), with a mark at the position; condor_q \
          prints all jobs, or none. Parts of the input that cannot be read are reported with file, line and column \
-         and skipped; with --strict-input they are an error. If nothing can be read, the status is 3. A \
+         and skipped, and the status is 3; with --strict-input the program stops there. A \
          number that does not fit its %d is an error, not another number. If nothing matches, --json prints an empty list.",
         "Where HTCondor's library crashes or never ends, this program gives a result. Attributes of lists that \
          functions return are projected like those of other lists. x = self[\"x\"], and evalInEachContext(x, {self}) within x, \

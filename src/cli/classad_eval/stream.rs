@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use clap::ArgMatches;
 
-use super::ads::{PortionDiagnostics, ReportingAdStream};
+use super::ads::{PortionDiagnostics, ReportingAdStream, WrongKind};
 use super::options::ClassadEvalCli;
 use super::results::{PortionOutput, StreamResults};
 use super::split::AdSplitter;
@@ -112,10 +112,15 @@ fn process_stream_in_parallel<R: Read + Send>(
         (like.new_reader(), take)
     };
     let mut collect = |mut portion: PortionResult| -> anyhow::Result<()> {
-        results.add_portion(&portion.output)?;
-        odd.merge_portion(portion.odd, lines);
         let diagnostics = &mut portion.diagnostics;
         diagnostics.errors.iter_mut().for_each(|error| error.line += lines);
+        // Only portions before the first ad, and with it, are judged by it.
+        if let (0, Some(WrongKind { errors: count, problem })) = (read, diagnostics.wrong_kind.take()) {
+            errors.report(&diagnostics.errors[..count])?;
+            return Err(problem.into());
+        }
+        results.add_portion(&portion.output)?;
+        odd.merge_portion(portion.odd, lines);
         errors.report(&diagnostics.errors)?;
         errors.add_count(diagnostics.more_errors);
         (lines, read) = (lines + diagnostics.lines, read + diagnostics.read);

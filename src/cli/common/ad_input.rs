@@ -407,7 +407,7 @@ impl Read for LongFormReader {
                 self.errors.end();
                 return Ok(0);
             };
-            self.errors.report(&record);
+            self.errors.report(&record).map_err(|problem| io::Error::other(format!("{problem:#}")))?;
             let mut text = long::print(&record.ad).to_vec();
             text.push(b'\n');
             self.text = Cursor::new(text);

@@ -48,7 +48,9 @@ mod user_maps;
 mod value_counts;
 mod vocabulary;
 
-pub(crate) use ad_errors::{AdErrorReporter, render_ad_warning, report_ad_error};
+pub(crate) use ad_errors::{
+    AdErrorReporter, render_ad_warning, report_ad_error, wrong_kind_of_record, wrong_kind_problem,
+};
 pub(crate) use ad_input::{
     InputKind, InputReader, OpenInput, is_not_found, list_inputs, open_input, read_queue_log,
 };

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::color::Painter;
-use super::problem;
+use super::{Status, problem};
 use crate::classad::Dialect;
 use crate::classad::stream::{AdForm, AdReader};
 use crate::quirks::{Quirk, QuirkMode};
@@ -25,6 +26,8 @@ pub struct ProgramContext {
     form: Option<AdForm>,
     /// Selection of quirks for reading ads.
     quirks: QuirkMode,
+    /// True if a part of an ad could not be read; shared by all contexts of the program.
+    has_unreadable_ads: Arc<AtomicBool>,
 }
 
 impl ProgramContext {
@@ -37,6 +40,7 @@ impl ProgramContext {
             dialect: Dialect::new_syntax(),
             form: None,
             quirks: QuirkMode::Manual,
+            has_unreadable_ads: Arc::default(),
         }
     }
 
@@ -73,6 +77,24 @@ impl ProgramContext {
     pub(crate) fn ad_reader<R: Read>(&self, read: R) -> AdReader<R> {
         let is_reference = self.quirks.reproduces(Quirk::JsonEscapes);
         AdReader::new(read, self.form).dialect(self.dialect).reference_json(is_reference)
+    }
+
+    /// Records that a part of an ad could not be read.
+    pub(crate) fn record_unreadable_ad(&self) {
+        self.has_unreadable_ads.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the exit status of a program with this answer: an answer from ads that could only be read in part
+    /// must not look like one from whole ads.
+    pub(super) fn status_of_answer(&self, answer: Status) -> Status {
+        match answer {
+            Status::Done | Status::No | Status::Undefined | Status::ErrorValue
+                if self.has_unreadable_ads.load(Ordering::Relaxed) =>
+            {
+                Status::Unreadable
+            }
+            answer => answer,
+        }
     }
 
     /// Returns the context with messages kept until [`ProgramContext::take_messages`] is called.

@@ -62,7 +62,7 @@ impl Program {
         // Dropping hundreds of options takes longer than parsing a command line, and the program ends soon.
         std::mem::forget(command);
         match matches {
-            Ok(matches) => (self.run)(&matches, session),
+            Ok(matches) => (self.run)(&matches, session).map(|status| session.status_of_answer(status)),
             Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp) => {
                 stdout().write_all(requested_help(self, words).as_bytes())?;
                 Ok(Status::Done)

@@ -160,7 +160,7 @@ impl<'a> AdStream<'a> {
             if let (true, Some(error)) = (self.strict, record.errors.first()) {
                 return Err(malformed_ad_problem(error, errors.name()).into());
             }
-            errors.report(&record);
+            errors.report(&record)?;
             return Ok(Some(record.ad));
         }
     }

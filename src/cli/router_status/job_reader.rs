@@ -118,7 +118,7 @@ fn read_jobs_of_input(
         if let (true, Some(error)) = (strict, record.errors.first()) {
             return Err(malformed_ad_problem(error, &name).into());
         }
-        errors.report(&record);
+        errors.report(&record)?;
         let context = Context::new(world).my(&record.ad);
         let number = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
         if let (Some(cluster), Some(proc)) = (number("ClusterId"), number("ProcId")) {

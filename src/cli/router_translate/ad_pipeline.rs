@@ -97,7 +97,7 @@ fn for_each_ad_with<R: Read>(
             if let (true, Some(error)) = (inputs.input.strict_input, record.errors.first()) {
                 return Err(malformed_ad_problem(error, &name).into());
             }
-            errors.report(&record);
+            errors.report(&record)?;
             if !record.ad.is_empty() && take(record.ad)?.is_break() {
                 return Ok(bad + errors.end());
             }

@@ -116,7 +116,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
             let mut errors = AdErrorReporter::new(name.clone(), program);
             let mut reader = program.ad_reader(input);
             while let Some(record) = reader.next_record().with_context(problem)? {
-                errors.report(&record);
+                errors.report(&record)?;
                 all.given += 1;
                 progress.advance(1);
                 if let Some(found) = difference(&record.ad)? {

@@ -81,6 +81,7 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
         number: 0,
         failed: 0,
         malformed: 0,
+        wrong_kind: None,
     };
     for path in list_inputs(&arguments.input_files(), program)? {
         if run.selection.is_finished() {

@@ -8,12 +8,13 @@ use bstr::ByteSlice;
 
 use super::super::common::{
     InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe,
-    refuse_malformed, report_ad_error,
+    refuse_malformed, report_ad_error, wrong_kind_problem,
 };
 use crate::classad::stream::{AdForm, AdReader};
 use crate::classad::{ClassAd, Dialect};
 use crate::os::read_at_most;
 use crate::starter::job_source::{self, ParsedJobFile};
+use crate::text::plural::counted;
 
 /// Maximum size of a file with the ad of a job or slot, in bytes.
 const MAX_JOB_BYTES: u64 = 64 << 20;
@@ -24,6 +25,17 @@ pub(super) struct AdText {
     pub(super) name: String,
     /// True if empty lines separate ads: in queue logs, directories and histories, unlike in a job's own ad.
     pub(super) is_list: bool,
+}
+
+/// Rules by which a job ad is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JobAdRules {
+    /// True if only the long form is read.
+    pub(super) lines_only: bool,
+    /// True if malformed lines are skipped.
+    pub(super) skips_lines: bool,
+    /// True if the first malformed line is an error.
+    pub(super) strict: bool,
 }
 
 /// Reads a file or directory, or standard input for `-`, to its end.
@@ -47,15 +59,14 @@ pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<
 }
 
 /// Parses the job ad: in the long form as the starter reads it, or, unless `lines_only` is set, in any other
-/// format.
+/// format. With `skips_lines`, malformed lines are skipped, as by 25.14.
 ///
 /// # Errors
-/// Returns an error if there is no ad, or with `strict` if a line is malformed.
+/// Returns an error if there is no ad, or if a line is malformed and not skipped.
 pub(super) fn read_job_ad(
     AdText { text, name, is_list }: &AdText,
-    lines_only: bool,
+    JobAdRules { lines_only, skips_lines, strict }: JobAdRules,
     dialect: Dialect,
-    strict: bool,
     session: &ProgramContext,
 ) -> anyhow::Result<ClassAd> {
     if strict {
@@ -74,7 +85,22 @@ pub(super) fn read_job_ad(
         if strict {
             return Err(Problem::unreadable(message).into());
         }
-        session.warn(&format!("{message}\nthe line is skipped"));
+        if skips_lines {
+            session.warn(&format!("{message}\nthe line is skipped"));
+        } else {
+            session.report(&Problem::unreadable(message).into());
+        }
+    }
+    // A job that runs without some of its attributes is not the job that was meant.
+    if !skips_lines && !bad.is_empty() {
+        let count = counted(bad.len() as u64, "line");
+        let lines: Vec<&[u8]> = bad.iter().map(|bad| bad.line.as_slice()).collect();
+        if let Some(problem) = wrong_kind_problem(name, &lines, Some((bad.len() as u64, ad.len()))) {
+            return Err(problem.into());
+        }
+        let problem =
+            Problem::unreadable(format!("{name}: {count} of the job ad cannot be read: the job is not run"));
+        return Err(problem.hint("--quirks reference skips such lines, as HTCondor does").into());
     }
     if !lines_only {
         warn_of_joined_ads(text, name, session);

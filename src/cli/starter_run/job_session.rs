@@ -25,6 +25,7 @@ use crate::config::ConfigView;
 use crate::job::{JobStatus, attr};
 use crate::os::{Reactor, identity};
 use crate::process::Exit;
+use crate::quirks::QuirkMode;
 use crate::runner::configured_world;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
@@ -291,7 +292,9 @@ impl StarterInvocation<'_> {
         }
         // 25.14 supports only the long form for this option.
         let lines_only = self.cli.job.job_input_ad.is_some() && self.is_daemon();
-        job_ad::read_job_ad(&read, lines_only, dialect, self.cli.input.strict_input, session)
+        let skips_lines = self.is_daemon() || self.quirks() == QuirkMode::Reference;
+        let rules = job_ad::JobAdRules { lines_only, skips_lines, strict: self.cli.input.strict_input };
+        job_ad::read_job_ad(&read, rules, dialect, session)
     }
 
     fn attribute_overrides(&self) -> JobOverrides {

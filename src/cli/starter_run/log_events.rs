@@ -48,8 +48,8 @@ pub(super) fn print_log_events(
     exit_when_reader_is_gone();
     let (stdin, output) = open_stdio_pipe();
     let input = OpenInput::open(path, stdin)?;
-    let name = input.name.clone();
-    if input.kind == InputKind::QueueLog {
+    let (name, kind) = (input.name.clone(), input.kind);
+    if kind == InputKind::QueueLog {
         return Err(Problem::cannot_read(&name)
             .caused_by("it is a queue log, not a job's event log")
             .hint("'htc-classad-eval --ads FILE' and 'htc-router-status queue FILE' read it")
@@ -79,7 +79,7 @@ pub(super) fn print_log_events(
                     bad += errors.end();
                     break Ok(());
                 };
-                errors.report(&record);
+                errors.report(&record)?;
                 if let Err(error) = printer.print(&record.ad, 0) {
                     break Err(error);
                 }
@@ -106,6 +106,11 @@ pub(super) fn print_log_events(
     };
     if let Some(error) = unreadable_log {
         return Err(error).with_context(unreadable);
+    }
+    if printer.count == 0 && bad > 0 && kind != InputKind::EventLog {
+        return Err(Problem::unreadable(format!("'{name}' is not a job's event log"))
+            .hint("'htc-classad-eval --ads FILE' reads a file of ads or a history")
+            .into());
     }
     match printed.and_then(|()| printer.end()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}

@@ -30,7 +30,9 @@ fn fed(words: &[&str], input: &str) -> (i32, String, String) {
 
 fn prints(words: &[&str], expected: &str) {
     let (status, out, err) = call(words);
-    assert_eq!((status, out.as_str()), (0, expected), "{words:?}: {err}");
+    // Standard input has a line that cannot be read.
+    let wanted = if err.contains("skipped: ") { 3 } else { 0 };
+    assert_eq!((status, out.as_str()), (wanted, expected), "{words:?}: {err}");
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn streams_are_filtered_sorted_counted_and_printed() {
 #[test]
 fn what_cannot_be_read_is_told_with_its_place() {
     let (status, out, err) = call(&["-count"]);
-    assert_eq!((status, out.as_str()), (0, "3\n"));
+    assert_eq!((status, out.as_str()), (3, "3\n"));
     assert!(err.contains("standard input:17:8"), "{err}");
     let (status, _, err) = call(&["-strict-input", "-count"]);
     assert_eq!(status, 3, "{err}");
@@ -104,7 +106,7 @@ fn nothing_is_lied_about_quietly() {
     let (status, _, err) = call(&["-format", "%d\n", "Big"]);
     assert!(status == 2 && err.contains("%lld"), "{err}");
     let (status, _, err) = call(&["-constraint", "Owner", "-count"]);
-    assert!(status == 0 && err.contains("neither true nor false for 3 ads"), "{err}");
+    assert!(status == 3 && err.contains("neither true nor false for 3 ads"), "{err}");
     let (_, _, err) = call(&["Owner == 'ana'"]);
     assert!(err.contains("not a string"), "{err}");
     assert_eq!(call(&["-explian", "1"]).0, 2);

@@ -28,5 +28,7 @@ pub(crate) mod reports;
 mod rows;
 #[cfg(feature = "cli")]
 pub(crate) mod standard_output;
+#[cfg(feature = "cli")]
+pub(crate) mod unreadable_ads;
 pub(crate) mod user_maps;
 pub(crate) mod vocabulary;

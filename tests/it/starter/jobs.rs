@@ -284,6 +284,10 @@ fn a_job_whose_own_keyword_has_a_hook_that_cannot_be_used_does_not_start() {
 fn bad_input_is_told_and_skipped_or_refused() {
     let place = Place::new();
     let ran = place.run("garbage\nCmd = \"/bin/true\"\nX = (");
+    assert_eq!(ran.status, 3, "{}", ran.told);
+    assert!(ran.told.contains("2 lines of the job ad cannot be read"), "{}", ran.told);
+    let place = Place::new().option(&["--quirks", "reference"]);
+    let ran = place.run("garbage\nCmd = \"/bin/true\"\nX = (");
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(ran.told.contains("the line is skipped"), "{}", ran.told);
     let place = Place::new().option(&["--strict-input"]);

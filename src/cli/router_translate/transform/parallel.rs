@@ -24,6 +24,7 @@ struct TransformPortion {
     number: u64,
     failed: usize,
     malformed: usize,
+    wrong_kind: Option<(usize, Problem)>,
     broken: usize,
     failure: Option<anyhow::Error>,
 }
@@ -37,7 +38,9 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         enough: &StopFlag,
     ) -> anyhow::Result<()> {
         let (like, dealer) = (reader.batch_reader(), reader.into_batcher());
+        let input = self.observer.input.clone();
         let parts = WorkerInputs {
+            input: &input,
             program: self.program,
             arguments: self.arguments,
             config: self.config,
@@ -69,6 +72,12 @@ impl<W: Write + Send> AdTransformer<'_, W> {
 
     /// Writes the output and messages of a portion that begins after `lines` lines.
     fn add_portion(&mut self, portion: TransformPortion, lines: u64) -> anyhow::Result<()> {
+        if let (0, Some((count, problem))) = (self.number, portion.wrong_kind) {
+            for note in portion.notes.into_iter().take(count) {
+                self.observer.add_notes(note, lines, self.number)?;
+            }
+            return Err(problem.into());
+        }
         self.out.write_all(&portion.text).context("cannot write the output")?;
         for note in portion.notes {
             self.observer.add_notes(note, lines, self.number)?;
@@ -84,6 +93,8 @@ impl<W: Write + Send> AdTransformer<'_, W> {
 /// Inputs shared by all threads.
 #[derive(Clone, Copy)]
 struct WorkerInputs<'a> {
+    /// Name of the input.
+    input: &'a str,
     program: &'a ProgramContext,
     arguments: &'a TransformArguments,
     config: Option<&'a Config>,
@@ -92,7 +103,7 @@ struct WorkerInputs<'a> {
 
 impl WorkerInputs<'_> {
     fn transform_portion(&self, ads: &mut AdReader<Empty>, transforms: &mut [Transform]) -> TransformPortion {
-        let WorkerInputs { program, arguments, config, maps } = *self;
+        let WorkerInputs { input, program, arguments, config, maps } = *self;
         let world = arguments.make_thread_world(config, maps.clone());
         let view = config.map(|config| config.view(&world));
         let mut run = AdTransformer {
@@ -110,7 +121,9 @@ impl WorkerInputs<'_> {
             number: 0,
             failed: 0,
             malformed: 0,
+            wrong_kind: None,
         };
+        run.observer.input = input.to_owned();
         let failure = run.transform_all(ads, &mut arguments.new_session(&world, view.as_ref())).err();
         let notes = run.observer.take_notes();
         let (number, failed, malformed, broken) =
@@ -122,6 +135,7 @@ impl WorkerInputs<'_> {
             number,
             failed,
             malformed,
+            wrong_kind: run.wrong_kind,
             broken,
             failure,
         }

@@ -9,7 +9,7 @@ use super::transform_output::TransformOutput;
 use super::transform_reporter::{TransformNote, TransformReporter};
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context as Eval};
-use crate::cli::common::{AdSelection, Problem, ProgramContext};
+use crate::cli::common::{AdSelection, Problem, ProgramContext, wrong_kind_of_record};
 use crate::cli::transform_report::AdDifference;
 use crate::config::Config;
 use crate::os::SharedUserMaps;
@@ -32,6 +32,8 @@ pub(super) struct AdTransformer<'a, W> {
     pub(super) number: u64,
     pub(super) failed: usize,
     pub(super) malformed: usize,
+    /// Error if the first ad is not that of a file of ads, with the number of notes up to it, or `None`.
+    pub(super) wrong_kind: Option<(usize, Problem)>,
 }
 
 impl<W: Write + Send> AdTransformer<'_, W> {
@@ -63,12 +65,22 @@ impl<W: Write + Send> AdTransformer<'_, W> {
             let malformed = record.errors.iter().filter(|error| !error.is_warning).count();
             self.malformed += malformed + usize::try_from(record.more_errors).unwrap_or(usize::MAX);
             let is_refused = self.arguments.strict_input && !record.errors.is_empty();
+            let wrong_kind = (self.number == 0 && malformed > 0)
+                .then(|| wrong_kind_of_record(&self.observer.input, &record, true))
+                .flatten();
             for error in record.errors {
                 self.observer.report_note(TransformNote::Malformed(error))?;
             }
             // The owner of the notes reports the reason.
             if is_refused {
                 return Ok(());
+            }
+            if let Some(problem) = wrong_kind {
+                match self.observer.note_count() {
+                    None => return Err(problem.into()),
+                    // Only the owner of the notes knows whether the first ad of this portion is that of the input.
+                    Some(count) => self.wrong_kind = Some((count, problem)),
+                }
             }
             let mut ad = record.ad;
             if self.selection.is_sorted() {

@@ -118,6 +118,11 @@ impl<'a> TransformReporter<'a> {
         TransformReporter { kept_notes: Some(Vec::new()), ..self }
     }
 
+    /// Returns the number of notes that are kept for the caller, or `None` if they are reported.
+    pub(super) fn note_count(&self) -> Option<usize> {
+        self.kept_notes.as_ref().map(Vec::len)
+    }
+
     /// Returns the notes since the last call.
     pub(super) fn take_notes(&mut self) -> Vec<TransformNote> {
         self.kept_notes.as_mut().map(std::mem::take).unwrap_or_default()

@@ -1,0 +1,148 @@
+//! Ads with lines that cannot be read, and files that are not ads: no program gives an answer with status 0 from a part of an
+//! ad.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
+const HOOK_TEST: &str = env!("CARGO_BIN_EXE_htc-hook-test");
+const STARTER: &str = env!("CARGO_BIN_EXE_htc-starter-run");
+const SLOTS: &str = env!("CARGO_BIN_EXE_htc-slot-run");
+const STATUS: &str = env!("CARGO_BIN_EXE_htc-router-status");
+const TRANSLATE: &str = env!("CARGO_BIN_EXE_htc-router-translate");
+
+/// Verbs that read ads, each with the option that names their file last.
+const VERBS: [(&str, &[&str]); 11] = [
+    (EVAL, &["-af", "Owner", "--threads", "1", "--ads"]),
+    (EVAL, &["-af", "Owner", "--threads", "2", "--ads"]),
+    (EVAL, &["RequestMemory > 1", "--ads"]),
+    (HOOK_TEST, &["prepare", "hook", "--quiet", "--ads"]),
+    (SLOTS, &["explain", "--config-file", "c.conf", "--ads"]),
+    (SLOTS, &["explain", "--config-file", "c.conf", "--summary", "--ads"]),
+    (TRANSLATE, &["match", "--config-file", "c.conf", "--ads"]),
+    (TRANSLATE, &["route", "--config-file", "c.conf", "--ads"]),
+    (TRANSLATE, &["transform", "--rules", "rules", "--threads", "1", "--ads"]),
+    (TRANSLATE, &["transform", "--rules", "rules", "--threads", "2", "--ads"]),
+    (STATUS, &["--ads"]),
+];
+
+const CONFIG: &str = "LOCAL_DIR = /tmp
+LOG = $(LOCAL_DIR)/log
+SPOOL = $(LOCAL_DIR)/spool
+START = True
+NUM_CPUS = 1
+MEMORY = 1000
+JOB_ROUTER_ROUTE_NAMES = a
+JOB_ROUTER_ROUTE_a = REQUIREMENTS True
+";
+
+const JOB: &str = "ClusterId = 1
+ProcId = 0
+Owner = \"ann\"
+JobStatus = 1
+JobUniverse = 5
+RequestMemory = 10
+RequestCpus = 1
+RequestDisk = 1
+Cmd = \"/bin/true\"
+";
+
+fn place() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write("c.conf", CONFIG);
+    write("rules", "SET A 1\n");
+    write("good.ad", JOB);
+    write("half.ad", &format!("{JOB}Rank = (\n"));
+    write("later.ads", &format!("{JOB}\n{}Rank = (\n", JOB.replace("ProcId = 0", "ProcId = 1")));
+    write("day.toml", "seed = 1\nlength = \"1d\"\n[[jobs]]\nname = \"a\"\nruns = \"1m\"\n");
+    write("notes", "A = 1\nThese are notes.\nThey are no ads.\n");
+    write("hook", "#!/bin/sh\ncat > /dev/null\n");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path().join("hook"), executable).unwrap();
+    place
+}
+
+fn run(program: &str, words: &[&str], file: &str, place: &Path) -> (Option<i32>, String, String) {
+    let words: Vec<String> = words
+        .iter()
+        .map(
+            |word| {
+                if *word == "hook" { place.join("hook").display().to_string() } else { (*word).to_owned() }
+            },
+        )
+        .collect();
+    let output = Command::new(program)
+        .args(words)
+        .arg(file)
+        .current_dir(place)
+        .env("CONDOR_CONFIG", "ONLY_ENV")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn an_answer_from_a_part_of_an_ad_has_status_3() {
+    let place = place();
+    for (program, words) in VERBS {
+        let (status, out, err) = run(program, words, "good.ad", place.path());
+        assert_eq!(status, Some(0), "{words:?}: {out}{err}");
+        for file in ["half.ad", "later.ads"] {
+            let (status, out, err) = run(program, words, file, place.path());
+            assert_eq!(status, Some(3), "{words:?} {file}: {out}{err}");
+            assert!(err.contains(&format!("{file}:")), "{words:?}: the line is named: {err}");
+        }
+    }
+}
+
+#[test]
+fn other_files_than_ads_are_refused_with_a_hint() {
+    let place = place();
+    for (program, words) in VERBS {
+        for (file, hint) in [
+            ("c.conf", "hint: it looks like a configuration: use --config-file c.conf"),
+            ("day.toml", "hint: it looks like TOML"),
+            ("notes", "hint: most lines of its first ad are not attributes"),
+        ] {
+            let (status, out, err) = run(program, words, file, place.path());
+            assert_eq!(status, Some(3), "{words:?} {file}: {out}{err}");
+            assert!(err.contains(hint), "{words:?} {file}: {err}");
+            assert!(err.contains(&format!("'{file}' is not a file of ads")), "{words:?}: {err}");
+        }
+    }
+}
+
+/// The job of a half-read ad is not the job that was meant; HTCondor skips such lines.
+#[test]
+fn a_job_is_not_run_from_a_part_of_its_ad() {
+    let place = place();
+    let (status, _, err) = run(STARTER, &["--ads"], "half.ad", place.path());
+    assert_eq!(status, Some(3), "{err}");
+    assert!(err.contains("half.ad: 1 line of the job ad cannot be read: the job is not run"), "{err}");
+    let (status, _, err) = run(STARTER, &["--ads"], "c.conf", place.path());
+    assert!(status == Some(3) && err.contains("use --config-file c.conf"), "{err}");
+    let (_, _, err) = run(STARTER, &["--quirks", "reference", "--ads"], "half.ad", place.path());
+    assert!(err.contains("the line is skipped") && !err.contains("the job is not run"), "{err}");
+}
+
+/// Input of another kind is refused, and the message names the command that reads it.
+#[test]
+fn ads_are_neither_event_logs_nor_configurations() {
+    const DUMP: &str = env!("CARGO_BIN_EXE_htc-config-dump");
+    let place = place();
+    let (status, out, err) = run(STARTER, &["--events-of"], "good.ad", place.path());
+    assert_eq!((status, out.as_str()), (Some(3), ""), "{err}");
+    assert!(
+        err.contains("'good.ad' is not a job's event log\nhint: 'htc-classad-eval --ads FILE' reads"),
+        "{err}"
+    );
+    for (program, words) in [(DUMP, &["lint"][..]), (TRANSLATE, &["lint"])] {
+        let (status, out, err) = run(program, words, "good.ad", place.path());
+        assert_eq!((status, out.as_str()), (Some(3), ""), "{program}: {err}");
+        let wanted = "'good.ad' is a file of ads, not a configuration\nhint: 'htc-config-dump lint --ads good.ad' checks";
+        assert!(err.contains(wanted), "{program}: {err}");
+    }
+}
