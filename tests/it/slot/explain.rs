@@ -134,3 +134,26 @@ fn set_knows_the_names_that_only_a_job_asks_for() {
     let slip = warned("HasMatlap");
     assert!(slip.contains("--set HasMatlap: no slot has this attribute, and no expression of a slot or job refers to it; did you mean HasMatlab?"), "{slip}");
 }
+
+/// Regression test: with several kinds of jobs, conditions of a job were left out when few lines were left.
+#[test]
+fn the_summary_shows_all_conditions_of_a_job() {
+    let point = Point::new();
+    let file = point.path("slots.ads").display().to_string();
+    let slot =
+        "Name = \"slot1@h\"\nMemory = 10\nCpus = 1\nRequirements = TARGET.RequestMemory <= MY.Memory\n";
+    std::fs::write(&file, slot).unwrap();
+    let conditions: Vec<String> =
+        (1..=4).map(|number| format!("TARGET.Wanted{number} == {number}")).collect();
+    let job = |number: u32| {
+        let (id, memory) = (JOB.replace("ProcId = 0", &format!("ProcId = {number}")), 20 + number);
+        let id = id.replace("RequestMemory = 1", &format!("RequestMemory = {memory}"));
+        format!("{id}Requirements = {}\nUnlike{number} = 1\n\n", conditions.join(" && "))
+    };
+    let jobs: String = (0..4).map(job).collect();
+    let told = text(&explain(&point, &["--summary", "--slot-ads", &file], &jobs));
+    let first: String = told.split("\n\n").nth(1).unwrap_or_default().to_owned();
+    for condition in &conditions {
+        assert!(first.contains(condition.as_str()), "{condition} is not shown:\n{told}");
+    }
+}
