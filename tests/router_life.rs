@@ -170,7 +170,7 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
         let totals = simulate(course, router, note, &mut |_, _| {}).unwrap();
         // The totals match the points.
         let last = points.last().unwrap();
-        assert_eq!((totals.came, totals.waiting), (400, last.waiting as u64));
+        assert_eq!((totals.arrived, totals.waiting), (400, last.waiting as u64));
         assert_eq!((totals.finished, totals.failed), (last.finished as u64, last.failed as u64));
         assert_eq!(totals.routes[0].most, points.iter().map(|point| point.routes[0].jobs).max().unwrap());
         assert!(totals.routes[0].routed >= totals.finished + totals.failed, "{totals:?}");

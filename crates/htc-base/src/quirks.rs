@@ -149,7 +149,7 @@ quirks! {
     NumCpusZero, "num-cpus-zero",
         "NUM_CPUS = 0 makes one broken slot that is not visible anywhere, and the startd keeps running", "p55 25";
     TimersWholeSeconds, "timers-whole-seconds",
-        "timers are rounded to whole seconds: each is up to a second early or late, and all timers of a second fire together", "s05, s14, s33; timer_manager.cpp";
+        "timers are rounded to whole seconds: each fires up to one second early or late, and all timers due in the same second fire together", "s05, s14, s33; timer_manager.cpp";
     FetchDelayLowBits, "fetch-delay-low-bits",
         "only the lower 32 bits of FetchWorkDelay count: 3,000,000,000 seconds mean no delay", "Resource.cpp evalNextFetchWorkDelay";
     NumSlotsPartitionable, "num-slots-partitionable",
@@ -237,7 +237,7 @@ quirks! {
     TmpdirUnmounted, "tmpdir-unmounted",
         "TMPDIR is /tmp as soon as MOUNT_UNDER_SCRATCH maps any directory", "c04 045; vanilla_proc.cpp";
     WrapperErrorFileIgnored, "wrapper-error-file-ignored",
-        "as root the error file of a wrapper is not found in a scratch directory of mode 0700", "c09; user_proc.cpp";
+        "if the starter runs as root, it does not find the wrapper's error file when the scratch directory has mode 0700", "c09; user_proc.cpp";
     SigtrapHangs, "sigtrap-hangs",
         "the starter waits forever for a job that dies of SIGTRAP", "c08 019";
     SuspendedAtExecHangs, "suspended-at-exec-hangs",
@@ -273,7 +273,7 @@ quirks! {
     JobIdLowBits, "job-id-low-bits",
         "only the lower 32 bits of ClusterId and ProcId count", "job_info_communicator.cpp";
     MemoryHoldLost, "memory-hold-lost",
-        "without a shadow a job killed for its memory is not held; if the machine was out of memory, its starter ends without JOB_EXIT",
+        "without a shadow, a job killed for exceeding its memory limit is not held; if the whole machine ran out of memory, the starter exits without calling JOB_EXIT",
         "vanilla_proc.cpp";
     ProcessesUnlimited, "processes-unlimited",
         "a job may create processes without limit, until the machine fails", "vanilla_proc.cpp";
@@ -295,7 +295,7 @@ quirks! {
     Docker255IsSuccess, "docker-255-is-success",
         "a container that exits with 255 is reported with exit code 0", "c21 034; docker_proc.cpp";
     DockerStartHangs, "docker-start-hangs",
-        "without a shadow a failed pull, or a container that cannot be created after a pull, leaves the starter and the scratch directory forever; a foreign architecture ends it with an exception", "c21 018, 033, 034, 038, c22 008, 017, 019";
+        "without a shadow, the starter and the scratch directory stay forever if the pull fails or the container cannot be created after the pull; if the image is for another CPU architecture, the starter dies of an exception", "c21 018, 033, 034, 038, c22 008, 017, 019";
     DockerCreateStatus, "docker-create-status",
         "without a shadow a failed `docker create` counts as the job's exit with that status", "c21 026";
     DockerFailureIsEviction, "docker-failure-is-eviction",

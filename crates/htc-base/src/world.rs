@@ -247,7 +247,7 @@ macro_rules! of_its_world {
             fn user_maps(&self) -> Option<&UserMaps> {
                 self.world.user_maps()
             }
-            fn mode(&self) -> LanguageMode {
+            fn language_mode(&self) -> LanguageMode {
                 let $it = self;
                 $mode
             }
@@ -327,7 +327,7 @@ pub struct FrozenClockWorld<'a> {
     pub now: ClockReading,
 }
 
-of_its_world!(FrozenClockWorld, |it| it.now, it.world.mode());
+of_its_world!(FrozenClockWorld, |it| it.now, it.world.language_mode());
 
 /// World in which expressions are parsed and evaluated in a mode of its own, that of one of several configurations.
 pub struct FixedModeWorld<'a> {
@@ -337,4 +337,8 @@ pub struct FixedModeWorld<'a> {
     pub strict: bool,
 }
 
-of_its_world!(FixedModeWorld, |it| it.world.now(), LanguageMode { strict: it.strict, ..it.world.mode() });
+of_its_world!(
+    FixedModeWorld,
+    |it| it.world.now(),
+    LanguageMode { strict: it.strict, ..it.world.language_mode() }
+);

@@ -45,7 +45,7 @@ pub trait EvalWorld: Sync {
     }
 
     /// Returns the mode in which expressions are parsed and evaluated.
-    fn mode(&self) -> LanguageMode {
+    fn language_mode(&self) -> LanguageMode {
         LanguageMode::default()
     }
 }

@@ -25,7 +25,7 @@ impl EvalWorld for WorldInMode {
     fn home(&self, _: &[u8]) -> Option<BString> {
         None
     }
-    fn mode(&self) -> LanguageMode {
+    fn language_mode(&self) -> LanguageMode {
         self.0
     }
 }
@@ -36,7 +36,7 @@ fn modes() -> [WorldInMode; 2] {
 
 /// Returns results that depend on the mode, and some that do not.
 fn mode_dependent_results(world: &WorldInMode) -> Vec<String> {
-    let dialect = Dialect::new_syntax().mode(world.mode());
+    let dialect = Dialect::new_syntax().mode(world.language_mode());
     let mut left = ClassAd::new();
     left.set("A", 1);
     let mut right = ClassAd::new();
@@ -46,7 +46,7 @@ fn mode_dependent_results(world: &WorldInMode) -> Vec<String> {
     let text = b"A = 010\nB = 010 + 0\n\nA = 1\nB = 2\n";
     let mut reader = AdReader::new(&text[..], None).dialect(dialect);
     let whole = reader.next_record().expect("memory").expect("an ad");
-    let mut screen = Prefilter::new().strict(world.mode().strict);
+    let mut screen = Prefilter::new().strict(world.language_mode().strict);
     let test = screen.add(&Expr::parse(b"B == 2").expect("an expression"));
     vec![
         format!("{:?}", Expr::parse_with(b"010", dialect).ok().and_then(|expr| expr.as_literal())),
@@ -87,8 +87,9 @@ fn readers_of_both_modes_take_turns_and_may_share_what_they_are_asked_for() {
     let text = b"A = 010 + 1\nB = f(1; 2)\n\n".repeat(3);
     let mut skim = Projection::default();
     ["A", "B"].into_iter().for_each(|name| skim.add(AttrName::from(name)));
-    let mut readers =
-        modes().map(|world| AdReader::new(&text[..], None).dialect(Dialect::new_syntax().mode(world.mode())));
+    let mut readers = modes().map(|world| {
+        AdReader::new(&text[..], None).dialect(Dialect::new_syntax().mode(world.language_mode()))
+    });
     for _ in 0..3 {
         for (reader, expected) in readers.iter_mut().zip([("B", "A"), ("A", "B")]) {
             let mut record = AdRecord::default();

@@ -73,11 +73,11 @@ macro_rules! lint_rules {
 
 lint_rules! {
     AllowInvalid Warning "allow-invalid"
-        "A comment 'htc: allow' has no reason, or names a rule that does not exist. It silences nothing."
+        "A comment 'htc: allow' has no reason, or names a rule that does not exist, so it has no effect."
         "# htc: allow unused-macro\nMY_HOUSE = 5"
         "# htc: allow unused-macro: the monitoring reads it\nMY_HOUSE = 5";
     AlwaysError Error "always-error"
-        "An expression, or a part of it, is an error or undefined whatever the ads hold."
+        "An expression, or a part of it, is an error or undefined whatever the ads contain."
         "START = TARGET.JobStatus == \"1\""
         "START = TARGET.JobStatus == 1";
     BadExpression Error "bad-expression"
@@ -117,7 +117,7 @@ lint_rules! {
         "if $(A) > 5 && $(B)"
         "if $(A)";
     ConstantComparison Warning "constant-comparison"
-        "A comparison has the same result whatever the ads hold."
+        "A comparison has the same result whatever the ads contain."
         "PREEMPT = State == \"Claimd\""
         "PREEMPT = State == \"Claimed\"";
     ConstantCondition Warning "constant-condition"

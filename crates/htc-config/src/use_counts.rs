@@ -155,7 +155,7 @@ impl UseCounts {
 }
 
 /// Restores the previous purpose of look-ups when dropped.
-#[must_use = "look-ups count so only while it lives"]
+#[must_use = "look-ups are counted only during its lifetime"]
 pub struct LookupPurposeGuard<'a> {
     counts: &'a UseCounts,
     before: LookupPurpose,

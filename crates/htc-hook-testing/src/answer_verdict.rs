@@ -102,6 +102,7 @@ impl AnsweredCall<'_> {
         verdict.bad_line = judged.bad_line;
         verdict.quirks = judged.quirks;
         if let Some(job) = judged.job {
+            verdict.fetched_job = Some(job.clone());
             let mut plain = job.clone();
             for name in &judged.added_attributes {
                 plain.remove(name);
@@ -114,9 +115,9 @@ impl AnsweredCall<'_> {
                     Ok(_) => verdict.next_step = self.describe_next_step(&job),
                     Err(refusal) => {
                         verdict.good = false;
-                        verdict.action = "accepted, but the starter will not take the job on".to_owned();
+                        verdict.action = "accepted, but the starter refuses the job".to_owned();
                         verdict.reason = refusal.to_string();
-                        verdict.next_step = "starter exit 1; the claim stays".to_owned();
+                        verdict.next_step = "the starter exits with status 1; the claim stays".to_owned();
                         verdict.quirks.push(refusal_without_exit_hook(quirks).quirk);
                     }
                 }
@@ -133,10 +134,10 @@ impl AnsweredCall<'_> {
         let own = Context::new(self.world).my(job).string(keyword::HOOK_KEYWORD);
         match own.filter(|own| !under.is_empty() && !own.eq_ignore_ascii_case(under)) {
             Some(own) => format!(
-                "the starter takes the job on with the hooks of its own HookKeyword '{}', not with those of '{under}'",
+                "the starter starts the job with the hooks of its own HookKeyword '{}', not with those of '{under}'",
                 own.escape_ascii()
             ),
-            None => "the starter takes the job on".to_owned(),
+            None => "the starter starts the job".to_owned(),
         }
     }
 
@@ -276,12 +277,14 @@ fn describe_router_decision(
 ) -> (&'static str, &'static str) {
     let after = consequence_of_failure(hook, decision, quirks).map(|(after, _)| after);
     match (hook, decision) {
-        (_, HookDecision::Routed) => {
-            ("the output is the new job; nothing is copied from the source", "transforms, then submission")
-        }
-        (_, HookDecision::Edited) => {
-            ("the source is edited in place", "transforms, then the differences are written")
-        }
+        (_, HookDecision::Routed) => (
+            "the output is the new job; nothing is copied from the source",
+            "the transforms are applied, then the new job is submitted",
+        ),
+        (_, HookDecision::Edited) => (
+            "the source is edited in place",
+            "the transforms are applied, then the changed attributes are written to the queue",
+        ),
         (HookType::TranslateJob, HookDecision::Dropped | HookDecision::Failed) => {
             let next = match after {
                 Some(FailureConsequence::Retranslated) => {
@@ -305,9 +308,11 @@ fn describe_router_decision(
         }
         (_, HookDecision::RouterAbort) => ("the job router aborts", "after a restart it aborts again"),
         (_, HookDecision::Updated) => {
-            ("the output is merged into the routed job", "then its status is checked")
+            ("the output is merged into the routed job", "the status of the routed job is checked")
         }
-        (_, HookDecision::Unchanged) => ("the routed job stays as it is", "its status is checked"),
+        (_, HookDecision::Unchanged) => {
+            ("the routed job stays as it is", "the status of the routed job is checked")
+        }
         (_, HookDecision::Finalized) => (
             "the output is merged into the source job",
             "the source job is finished; JOB_CLEANUP is called next",
@@ -316,11 +321,11 @@ fn describe_router_decision(
         (HookType::JobFinalize, HookDecision::Failed) => match after {
             Some(FailureConsequence::Completed) => (
                 "the whole output is ignored; the source job leaves the queue as completed",
-                "clean-up of the routed job",
+                "the routed job is cleaned up",
             ),
             _ => (
-                "the whole output is ignored; the source job is to be routed again",
-                "clean-up of the routed job",
+                "the whole output is ignored; the source job is routed again",
+                "the routed job is cleaned up",
             ),
         },
         (HookType::JobCleanup, HookDecision::Failed) => {
@@ -335,12 +340,14 @@ fn describe_router_decision(
             ("the source job is not released", next)
         }
         (_, HookDecision::Failed) => match after {
-            Some(FailureConsequence::Frozen) => {
-                ("the output is dropped; the job's status is not checked", "called again at the next poll")
-            }
-            _ => {
-                ("the output is dropped; the job's status is still checked", "called again at the next poll")
-            }
+            Some(FailureConsequence::Frozen) => (
+                "the output is dropped; the job's status is not checked",
+                "the hook is called again at the next poll",
+            ),
+            _ => (
+                "the output is dropped; the job's status is still checked",
+                "the hook is called again at the next poll",
+            ),
         },
     }
 }

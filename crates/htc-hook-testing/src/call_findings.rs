@@ -99,10 +99,11 @@ fn unread_input_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
     } else {
         format!("{unread} of {} of standard input were not read", counted(offered, "byte"))
     };
-    let todo = match case.hook.caller() {
-        HookCaller::Starter => "harmless to the caller; the job ad is also in the file $_CONDOR_JOB_AD",
-        HookCaller::Startd | HookCaller::Shadow | HookCaller::Router => {
-            "harmless to the caller, but the hook does not know its job"
+    let todo = match (case.hook.caller(), case.hook) {
+        (HookCaller::Starter, _) => "harmless to the caller; the job ad is also in the file $_CONDOR_JOB_AD",
+        (_, HookType::FetchWork) => "harmless to the caller, but the hook has not read the slot ad",
+        (HookCaller::Startd | HookCaller::Shadow | HookCaller::Router, _) => {
+            "harmless to the caller, but the hook has not read the job ad"
         }
     };
     Some(Finding::new(Rule::InputNotRead, message, todo))
@@ -138,7 +139,7 @@ fn signals_caller_finding(case: &Case, ended: &HookExecution) -> Option<Finding>
     let number = ended.group_signal?;
     let who = case.hook.caller().name();
     let message = format!(
-        "it sends signal {number} to its process group (kill 0), which includes the {who}: this ends the {who} and its job"
+        "the hook sends signal {number} to its process group (kill 0), which includes the {who}: this ends the {who} and its job"
     );
     let todo = "kill the processes that the hook has started by their pids; with set -m each job of a shell has its own group";
     Some(Finding::new(Rule::SignalsCaller, message, todo))
@@ -153,12 +154,13 @@ fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
         Some(limit) => {
             let seconds = outcome.took.as_secs_f64();
             let waits = limit.as_secs_f64();
-            format!("it has not ended within {seconds:.1} s; the {who} waits {waits} s for it")
+            format!("the hook has not ended within {seconds:.1} s; the {who} waits {waits} s for it")
         }
         None if case.hook.is_waited_for() => {
-            format!("it has not ended, and the {who} waits for it without a limit")
+            format!("the hook has not ended, and the {who} waits for it without a limit")
         }
-        None => "it has not ended; the caller does not wait for it, but such processes accumulate".to_owned(),
+        None => "the hook has not ended; the caller does not wait for it, but such processes accumulate"
+            .to_owned(),
     };
     Finding::new(Rule::RanTooLong, message, "limit every command in the hook, for example with timeout(1)")
 }
@@ -167,7 +169,7 @@ fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
 fn late_finding(case: &Case, outcome: &CallOutcome) -> Option<Finding> {
     let limit = case.caller_waits.filter(|limit| outcome.took > *limit)?;
     let (took, waits) = (outcome.took.as_secs_f64(), limit.as_secs_f64());
-    let message = format!("it took {took:.1} s; its caller waits {waits} s");
+    let message = format!("the hook took {took:.1} s; its caller waits {waits} s");
     Some(Finding::new(Rule::RanTooLong, message, "make it faster, or raise the parameter of the time limit"))
 }
 
@@ -183,14 +185,14 @@ fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: 
             let but = if is_used { ": the output is used anyway" } else { "" };
             Finding::new(
                 Rule::StatusIgnored,
-                format!("it {exit}, which the startd ignores{but}"),
+                format!("the hook {exit}, which the startd ignores{but}"),
                 "to report a failure print nothing",
             )
         }
         HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo | HookType::JobExit => {
             Finding::new(
                 Rule::StatusIgnored,
-                format!("it {exit}, which the {} ignores", case.hook.caller().name()),
+                format!("the hook {exit}, which the {} ignores", case.hook.caller().name()),
                 "a failure here must be handled by the hook itself",
             )
         }
@@ -199,14 +201,14 @@ fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: 
         {
             Finding::new(
                 Rule::StatusCode,
-                format!("it {exit}, but its HookStatusCode = 0 overrules that: the job continues"),
+                format!("the hook {exit}, but its HookStatusCode = 0 overrules that: the job continues"),
                 "do not print HookStatusCode if the exit status should count",
             )
         }
         _ if printed && !matches!(exit, Exit::Signal { .. }) && case.hook.caller() == HookCaller::Router => {
             Finding::new(
                 Rule::AnswerDiscarded,
-                format!("it {exit}: the router drops its output"),
+                format!("the hook {exit}: the router drops its output"),
                 "exit with 0 if the output should count",
             )
         }
@@ -450,11 +452,19 @@ mod tests {
     fn an_image_that_puts_the_job_into_no_container_is_told() {
         let told = |text: &str| {
             let found = findings(HookType::PrepareJob, text.as_bytes(), 0);
-            found.into_iter().find(|one| one.message.contains("in no container")).map(|one| one.message)
+            found
+                .into_iter()
+                .find(|one| one.message.contains("in a container if only"))
+                .map(|one| one.message)
         };
         let image = "ContainerImage = \"/cvmfs/x\"\nWantContainer = true\n";
         let message = told(image).unwrap();
-        assert!(message.starts_with("with ContainerImage, WantContainer alone the job"), "{message}");
+        assert!(
+            message.starts_with(
+                "the job does not run in a container if only ContainerImage and WantContainer are set"
+            ),
+            "{message}"
+        );
         for more in ["WantSandboxImage = true", "WantSIF = Arch == \"X86_64\"", "WantDocker = true"] {
             assert_eq!(told(&format!("{image}{more}\n")), None, "{more}");
         }

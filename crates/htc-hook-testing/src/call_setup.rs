@@ -35,6 +35,8 @@ pub struct CallSetup {
     pub ignored_settings: Vec<String>,
     /// Log of how keyword and path were found.
     pub lookup_log: Vec<String>,
+    /// Name of the slot of the configuration whose ad the hook gets, or `None` if the ad is another one.
+    pub configured_slot: Option<String>,
     /// Identity that the hook gets, or `None` if it runs with that of this program.
     pub identity: Option<ProcessIdentity>,
     /// Account that the hook runs as; its caller runs as this program does.
@@ -80,6 +82,7 @@ impl CallSetup {
             refusal: None,
             ignored_settings: Vec::new(),
             lookup_log: Vec::new(),
+            configured_slot: None,
             identity: None,
             account: identity::account_by_uid(identity::effective_uid()),
             settings: StarterSettings::default(),

@@ -60,7 +60,7 @@ impl Case {
         }
         match (case.hook, scratch) {
             (HookType::ReplyFetch | HookType::EvictClaim, _) => {
-                case.complete_fetched_job(around.world);
+                case.add_startd_attributes(around.world);
                 case.slot = slot::to_internal_ad(&case.slot, &case.policy);
             }
             (
@@ -69,14 +69,14 @@ impl Case {
                 | HookType::UpdateJobInfo
                 | HookType::JobExit,
                 Some(scratch),
-            ) => case.complete_started_job(scratch, around),
+            ) => case.add_starter_attributes(scratch, around),
             _ => {}
         }
         case
     }
 
     /// Adds the attributes that the startd adds to a fetched job.
-    fn complete_fetched_job(&mut self, world: &dyn World) {
+    fn add_startd_attributes(&mut self, world: &dyn World) {
         if slot::is_static_slot_ad(&self.slot, world) {
             slot::add_default_requests(&mut self.job);
         }
@@ -85,11 +85,11 @@ impl Case {
     }
 
     /// Completes the job as the starter does before it calls the hook.
-    fn complete_started_job(&mut self, scratch: &Path, around: &VerdictInputs<'_>) {
+    fn add_starter_attributes(&mut self, scratch: &Path, around: &VerdictInputs<'_>) {
         if self.with_shadow {
             self.job.update(&job_exit::provisioned_resources(&self.slot, around.world));
         } else {
-            self.complete_fetched_job(around.world);
+            self.add_startd_attributes(around.world);
         }
         let info = complete_job_ad(&mut self.job, scratch, around.quirks, around.world);
         self.job_before_start = Some(self.job.clone());

@@ -105,6 +105,7 @@ impl CallSetup {
         let ad = machine.sent_ad(key);
         if ad.is_some() {
             self.lookup_log.push(format!("{id} is the slot that the configuration defines on this machine"));
+            self.configured_slot = Some(id);
         }
         Ok(ad)
     }

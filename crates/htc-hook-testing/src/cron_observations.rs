@@ -98,7 +98,7 @@ impl CronObservations {
             None if !self.published => {
                 let reason = match self.bad_lines.first() {
                     Some(line) => format!("no line is an attribute; the first is '{line}'"),
-                    None => "it printed no complete line".to_owned(),
+                    None => "the program printed no complete line".to_owned(),
                 };
                 Verdict::new(Decision::NothingPublished, false, "nothing is published").with_reason(reason)
             }
@@ -135,7 +135,7 @@ impl CronObservations {
             found.push(Finding::new(Rule::OutputCut, message, "print less"));
         }
         if self.is_running {
-            let message = "it did not end within the time limit";
+            let message = "the program did not end within the time limit";
             found.push(Finding::new(Rule::RanTooLong, message, "make the job end within its time limit"));
         }
         for left in &self.left_behind {

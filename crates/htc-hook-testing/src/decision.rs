@@ -84,7 +84,7 @@ impl Decision {
         let meant = similar_names::nearest(text, Decision::all_words());
         let hint = meant.map_or_else(String::new, |word| format!(", did you mean '{word}'"));
         let words: Vec<&str> = Decision::all_words().collect();
-        Err(format!("no verdict has this word{hint}: there are {}", words.join(", ")))
+        Err(format!("unknown verdict{hint}: the verdicts are {}", words.join(", ")))
     }
 
     /// Returns the word that suites, recordings and messages use.

@@ -9,7 +9,7 @@ words! {
     pub enum Rule.word {
         /// A line of output is not an attribute.
         BadLine => "bad-line",
-        /// A string continues in the next line of the output.
+        /// A string continues on the next line of the output.
         NewlineInString => "newline-in-string",
         /// Text follows a complete value.
         TextAfterValue => "text-after-value",

@@ -44,7 +44,9 @@ fn refused_path_verdict(case: &Case, reason: &str, quirks: QuirkMode) -> Verdict
         HookCaller::Startd => {
             Verdict::new(Decision::NotConfigured, false, "the startd treats the hook as not configured")
                 .with_next(match case.hook {
-                    HookType::FetchWork => "the slot never fetches, until a reconfig finds a better path",
+                    HookType::FetchWork => {
+                        "the slot fetches no work until the path is corrected and the startd is reconfigured"
+                    }
                     _ => "no message is logged; everything else continues",
                 })
         }
@@ -69,7 +71,7 @@ fn refused_path_verdict(case: &Case, reason: &str, quirks: QuirkMode) -> Verdict
                 Verdict::new(
                     Decision::Router(HookDecision::Failed),
                     false,
-                    "the router treats it as a failing hook",
+                    "the router treats the hook as failed",
                 )
             };
             verdict.with_quirk(skips.quirk)
@@ -86,14 +88,14 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
             let no_work = Decision::Fetch(FetchDecision::NoWork);
             let verdict = match stops.as_reference {
                 true => Verdict::new(Decision::Stuck, false, "the slot treats the fetch as still running")
-                    .with_next("it never fetches again until the startd is restarted"),
-                false => Verdict::new(no_work, false, "it counts as a fetch without data")
+                    .with_next("the slot never fetches again until the startd is restarted"),
+                false => Verdict::new(no_work, false, "the fetch counts as one without data")
                     .with_next("the slot tries again after FetchWorkDelay"),
             };
             verdict.with_quirk(stops.quirk)
         }
         HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo => {
-            Verdict::new(Decision::NoEffect, false, "the caller logs it and continues")
+            Verdict::new(Decision::NoEffect, false, "the caller logs the failure and continues")
         }
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             let text = format!("failed to execute {} ({})", case.hook.name(), path.as_bstr());
@@ -108,7 +110,9 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
             let verdict = match hangs.as_reference {
                 true => Verdict::new(Decision::Stuck, false, "the cleanup of the job stops")
                     .with_next("the starter stays forever and the slot Busy, until it is vacated"),
-                false => Verdict::new(Decision::Done, false, "it is logged, and the cleanup continues"),
+                false => {
+                    Verdict::new(Decision::Done, false, "the failure is logged, and the cleanup continues")
+                }
             };
             verdict.with_quirk(hangs.quirk)
         }
@@ -136,13 +140,13 @@ fn still_running_verdict(case: &Case, took: Duration) -> Verdict {
             "an idle claim waits; at shutdown the hook is killed, and a job that it has taken from the queue may be lost",
         ),
         HookType::ReplyFetch | HookType::EvictClaim => {
-            Verdict::new(Decision::NoEffect, true, "the caller does not wait for it")
+            Verdict::new(Decision::NoEffect, true, "the caller does not wait for the hook")
         }
-        HookType::UpdateJobInfo => Verdict::new(Decision::NoEffect, true, "the caller does not wait for it")
+        HookType::UpdateJobInfo => Verdict::new(Decision::NoEffect, true, "the caller does not wait for the hook")
             .with_next("another call is started at each interval; all are killed when the starter ends"),
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             still("the job is not started and the slot is blocked")
-                .with_next("the slot stays blocked until the job is vacated: JOB_EXIT evict, hook killed")
+                .with_next("the slot stays blocked until the job is vacated; then JOB_EXIT is called with 'evict', and the hook is killed")
         }
         HookType::TranslateJob => still("the job stays claimed; each poll tries to call the hook again, and fails")
             .with_next("meanwhile the removal of the source job is not noticed"),
@@ -167,8 +171,8 @@ fn timeout_verdict(case: &Case, took: Duration) -> Verdict {
     match case.caller_waits {
         Some(limit) if took < limit => {
             let (says, then) = match exits {
-                true => ("the cleanup waits for it", "the starter continues without it"),
-                false => ("the shadow waits for it", "it does not start the job"),
+                true => ("the cleanup waits for the hook", "the starter continues without the hook"),
+                false => ("the shadow waits for the hook", "the shadow does not start the job"),
             };
             Verdict::new(Decision::StillRunning, false, says)
                 .with_reason(format!("no answer within {:.1} s", took.as_secs_f64()))
@@ -182,10 +186,12 @@ fn timeout_verdict(case: &Case, took: Duration) -> Verdict {
         }
         Some(limit) => gives_up(Decision::TimedOut)
             .with_reason(format!("Timed out waiting for hook to exit, after {} s", limit.as_secs_f64())),
-        None if exits => {
-            Verdict::new(Decision::StillRunning, false, "the cleanup waits for it, and the slot is blocked")
-                .with_reason(no_answer_reason(took))
-        }
+        None if exits => Verdict::new(
+            Decision::StillRunning,
+            false,
+            "the cleanup waits for the hook, and the slot is blocked",
+        )
+        .with_reason(no_answer_reason(took)),
         None => gives_up(Decision::StillRunning).with_reason(no_answer_reason(took)),
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn check_output(case: &Case, ended: &HookExecution, verdict: &Verdict
         check_container_choice(text, verdict, found);
     }
     if case.hook == HookType::FetchWork
-        && let Some(job) = verdict.result_ads.first()
+        && let Some(job) = verdict.fetched_job.as_ref()
     {
         check_fetched_job(job, found);
     }
@@ -146,10 +146,11 @@ fn check_container_choice(text: &[u8], verdict: &Verdict, found: &mut Vec<Findin
         && !chooses.iter().any(|name| is_wanted(name))
     {
         let names: Vec<&str> = named.copied().collect();
+        let are = if names.len() == 1 { "is" } else { "are" };
         found.push(
             Finding::new(
                 Rule::IgnoredOutput,
-                format!("with {} alone the job runs in no container", names.join(", ")),
+                format!("the job does not run in a container if only {} {are} set", names.join(" and ")),
                 "print WantSIF, WantSandboxImage or WantDockerImage = true, which say what kind of image it is, or WantDocker = \
                  true as well; without them only SINGULARITY_JOB of an execution point chooses a container",
             )

@@ -139,7 +139,10 @@ fn compare_call(
 }
 
 fn compare_verdict(expect: &Expect, judged: &Verdict, wrong: &mut ExpectationDifferences) {
-    let got = || format!("{} ({})", judged.decision, judged.reason);
+    let got = || match judged.reason.is_empty() {
+        true => judged.decision.to_string(),
+        false => format!("{} ({})", judged.decision, judged.reason),
+    };
     match &expect.verdict {
         Some(wanted) if wanted != judged.decision.word() => wrong.add("verdict", wanted, &got()),
         None if !judged.good => wrong.add("verdict", &"a success", &got()),

@@ -37,12 +37,13 @@ pub fn suite_template(kind: &str, shown: &str, path: &str) -> Option<String> {
     };
     let mut text = format!(
         "# A first suite for {shown}. Run it: htc-hook-test run THIS-FILE\n\
-         # A relative path of the hook begins in the directory of this file.\n\
+         # A relative hook path is relative to the directory of this file.\n\
          #\n\
-         # What a case may expect, each where it is wanted:\n\
+         # Keys of `expect`, all optional:\n\
          # expect = {{ verdict = \"held\", code = 19, subcode = 1, reason = \"part of it\", exit = 0, stdout = \"all of it\",\n\
          #            stderr = \"a pattern\", result = [\"Cmd == TARGET.Cmd\"], findings = [], notes = [], within = 2.5 }}\n\
-         # 'htc-hook-test run --update THIS-FILE' writes what comes of failing cases today.\n\n\
+         # 'htc-hook-test run --update THIS-FILE' replaces the expectations of failing cases by the current\n\
+         # results.\n\n\
          [defaults]\nhook = {}\ntype = \"{word}\"\ntimeout = 20\n",
         toml::Value::String(path.to_owned()),
     );

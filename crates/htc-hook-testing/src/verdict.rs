@@ -32,6 +32,8 @@ pub struct Verdict {
     pub ignored_attributes: Vec<BString>,
     /// Resulting ads for the next program: none after a failure, two for JOB_FINALIZE (source job, routed job).
     pub result_ads: Vec<ClassAd>,
+    /// Job that FETCH_WORK printed, with the attributes that the startd adds, even if it is rejected; or `None`.
+    pub fetched_job: Option<ClassAd>,
     /// Line that invalidated the output or ended its reading, or `None`.
     pub bad_line: Option<BadOutputLine>,
     /// Attribute that the queue refuses together with the whole output, or `None`.
@@ -52,6 +54,7 @@ impl Verdict {
             changes: Vec::new(),
             ignored_attributes: Vec::new(),
             result_ads: Vec::new(),
+            fetched_job: None,
             bad_line: None,
             refused_attribute: None,
             quirks: Vec::new(),
@@ -94,11 +97,12 @@ pub(super) fn prepare_failure_verdict(case: &Case, held: bool, by_code: bool, qu
         (false, _) => Verdict::new(Decision::NotStarted, false, "the job is not started"),
     };
     let Some(hangs) = prepare_failure_hangs(case.with_shadow, quirks) else {
-        return verdict.with_next("JOB_EXIT evict, starter exits 0, the claim stays");
+        return verdict
+            .with_next("JOB_EXIT is called with 'evict', the starter exits with 0, and the claim stays");
     };
     let next = match hangs.as_reference {
         true => "JOB_EXIT is not called; the starter stays until the startd kills it, about 15 s later",
-        false => "JOB_EXIT evict, starter exits",
+        false => "JOB_EXIT is called with 'evict', then the starter exits",
     };
     verdict.with_next(next).with_quirk(hangs.quirk)
 }

@@ -72,7 +72,7 @@ impl<'a> RouteMigration<'a> {
         RouteMigration { view, world, text: Vec::new(), routes: Vec::new(), failed: 0, entries: Vec::new() }
     }
 
-    /// Adds a route that routers load, or records why there is none.
+    /// Converts an old route to the new syntax, or records why it cannot be converted.
     pub fn add_route(&mut self, route: &OldRoute) {
         let (source, number) = (route.source.to_string(), route.number);
         self.routes.push(MigratedRouteRecord { source, number, ..MigratedRouteRecord::default() });
@@ -136,7 +136,7 @@ impl<'a> RouteMigration<'a> {
         complaints.iter().for_each(|text| self.record_warning(&format!("{place}: {text}")));
         if let Err(error) = loaded {
             let hint = match error {
-                RouteError::NoRequirements => "; give it some, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT",
+                RouteError::NoRequirements => "; add them, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT",
                 _ => "",
             };
             let error = error.to_string();
@@ -251,7 +251,7 @@ mod tests {
         assert!(one.route.as_ref().is_some_and(|text| text.contains("SET A 1\n")), "{one:?}");
         assert_eq!((other.name.as_deref(), other.problems.len(), conversion.failed), (None, 1, 1));
         assert!(
-            other.problems[0].ends_with("; give it some, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT"),
+            other.problems[0].ends_with("; add them, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT"),
             "{other:?}"
         );
         let text = conversion.text.to_str_lossy();

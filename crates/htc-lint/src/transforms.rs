@@ -168,7 +168,13 @@ impl TransformLinter<'_> {
     fn lint_condition(&mut self, line: &RuleLine, conditions: &mut ConstantConditions) {
         let whole = Span::new(0, line.text.len());
         if let Some(message) = conditions.follow_line(line) {
-            self.report(LintRule::If, line, whole, message, "each if needs one endif, and else comes last");
+            self.report(
+                LintRule::If,
+                line,
+                whole,
+                message,
+                "each if needs one endif, and else must be the last branch",
+            );
         }
         let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
         let word_end = text.iter().position(|&b| htc_base::text::space::is_space(b)).unwrap_or(text.len());

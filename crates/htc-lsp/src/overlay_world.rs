@@ -86,8 +86,8 @@ impl EvalWorld for OverlayWorld<'_> {
     fn user_maps(&self) -> Option<&UserMaps> {
         self.world.user_maps()
     }
-    fn mode(&self) -> LanguageMode {
-        self.world.mode()
+    fn language_mode(&self) -> LanguageMode {
+        self.world.language_mode()
     }
 }
 

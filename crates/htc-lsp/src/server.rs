@@ -182,10 +182,10 @@ impl Server {
             (ServerPhase::Uninitialized, "initialize") => self.initialize(params),
             (ServerPhase::Uninitialized, _) => Err(RequestError::new(
                 ErrorCode::ServerNotInitialized,
-                format!("{method} came before initialize"),
+                format!("received {method} before initialize"),
             )),
             (ServerPhase::Running, "initialize") => {
-                Err(RequestError::new(ErrorCode::InvalidRequest, "initialize came twice"))
+                Err(RequestError::new(ErrorCode::InvalidRequest, "received initialize twice"))
             }
             (ServerPhase::Running, "shutdown") => {
                 self.phase = ServerPhase::ShutDown;
@@ -193,7 +193,7 @@ impl Server {
             }
             (ServerPhase::Running, _) => self.answer_query(&method, params, world),
             (ServerPhase::ShutDown | ServerPhase::Exited(_), _) => {
-                Err(RequestError::new(ErrorCode::InvalidRequest, format!("{method} came after shutdown")))
+                Err(RequestError::new(ErrorCode::InvalidRequest, format!("received {method} after shutdown")))
             }
         };
         match answer {

@@ -78,7 +78,7 @@ impl ServerSettings {
         if let Some(text) = &client.version {
             settings.version = TargetVersion::from_text(text).ok_or_else(|| {
                 let known: Vec<&str> = TargetVersion::ALL.iter().map(|version| version.series()).collect();
-                format!("for: not a version that lint knows: '{text}'; the versions are {}", known.join(", "))
+                format!("for: unknown version: '{text}'; the versions are {}", known.join(", "))
             })?;
         }
         if let Some(names) = &client.select {

@@ -183,7 +183,7 @@ impl EvalWorld for RealWorld {
         self.shared_maps.0.as_ref().map(|maps| LazyLock::force(maps))
     }
 
-    fn mode(&self) -> LanguageMode {
+    fn language_mode(&self) -> LanguageMode {
         LanguageMode { strict: self.strict, utc_times: self.utc }
     }
 }

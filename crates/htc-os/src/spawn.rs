@@ -1,4 +1,5 @@
-//! Preparation of a child: all pipes, texts and pointers of its plan are created here from its specification.
+//! Prepares a child process: creates its pipes, C strings and pointer arrays before fork, so that the child allocates
+//! nothing.
 
 use std::ffi::CString;
 use std::io;

@@ -162,7 +162,7 @@ impl<'a> RouteChooser<'a> {
             parameters: knobs,
             world,
             owner,
-            prefilter: Prefilter::new().strict(world.mode().strict),
+            prefilter: Prefilter::new().strict(world.language_mode().strict),
             exprs: Vec::new(),
             tests: Vec::new(),
             open_ended: FxHashSet::default(),

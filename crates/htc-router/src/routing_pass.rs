@@ -54,7 +54,7 @@ impl<'a> RoutingPass<'a> {
 
     /// Sets the number of jobs that the router already manages.
     #[must_use]
-    pub fn with_managed(mut self, managed: i64) -> Self {
+    pub fn with_managed_jobs(mut self, managed: i64) -> Self {
         self.managed = managed;
         self
     }

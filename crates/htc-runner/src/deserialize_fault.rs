@@ -87,7 +87,7 @@ pub enum ExpectedType {
     Word(&'static [&'static str]),
     /// A number of at most 64 bits.
     SmallerNumber,
-    /// A type with several forms, described by itself.
+    /// A value that may have several forms; holds the type's own description of them.
     Described(String),
 }
 

@@ -409,7 +409,7 @@ fn spawn_starter(this: &mut Simulation<'_>, host: usize, call: StarterLaunch) ->
     });
     this.record_job_event(&job, |this| {
         let place = this.slot_identity(host, call.slot);
-        NewJobEvent { description: format!("began on {}", place.slot), slot: Some(place), cause: None }
+        NewJobEvent { description: format!("started on {}", place.slot), slot: Some(place), cause: None }
     });
     let cpus = this.hosts[host].machine.slot_cpus(call.slot).unwrap_or(1.0);
     let running = RunningJob {

@@ -18,7 +18,7 @@ impl Simulation<'_> {
                 return;
             }
             self.counted_fetches.pop();
-            let Some(mut ends) = self.counted_fetch_end(host, key, turn) else { continue };
+            let Some(mut ends) = self.next_counted_fetch_end(host, key, turn) else { continue };
             if ends == now && self.last_answered.is_some_and(|answered| (now, host, key) <= answered) {
                 // There was no job when the call was processed.
                 ends += 1;
@@ -34,7 +34,7 @@ impl Simulation<'_> {
     }
 
     /// Returns when the slot's next counted call ends, now or later; `None` if the slot is no longer a futile fetcher.
-    fn counted_fetch_end(&mut self, host: u32, key: SlotKey, turn: u32) -> Option<u64> {
+    fn next_counted_fetch_end(&mut self, host: u32, key: SlotKey, turn: u32) -> Option<u64> {
         let MonotonicTime(ends) =
             self.hosts[host as usize].machine.next_futile_fetch_end(key, turn, self.now)?;
         Some(ends.saturating_sub(self.started_at.monotonic_us))
@@ -45,7 +45,7 @@ impl Simulation<'_> {
         if self.scheduled_fetch == Some((now, host, key)) {
             self.scheduled_fetch = None;
         }
-        let Some(ends) = self.counted_fetch_end(host, key, turn) else { return };
+        let Some(ends) = self.next_counted_fetch_end(host, key, turn) else { return };
         if self.queue.is_empty() || ends > now {
             if ends == now {
                 self.last_answered = Some((now, host, key));

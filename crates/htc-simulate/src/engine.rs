@@ -166,7 +166,7 @@ impl Simulation<'_> {
             let Some(job) = self.workload.take_next_job(&*self.world) else { break };
             let kind = self.workload.kind(job.kind).clone();
             self.counters.update_each(&kind.owner, kind.group, |part| part.jobs.arrived += 1);
-            self.record_job_event(&job, |_| NewJobEvent::without_slot("came"));
+            self.record_job_event(&job, |_| NewJobEvent::without_slot("arrived"));
             self.queue.push(job);
         }
         if let Some(at) = self.workload.next_arrival() {

@@ -69,7 +69,7 @@ pub struct RouterTotals {
     /// Length in seconds.
     pub length: f64,
     /// Number of source jobs that arrived.
-    pub came: u64,
+    pub arrived: u64,
     /// Number of source jobs that have finished.
     pub finished: u64,
     /// Number of routed jobs that were removed at the destination.
@@ -283,7 +283,7 @@ impl RouterRun<'_> {
             ad.set("JobStatus", JobStatus::IDLE);
             let id = self.queue.add(ad, now);
             let group = self.simulation.jobs.kind(job.kind).group as usize;
-            self.totals.came += 1;
+            self.totals.arrived += 1;
             self.tracked.insert(id, TrackedJob { job, group, route: BString::default() });
         }
     }
@@ -513,7 +513,7 @@ impl RouterRun<'_> {
         totals.why_waiting =
             reasons.into_iter().map(|(reason, jobs)| WaitingReason { reason, jobs }).collect();
         totals.length = length as f64;
-        totals.mean_wait /= totals.came.max(1) as f64;
+        totals.mean_wait /= totals.arrived.max(1) as f64;
         totals.routes.iter_mut().for_each(|route| route.mean /= length.max(1) as f64);
         totals
     }

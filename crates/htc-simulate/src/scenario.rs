@@ -191,7 +191,7 @@ pub struct QueueRules {
     pub order: FetchOrder,
     /// Place of a job that a slot refuses: `front`, `back` or `drop`.
     pub refused: ReturnPolicy,
-    /// Place of a job that was evicted before its end: `front`, `back` or `drop`.
+    /// Place where an evicted job is put back in the queue: `front`, `back`, or `drop` (not put back).
     pub evicted: ReturnPolicy,
     /// Time after which a slot that refused a job is offered a job of the same kind again.
     pub retry: TimeSpan,

@@ -178,7 +178,7 @@ fn check_hook(hook: &HookBehaviour) -> Result<(), KeyMistake> {
     }
     match &hook.prints {
         Some(text) if is_job_output(text) => {
-            let message = "the output is a job, but jobs come only from [[jobs]]: use 'prints' for output that is not a job";
+            let message = "the output is a job, but only [[jobs]] can supply jobs: use 'prints' for output that is not a job";
             Err(("prints", message.into()))
         }
         _ => Ok(()),

@@ -49,7 +49,7 @@ pub fn parse_span(text: &str) -> Result<f64, String> {
     if (0.0..=MAX_SPAN_SECONDS).contains(&seconds) { Ok(seconds) } else { Err(fail()) }
 }
 
-/// Formats seconds for people: `45s`, `2m30s`, `3h05m`, `2d04h`.
+/// Formats seconds in a human-readable form: `45s`, `2m30s`, `3h05m`, `2d04h`.
 pub fn format_span(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {

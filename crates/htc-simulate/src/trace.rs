@@ -183,7 +183,7 @@ mod tests {
         let course = TextCourse::new(CONFIG, SCENARIO);
         let story = JobTrace::of_job(&course, "1.0").unwrap().unwrap();
         let what: Vec<&str> = story.happened.iter().map(|step| step.what.as_str()).collect();
-        assert_eq!(what[..3], ["came", "began on slot1", "was evicted from slot1: PREEMPT is true"]);
+        assert_eq!(what[..3], ["arrived", "started on slot1", "was evicted from slot1: PREEMPT is true"]);
         let [decided] = &story.happened[2].decided[..] else { panic!("{story:?}") };
         assert_eq!((&*decided.knob, &*decided.value), ("PREEMPT", "true"));
         assert!(decided.place.ends_with("condor_config, line 10"), "{}", decided.place);

@@ -230,7 +230,7 @@ impl Workload {
             let name = group.name.clone().unwrap_or_else(|| format!("jobs {}", index + 1));
             let (first, end) = (format_span(source.next as f64 / 1e6), format_span(length));
             self.notes.push(format!(
-                "{name}: no job comes: the first would come {first} after the start, but the scenario ends after {end}"
+                "{name}: no job arrives: the first would arrive {first} after the start, but the scenario ends after {end}"
             ));
         }
         if source.created < source.count {
@@ -326,7 +326,7 @@ impl Workload {
             let count = source.stored.len();
             let last = source.stored.last().map_or(0, |stored| stored.arrives) as f64 / 1e6;
             self.notes.push(format!(
-                "jobs of '{file}' that do not come: {late} of {count}: the last would come {} after the start, but the scenario ends after {}",
+                "jobs of '{file}' that do not arrive: {late} of {count}: the last would arrive {} after the start, but the scenario ends after {}",
                 format_span(last),
                 format_span(length)
             ));

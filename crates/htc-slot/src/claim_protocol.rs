@@ -417,7 +417,7 @@ impl SlotNotice {
         let refuses = [
             "claim refused: ",
             "activation refused: ",
-            "a match comes in state ",
+            "a match arrives in state ",
             "drain refused: ",
             "undrain refused: ",
             "suspend refused: ",

@@ -77,7 +77,7 @@ fn collect_untrue_conditions(
     });
 }
 
-/// Formats a value for people: 0.3 instead of 3.000000000000000E-01.
+/// Formats a value in a human-readable form: 0.3 instead of 3.000000000000000E-01.
 pub(super) fn format_value(value: &Value) -> String {
     match value {
         Value::Real(number) if number.is_finite() && number.abs() < 1e15 => {

@@ -91,7 +91,9 @@ impl Slot {
         let ends = core.settings.limits.exit_when_no_work;
         if ends && seconds >= LONG_WAIT_SECONDS && !std::mem::replace(&mut self.fetch.is_wait_reported, true)
         {
-            let text = format!("--once waits {seconds} s for the next FETCH_WORK (FetchWorkDelay)");
+            let text = format!(
+                "--once waits {seconds} s for the next FETCH_WORK (FetchWorkDelay); FetchWorkDelay = 1 makes it wait 1 s"
+            );
             core.notify(SlotNotice::Warning { slot: Some(self.key), text });
         }
     }

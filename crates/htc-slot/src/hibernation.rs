@@ -49,7 +49,7 @@ impl ExecutionPoint {
             return Some(format!("HIBERNATE is {name}, which this machine does not support: it stays awake"));
         }
         (!allowed).then(|| {
-            format!("HIBERNATE is {name} in all slots: a machine of a pool would sleep now; use --allow-hibernate to let this one sleep")
+            format!("HIBERNATE is {name} in all slots: a machine of a pool would sleep now; use --allow-hibernate to let this machine sleep")
         })
     }
 
@@ -74,7 +74,7 @@ impl ExecutionPoint {
             None,
             format!(
                 "this machine is about to enter {name} (HIBERNATE); a pool's collector would keep its ads for OFFLINE_EXPIRE_ADS_AFTER \
-                 seconds, and condor_rooster would wake it when Unhibernate says so; here nobody does"
+                 seconds, and condor_rooster would wake it when Unhibernate is true; here nothing does"
             ),
         );
         self.core.power.sleep_state = Some(state);

@@ -93,7 +93,7 @@ impl ExecutionPoint {
     pub(super) fn set_starter_problem(&mut self, reason: Option<String>) {
         match &reason {
             Some(reason) => {
-                self.core.warn(None, format!("no job is fetched, no starter could run it: {reason}"))
+                self.core.warn(None, format!("no job is fetched, because no starter could run it: {reason}"))
             }
             None if self.core.ending.starter_problem.is_some() => {
                 self.core.warn(None, "jobs are fetched again")

@@ -21,8 +21,8 @@ use htc_classad::{ClassAd, Context, Expr, Value};
 
 /// Current source of the Requirements expression (`Reqexp.cpp`).
 pub(super) enum RequirementsState {
-    /// The configured Requirements; `stands` is true if the ad already has them.
-    Configured { stands: bool },
+    /// The configured Requirements; `is_published` is true if the ad already has them.
+    Configured { is_published: bool },
     /// `false`: the slot accepts no job.
     Unavailable,
     /// The configured Requirements with this START, while the slot drains.
@@ -151,7 +151,7 @@ impl Default for SlotAds {
         SlotAds {
             live: ClassAd::new(),
             has_constants: false,
-            requirements_state: RequirementsState::Configured { stands: false },
+            requirements_state: RequirementsState::Configured { is_published: false },
             child_lists: ClassAd::new(),
             latches: Vec::new(),
         }
@@ -235,8 +235,8 @@ impl Slot {
     /// Chains the ad to the configuration; Requirements and the attributes they refer to are included only once the slot is
     /// available (`reqexp_set_state`).
     fn chain_to_config(&mut self) {
-        if let RequirementsState::Configured { stands } = &mut self.ads.requirements_state {
-            *stands = false;
+        if let RequirementsState::Configured { is_published } = &mut self.ads.requirements_state {
+            *is_published = false;
         }
         let config = if self.is_available() || self.broken.is_some() {
             self.config.clone()
@@ -355,12 +355,12 @@ impl Slot {
             }
             return;
         }
-        if matches!(self.ads.requirements_state, RequirementsState::Configured { stands: true })
+        if matches!(self.ads.requirements_state, RequirementsState::Configured { is_published: true })
             && self.has_stable_constants(core)
         {
             return;
         }
-        self.ads.requirements_state = RequirementsState::Configured { stands: self.broken.is_none() };
+        self.ads.requirements_state = RequirementsState::Configured { is_published: self.broken.is_none() };
         if self.broken.is_none() {
             self.ads.live.chain(Some(self.config.clone()));
             self.set_live_requirements();

@@ -196,7 +196,7 @@ impl AccountInputs<'_> {
             return Ok(true);
         }
         told.push(format!(
-            "the access point '{host}' claims the domain '{own}', in which its name does not lie: the job does not run as its owner \
+            "the access point '{host}' claims the domain '{own}', but its host name is not in that domain: the job does not run as its owner \
              (TRUST_UID_DOMAIN)"
         ));
         Ok(false)

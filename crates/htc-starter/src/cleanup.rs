@@ -24,7 +24,7 @@ use htc_classad::format::long;
 impl Starter<'_> {
     /// Calls JOB_EXIT once when no process of the job is left, then continues with the clean-up
     /// (`Starter::allJobsDone`).
-    pub(super) fn all_jobs_done(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+    pub(super) fn finish_all_jobs(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if matches!(
             self.phase,
             StarterPhase::Exiting { .. }
@@ -55,7 +55,7 @@ impl Starter<'_> {
                 if self.job_end.ended_by_exception
                     && self.decide_quirk_and_report(
                         Quirk::ExceptionDropsExitHook,
-                        "JOB_EXIT is waited for",
+                        "the starter waits for JOB_EXIT",
                         out,
                     )
                 {

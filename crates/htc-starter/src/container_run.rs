@@ -134,10 +134,10 @@ impl Starter<'_> {
             && self.phase == StarterPhase::Container
         {
             let was = std::mem::take(&mut self.container.stage);
-            let reason = "it was asked to end before it began".to_owned();
+            let reason = "the job was asked to end before it started".to_owned();
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason }));
             self.remember_pulled_image(&was, answer, out);
-            return self.all_jobs_done(now, out);
+            return self.finish_all_jobs(now, out);
         }
         match self.container.stage.clone() {
             ContainerStage::Version => self.on_runtime_version(now, answer, out),

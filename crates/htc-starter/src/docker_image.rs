@@ -69,7 +69,7 @@ impl Starter<'_> {
     ) {
         match failure {
             _ if self.container.stage != ContainerStage::Config => {}
-            _ if self.shutdown_requests.has_any() => self.all_jobs_done(now, out),
+            _ if self.shutdown_requests.has_any() => self.finish_all_jobs(now, out),
             None => self.list_docker_images(false, out),
             Some(why) => {
                 let text = format!("Cannot write docker creds: {why}");

@@ -389,7 +389,7 @@ impl Starter<'_> {
             self.call_in_background(names.kill_call(signal.unwrap_or(super::job_exit::SIGTERM)), out);
             self.call_in_background(names.kill_call(9), out);
             self.shutdown_requests.request_fast_end();
-            return self.all_jobs_done(now, out);
+            return self.finish_all_jobs(now, out);
         }
         self.job_run.process = None;
         let failure = StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0);

@@ -122,7 +122,7 @@ impl Starter<'_> {
         self.shutdown_requests.request_fast_end();
         out.push(StarterAction::Report(StarterNotice::NotStarted { reason: failure.reason() }));
         self.transfer_progress.input_failure = Some(failure);
-        self.all_jobs_done(now, out);
+        self.finish_all_jobs(now, out);
     }
 
     /// Reports an input transfer that failed, with a final update about the scratch directory for the shadow
@@ -165,7 +165,7 @@ impl Starter<'_> {
         out: &mut Vec<StarterAction>,
     ) {
         match &done.failure {
-            None if self.shutdown_requests.has_any() => self.all_jobs_done(now, out),
+            None if self.shutdown_requests.has_any() => self.finish_all_jobs(now, out),
             None => {
                 self.transfer_progress.checkpoints += 1;
                 self.start_job(now, out);
@@ -180,7 +180,7 @@ impl Starter<'_> {
                     StartFailure::new(text, HoldCode::FailedToCheckpoint.number(), -1),
                     out,
                 );
-                self.all_jobs_done(now, out);
+                self.finish_all_jobs(now, out);
             }
         }
     }
@@ -275,7 +275,7 @@ impl Starter<'_> {
         out.push(StarterAction::AbortTransfer);
         match way {
             TransferKind::Input => self.end_before_start(now, out),
-            TransferKind::Checkpoint(_) => self.all_jobs_done(now, out),
+            TransferKind::Checkpoint(_) => self.finish_all_jobs(now, out),
             TransferKind::Output | TransferKind::Failure | TransferKind::Evicted => self.clean_up(now, out),
         }
     }

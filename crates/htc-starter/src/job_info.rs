@@ -108,7 +108,7 @@ pub enum JobRefusal {
     /// The account does not exist, and its uid and gid are unknown.
     #[error(
         "the account '{name}' that {attribute} names does not exist here, and SOFT_UID_DOMAIN does not help: the access point, which \
-         would tell its numbers, is this machine"
+         would supply its uid and gid, is this machine"
     )]
     SoftAccount {
         /// Name of the account.

@@ -361,7 +361,7 @@ impl Starter<'_> {
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason: first.reason() }));
         }
         failures.into_iter().for_each(|failure| self.report_start_failure(failure, out));
-        self.all_jobs_done(now, out);
+        self.finish_all_jobs(now, out);
     }
 
     /// Ends the starter with a fast shutdown because the job cannot be started.

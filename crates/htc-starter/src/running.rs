@@ -274,17 +274,17 @@ impl Starter<'_> {
             }
             StarterPhase::PostScript if self.scripts.post.is_some() => {
                 out.push(StarterAction::KillFamily);
-                self.all_jobs_done(now, out);
+                self.finish_all_jobs(now, out);
             }
             StarterPhase::Preparing { .. } | StarterPhase::Deferred { .. } | StarterPhase::PreScript => {
                 let deferred =
                     matches!(self.phase, StarterPhase::Deferred { .. }) && self.setup.hooks.exit.is_some();
                 self.end_before_start(now, out);
                 if deferred {
-                    Self::report_quirk(Quirk::DeferredVacateCrashes, "JOB_EXIT is waited for", out);
+                    Self::report_quirk(Quirk::DeferredVacateCrashes, "the starter waits for JOB_EXIT", out);
                 }
             }
-            StarterPhase::PostScript => self.all_jobs_done(now, out),
+            StarterPhase::PostScript => self.finish_all_jobs(now, out),
             StarterPhase::Exiting { late: true, .. } => self.end_late_job(now, out),
             StarterPhase::Retrying { step, .. } => self.retry_on_request(now, step, out),
             StarterPhase::Exiting { .. } | StarterPhase::Removing | StarterPhase::Finished => {}
@@ -493,7 +493,7 @@ impl Starter<'_> {
             let failure = self.hold_after_script("Post script failed.", HoldCode::PostScriptFailed.number());
             self.report_start_failure(failure, out);
         }
-        self.all_jobs_done(now, out);
+        self.finish_all_jobs(now, out);
     }
 
     /// Handles a job of which the kernel killed a process for its memory usage. Returns true if this ends the starter.
@@ -590,10 +590,10 @@ impl Starter<'_> {
                 self.phase = StarterPhase::PostScript;
                 out.push(StarterAction::StartProcess(Box::new(process)));
             }
-            Ok(None) => self.all_jobs_done(now, out),
+            Ok(None) => self.finish_all_jobs(now, out),
             Err(failure) => {
                 self.report_start_failure(failure, out);
-                self.all_jobs_done(now, out);
+                self.finish_all_jobs(now, out);
             }
         }
     }

@@ -69,7 +69,7 @@ impl Starter<'_> {
     fn report_refusal(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         match self.skips_exit_hook_on_refusal(out) {
             true => self.remove_scratch(out),
-            false => self.all_jobs_done(now, out),
+            false => self.finish_all_jobs(now, out),
         }
     }
 
@@ -119,7 +119,7 @@ impl Starter<'_> {
         out.push(StarterAction::Report(StarterNotice::NotStarted { reason: reason.to_owned() }));
         if excepted {
             self.job_end.ended_by_exception = true;
-            return self.all_jobs_done(now, out);
+            return self.finish_all_jobs(now, out);
         }
         self.report_refusal(now, out);
     }
@@ -141,7 +141,7 @@ impl Starter<'_> {
         if self.setup.hooks.update.is_some() && self.find_fault(ParameterReadPoint::Environment).is_some() {
             // In 25.14 the log is not open yet, so the exception is not reported.
             self.job_end.ended_by_exception = true;
-            return self.all_jobs_done(now, out);
+            return self.finish_all_jobs(now, out);
         }
         if let Some(path) = self.setup.hooks.update.clone() {
             let mut ad = self.ad.clone();
@@ -396,7 +396,7 @@ impl Starter<'_> {
                 }
                 // The exit reported for the process that was never started is preceded by an update.
                 self.publish_update(now, UpdateTrigger::StateChange, out);
-                self.all_jobs_done(now, out);
+                self.finish_all_jobs(now, out);
             }
         }
     }
@@ -472,14 +472,14 @@ impl Starter<'_> {
         self.shutdown_requests.request_fast_end();
         out.push(StarterAction::Report(StarterNotice::NotStarted { reason: failure.reason() }));
         self.report_start_failure(failure, out);
-        self.all_jobs_done(now, out);
+        self.finish_all_jobs(now, out);
     }
 
     /// Handles an end request before the job has started: continues with the exit hook.
     pub(super) fn end_before_start(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
-        let reason = "it was asked to end before it began".to_owned();
+        let reason = "the job was asked to end before it started".to_owned();
         out.push(StarterAction::Report(StarterNotice::NotStarted { reason }));
-        self.all_jobs_done(now, out);
+        self.finish_all_jobs(now, out);
     }
 
     /// Writes event 021, which 25.14 omits for some failures.

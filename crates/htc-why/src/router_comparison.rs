@@ -165,8 +165,8 @@ impl RouterComparison<'_> {
         let is_ordered = self.right.umbrella_order.is_sorted();
         (!is_ordered).then(|| {
             format!(
-                "the order of names is another in {}: a job for which the REQUIREMENTS of one route are an error may get another route \
-                 there, or none; that is not compared",
+                "the order of names differs in {}: a job for which the REQUIREMENTS of one route are an error may get another route \
+                 there, or none; this is not compared",
                 self.right.name
             )
         })

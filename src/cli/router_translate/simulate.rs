@@ -34,7 +34,9 @@ pub(super) struct SimulateArguments {
     /// Scenario file (TOML), see htc-scenario(5)
     #[arg(value_name = "SCENARIO")]
     scenario: Option<PathBuf>,
-    /// Prints the state of all routes as text at each poll, or as often as 'every' in the scenario says, instead of
+    /// Write JSON events to FILE or fd:N, or print them as text
+    ///
+    /// Without a value, prints the state of all routes as text at each poll, or as often as 'every' in the scenario says, instead of
     /// the summary; with FILE it is written as JSON, and the summary is printed.
     #[arg(
         long,
@@ -158,17 +160,17 @@ fn write_events(sink: &mut LineOutput, points: &[RouterSnapshot]) -> anyhow::Res
 
 /// Formats the results on one screen.
 fn render_summary(totals: &RouterTotals, painter: Painter) -> String {
-    let RouterTotals { length, came, finished, failed, waiting, mean_wait, longest_wait, routes, .. } =
+    let RouterTotals { length, arrived, finished, failed, waiting, mean_wait, longest_wait, routes, .. } =
         totals;
     let never = match totals.never_routed {
         0 => String::new(),
         never => format!("; {never} never got a route and are counted until the end"),
     };
     let mut text = format!(
-        "{}: {} came, {finished} finished, {waiting} without a route at the end, {failed} removed as routed jobs\n\
+        "{}: {} arrived, {finished} finished, {waiting} without a route at the end, {failed} removed as routed jobs\n\
          wait for a route: {} on average, {} at most{never}\n",
         format_span(*length),
-        counted(*came, "job"),
+        counted(*arrived, "job"),
         format_span(*mean_wait),
         format_span(*longest_wait)
     );

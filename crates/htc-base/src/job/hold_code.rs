@@ -50,7 +50,7 @@ codes! {
     NoCompatibleShadow = 24, "There is no shadow that fits the job";
     InvalidCronSettings = 25, "The cron settings of the job are wrong";
     SystemPolicy = 26, "`SYSTEM_PERIODIC_HOLD` was true";
-    SystemPolicyUndefined = 27, "A policy expression of the system was undefined";
+    SystemPolicyUndefined = 27, "A SYSTEM_PERIODIC_* expression was undefined";
     MaxTransferInputSizeExceeded = 32, "The job's input is larger than allowed";
     MaxTransferOutputSizeExceeded = 33, "The job's output is larger than allowed";
     JobOutOfResources = 34, "The job used more memory (subcode 102) or disk space (104) than it was given";
@@ -64,7 +64,7 @@ codes! {
     HookShadowPrepareJobFailure = 48, "The prepare hook of the shadow failed";
     CannotSwitchPrimaryGroup = 49, "The primary group cannot be set";
     JobPolicyVacate = 1000, "A policy expression of the job vacated it";
-    SystemPolicyVacate = 1001, "A policy expression of the system vacated the job";
+    SystemPolicyVacate = 1001, "A SYSTEM_PERIODIC_VACATE expression vacated the job";
     ShadowException = 1002, "The shadow failed";
     JobNotStarted = 1003, "The job could not be started";
     UserVacateJob = 1004, "`condor_vacate_job`";
@@ -81,8 +81,8 @@ codes! {
     StartdCoalesce = 1015, "Slots are being coalesced";
     StartdHibernate = 1016, "The machine hibernates";
     StartdReleaseCommand = 1017, "The claim was released";
-    StartdPreemptingClaimRank = 1018, "A job of better rank preempted it";
-    StartdPreemptingClaimUserPrio = 1019, "A job of a user with better priority preempted it";
+    StartdPreemptingClaimRank = 1018, "The job was preempted by a job of better rank";
+    StartdPreemptingClaimUserPrio = 1019, "The job was preempted by a job of a user with better priority";
     VMError = 1020, "The virtual machine failed";
     ContainerError = 1021, "The container failed";
     ScheddVacate = 1022, "The schedd vacated the job";

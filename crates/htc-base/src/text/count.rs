@@ -1,4 +1,4 @@
-//! Formatting of counts for people.
+//! Human-readable formatting of counts.
 
 /// Formats a count with commas between thousands.
 ///

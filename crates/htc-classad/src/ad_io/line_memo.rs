@@ -32,7 +32,7 @@ pub(crate) const NAME_VALUE_SEPARATOR: &[u8] = b" = ";
 /// Attribute that an ad of a job sets once: two of them mean that two ads were joined.
 pub(crate) const CLUSTER_ID: &[u8] = b"ClusterId";
 
-/// Number that stands for no line.
+/// Number that is not the number of any line.
 pub(crate) const NO_LINE: u32 = u32::MAX;
 
 /// Bounded memo of lines and texts, owned by the reader of a stream.
@@ -170,7 +170,7 @@ impl LineMemo {
     }
 
     #[inline]
-    pub(crate) fn known_line(&self, number: u32) -> Option<&KnownLine> {
+    pub(crate) fn line_by_number(&self, number: u32) -> Option<&KnownLine> {
         self.lines.get(number as usize)
     }
 
@@ -242,7 +242,7 @@ impl LineMemo {
     /// Records a name that has no line yet, like [`LineMemo::enter_line`], and returns its number.
     pub(crate) fn enter_name(&mut self, name: &[u8]) -> (u32, Option<u32>) {
         let expected = self.expected_line();
-        if self.known_line(expected).is_some_and(|line| line.is_usual && line.name() == name) {
+        if self.line_by_number(expected).is_some_and(|line| line.is_usual && line.name() == name) {
             return (expected, self.enter_line(expected));
         }
         let beginning = [name, NAME_VALUE_SEPARATOR].concat();
@@ -265,7 +265,7 @@ impl LineMemo {
 
     /// Returns true if a text is known to be an expression.
     pub(crate) fn is_known_expression(&mut self, number: u32, text: &[u8]) -> bool {
-        let example = self.known_line(number).and_then(|line| line.template.as_ref());
+        let example = self.line_by_number(number).and_then(|line| line.template.as_ref());
         example.is_some_and(|example| example.matches_text(text)) || self.texts.get(text).is_some()
     }
 

@@ -133,7 +133,7 @@ impl LineMemo {
                 !(by_prefix && options.delimiter.may_begin_like(&known.beginning))
                     && starts_with_short(&text[start..], &known.beginning)
             };
-            let known = self.known_line(expected).filter(begins).map(|known| known.beginning.len());
+            let known = self.line_by_number(expected).filter(begins).map(|known| known.beginning.len());
             found.lines += 1;
             if let Some(from) = known
                 && !options.may_have_nul
@@ -298,7 +298,7 @@ impl LineMemo {
     /// Returns the name under which a line is kept, or `None` if it is not kept.
     #[inline]
     fn kept_name<'n>(&'n self, number: u32, name: &'n [u8], keep: KeptAttributes<'n>) -> Option<&'n [u8]> {
-        match (self.known_line(number), keep) {
+        match (self.line_by_number(number), keep) {
             (Some(known), _) => known.kept_name(keep),
             (None, KeptAttributes::All) => Some(name),
             (None, KeptAttributes::Wanted(wanted)) => match wanted.position(name) {

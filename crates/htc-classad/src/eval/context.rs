@@ -59,7 +59,7 @@ impl<'a> Context<'a> {
             world,
             my: None,
             target: None,
-            mode: world.mode(),
+            mode: world.language_mode(),
             without_enclosing_ad: false,
             observer: None,
         }

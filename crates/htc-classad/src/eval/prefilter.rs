@@ -206,7 +206,8 @@ impl Prefilter {
         self.is_scoped[test]
     }
 
-    /// Returns the common beginning of the constraints, or `None` unless more than a few begin with the same attribute.
+    /// Returns the equality tests (`Attr == value`) with which at least 8 constraints begin, or `None` if fewer than 8
+    /// test the same attribute first.
     pub fn equality_guards(&self) -> Option<EqualityGuards> {
         let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
         for (column, _) in self.tests.iter().filter_map(leading_equality) {

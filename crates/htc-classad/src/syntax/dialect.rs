@@ -47,7 +47,7 @@ impl Dialect {
     /// assert_eq!(Dialect::of_world(&System), Dialect::new_syntax());
     /// ```
     pub fn of_world(world: &dyn EvalWorld) -> Self {
-        Dialect::new_syntax().mode(world.mode())
+        Dialect::new_syntax().mode(world.language_mode())
     }
 
     /// Returns the dialect of the values of long ads, otherwise like [`Dialect::new_syntax`].

@@ -114,7 +114,8 @@ impl ParseError {
 }
 
 impl ParseError {
-    /// Creates the error of a name that is passed apart from the text.
+    /// Creates the error for an invalid attribute name that was passed as an argument and is not part of a parsed
+    /// text.
     pub(crate) fn of_name(error: NameError) -> Self {
         let kind = match error {
             NameError::Empty => ParseErrorKind::EmptyName,

@@ -192,9 +192,9 @@ pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
 /// Number of significant digits of a printed real.
 const SIGNIFICANT_DIGITS: usize = 16;
 
-/// Returns the absolute value in millionths, or `None` if these do not determine all of its first sixteen digits. Times
-/// and usages have at most six decimal places, and dividing by ten takes a tenth of the time of finding the digits of
-/// an arbitrary real.
+/// Returns the absolute value in millionths, or `None` if that would lose one of its 16 significant digits. This is a
+/// fast path: times and usages have at most six decimal places, and printing an integer takes a tenth of the time of
+/// printing a real.
 fn as_millionths(real: f64) -> Option<u64> {
     const MILLION: f64 = 1e6;
     let whole = (real.abs() * MILLION).round();

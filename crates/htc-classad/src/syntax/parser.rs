@@ -467,7 +467,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(call)
     }
 
-    /// Parses `absTime("...")` and `relTime("...")` of a string literal, which are literals themselves.
+    /// Parses `absTime("...")` and `relTime("...")`. With a string literal as argument they are literals, not calls.
     fn parse_time_literal(
         &mut self,
         open: usize,

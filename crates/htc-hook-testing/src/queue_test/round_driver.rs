@@ -287,7 +287,7 @@ impl<'a> RoundDriver<'a> {
             let names = self.jobs.get(id).map(|known| known.names.clone()).unwrap_or_default();
             let root = self.directory.path();
             if let Some(missing) = self.effects.record_exit(&names, root, &call.before, &self.files) {
-                self.add_violation(format!("job {id} has no exit record: JOB_EXIT exit: {missing}{story}"));
+                self.add_violation(format!("job {id} has no exit record: JOB_EXIT {missing}{story}"));
             }
         }
         self.handle_job_end(call.slot, id, word);
@@ -480,7 +480,7 @@ impl<'a> RoundDriver<'a> {
         if self.stopped || self.round.one_at_a_time {
             return;
         }
-        // A killed fetch may have taken a job that was never printed, or one that was to come back.
+        // A killed fetch may have taken a job that was never printed, or one that should be handed out again.
         let unseen = self.round.jobs.map_or(0, |jobs| jobs.saturating_sub(self.jobs.len()));
         let excused = self.lost_fetches.saturating_sub(unseen);
         let owed: Vec<String> = self
@@ -525,7 +525,7 @@ impl<'a> RoundDriver<'a> {
         for id in missing {
             let story = self.job_story(&id);
             self.add_violation(format!(
-                "job {id} is done and has no exit record in {}{story}",
+                "job {id} has finished, but has no exit record in {}{story}",
                 places.join(", ")
             ));
         }
@@ -534,7 +534,7 @@ impl<'a> RoundDriver<'a> {
 
 fn describe_exit(exit: Option<Exit>, killed: bool) -> String {
     match exit {
-        _ if killed => " (killed in the middle)".to_owned(),
+        _ if killed => " (killed by the test while it ran)".to_owned(),
         Some(Exit::Code(0)) => String::new(),
         Some(exit) => format!(" ({exit})"),
         None => " (hangs)".to_owned(),

@@ -105,7 +105,7 @@ pub(super) fn check_meaning<'a>(
         }
         Some(MissingOutcome::NeverFalse) => {
             let message = "no value of its attributes makes the condition false".to_owned();
-            let fix = Some("write && instead of || if not every value is meant".into());
+            let fix = Some("use && instead of ||, unless the condition is meant to be always true".into());
             report(LintRule::NeverFalse, value, message, fix.filter(|_| value.contains_str("||")));
         }
         None => {}

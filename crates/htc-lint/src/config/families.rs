@@ -192,7 +192,7 @@ fn classify_misspelt_inventory(name: &[u8]) -> Option<NameStatus> {
     let rest = BStr::new(&tag[word.len()..]);
     is_slip
         .then(|| {
-            let why = format!("it makes a resource that is called {}", BStr::new(tag));
+            let why = format!("it defines a resource called {}", BStr::new(tag));
             UnreadReason::misspelled_status(why, format!("MACHINE_RESOURCE_INVENTORY{rest}"))
         })
         .flatten()

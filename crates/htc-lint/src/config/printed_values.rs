@@ -118,14 +118,20 @@ fn check_lone_name(
     if let Some(advice) = suggest_truth(word).filter(|_| word.len() <= 8) {
         return found(PrintedMistake::UnquotedString, advice.to_string());
     }
-    // The ad of a slot or a later ad of the job may have it.
+    // Not reported: a known attribute may come from the slot ad or be set in the job ad later.
     if is_exact_attribute(word) {
         return None;
     }
-    found(
-        PrintedMistake::UnquotedString,
-        format!("a string needs double quotes: {shown} = \"{}\"", word.as_bstr()),
-    )
+    let advice = match attribute_type(name) {
+        Some(AttributeType::Number) => format!("{shown} must be a number: print {shown} = 1, for example"),
+        Some(AttributeType::Boolean) => {
+            format!("{shown} must be true or false: print {shown} = true or false")
+        }
+        Some(AttributeType::Text) | None => {
+            format!("a string needs double quotes: {shown} = \"{}\"", word.as_bstr())
+        }
+    };
+    found(PrintedMistake::UnquotedString, advice)
 }
 
 /// Checks the type of a value of which HTCondor reads only one type.
@@ -201,7 +207,7 @@ mod tests {
     fn words_literals_and_types_of_other_languages_are_found() {
         for (line, mistake, advice) in [
             ("Foo = bar", PrintedMistake::UnquotedString, "Foo = \"bar\""),
-            ("RequestCpus = four", PrintedMistake::UnquotedString, "\"four\""),
+            ("RequestCpus = four", PrintedMistake::UnquotedString, "must be a number: print RequestCpus = 1"),
             ("Y = yes", PrintedMistake::UnquotedString, "true"),
             ("W = None", PrintedMistake::ForeignLiteral, "undefined"),
             ("W = null", PrintedMistake::ForeignLiteral, "undefined"),

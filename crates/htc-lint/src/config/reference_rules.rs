@@ -304,7 +304,8 @@ fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidRefe
         Some(MacroFunction::RandomChoice | MacroFunction::Choice) => None,
         Some(_) => {
             let inside = &raw[body..end.saturating_sub(1).max(body)];
-            let fix = "set a parameter to the argument, and use its name";
+            let fix =
+                "define another parameter with this argument as its value, and pass that parameter's name";
             let why = "references in the argument of a function are not expanded";
             inside.contains_str("$(").then(|| dead(why, fix.to_owned()))
         }
@@ -438,12 +439,27 @@ fn check_function_failures(
         } else if let Some(failure) = failure {
             let text = failure.text.to_str_lossy();
             let message = format!("{} cannot be expanded: {}", definition.name, text.trim_end_matches('!'));
-            let fix = "set a parameter to the value, with $(...) for names, and pass its name".to_owned();
+            let fix = advise_number_parameter(subject, found.body(raw), &word);
             let is_number = matches!(found.function, MacroFunction::Int | MacroFunction::Real);
             let fix = is_number.then_some(Advice::Text(fix));
             findings.push(subject.make_finding(LintRule::FunctionFails, definition, part, message, fix));
         }
     }
+}
+
+/// Advises to move a calculation from `$INT()` or `$REAL()` to a parameter of its own, in which names need `$(...)`.
+fn advise_number_parameter(subject: &LintSubject<'_>, body: &[u8], function: &str) -> String {
+    let calculation = trim(body.split(|&byte| byte == b',').next().unwrap_or_default());
+    let mut value = String::new();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    for word in calculation.chunk_by(|&a, &b| is_name(a) == is_name(b)) {
+        let shown = word.to_str_lossy();
+        match is_name(word[0]) && subject.view.raw_bytes(word).is_some() {
+            true => value += &format!("$({shown})"),
+            false => value += &shown,
+        }
+    }
+    format!("define another parameter, e.g. OTHER = {value}, and write {function}(OTHER)")
 }
 
 /// Returns the first argument of a function that must be the name of a parameter, or `None` if it is something else.

@@ -89,9 +89,7 @@ fn describe_fault(
         ValueFault::NotNumber => {
             (format!("{name} must be a number{range}, not '{text}': {stops}"), suggest_number(text))
         }
-        ValueFault::OutOfBounds => {
-            (format!("{name} must be an integer of 32 bits, not {text}: {stops}"), None)
-        }
+        ValueFault::OutOfBounds => (format!("{name} must be a 32-bit integer, not {text}: {stops}"), None),
         ValueFault::TooLow(_) | ValueFault::TooHigh(_) => {
             let limits = range.trim_start();
             (format!("{name} must be {limits}, not {text}: daemons exit with an error"), None)

@@ -381,7 +381,7 @@ fn check_expression_traps<'a>(
             true => (&entry.current, span),
             false => {
                 let piece = value.get(span.0..span.1).unwrap_or_default();
-                // The text may be that of a default, which is right.
+                // Not reported: this part of the value comes from a default, not from the file of the user.
                 if is_in_default(subject, raw, piece) {
                     continue;
                 }

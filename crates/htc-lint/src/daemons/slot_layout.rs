@@ -60,14 +60,14 @@ fn check_slot_count(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Slot type with a number of slots.
-struct CountedType<'a> {
+struct SlotTypeCount<'a> {
     entry: &'a MacroEntry,
     count: i64,
     shares: SlotTypeShares,
     is_backfill: bool,
 }
 
-fn counted_types<'a>(subject: &LintSubject<'a>, tags: &[String]) -> Vec<CountedType<'a>> {
+fn slot_type_counts<'a>(subject: &LintSubject<'a>, tags: &[String]) -> Vec<SlotTypeCount<'a>> {
     let limit = integer(subject, "MAX_SLOT_TYPES").unwrap_or(DEFAULT_MAX_TYPES).clamp(0, 1000);
     let read = |number: i64| {
         let count = integer(subject, &format!("NUM_SLOTS_TYPE_{number}")).filter(|count| *count > 0)?;
@@ -76,7 +76,7 @@ fn counted_types<'a>(subject: &LintSubject<'a>, tags: &[String]) -> Vec<CountedT
         let shares = SlotTypeShares::parse(text.to_str().ok()?, tags, QuirkMode::Manual).ok()?;
         let is_backfill = subject.view.boolean(&format!("SLOT_TYPE_{number}_BACKFILL")).ok().flatten();
         let is_backfill = is_backfill.is_some_and(|setting| setting.value);
-        Some(CountedType { entry, count, shares, is_backfill })
+        Some(SlotTypeCount { entry, count, shares, is_backfill })
     };
     (1..=limit).filter_map(read).collect()
 }
@@ -89,7 +89,7 @@ fn check_totals(subject: &LintSubject<'_>, scope: LintScope, tags: &[String], fi
         let total = integer(subject, name).filter(|_| is_known || !scope.for_other_machine);
         total.filter(|total| *total > 0).map(|total| total as f64)
     };
-    let types = counted_types(subject, tags);
+    let types = slot_type_counts(subject, tags);
     for (what, parameter) in [("cpus", "NUM_CPUS"), ("memory", "MEMORY")] {
         let total = total_of(parameter);
         let share_of = |shares: &SlotTypeShares| if what == "cpus" { shares.cpus } else { shares.memory };

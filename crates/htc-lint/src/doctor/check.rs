@@ -48,6 +48,6 @@ impl DoctorCheck {
 pub(super) fn failed_with_advice(subject: &'static str, sentence: &str) -> DoctorCheck {
     match sentence.rsplit_once("; ") {
         Some((found, todo)) => DoctorCheck::failed(subject, found, todo),
-        None => DoctorCheck::failed(subject, sentence, "correct the setting that it names"),
+        None => DoctorCheck::failed(subject, sentence, "correct the setting that the message names"),
     }
 }

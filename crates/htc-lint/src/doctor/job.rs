@@ -69,14 +69,14 @@ pub fn rehearse_job(
     let why = story.refused.map(|refused| refused.reason).or_else(missing);
     Some(match why {
         Some(why) => {
-            let found = format!("a job of {shown}'s is not started: {why}");
+            let found = format!("a job of user {shown} is not started: {why}");
             DoctorCheck::failed(
                 "jobs",
                 found,
-                "correct the setting that it names; htc-starter-run --dry-run shows details",
+                "correct the setting that the message names; htc-starter-run --dry-run shows details",
             )
         }
-        None => DoctorCheck::passed("jobs", format!("a job of {shown}'s would start")),
+        None => DoctorCheck::passed("jobs", format!("a job of user {shown} would start")),
     })
 }
 

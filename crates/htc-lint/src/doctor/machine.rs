@@ -18,7 +18,7 @@ pub(super) fn check_slots(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     for slot in slots {
         if let Some(broken) = &slot.broken {
-            let todo = "correct what the reason names";
+            let todo = "correct the setting that the reason names";
             checks.push(DoctorCheck::failed(
                 "slots",
                 format!("{} is broken: {}", slot.id, broken.reason),

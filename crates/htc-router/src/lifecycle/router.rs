@@ -150,7 +150,7 @@ impl Router {
     ) -> Vec<(String, u64)> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let pass = RoutingPass::new(&self.table, &self.parameters, None, self.route_states.clone(), world);
-        let Ok(mut pass) = pass.map(|pass| pass.with_managed(self.managed_count())) else {
+        let Ok(mut pass) = pass.map(|pass| pass.with_managed_jobs(self.managed_count())) else {
             return Vec::new();
         };
         for job in jobs {

@@ -65,7 +65,7 @@ pub fn find_shadow_hook(
 /// Time to wait for a hook that was killed: it may still be in a system call.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-const TIMEOUT_MESSAGE: &str = "it ran longer than its time limit";
+const TIMEOUT_MESSAGE: &str = "the hook ran longer than its time limit";
 
 /// Further inputs of a call.
 pub(super) struct HookCallContext<'a> {

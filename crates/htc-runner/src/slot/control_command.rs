@@ -74,7 +74,7 @@ pub(super) enum Command {
     Event(Box<StartdEvent>),
     /// Deactivate the claim and hold the job with this reason.
     Hold(Box<StartdEvent>, VacateReason),
-    /// Claim a slot; the answer names it.
+    /// Claim a slot; the answer contains the name of the slot.
     Claim(Box<StartdEvent>),
     /// Begin a drain; the answer has its number.
     Drain(Box<StartdEvent>),
@@ -213,8 +213,8 @@ fn parse_drain_expr(what: &str, text: Option<String>, drops: bool) -> Result<Opt
 }
 
 impl RequestContext<'_> {
-    /// Reads the job ad of a claim. The job runs as its owner, which takes root; otherwise as this process, and then only for
-    /// requests of the same account.
+    /// Reads the job ad of a claim. As root the job runs as its owner. Otherwise it runs as the account of this process,
+    /// and only requests from that account are accepted.
     fn read_job_ad(&self, name: Option<&str>) -> Result<ClassAd, RequestRefusal> {
         let own = identity::effective_uid();
         if self.uid != own {

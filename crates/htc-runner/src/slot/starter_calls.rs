@@ -109,7 +109,11 @@ impl LiveExecutionPoint<'_> {
         }
         match starter_orders::open(directory) {
             Ok(socket) => links.socket = Some(socket),
-            Err(error) => say(self, "the starter gets signals without reasons", error),
+            Err(error) => say(
+                self,
+                "cannot open the starter's control socket, so hold and vacate reasons are not passed to the starter",
+                error,
+            ),
         }
         links
     }

@@ -58,7 +58,7 @@ impl Default for RehearsalScript {
 pub struct RehearsalResult {
     /// One line for each action.
     pub lines: Vec<String>,
-    /// The same as data.
+    /// The rehearsal as data.
     pub preview: RunPreview,
 }
 

@@ -264,7 +264,11 @@ impl RunPreview {
 
     /// Returns the explanation as lines.
     pub fn explanation(&self) -> Vec<String> {
-        let mut lines = vec![format!("in {}: {}", self.runtime, self.runtime_because)];
+        let runtime = match self.runtime {
+            "plain" => "no container",
+            runtime => runtime,
+        };
+        let mut lines = vec![format!("{runtime}: {}", self.runtime_because)];
         let shown =
             |words: &[String]| htc_base::text::arguments::join_v2_raw(words.iter().map(String::as_bytes));
         lines.extend(self.explain.iter().map(|one| format!("{} <- {}", shown(&one.words), one.because)));

@@ -53,7 +53,7 @@ impl PeriodicTimes {
         }
     }
 
-    /// True if both have the same future times.
+    /// True if both schedules have the same poll and update times from now on.
     fn is_same_as(self, other: PeriodicTimes) -> bool {
         let apart = self.at.abs_diff(other.at);
         self.step == other.step && self.first == other.first && self.whole_steps(apart) * self.step == apart
@@ -73,7 +73,7 @@ impl PollSchedule {
         }
     }
 
-    /// True if both have the same future times.
+    /// True if both schedules have the same poll and update times from now on.
     pub(crate) fn is_same_as(&self, other: &PollSchedule) -> bool {
         let same = |(one, other): (&Option<PeriodicTimes>, &Option<PeriodicTimes>)| match (one, other) {
             (Some(one), Some(other)) => one.is_same_as(*other),

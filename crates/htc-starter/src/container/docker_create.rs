@@ -56,7 +56,7 @@ pub fn plan_docker_container(
         ["--name".into(), names.container.clone()],
         "ClusterId, ProcId, the slot and the starter's process",
     );
-    line.add(["--label=org.htcondorproject=True"], "containers of HTCondor are recognized by it");
+    line.add(["--label=org.htcondorproject=True"], "it identifies containers of HTCondor");
     let has_no_log = inputs.plain_boolean_parameter(NO_LOG)?;
     add_optional_words(NO_LOG, has_no_log, &["--log-driver", "none"], &mut line);
     for entry in environment.entries() {

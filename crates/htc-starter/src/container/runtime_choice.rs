@@ -43,7 +43,7 @@ impl RuntimeChoice {
 pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, StartFailure> {
     let mut choice = RuntimeChoice {
         runtime: ContainerRuntime::Plain,
-        reason: "the job requests no container".to_owned(),
+        reason: "the job does not request one".to_owned(),
         job_attributes: ClassAd::new(),
         unused: Vec::new(),
     };

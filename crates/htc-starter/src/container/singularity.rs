@@ -71,7 +71,7 @@ pub fn plan_singularity_process(
     let verbosity = inputs.parameters().text("SINGULARITY_VERBOSITY");
     line.add([verbosity.cloned().unwrap_or_else(|| "-s".into())], "SINGULARITY_VERBOSITY");
     let verb = if command.is_some() { "exec" } else { "run" };
-    line.add([verb], if command.is_some() { "Cmd" } else { "no Cmd: what the image runs" });
+    line.add([verb], if command.is_some() { "Cmd" } else { "no Cmd: the image's own command" });
     let mut mounts = Vec::new();
     add_directories(inputs, target.as_ref(), &mut line, &mut mounts);
     if let Some((target, _)) = &target {
@@ -97,7 +97,7 @@ pub fn plan_singularity_process(
     environment::convert_for_runtime(inputs, version, &mut environment);
     let test = inputs.plain_boolean_parameter("SINGULARITY_RUN_TEST_BEFORE_JOB")?;
     if !test {
-        line.add_unused("SINGULARITY_RUN_TEST_BEFORE_JOB", "is false: the image is not tried first");
+        line.add_unused("SINGULARITY_RUN_TEST_BEFORE_JOB", "is false: the image is not tested first");
     }
     Ok(ContainerPlan {
         runtime: ContainerRuntime::Singularity,

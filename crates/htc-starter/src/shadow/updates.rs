@@ -82,7 +82,7 @@ impl Shadow<'_> {
             }
         }
         for name in PEAK_ATTRIBUTES {
-            self.apply_larger(name, update);
+            self.raise_integer_attribute(name, update);
         }
         for (at, name) in PEAK_OF_RUN_ATTRIBUTES.into_iter().enumerate() {
             let told = Context::new(self.setup.world).my(update).int(name);
@@ -128,7 +128,7 @@ impl Shadow<'_> {
         ad
     }
 
-    fn apply_larger(&mut self, name: &str, update: &ClassAd) {
+    fn raise_integer_attribute(&mut self, name: &str, update: &ClassAd) {
         let Some(told) = Context::new(self.setup.world).my(update).int(name) else { return };
         if self.job_int(name).is_none_or(|known| known < told) {
             self.ad.set(name, told);
@@ -139,7 +139,7 @@ impl Shadow<'_> {
     fn apply_memory_usage(&mut self, update: &ClassAd) {
         let Some(told) = update.get("MemoryUsage") else { return };
         match told.as_literal() {
-            Some(_) => self.apply_larger("MemoryUsage", update),
+            Some(_) => self.raise_integer_attribute("MemoryUsage", update),
             None => self.ad.insert("MemoryUsage", told),
         }
     }

@@ -18,7 +18,7 @@ pub fn attributes_mentioned_by(transform: &Transform) -> BTreeSet<AttrName> {
     for (line, statement) in transform.statements() {
         spoken.add_macros(&line.text);
         match statement {
-            TransformStatement::Command(Ok(command)) => spoken.add_command(&command),
+            TransformStatement::Command(Ok(command)) => spoken.add_names_of_command(&command),
             TransformStatement::Condition => {
                 let condition = line.text.splitn(2, |byte| *byte == b' ').nth(1).unwrap_or_default();
                 spoken.add_expression(condition);
@@ -41,7 +41,7 @@ struct LiteralNames {
 }
 
 impl LiteralNames {
-    fn add_command(&mut self, command: &TransformCommand) {
+    fn add_names_of_command(&mut self, command: &TransformCommand) {
         match &command.attribute {
             Some(CommandAttribute::Name { name, .. }) if command.keyword != CommandKeyword::EvalMacro => {
                 self.add_name(name)

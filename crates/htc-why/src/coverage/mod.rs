@@ -3,7 +3,7 @@
 //! those they are compared with.
 //!
 //! Such ads reveal a difference between two rule sets that random ads do not: a text that matches a pattern,
-//! a time an hour ago, a number between 4000 and 4001. Parts that could not be reached are reported by name,
+//! a time an hour ago, a number between 4000 and 4001. Outcomes for which no ad was found are reported by name,
 //! so that "no difference" is never claimed for conditions that were not tried.
 //!
 //! | module | subject |

@@ -20,7 +20,7 @@ pub struct OtherRefusal {
     pub attribute: String,
     /// The condition.
     pub text: String,
-    /// Sentence for people.
+    /// Human-readable sentence.
     pub sentence: String,
 }
 

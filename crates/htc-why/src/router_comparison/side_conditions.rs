@@ -253,8 +253,8 @@ impl RouterComparison<'_> {
                     let (Some(one), Some(two)) = (&one.expr, &two.expr) else { continue };
                     let [one, two] = [one, two].map(|expr| Goal::new(expr, WantedOutcomes::TRUE));
                     let with = |goal: &Goal| [&within[..], std::slice::from_ref(goal)].concat();
-                    oppose(format!("{first}: {what} true here alone"), &with(&one), &with(&two));
-                    oppose(format!("{second}: {what} true here alone"), &with(&two), &with(&one));
+                    oppose(format!("{first}: {what} true only here"), &with(&one), &with(&two));
+                    oppose(format!("{second}: {what} true only here"), &with(&two), &with(&one));
                 }
             }
         }

@@ -62,7 +62,13 @@ fn parse_single_ad(text: &[u8]) -> Result<ClassAd, AdError> {
     let before = usize::try_from(second.line.saturating_sub(1)).unwrap_or(usize::MAX);
     let at = lines.take(before).map(<[u8]>::len).sum();
     let around = SurroundingText::at_line(1);
-    Err(AdError::at_span(text, around, Span::new(at, at + 1), "expected one ad, found another".into(), None))
+    Err(AdError::at_span(
+        text,
+        around,
+        Span::new(at, at + 1),
+        "expected one ad, found a second ad".into(),
+        None,
+    ))
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use crate::text::caseless;
 /// ```
 ///
 /// # Errors
-/// Fails if an attribute does not fit; the error names it.
+/// Fails if an attribute does not fit; the error names the attribute.
 pub fn from_ad<T: DeserializeOwned>(ad: &ClassAd) -> Result<T, FieldError> {
     Context::new(&System).my(ad).read()
 }
@@ -52,7 +52,7 @@ impl Context<'_> {
     /// ```
     ///
     /// # Errors
-    /// Fails if an attribute does not fit; the error names it.
+    /// Fails if an attribute does not fit; the error names the attribute.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, FieldError> {
         let empty = ClassAd::new();
         let ad = self.my_ad().unwrap_or(&empty);

@@ -31,7 +31,7 @@ pub fn to_ad<T: Serialize + ?Sized>(value: &T) -> Result<ClassAd, FieldError> {
     match value.serialize(ValueSerializer)?.unwrap_or_default() {
         Value::Ad(ad) => Ok(Arc::unwrap_or_clone(ad)),
         other => Err(FieldError::custom(format!(
-            "an ad is made of a structure or a map, not of a value of type {}",
+            "only a structure or a map can become an ad, not a value of type {}",
             other.type_name()
         ))),
     }

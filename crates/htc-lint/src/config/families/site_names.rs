@@ -14,7 +14,7 @@ pub(in crate::config) struct SiteNames {
     /// Daemons, including those of DAEMON_LIST, and local names.
     pub(in crate::config) daemons: Vec<BString>,
     is_daemon: FxHashSet<Vec<u8>>,
-    /// Advertised attributes, and clauses of requirements.
+    /// Names of advertised attributes (STARTD_ATTRS, ...) and of requirement clauses (..._CLAUSES).
     pub(in crate::config) attributes: Vec<BString>,
     /// Prefixes of slot names before their number.
     pub(super) slot_prefixes: Vec<BString>,

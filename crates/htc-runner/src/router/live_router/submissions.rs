@@ -18,7 +18,7 @@ use htc_router::RouterEvent;
 
 /// Returns advice for an attempt whose outcome is unknown.
 fn unknown_outcome_hint(note: &Path) -> String {
-    format!("it stays claimed: look for its routed job, then remove '{}'", note.display())
+    format!("the source job stays claimed: look for its routed job, then remove '{}'", note.display())
 }
 
 impl LiveRouter<'_> {

@@ -171,7 +171,7 @@ impl<R: Read> AdReader<R> {
                         (true, Some(_)) => used = read.used.max(1),
                         // A list without ads is valid.
                         (false, _) if !self.xml_started && text.find("<classads>").is_none() => {
-                            fail(0, "no ad in here; an ad begins with <c>")
+                            fail(0, "no ad found; an ad begins with <c>")
                         }
                         (false, _) => {}
                     }
