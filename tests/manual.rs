@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use htc_hooks::cli::PROGRAMS;
-use htc_hooks::cli::common::{Example, ExampleSetting};
+use htc_hooks::cli::common::{Example, ExamplePrecondition};
 
 /// Number of examples that run at the same time.
 const THREADS: usize = 4;
@@ -107,9 +107,9 @@ impl Drop for RunningSlots {
 fn run_example(example: &Example, path: &OsStr) -> Option<String> {
     let place = Place::new(path);
     let (_slots, before) = match example.setting {
-        ExampleSetting::Files => (None, &[][..]),
-        ExampleSetting::After(lines) => (None, lines),
-        ExampleSetting::Slots(lines) => (Some(RunningSlots::start(&place)), lines),
+        ExamplePrecondition::Files => (None, &[][..]),
+        ExamplePrecondition::After(lines) => (None, lines),
+        ExamplePrecondition::Slots(lines) => (Some(RunningSlots::start(&place)), lines),
     };
     let described = |line: &str, expected: u8, output: &Output| {
         format!(

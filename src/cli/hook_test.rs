@@ -25,10 +25,12 @@ mod timing;
 mod verb_manuals;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, FromArgMatches, Parser, Subcommand};
 
 use self::options::{HookCallArgs, SharedOptions};
-use super::common::{OptionGroup, Problem, Program, ProgramContext, Status, program_command};
+use super::common::{
+    OptionGroup, Problem, Program, ProgramContext, Status, hide_options_without_effect, program_command,
+};
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
 use crate::hook_testing::known_argument_words;
@@ -39,14 +41,37 @@ const NAME: &str = "htc-hook-test";
 pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {
-        program_command::<HookTestCli>(NAME, &manual::MANUAL)
+        let command = program_command::<HookTestCli>(NAME, &manual::MANUAL)
             .mut_arg("timeout", |arg| arg.help_heading(OptionGroup::Own).hide_short_help(false))
-            .mut_arg("config_file", |arg| arg.help_heading(OptionGroup::Input))
+            .mut_arg("config_file", |arg| arg.help_heading(OptionGroup::Input));
+        let unused = &["config_file", "param", "no_env", "timeout"];
+        let command = hide_options_without_effect(command, "init", unused);
+        let command = hide_options_without_effect(command, "record", unused);
+        let hide =
+            |word: Arg| word.help("Arguments for the hook (HTCondor passes none)").hide_short_help(true);
+        command.mut_subcommands(|verb| match TYPES_WITHOUT_WORDS.contains(&verb.get_name()) {
+            true => verb.mut_arg("words", hide),
+            false => verb,
+        })
     },
     manual: &manual::MANUAL,
     run,
     compat: &[],
 };
+
+/// Hook types whose hooks get no arguments.
+const TYPES_WITHOUT_WORDS: [&str; 10] = [
+    "fetch",
+    "evict",
+    "prepare-before-transfer",
+    "prepare",
+    "update",
+    "shadow-prepare",
+    "translate",
+    "router-update",
+    "finalize",
+    "cleanup",
+];
 
 #[derive(Parser, Debug)]
 #[command(subcommand_value_name = "TYPE|VERB", subcommand_help_heading = "Types and verbs")]

@@ -26,8 +26,8 @@ use self::shown_attributes::{
 };
 use super::common::{
     CompatTool, Example, Manual, Painter, Problem, Program, ProgramContext, RowOrderOptions, SortKeys,
-    Status, TableBuilder, VerbManual, exit_when_reader_is_gone, parse_expressions, program_command,
-    render_table, write_metrics, write_to_stdout,
+    Status, TableBuilder, VerbManual, exit_when_reader_is_gone, hide_options_without_effect,
+    parse_expressions, program_command, render_table, write_metrics, write_to_stdout,
 };
 use super::compat::{condor_router_history, condor_router_q};
 use crate::classad::format::json::{self, JsonLayout};
@@ -59,14 +59,16 @@ pub const PROGRAM: Program = Program {
 
 /// Returns the clap definition; rarely used options appear only in `--help-all`.
 fn make_command() -> clap::Command {
-    program_command::<RouterStatusCli>("htc-router-status", &MANUAL).mut_args(|arg| {
+    let command = program_command::<RouterStatusCli>("htc-router-status", &MANUAL).mut_args(|arg| {
         match arg.get_id().as_str() {
             "ads" | "openmetrics" => arg.hide_short_help(true),
             // The verbs have the options of the program.
             "csv" | "tsv" | "null" => arg.global(true),
             _ => arg,
         }
-    })
+    });
+    let command = hide_options_without_effect(command, "queue", &["patience"]);
+    hide_options_without_effect(command, "history", &["patience"])
 }
 
 const MANUAL: Manual = Manual {

@@ -54,7 +54,7 @@ pub(super) struct ContextOptions {
 /// Options for the evaluation of expressions.
 #[derive(Args, Debug, Clone, Copy)]
 pub(super) struct EvaluationOptions {
-    /// Shows the value of each part, where each name was found, and why the result is what it is.
+    /// Also print the value of each part, and where each name was found
     #[arg(long, help_heading = OptionGroup::Evaluation)]
     pub(super) explain: bool,
     /// Print the expressions with all parentheses; do not evaluate them
@@ -77,15 +77,15 @@ pub(super) struct StreamOptions {
     /// Match each ad with the ads of FILE and print the pairs
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Ads)]
     pub(super) r#match: Option<PathBuf>,
-    /// Print a summary of all pairs of --match --explain [default: for more than 10]
+    /// Print a summary of all pairs (--match --explain) [default: for more than 10]
     #[arg(long, requires_all = ["match", "explain"], help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["rank", "constraint", "limit", "strict", "exit_status"])]
     pub(super) summary: bool,
-    /// Write a web page of --match --explain with all clauses to FILE
+    /// Write the result of --match --explain, with all clauses, as a web page to FILE
     #[arg(long, value_name = "FILE", requires_all = ["match", "explain"], help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["rank", "constraint", "limit", "strict", "exit_status"])]
     pub(super) html: Option<PathBuf>,
-    /// Print the pairs of each ad of --match with the highest Rank first
+    /// Sort the pairs by Rank, highest first (--match)
     #[arg(long, requires = "match", help_heading = OptionGroup::Ads, hide_short_help = true)]
     pub(super) rank: bool,
     /// Sort by EXPR; may be repeated
@@ -102,7 +102,7 @@ pub(super) struct StreamOptions {
     /// Stop after N results
     #[arg(long, value_name = "N", help_heading = OptionGroup::Ads)]
     pub(super) limit: Option<u64>,
-    /// Number of threads [default: number of CPUs]
+    /// Use N threads [default: number of CPUs]
     #[arg(long, short = 'j', value_name = "N", help_heading = OptionGroup::Ads, hide_short_help = true)]
     pub(super) threads: Option<std::num::NonZero<usize>>,
     /// Print equal results once

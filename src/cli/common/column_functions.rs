@@ -51,7 +51,7 @@ pub(crate) enum ColumnFunction {
     Date,
     /// Time at which an ad expires.
     DueDate,
-    /// Time since another one.
+    /// Time that has passed since an earlier time.
     ElapsedTime,
     /// Last part of the id of a grid job.
     GridJobId,

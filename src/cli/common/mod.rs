@@ -84,7 +84,7 @@ pub use print_mask::{PrintMask, RenderedRow};
 pub use problem::Problem;
 pub(crate) use problem::{exit_status_of, is_broken_pipe, is_missing_config, malformed_ad_problem};
 pub use program::{
-    CLASSAD_PARAMETERS_NOTE, CompatTool, Example, ExampleSetting, Manual, Program, VerbManual,
+    CLASSAD_PARAMETERS_NOTE, CompatTool, Example, ExamplePrecondition, Manual, Program, VerbManual,
     program_command,
 };
 pub use program_context::{ProgramContext, shorten_message};
@@ -108,4 +108,7 @@ pub(crate) use table::TableBuilder;
 pub use table::render_table;
 pub(crate) use user_maps::tool_user_maps;
 pub(crate) use value_counts::{Aggregate, AggregateKind, CountForm, ValueCounts};
-pub use vocabulary::{COMMON_OPTIONS, CommonOption, has_common_meaning, vocabulary_table};
+pub use vocabulary::{
+    COMMON_OPTIONS, CommonOption, has_common_meaning, has_own_help, hide_options_without_effect,
+    vocabulary_table,
+};

@@ -189,7 +189,7 @@ fn find_option_among<'a, Options: Iterator<Item = &'a Arg>>(
                 several.iter().filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
             let typed = String::from_utf8_lossy(word).into_owned();
             Err(Problem::usage(format!("option '{typed}' could be {}", list.join(" or ")))
-                .hint("type more letters of it"))
+                .hint("type more letters of the option"))
         }
     }
 }

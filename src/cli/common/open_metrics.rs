@@ -40,7 +40,7 @@ impl Sample {
         Self::number(labels, value as f64)
     }
 
-    /// Returns a sample with any number.
+    /// Returns a sample with a floating-point value.
     pub(crate) fn number(labels: &[(&'static str, &str)], value: f64) -> Self {
         Sample { labels: labels.iter().map(|&(name, value)| (name, value.to_owned())).collect(), value }
     }
@@ -78,7 +78,7 @@ fn escape(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Replaces a file in one step, so that a reader never sees half of it. The new file is readable by everybody, since the
+/// Replaces a file atomically, so that a reader never sees half of it. The new file is readable by everybody, since the
 /// collector runs as an account of its own.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ use crate::time::ClockReading;
 /// Options that select the configuration.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigOptions {
-    /// Read this configuration [default: that of CONDOR_CONFIG]
+    /// Read this configuration [default: CONDOR_CONFIG or /etc/condor]
     #[arg(long, value_name = "FILE", global = true, help_heading = OptionGroup::Configuration)]
     pub config_file: Option<PathBuf>,
     /// Set a parameter, overriding all files; may be repeated
@@ -65,7 +65,7 @@ pub struct InputOptions {
     /// of these.
     #[arg(long, alias = "jobads", value_name = "FILE", global = true, help_heading = OptionGroup::Input)]
     pub ads: Vec<PathBuf>,
-    /// Input format: long, json, jsonl, xml, new, newl [default: detected]
+    /// Read ads in this format: long, json, jsonl, xml, new, newl [default: detected]
     #[arg(long, value_name = "FORM", value_parser = option_values::parse_form, global = true, help_heading = OptionGroup::Input,
           hide_short_help = true)]
     pub from: Option<AdForm>,
@@ -201,7 +201,7 @@ pub struct ClockOptions {
     #[arg(long, value_name = "T", value_parser = option_values::parse_time, global = true,
           help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub now: Option<i64>,
-    /// Random seed
+    /// Use N as the random seed
     #[arg(long, value_name = "N", global = true, help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub seed: Option<u64>,
 }

@@ -62,7 +62,7 @@ impl Problem {
                 "there is no configuration: CONDOR_CONFIG is not set, and /etc/condor/, /usr/local/etc/ and ~condor/ have no \
                  condor_config",
             )
-            .hint("--config-file FILE names one; CONDOR_CONFIG=ONLY_ENV does without")
+            .hint("--config-file FILE names one; with CONDOR_CONFIG=ONLY_ENV no file is needed")
         })
     }
 

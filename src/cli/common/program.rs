@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{ArgMatches, Command, CommandFactory};
 
 use super::option_group::add_help_options;
-use super::vocabulary::apply_vocabulary;
+use super::vocabulary::apply_shared_option_texts;
 use super::{ProgramContext, Status};
 
 /// Definition of a program.
@@ -82,12 +82,12 @@ pub struct Example {
     /// Exit status in a copy of `tests/data/manual`.
     pub status: u8,
     /// State that the example needs.
-    pub setting: ExampleSetting,
+    pub setting: ExamplePrecondition,
 }
 
 /// State in which an example runs. The test that runs the examples sets it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExampleSetting {
+pub enum ExamplePrecondition {
     /// The files of `tests/data/manual` are enough.
     Files,
     /// These lines have been run.
@@ -99,7 +99,7 @@ pub enum ExampleSetting {
 impl Example {
     /// Creates an example that needs only files and ends with status 0.
     pub const fn new(what: &'static str, line: &'static str) -> Example {
-        Example { what, line, status: 0, setting: ExampleSetting::Files }
+        Example { what, line, status: 0, setting: ExamplePrecondition::Files }
     }
 
     /// Changes the exit status.
@@ -109,12 +109,12 @@ impl Example {
 
     /// Requires that these lines have been run.
     pub const fn after(self, lines: &'static [&'static str]) -> Example {
-        Example { setting: ExampleSetting::After(lines), ..self }
+        Example { setting: ExamplePrecondition::After(lines), ..self }
     }
 
     /// Requires running slots, after these lines.
     pub const fn with_slots(self, lines: &'static [&'static str]) -> Example {
-        Example { setting: ExampleSetting::Slots(lines), ..self }
+        Example { setting: ExamplePrecondition::Slots(lines), ..self }
     }
 }
 
@@ -133,5 +133,5 @@ pub fn program_command<C: CommandFactory>(name: &'static str, manual: &'static M
         .version(env!("HTC_VERSION"))
         .infer_long_args(true)
         .disable_help_subcommand(true);
-    apply_vocabulary(add_help_options(command))
+    apply_shared_option_texts(add_help_options(command))
 }

@@ -6,15 +6,18 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
 
 use super::color::{Painter, StyleChoice};
 use super::help::{help_command_for, requested_help};
+use super::normalise::verb_of;
 use super::stdout::stdout;
+use super::vocabulary::refuse_options_without_effect;
 use super::{Program, ProgramContext, Status, normalise, number_error, problem};
 use crate::cli::{compat, complete};
 use crate::quirks::QuirkMode;
+use crate::text::similar_names::nearest;
 
 impl Program {
     /// Runs the whole program: parses the command line, runs it, prints errors and returns the status.
@@ -59,6 +62,9 @@ impl Program {
         let normal = normalise(&command, words)?;
         let full = std::iter::once(OsString::from(self.name)).chain(normal);
         let matches = command.try_get_matches_from_mut(full);
+        if let Ok(matches) = &matches {
+            refuse_options_without_effect(&command, matches)?;
+        }
         // Dropping hundreds of options takes longer than parsing a command line, and the program ends soon.
         std::mem::forget(command);
         match matches {
@@ -100,9 +106,13 @@ impl Program {
             "a verb or an argument is missing".to_owned()
         } else {
             // The help calls them verbs.
-            let text = message.join("\n").replace("\n  tip: ", "\nhint: ");
-            text.replace("unrecognized subcommand", "unknown verb")
-                .replace("a similar subcommand", "a similar verb")
+            let is_tip = |line: &&&str| line.starts_with("  tip: ");
+            let lines: Vec<&str> = message.iter().filter(|line| !is_tip(line)).copied().collect();
+            let text = lines.join("\n").replace("unrecognized subcommand", "unknown verb");
+            match spelling_hint(error, &(self.command)(), words) {
+                Some(hint) => format!("{text}\nhint: {hint}"),
+                None => text,
+            }
         };
         let elsewhere = match error.get(ContextKind::InvalidSubcommand) {
             Some(ContextValue::String(word)) => native_verb(word, &(self.command)()),
@@ -124,6 +134,43 @@ impl Program {
         ));
         Ok(Status::Usage)
     }
+}
+
+/// Returns a hint for an unknown option or verb: the nearest name, or the options for a format or an output file.
+fn spelling_hint(error: &clap::Error, command: &Command, words: &[OsString]) -> Option<String> {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+        let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
+        return verb_hint(word, verbs.collect());
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let typed = word.trim_start_matches('-');
+    let verb = verb_of(command, words);
+    let args = verb
+        .into_iter()
+        .flat_map(Command::get_arguments)
+        .chain(command.get_arguments().filter(|arg| verb.is_none() || arg.is_global_set()));
+    let names: Vec<&str> = args.filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long).collect();
+    let formats: Vec<String> = ["long", "json", "jsonl", "xml", "new", "csv", "tsv"]
+        .iter()
+        .filter(|format| names.contains(format))
+        .map(|format| format!("--{format}"))
+        .collect();
+    if matches!(typed, "to" | "output-format" | "form") && !formats.is_empty() {
+        return Some(format!("the output formats are {}", formats.join(", ")));
+    }
+    nearest(typed, names.iter().copied()).map(|near| format!("did you mean --{near}?"))
+}
+
+/// Returns the nearest verb, or those that begin with the word or contain it.
+fn verb_hint(word: &str, verbs: Vec<&str>) -> Option<String> {
+    if let Some(near) = nearest(word, verbs.iter().copied()) {
+        return Some(format!("did you mean {near}?"));
+    }
+    let parts: Vec<&str> = verbs.into_iter().filter(|verb| verb.contains(word)).collect();
+    (!parts.is_empty()).then(|| format!("did you mean {}?", parts.join(" or ")))
 }
 
 /// Returns a hint if an argument without an option is a file, and the program reads such files by an option.

@@ -1,4 +1,4 @@
-//! Tables for people: aligned columns separated by two blanks, without frames and trailing blanks.
+//! Human-readable tables: aligned columns separated by two blanks, without frames and trailing blanks.
 
 use unicode_width::UnicodeWidthStr;
 

@@ -1,6 +1,9 @@
 //! Options that have one name, one meaning and one default in all programs, and spellings that were removed.
 
-use clap::{Arg, Command, Id};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, Id};
+
+use super::Problem;
 
 /// Option that several programs have.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +29,18 @@ const fn option(
 
 /// Options of the vocabulary, in the order of the table in the book.
 pub const COMMON_OPTIONS: [CommonOption; 45] = [
-    option("config-file", None, "FILE", "Read this configuration [default: that of CONDOR_CONFIG]"),
+    option("config-file", None, "FILE", "Read this configuration [default: CONDOR_CONFIG or /etc/condor]"),
     option("param", None, "NAME=VALUE", "Set a parameter, overriding all files; may be repeated"),
     option("no-env", None, "", "Ignore _CONDOR_* environment variables"),
     option("local-name", None, "NAME", "Use the settings of this local name [default: none]"),
     option("ads", None, "FILE", "Read ads from FILE; may be repeated; '-' is standard input"),
     option("slot-ads", None, "FILE", "Read slot ads from FILE"),
-    option("from", None, "FORM", "Input format: long, json, jsonl, xml, new, newl [default: detected]"),
+    option(
+        "from",
+        None,
+        "FORM",
+        "Read ads in this format: long, json, jsonl, xml, new, newl [default: detected]",
+    ),
     option("strict-input", None, "", "Stop at the first malformed ad [default: report it and continue]"),
     option("constraint", Some('c'), "EXPR", "Keep ads for which EXPR is true; if repeated, all must be true"),
     option("limit", None, "N", "Stop after N results"),
@@ -69,8 +77,8 @@ pub const COMMON_OPTIONS: [CommonOption; 45] = [
     ),
     option("events", None, "FILE|fd:N", "Write JSON events to FILE or fd:N"),
     option("now", None, "T", "Use T as the current time: seconds since 1970, or a date"),
-    option("seed", None, "N", "Random seed"),
-    option("threads", Some('j'), "N", "Number of threads [default: number of CPUs]"),
+    option("seed", None, "N", "Use N as the random seed"),
+    option("threads", Some('j'), "N", "Use N threads [default: number of CPUs]"),
     option("timeout", None, "SECONDS", "Stop after SECONDS with exit status 124 [default: never]"),
     option("hook-timeout", None, "SECONDS", "Kill a hook that runs longer than SECONDS"),
     option(
@@ -85,7 +93,7 @@ pub const COMMON_OPTIONS: [CommonOption; 45] = [
     option("once", None, "", "Stop when there is no more work"),
     option("idle-exit", None, "SECONDS", "Stop when there has been no work for SECONDS"),
     option("watch", None, "SECONDS", "Refresh every SECONDS"),
-    option("openmetrics", None, "FILE", "Print metrics for Prometheus, or write them to FILE in one step"),
+    option("openmetrics", None, "FILE", "Print metrics for Prometheus, or write them to FILE atomically"),
 ];
 
 /// Spellings that were removed, and the present ones.
@@ -97,19 +105,63 @@ pub(super) fn present_spelling(name: &[u8]) -> Option<&'static str> {
     REMOVED_SPELLINGS.iter().find(|(old, _)| old.as_bytes() == name).map(|(_, present)| *present)
 }
 
-/// True if an option has the meaning of its name in the vocabulary. The option of lint that explains a rule, and that of
-/// `explain` for slots instead of jobs, which are not sorted, are others.
+/// True if an option has the meaning of its name in the vocabulary. Others are the options of lint that explain a rule and
+/// select what is checked, and that of `explain` for slots instead of jobs, which are not sorted.
 pub fn has_common_meaning(command: &Command, arg: &Arg) -> bool {
     match arg.get_long() {
         Some("explain") => !arg.get_action().takes_values(),
+        Some("ads") => arg.get_id() != "job_ad",
         Some("reverse") => command.get_arguments().any(|other| other.get_long() == Some("sort")),
         _ => true,
     }
 }
 
+/// True if the help of an option adds to the meaning in the vocabulary: which reasons `--explain` prints, and that `--events`
+/// without a value prints text.
+pub fn has_own_help(arg: &Arg) -> bool {
+    let is_optional = || arg.get_num_args().is_some_and(|range| range.min_values() == 0);
+    match arg.get_long() {
+        Some("explain") => arg.get_help().is_some(),
+        Some("events") => is_optional(),
+        _ => false,
+    }
+}
+
+/// Hides global options that have no effect in a verb. [`refuse_options_without_effect`] refuses them.
+pub fn hide_options_without_effect(command: Command, verb: &'static str, ids: &[&str]) -> Command {
+    let unused: Vec<Arg> = command
+        .get_arguments()
+        .filter(|arg| ids.contains(&arg.get_id().as_str()))
+        .map(|arg| arg.clone().global(false).hide(true))
+        .collect();
+    // In place: `mut_subcommand` would move the verb to the end of the list.
+    command.mut_subcommands(|own| if own.get_name() == verb { own.args(unused.clone()) } else { own })
+}
+
+/// Refuses options of [`hide_options_without_effect`] on the command line.
+///
+/// # Errors
+/// Returns an error if one of them is given.
+pub(super) fn refuse_options_without_effect(command: &Command, matches: &ArgMatches) -> Result<(), Problem> {
+    let Some((name, of_verb)) = matches.subcommand() else { return Ok(()) };
+    let Some(verb) = command.find_subcommand(name) else { return Ok(()) };
+    let is_given = |arg: &&Arg| {
+        let id = arg.get_id().as_str();
+        let is_global = command.get_arguments().any(|global| global.get_id() == id && global.is_global_set());
+        is_global
+            && arg.is_hide_set()
+            && !arg.is_global_set()
+            && of_verb.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    match verb.get_arguments().find(is_given).and_then(Arg::get_long) {
+        Some(long) => Err(Problem::usage(format!("--{long} has no effect in '{name}'"))),
+        None => Ok(()),
+    }
+}
+
 /// Gives each option of the vocabulary its meaning, in the command and its verbs. What a verb says of its own about the option is
 /// kept for `--help-all` and the man page.
-pub(super) fn apply_vocabulary(command: Command) -> Command {
+pub(super) fn apply_shared_option_texts(command: Command) -> Command {
     let others: Vec<Id> = command
         .get_arguments()
         .filter(|arg| !has_common_meaning(&command, arg))
@@ -124,6 +176,9 @@ pub(super) fn apply_vocabulary(command: Command) -> Command {
             if others.contains(arg.get_id()) {
                 return arg;
             }
+            if has_own_help(&arg) {
+                return arg;
+            }
             let own = arg.get_help().map(ToString::to_string).unwrap_or_default();
             let details = arg.get_long_help().map(ToString::to_string).unwrap_or_default();
             let details = details.strip_prefix(&own).unwrap_or(&details).trim();
@@ -136,7 +191,7 @@ pub(super) fn apply_vocabulary(command: Command) -> Command {
             }
             arg.long_help(format!("{}\n\n{}", common.meaning, notes.join("\n\n")))
         })
-        .mut_subcommands(apply_vocabulary)
+        .mut_subcommands(apply_shared_option_texts)
 }
 
 /// Returns the rows of the table in the book: each option, its meaning, and for each program the verbs that have it.

@@ -16,7 +16,9 @@ mod options;
 mod use_template;
 mod why;
 
-use crate::cli::common::{CompatTool, Example, Manual, Program, VerbManual, program_command};
+use crate::cli::common::{
+    CompatTool, Example, Manual, Program, VerbManual, hide_options_without_effect, program_command,
+};
 
 const NAME: &str = "htc-config-dump";
 
@@ -25,14 +27,33 @@ pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {
         let command = program_command::<options::ConfigDumpCli>(NAME, &MANUAL);
-        ["redact", "local_name"]
+        let command = ["redact", "local_name"]
             .into_iter()
-            .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)))
+            .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)));
+        let verbose = command.get_arguments().find(|arg| arg.get_id() == "verbose").cloned();
+        let command = command.mut_subcommands(|verb| match (verb.get_name(), &verbose) {
+            ("use", Some(verbose)) => {
+                let help = "Print the 'use' statements as well (with --expanded)";
+                verb.arg(verbose.clone().global(false).help(help).hide_short_help(true))
+            }
+            _ => verb,
+        });
+        OPTIONS_WITHOUT_EFFECT
+            .into_iter()
+            .fold(command, |command, (verb, ids)| hide_options_without_effect(command, verb, ids))
     },
     manual: &MANUAL,
     run: native::run,
     compat: &[CompatTool { tool: "condor_config_val", run: condor_config_val::run }],
 };
+
+/// Global options that have no effect in a verb.
+const OPTIONS_WITHOUT_EFFECT: [(&str, &[&str]); 4] = [
+    ("lint", &["verbose", "expanded"]),
+    ("compare", &["verbose", "expanded", "config_file"]),
+    ("use", &["subsystem", "local_name", "config_file", "param", "no_env", "exec"]),
+    ("lsp", &["verbose", "expanded"]),
+];
 
 const MANUAL: Manual = Manual {
     about: "show, explain and check an HTCondor configuration",

@@ -49,12 +49,12 @@ pub(super) struct ConfigDumpCli {
 pub(super) enum ConfigDumpVerb {
     /// Find mistakes that HTCondor does not report
     Lint {
-        /// Configuration files, in order [default: those of CONDOR_CONFIG]
+        /// Configuration files, in order [default: CONDOR_CONFIG or /etc/condor]
         ///
         /// The files and directories that they name are read as well; commands only with --exec.
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Checks the ad of a fetched job instead of the configuration.
+        /// Check the job ad in FILE instead of a configuration
         #[arg(long = "ads", value_name = "FILE")]
         job_ad: Option<PathBuf>,
         /// List settings that these programs ignore, with their effect in a pool

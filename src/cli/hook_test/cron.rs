@@ -36,16 +36,16 @@ pub(super) struct CronArgs {
     /// Arguments of the program
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
-    /// Name of the job; selects one job of the configuration
+    /// Name the job, or select it in the configuration
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// PREFIX of the job [default: none]
+    /// Set PREFIX of the job [default: none]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub prefix: String,
-    /// SLOTS of the job, such as 1,2 [default: all]
+    /// Set SLOTS of the job, such as 1,2 [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub slots: Vec<i64>,
-    /// METRICS of the job, such as SUM:GPUs [default: none]
+    /// Set METRICS of the job, such as SUM:GPUs [default: none]
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub metrics: String,
     /// Run each job N times, OneShot jobs once [default: 1]
@@ -57,7 +57,7 @@ pub(super) struct CronArgs {
     /// Reread the configuration after SECONDS; may be repeated
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "seconds")]
     pub reconfig: Vec<Duration>,
-    /// Configuration to read at --reconfig [default: the same one]
+    /// Read this configuration at --reconfig [default: the same one]
     #[arg(long, value_name = "FILE", requires = "reconfig", hide_short_help = true)]
     pub reconfig_file: Option<PathBuf>,
     /// Start a job in the slot of --job-slot after SECONDS
@@ -65,7 +65,7 @@ pub(super) struct CronArgs {
     /// Metrics count for the job from then on.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "seconds", hide_short_help = true)]
     pub job_begins: Option<Duration>,
-    /// Number of the slot for --job-begins [default: 1]
+    /// Start the job of --job-begins in slot N [default: 1]
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, hide_short_help = true)]
     pub job_slot: usize,
     /// Show only the attributes of slot N

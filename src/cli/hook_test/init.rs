@@ -14,7 +14,7 @@ pub(super) struct InitArgs {
     /// Path of the hook or cron job
     #[arg(value_name = "HOOK")]
     pub hook: PathBuf,
-    /// Type, such as prepare or startd-cron [default: guessed from the name]
+    /// Write cases for this type, such as prepare or startd-cron [default: guessed from the name]
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
 }
@@ -23,8 +23,8 @@ pub(super) struct InitArgs {
 pub(super) fn print_first_suite(args: &InitArgs) -> anyhow::Result<Status> {
     let name = args.hook.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let Some(kind) = args.kind.as_deref().or_else(|| guess_hook_type(&name)) else {
-        let message = format!("the name of '{}' does not show its type", args.hook.display());
-        return Err(Problem::usage(message).hint("name it, such as --type prepare").into());
+        let message = format!("cannot tell the hook type from the name '{}'", args.hook.display());
+        return Err(Problem::usage(message).hint("give the type, for example --type prepare").into());
     };
     let shown = args.hook.display().to_string();
     let text = suite_template(kind, &shown, &path_from_suite(&args.hook))

@@ -19,7 +19,7 @@ pub(super) const MANUAL: Manual = Manual {
          startd adds missing requests of a fetched job (RequestCpus, RequestMemory, RequestDisk) and its keyword \
          (HookKeyword). The starter adds OrigCmd, OrigIwd and the full path of Cmd. For update the job is running. For exit it \
          has ended: with status 0, or as the argument says (evict: by a signal, with VacateReason), or as \
-         ExitCode, or ExitBySignal and ExitSignal, of the ad say. Usage and times are those of a small job, or those in \
+         the ad says with ExitCode, or with ExitBySignal and ExitSignal. Usage and times are those of a small job, or those in \
          the ad. --before-job gives update and exit the ad of a job that has not started.",
         "With a configuration, fetch, reply and evict use the slot that it defines on this machine. reply accept and evict of a \
          partitionable slot use the dynamic slot of the job. With --sample-slot, or with the configuration of another machine, they use a \
@@ -29,7 +29,7 @@ pub(super) const MANUAL: Manual = Manual {
         "With --config-file, a starter hook is refused if the path of any starter hook is unusable, as in the starter. \
          --user runs the hook as that account. HOME of starter hooks is then the home of that account; LOGNAME, USER, and HOME of \
          the other hooks are those of the daemons.",
-        "The exit status is 0 if the hook did its work; 1 if the job would not start, or would be held, put back in the queue or \
+        "The exit status is 0 if HTCondor would use the output of the hook; 1 if the job would not start, or would be held, put back in the queue or \
          refused, or if an expectation is not true; 124 if the hook had to be killed.",
         "record runs a hook in a live pool in place of the real one. It passes on arguments, descriptors, signals (SIGPIPE as the daemon \
          left it) and every byte. If the reader of a stream closes it, the stream is closed for the hook as well. \
@@ -50,7 +50,7 @@ pub(super) const MANUAL: Manual = Manual {
          the same time; every job that is lost, fetched twice, or ends without a record is a violation. In the third round some \
          calls are killed. A round ends after twenty violations. If you interrupt it, the violations so far are printed.",
     ],
-    statuses: "0 the hook did its work, 1 it did not, 2 wrong options, 3 bad input, 124 timed out",
+    statuses: "0 the output would be used, 1 it would not, 2 wrong options, 3 bad input, 124 timed out",
     examples: &[
         Example::new(
             "Show what the starter would do with the output of a prepare hook",

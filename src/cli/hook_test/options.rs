@@ -33,7 +33,7 @@ pub(super) struct HookCallArgs {
     /// Hook to run [default: the one in the configuration]
     #[arg(value_name = "HOOK")]
     pub hook: Option<PathBuf>,
-    /// Arguments for the hook: accept/reject, exit/evict/hold/remove, ...
+    /// Arguments for the hook: accept/reject (reply), exit/evict/hold/remove (exit)
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
 
@@ -122,16 +122,16 @@ pub(super) struct CallOptions {
         hide_short_help = true
     )]
     pub slot: String,
-    /// Type of the slot, for SLOT_TYPE_<N> parameters
+    /// Use the parameters of this slot type (SLOT_TYPE_<N>_...)
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub slot_type: Option<u32>,
-    /// Name of the route
+    /// Use the route of this name
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub route: Option<String>,
-    /// TargetUniverse of the route
+    /// Set TargetUniverse of the route
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub target_universe: Option<i64>,
-    /// GridResource of the route
+    /// Set GridResource of the route
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub grid_resource: Option<String>,
     /// Act as a route with EditJobInPlace
@@ -148,7 +148,7 @@ pub(super) struct CallOptions {
     /// Use the hook protocol of the 7.1 manual [default: present]
     #[arg(long, value_name = "7.1", value_parser = ["7.1", "present"], hide_possible_values = true, hide_short_help = true)]
     pub protocol: Option<String>,
-    /// Claim id that the hook gets
+    /// Pass this claim id to the hook
     #[arg(long, value_name = "ID", hide_short_help = true)]
     pub claim_id: Option<String>,
     /// Set a variable of the hook's environment; may be repeated
@@ -202,10 +202,10 @@ pub(super) struct ExtraActionOptions {
     pub summary: bool,
     #[command(flatten)]
     pub rows: RowOptions,
-    /// Makes this many calls at once for many ads.
+    /// Makes N calls at the same time if there are several ads.
     #[arg(long, short = 'j', value_name = "N", help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub threads: Option<NonZero<usize>>,
-    /// Shows how the keyword and the path of the hook were found.
+    /// Also print how keyword and path were found
     #[arg(long)]
     pub explain: bool,
 }

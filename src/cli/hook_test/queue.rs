@@ -20,13 +20,13 @@ use crate::world::World;
 /// Options of `queue`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct QueueArgs {
-    /// Number of slots that fetch at the same time
+    /// Fetch with N slots at the same time
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub slots: usize,
-    /// Number of jobs in the queue [default: unknown; only fetched jobs are checked]
+    /// Expect M jobs in the queue [default: unknown; only fetched jobs are checked]
     #[arg(long, value_name = "M")]
     pub jobs: Option<usize>,
-    /// Shell command that fills the queue with $JOBS jobs
+    /// Run this shell command to fill the queue with $JOBS jobs
     #[arg(long, value_name = "COMMAND")]
     pub fill: Option<String>,
     /// Use the queue itself, not copies of the configuration's directory
@@ -34,16 +34,16 @@ pub(super) struct QueueArgs {
     /// There is only one round then, and exit records are not checked.
     #[arg(long)]
     pub in_place: bool,
-    /// Expression that identifies a job [default: detected]
+    /// Identify a job by this expression [default: detected]
     #[arg(long, value_name = "EXPR")]
     pub id: Option<String>,
-    /// Percentage of jobs that are evicted once before they end
+    /// Evict P percent of the jobs once before they end
     #[arg(long, value_name = "P", default_value_t = 20)]
     pub evict: u32,
-    /// Percentage of jobs that are rejected once [default: 20; 0 with --in-place]
+    /// Reject P percent of the jobs once [default: 20; 0 with --in-place]
     #[arg(long, value_name = "P")]
     pub reject: Option<u32>,
-    /// Percentage of calls killed in the last round [default: 5; 0 with --in-place]
+    /// Kill P percent of the calls in the last round [default: 5; 0 with --in-place]
     ///
     /// 0 skips the last round. A job that is lost by a killed fetch is not counted as an error.
     #[arg(long, value_name = "P")]
@@ -164,7 +164,7 @@ fn print_proof(cli: &SharedOptions, proof: &QueueTestReport, seed: u64, session:
     const MAX_SHOWN_VIOLATIONS: usize = 5;
     for told in &proof.rounds {
         for violation in told.violations.iter().take(MAX_SHOWN_VIOLATIONS) {
-            session.write_stderr(&format!("{}: {violation}\n", painter.bad("broken")));
+            session.write_stderr(&format!("{}: {violation}\n", painter.bad("violation")));
         }
         let more = told.violations.len().saturating_sub(MAX_SHOWN_VIOLATIONS);
         if more > 0 {
@@ -198,7 +198,7 @@ fn print_proof(cli: &SharedOptions, proof: &QueueTestReport, seed: u64, session:
         }
     }
     for remark in contract_violations_without_calls(proof) {
-        session.write_stderr(&format!("{}: {remark}\n", painter.bad("broken")));
+        session.write_stderr(&format!("{}: {remark}\n", painter.bad("violation")));
     }
 }
 
@@ -208,7 +208,7 @@ fn print_record_places(proof: &QueueTestReport, session: &ProgramContext) {
     if effects.can_count_records() {
         let places: Vec<String> =
             effects.record_places().iter().map(|place| place.display().to_string()).collect();
-        session.write_stderr(&format!("exit records were looked for in {}\n", places.join(", ")));
+        session.write_stderr(&format!("exit records are expected in {}\n", places.join(", ")));
     } else if !effects.changes_queue_here {
         session.write_stderr(
             "the queue is not in the copy, so exit records are recognized only by the status of JOB_EXIT\n",

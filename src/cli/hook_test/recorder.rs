@@ -22,7 +22,7 @@ pub(super) struct RecordArgs {
     /// The first 8 MiB of each stream are kept.
     #[arg(long, value_name = "DIR")]
     pub into: PathBuf,
-    /// Type of the hook, such as prepare [default: guessed from the name]
+    /// Record calls of this hook type, such as prepare [default: guessed from the name]
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
     /// Hook and its arguments
@@ -78,7 +78,7 @@ fn store_call(record: &CallRecord, args: &RecordArgs, session: &ProgramContext) 
         |place: &std::path::Path| place.file_name().is_some_and(|name| name.as_bytes().starts_with(b"001-"));
     match record.write_below(&args.into) {
         Ok(place) if record.hook.is_none() && is_first(&place) => {
-            session.warn("the hook's name does not show its type: name it with --type, here or to replay");
+            session.warn("cannot tell the hook type from the hook's name: give --type, here or to replay");
         }
         Ok(_) => {}
         Err(error) => {

@@ -28,7 +28,7 @@ pub(super) struct RunSuitesArgs {
     /// Print the names of the cases, and run nothing
     #[arg(long)]
     pub list: bool,
-    /// Number of threads [default: number of CPUs]
+    /// Use N threads [default: number of CPUs]
     #[arg(long, short = 'j', value_name = "N")]
     pub threads: Option<NonZero<usize>>,
     /// Rewrite failed expectations in the suites to the current results

@@ -3,7 +3,7 @@
 use crate::cli::common::{Example, VerbManual};
 
 const CALL_STATUSES: &str =
-    "0 the hook did its work, 1 it did not, 2 wrong options, 3 bad input, 124 timed out";
+    "0 the output would be used, 1 it would not, 2 wrong options, 3 bad input, 124 timed out";
 const CRON_STATUSES: &str = "0 done, 1 a job failed or --expect is not true, 2 wrong options, 3 bad input";
 const RECORD: &str = "htc-hook-test record --into calls -- hooks/prepare < job.ad";
 

@@ -12,7 +12,7 @@ use crate::text::similar_names;
 /// Format of the findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LintFormat {
-    /// Lines for people.
+    /// Human-readable lines.
     Text,
     /// One JSON array.
     Json,
@@ -36,7 +36,7 @@ pub(crate) struct LintOptions {
     /// Do not report these rules (comma-separated)
     #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = parse_rule)]
     pub ignore: Vec<LintRule>,
-    /// Version of HTCondor: 24.0, 25.0 or 25.14 [default: 25.14]
+    /// Check for HTCondor 24.0, 25.0 or 25.14 [default: 25.14]
     #[arg(long = "for", value_name = "VERSION", value_parser = parse_version)]
     pub version: Option<TargetVersion>,
     /// Treat macros that FILE (a script or submit file) uses as used
@@ -47,7 +47,7 @@ pub(crate) struct LintOptions {
     /// Exit with status 1 for notes as well
     #[arg(long)]
     pub strict: bool,
-    /// Output format: text, json, jsonl, sarif or github [default: text]
+    /// Write text, json, jsonl, sarif or github [default: text]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
     pub format: Option<LintFormat>,
     /// Report only findings that are not in FILE
@@ -103,7 +103,7 @@ impl LintOptions {
 pub(in crate::cli) fn parse_version(text: &str) -> Result<TargetVersion, String> {
     TargetVersion::from_text(text).ok_or_else(|| {
         let known: Vec<&str> = TargetVersion::ALL.iter().map(|version| version.series()).collect();
-        format!("no version that lint knows: '{text}'; the versions are {}", known.join(", "))
+        format!("unknown version: '{text}'; the versions are {}", known.join(", "))
     })
 }
 

@@ -89,13 +89,13 @@ pub(super) struct RoutedJobOptions {
     /// Refresh every SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, global = true)]
     pub(super) watch: Option<Duration>,
-    /// Print metrics for Prometheus, or write them to FILE in one step
+    /// Print metrics for Prometheus, or write them to FILE atomically
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, global = true)]
     pub(super) openmetrics: Option<Option<PathBuf>>,
     /// Report a claimed or ended job as stuck after SECONDS (doctor only)
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "300", global = true)]
     pub(super) patience: Duration,
-    /// Shows the newest N records of the history.
+    /// In history, the newest N records are shown.
     #[arg(long, value_name = "N", global = true)]
     pub(super) limit: Option<usize>,
     #[command(flatten)]

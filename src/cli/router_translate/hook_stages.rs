@@ -25,7 +25,7 @@ use crate::world::World;
 /// Options of `translate`, whose hook is the only one that gets a route.
 #[derive(Args, Debug)]
 pub(super) struct TranslateArguments {
-    /// Route that TRANSLATE_JOB gets [default: the one that the router chooses]
+    /// Pass this route to TRANSLATE_JOB [default: the one that the router chooses]
     #[arg(long, value_name = "NAME")]
     route: Option<String>,
     #[command(flatten)]

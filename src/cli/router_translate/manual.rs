@@ -22,7 +22,7 @@ pub(super) const MANUAL: Manual = Manual {
         "compare generates ads from the conditions of both sides. Each part of each condition is true in one ad and false in another, while the \
          other parts let it decide. Strings match the patterns, numbers and times are at, below and above the values that they are compared with, and \
          other attributes are given or random. It also prints which routes each side loads. Exit status 0: no difference was found, and every \
-         condition was made true and false. 1: they differ; the smallest ad that shows it is printed. 4: no difference was found, but some conditions \
+         condition was tested with both outcomes, true and false. 1: they differ; the smallest ad that shows it is printed. 4: no difference was found, but some conditions \
          could not be made true or false; they are listed.",
         "convert prints routes that the router loads. Where 25.14's own conversion would write a line that it refuses ('queue = x', strings with \
          several lines), EVALMACRO sets the macro. An error in an old route is reported with its place, and the next route is read. If \
@@ -34,7 +34,7 @@ pub(super) const MANUAL: Manual = Manual {
          complete. The exit status is 1 if a statement failed for some ad, for example because of an invalid expression.",
         "Called as condor_job_router_info or condor_transform_ads, this program has the options, output and exit statuses of that tool.",
     ],
-    statuses: "0 done, 1 no (see the verb), 2 wrong options, 3 bad input, 4 unknown, 124 timed out",
+    statuses: "0 done, 1 no (see the verb), 2 wrong options, 3 bad input, 4 undecided, 124 timed out",
     examples: &[
         Example::new(
             "Show which route each job gets, and why others get none",

@@ -26,7 +26,7 @@ use crate::world::World;
 /// Options of the verb.
 #[derive(Args, Debug)]
 pub(super) struct RunDirectoryArguments {
-    /// Directory with one job ad per file, CLUSTER.PROC.ad, in long format
+    /// Route the jobs in DIR, which has one ad per file, CLUSTER.PROC.ad, in long format
     #[arg(long, value_name = "DIR")]
     queue: PathBuf,
     /// Write routed jobs to this directory [default: the one of --queue]

@@ -30,7 +30,7 @@ pub(super) const VERB_MANUALS: &[VerbManual] = &[
     },
     VerbManual {
         verb: "compare",
-        statuses: "0 no difference, 1 they differ, 2 wrong options, 3 bad input, 4 not all conditions met",
+        statuses: "0 same, 1 different, 2 wrong options, 3 bad input, 4 not all conditions could be tested",
         examples: &[
             Example::new(
                 "Compare a converted router with the old one",

@@ -36,7 +36,7 @@ pub(super) const MANUAL: Manual = Manual {
         "explain shows which slots would accept a job and why the others refuse it. It also checks RequireGPUs, and whether the dynamic slot of a \
          partitionable slot would accept the claim. simulate runs a scenario (htc-scenario(5)) on a virtual clock and prints \
          a summary: --events prints each event, --svg and --html write pictures, --why explains a job or a slot, and --compare runs the \
-         scenario with a second configuration and exits with 1 if jobs fare differently. --dry-run prints the slots and exits with 1 if one \
+         scenario with a second configuration and exits with 1 if jobs have different results. --dry-run prints the slots and exits with 1 if one \
          is invalid. With --json these verbs print one array, with --jsonl one object per line.",
         "doctor checks what this configuration needs on this machine: slots, accounts, hooks, cron jobs, the starter, \
          EXECUTE, LOG, control groups, namespaces, volumes, GPUs, containers, the clock, and a test job (/bin/true) as the starter would run it. \

@@ -64,7 +64,7 @@ pub(super) enum SlotRunVerb {
     Doctor(DoctorOptions),
     /// Show the slots of a running htc-slot-run
     Status(SlotStatusOptions),
-    /// Match a slot, as a negotiator does; it waits for a claim
+    /// Match a slot, as a negotiator does; the slot then waits for a claim
     Match(SingleSlotOptions),
     /// Claim a slot for a job, as a schedd does, and print its name
     Claim(ClaimOptions),
@@ -99,7 +99,7 @@ pub(super) enum SlotRunVerb {
 /// Options that select the running execution point.
 #[derive(Args, Debug)]
 pub(super) struct ExecutionPointOptions {
-    /// Control socket of the running htc-slot-run [default: in LOG]
+    /// Use this control socket of a running htc-slot-run [default: in LOG]
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
 }
@@ -131,15 +131,14 @@ pub(super) struct ClaimOptions {
     pub(super) of: SingleSlotOptions,
     #[command(flatten)]
     pub(super) input: InputOptions,
-    /// End an idle claim after this time without alive [default: see --help-all]
-    ///
-    /// The default is ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED.
+    /// End the claim after SECONDS without a job or alive message [default: ALIVE_INTERVAL *
+    /// MAX_CLAIM_ALIVES_MISSED]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..=i64::from(i32::MAX)))]
     pub(super) lease: Option<i64>,
-    /// Preempt these dynamic slots, as ALLOW_PSLOT_PREEMPTION lets a negotiator do
+    /// Preempt these dynamic slots (as with ALLOW_PSLOT_PREEMPTION)
     #[arg(long, value_name = "SLOT", value_delimiter = ',')]
     pub(super) preempt: Vec<String>,
-    /// Name of the schedd, for RemoteScheddName
+    /// Set RemoteScheddName to NAME
     #[arg(long, value_name = "NAME")]
     pub(super) schedd: Option<String>,
 }
@@ -158,7 +157,7 @@ pub(super) struct ActivateOptions {
 pub(super) struct HoldOptions {
     #[command(flatten)]
     pub(super) of: SingleSlotOptions,
-    /// Reason, for HoldReason
+    /// Set HoldReason to TEXT
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
 }
@@ -238,12 +237,12 @@ pub(super) struct DrainOptions {
     /// Drain only if EXPR is true for every slot
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(super) check: Option<String>,
-    /// START while draining [default: DEFAULT_DRAINING_START_EXPR]
+    /// Use EXPR as START while draining [default: DEFAULT_DRAINING_START_EXPR]
     ///
-    /// Jobs for which it is true may run until the last job from before the drain has ended.
+    /// Jobs for which EXPR is true may run until the last job from before the drain has ended.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(super) start: Option<String>,
-    /// Reason, for DrainReason
+    /// Set DrainReason to TEXT
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
 }
@@ -253,7 +252,7 @@ pub(super) struct DrainOptions {
 pub(super) struct UndrainOptions {
     #[command(flatten)]
     pub(super) of: ExecutionPointOptions,
-    /// Cancel only the drain with this id, which drain printed [default: all]
+    /// Cancel only the drain with this id (printed by drain) [default: all]
     #[arg(long, value_name = "ID")]
     pub(super) request_id: Option<String>,
 }
@@ -272,10 +271,10 @@ pub(super) struct DoctorOptions {
 pub(super) struct SlotStatusOptions {
     #[command(flatten)]
     pub(super) of: SlotSelection,
-    /// Repeats until htc-slot-run ends.
+    /// Stops when htc-slot-run ends.
     #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds)]
     pub(super) watch: Option<Duration>,
-    /// Print metrics for Prometheus, or write them to FILE in one step
+    /// Print metrics for Prometheus, or write them to FILE atomically
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(super) openmetrics: Option<Option<PathBuf>>,
     #[command(flatten)]
@@ -299,7 +298,7 @@ pub(super) struct RunOptions {
     /// Applies to FETCH_WORK and PREPARE_JOB; HTCondor waits forever.
     #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds)]
     pub(super) hook_timeout: Option<Duration>,
-    /// Program that runs jobs [default: STARTER, or htc-starter-run]
+    /// Run jobs with this program [default: STARTER, or htc-starter-run]
     #[arg(long, value_name = "FILE")]
     pub(super) starter: Option<PathBuf>,
     /// Suspend the machine if HIBERNATE requests it [default: only report it]
@@ -338,7 +337,9 @@ pub(super) struct SimulateOptions {
     /// Write a commented example scenario to SCENARIO or standard output
     #[arg(long)]
     pub(super) init: bool,
-    /// Prints every event as text instead of the summary if it has no value.
+    /// Write JSON events to FILE or fd:N, or print them as text
+    ///
+    /// Without a value, every event is printed as text instead of the summary.
     #[arg(
         long,
         value_name = "FILE|fd:N",
@@ -357,7 +358,7 @@ pub(super) struct SimulateOptions {
     pub(super) rows: RowOptions,
     #[command(flatten)]
     pub(super) order: RowOrderOptions,
-    /// Explain a job (CLUSTER.PROC) or a slot at a time (slot1@2h)
+    /// Explain a job (CLUSTER.PROC), or a slot at a time (slot1@2h or slot1@pc1@2h)
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["events", "svg", "html", "compare"])]
     pub(super) why: Option<String>,
     /// Compare with the result of another configuration

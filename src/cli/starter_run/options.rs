@@ -116,7 +116,7 @@ pub(super) struct JobOptions {
     /// The slot ad becomes .machine.ad and sets OMP_NUM_THREADS and similar variables.
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Input)]
     pub(super) slot_ads: Option<PathBuf>,
-    /// Name of the slot, for _CONDOR_SLOT [default: none]
+    /// Set _CONDOR_SLOT to NAME [default: none]
     #[arg(long, value_name = "NAME", help_heading = OptionGroup::Job)]
     pub(super) slot_name: Option<OsString>,
     /// Read the job ad from FILE, as --ads does
@@ -131,24 +131,24 @@ pub(super) struct JobOptions {
     /// Write the latest update of the running job to FILE
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Output, hide_short_help = true)]
     pub(super) job_update_ad: Option<OsString>,
-    /// Cluster id of the job [default: ClusterId of the ad]
+    /// Use N as the cluster id of the job [default: ClusterId of the ad]
     #[arg(long, value_name = "N", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_cluster: Option<String>,
-    /// Process id of the job [default: ProcId of the ad]
+    /// Use N as the process id of the job [default: ProcId of the ad]
     #[arg(long, value_name = "N", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_proc: Option<String>,
-    /// Subprocess id of the job
+    /// Use N as the subprocess id of the job
     #[arg(long, value_name = "N", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_subproc: Option<String>,
-    /// Standard input of the job; '-' is that of this program [default: In]
+    /// Read the job's standard input from FILE; '-' is that of this program [default: In]
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_stdin: Option<OsString>,
-    /// Standard output of the job; '-' is that of this program [default: Out]
+    /// Write standard output of the job to FILE; '-' prints it [default: Out]
     ///
     /// The result ad is not printed if FILE is '-'.
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Job)]
     pub(super) job_stdout: Option<OsString>,
-    /// Standard error of the job; '-' is that of this program [default: Err]
+    /// Write standard error of the job to FILE; '-' prints it [default: Err]
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Job, hide_short_help = true)]
     pub(super) job_stderr: Option<OsString>,
     /// Run a shell on this terminal instead of the job
@@ -159,10 +159,10 @@ pub(super) struct JobOptions {
     /// Write the event log of the job to FILE [default: UserLog]
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Output)]
     pub(super) log: Option<PathBuf>,
-    /// Role to act in: fetched, local or shadow
+    /// Act in this role: fetched, local or shadow
     #[arg(
         long = "as",
-        value_name = "WHO",
+        value_name = "ROLE",
         value_enum,
         default_value_t,
         hide_possible_values = true,
@@ -183,7 +183,7 @@ pub(super) struct JobOptions {
     /// Applies to prepare hooks; HTCondor waits forever.
     #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = OptionGroup::Behaviour)]
     pub(super) hook_timeout: Option<Duration>,
-    /// Listen on this socket for --ask; with --ask: send to this socket
+    /// Accept requests on this socket; with --ask: send the request to it
     #[arg(long, value_name = "SOCKET|fd:N", help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub(super) control: Option<PathBuf>,
     /// Send a request to a running starter
@@ -191,10 +191,10 @@ pub(super) struct JobOptions {
     /// Requests: soft, hard, suspend, continue, hold, release, remove, update, status.
     #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = OptionGroup::Behaviour, requires = "control", conflicts_with_all = ["dry_run", "classad", "clean"])]
     pub(super) ask: Option<String>,
-    /// Reason of the request of --ask
+    /// Give this reason with the request (--ask)
     #[arg(long, value_name = "TEXT", help_heading = OptionGroup::Behaviour, requires = "ask", hide_short_help = true)]
     pub(super) reason: Option<String>,
-    /// Code of the reason (--ask hold, soft or hard) [default: 1 for hold]
+    /// Give this code with the reason (--ask hold, soft or hard) [default: 1 for hold]
     #[arg(
         long,
         value_name = "N",
@@ -204,7 +204,7 @@ pub(super) struct JobOptions {
         allow_negative_numbers = true
     )]
     pub(super) code: Option<i64>,
-    /// Subcode of the reason (--ask hold, soft or hard) [default: 0]
+    /// Give this subcode with the reason (--ask hold, soft or hard) [default: 0]
     #[arg(
         long,
         value_name = "N",
@@ -220,7 +220,7 @@ pub(super) struct JobOptions {
     /// Prints hooks, command line, environment, mounts and limits.
     #[arg(long, short = 'n', help_heading = OptionGroup::Behaviour)]
     pub(super) dry_run: bool,
-    /// Prints which attribute or parameter caused each argument, mount and limit.
+    /// Print what caused each argument, mount and limit (with --dry-run)
     #[arg(long, requires = "dry_run", help_heading = OptionGroup::Behaviour)]
     pub(super) explain: bool,
     /// Print the abilities of this starter and the container runtimes, and exit
@@ -235,7 +235,7 @@ pub(super) struct JobOptions {
     /// Print TEXT before each message
     #[arg(long, value_name = "TEXT", help_heading = OptionGroup::Output, hide_short_help = true)]
     pub(super) header: Option<String>,
-    /// Suffix of condor_starter's log file; sets the slot name
+    /// Use TEXT as the suffix of the starter's log file and as the slot name
     #[arg(
         short = 'a',
         long = "append",

@@ -4,7 +4,7 @@ use std::process::Command as Process;
 
 use clap::Command;
 use htc_hooks::cli::PROGRAMS;
-use htc_hooks::cli::common::{COMMON_OPTIONS, has_common_meaning};
+use htc_hooks::cli::common::{COMMON_OPTIONS, has_common_meaning, has_own_help};
 
 /// Calls `visit` with each command and verb of the programs.
 fn for_each_command(visit: &mut dyn FnMut(&str, &Command)) {
@@ -26,7 +26,7 @@ fn an_option_of_several_programs_has_one_meaning_and_one_short_form() {
             else {
                 continue;
             };
-            if !has_common_meaning(command, arg) {
+            if !has_common_meaning(command, arg) || has_own_help(arg) {
                 continue;
             }
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();

@@ -24,7 +24,7 @@ pub(super) struct LspOptions {
     /// Do not report these rules (comma-separated)
     #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = parse_rule)]
     pub(super) ignore: Vec<LintRule>,
-    /// Version of HTCondor: 24.0, 25.0 or 25.14 [default: 25.14]
+    /// Check for HTCondor 24.0, 25.0 or 25.14 [default: 25.14]
     #[arg(long = "for", value_name = "VERSION", value_parser = parse_version)]
     pub(super) version: Option<TargetVersion>,
     /// Treat macros that FILE (a script or submit file) uses as used
