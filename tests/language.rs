@@ -13,7 +13,7 @@ const FIRST_WORDS: [&str; 15] = [
 ];
 
 /// Phrases that are not written, and what to write.
-const PHRASES: [(&str, &str); 47] = [
+const PHRASES: [(&str, &str); 50] = [
     ("are told", "are called with, get"),
     ("be told", "be reported"),
     ("by chance", "random"),
@@ -24,9 +24,12 @@ const PHRASES: [(&str, &str); 47] = [
     ("came of it", "the result"),
     ("became of", "what happened to"),
     ("becomes of", "what happens to"),
+    ("could not be reached", "no ... was found"),
+    ("did its work", "succeeded"),
     ("does not tell", "does not report, does not name"),
     ("for ever", "forever"),
     ("for lack of", "because ... is missing"),
+    ("for people", "human-readable"),
     ("for want of", "because ... is missing"),
     ("goes on", "continues"),
     ("gone through", "processed"),

@@ -43,7 +43,7 @@ fn an_end_without_shutdown_has_status_1() {
     let place = Place::new(&[]);
     let mut client = Client::ready(&place, &[], Value::Null);
     client.notify("exit", Value::Null);
-    assert_eq!(client.end(), ("htc-config-dump: exit came without shutdown\n".to_owned(), 1));
+    assert_eq!(client.end(), ("htc-config-dump: received exit before shutdown\n".to_owned(), 1));
     assert_eq!(Client::ready(&place, &[], Value::Null).end(), (String::new(), 1));
     assert_eq!(Client::start(&place, &[]).end(), (String::new(), 1));
     let mut client = Client::ready(&place, &[], Value::Null);

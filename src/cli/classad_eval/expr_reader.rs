@@ -37,8 +37,13 @@ impl<'a> ExprReader<'a> {
     /// Parses the value of an option.
     pub(super) fn parse_option(&self, what: &str, text: &OsStr) -> anyhow::Result<Expr> {
         let bytes = text.as_bytes();
-        let expr =
-            Expr::parse_with(bytes, self.dialect).map_err(|error| expression_problem(what, bytes, &error))?;
+        let expr = Expr::parse_with(bytes, self.dialect).map_err(|error| {
+            let is_list = what == "--sort" && bytes.get(error.span.start as usize) == Some(&b',');
+            match is_list {
+                true => expression_problem(what, bytes, &error).hint("repeat --sort for each key"),
+                false => expression_problem(what, bytes, &error),
+            }
+        })?;
         if !self.cli.output.quiet {
             warn_about_pitfalls(what, bytes, self.dialect, self.session);
         }
@@ -52,7 +57,7 @@ impl<'a> ExprReader<'a> {
 
     /// Returns the conjunction of all constraints, or `None` if there are none.
     pub(super) fn parse_constraint(&self) -> anyhow::Result<Option<Expr>> {
-        let all = self.parse_options("-constraint", &self.cli.stream.constraint)?;
+        let all = self.parse_options("--constraint", &self.cli.stream.constraint)?;
         Ok(all.into_iter().reduce(|before, expr| before.and(&expr)))
     }
 }
@@ -92,8 +97,9 @@ pub(super) fn exit_status_of(value: &Value, session: &ProgramContext) -> Status 
     }
 }
 
-fn type_with_article(value: &Value) -> &'static str {
+pub(super) fn type_with_article(value: &Value) -> &'static str {
     match value {
+        Value::Error => "an error",
         Value::Str(_) => "a string",
         Value::List(_) => "a list",
         Value::Ad(_) => "an ad",

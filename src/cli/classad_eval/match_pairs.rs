@@ -67,7 +67,7 @@ pub(super) fn run(
     }
     let are_values = (mask.is_empty() || cli.question.explain) && !cli.stream.count;
     let out = JsonLineWriter::new(out, cli.output.json && are_values);
-    let sort = old.parse_options("-sort", &cli.stream.sort)?;
+    let sort = old.parse_options("--sort", &cli.stream.sort)?;
     if cli.stream.count && constraint.is_none() && !cli.context.strict && cli.stream.limit.is_none() {
         return count_matches(cli, session, others, &world);
     }

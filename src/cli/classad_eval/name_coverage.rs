@@ -67,7 +67,12 @@ impl NameCoverage {
     }
 
     /// Reports the names that no ad had, except known attributes that an ad may lack.
-    pub(super) fn report_missing(&self, asked: &[AttrName], session: &ProgramContext) {
+    pub(super) fn report_missing(&self, work: &StreamPlan<'_>, session: &ProgramContext) {
+        let asked = &work.looked_up_names;
+        let constraint = work.constraint.as_ref().map(references::mentioned_attributes);
+        let is_in_constraint = |name: &AttrName| {
+            constraint.as_ref().is_some_and(|names| names.iter().any(|known| known == name))
+        };
         let missing = (0..).zip(asked).filter(|(at, _)| self.bits & (1u64 << at) == 0);
         for (_, name) in missing.filter(|_| self.ads > 0) {
             let text = name.to_string();
@@ -79,10 +84,21 @@ impl NameCoverage {
             // A line without a value has the name, but gives the ad no attribute.
             let known = self.known.iter().filter(|known| *known != name).map(AttrName::as_bytes);
             let others = supported::attribute_entries().map(|row| row.name.as_bytes());
+            // One letter is near every other letter.
             let meant = similar_names::nearest(name.as_bytes(), known)
                 .or_else(|| similar_names::nearest(name.as_bytes(), others))
+                .filter(|_| text.len() > 2)
                 .map(|meant| String::from_utf8_lossy(meant).into_owned());
-            let hint = meant.map_or_else(String::new, |meant| format!("\n    hint: did you mean {meant}?"));
+            let hint = match meant {
+                _ if text.contains('*') => {
+                    "\n    hint: names cannot be patterns: name each attribute".to_owned()
+                }
+                Some(meant) => format!("\n    hint: did you mean {meant}?"),
+                None if is_in_constraint(name) => {
+                    format!("\n    hint: if it is a string, it needs double quotes: \"{text}\"")
+                }
+                None => String::new(),
+            };
             session.warn(&format!("'{text}' is not in {ads}{hint}"));
         }
     }

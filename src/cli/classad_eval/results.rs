@@ -453,7 +453,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
             self.misread.as_ref().or(self.writer.as_ref().and_then(ListWriter::first_misread))
         {
             session.warn(&format!(
-                "'{name}' of ad {number} of the output reads back as something else: the long form cannot say it\n    \
+                "'{name}' of ad {number} of the output reads back as something else: the long form cannot represent it\n    \
                  hint: -json, -new and -xml can"
             ));
         }

@@ -45,7 +45,7 @@ impl<'a> StreamPlan<'a> {
     ) -> anyhow::Result<Self> {
         let old = ExprReader::with_old_syntax(cli, session);
         let mut constraint = old.parse_constraint()?;
-        let mut sort = old.parse_options("-sort", &cli.stream.sort)?;
+        let mut sort = old.parse_options("--sort", &cli.stream.sort)?;
         if let Some(format) = output::read_print_format(cli)? {
             let parse = |what: &str, text: &[u8]| old.parse_option(what, OsStr::from_bytes(text));
             if let Some(condition) = &format.condition {
@@ -92,7 +92,7 @@ impl<'a> StreamPlan<'a> {
         };
         if let Some(file) = cli.context.my_file.first() {
             return Err(Problem::usage(format!(
-                "each ad of the stream is MY, so '{}' cannot be MY as well MY as well",
+                "each ad of the stream is MY, so '{}' cannot be MY as well",
                 file.display()
             ))
             .hint("use either --my-file or --ads")

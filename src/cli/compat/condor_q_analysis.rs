@@ -140,7 +140,7 @@ impl<'a> Analysis<'a> {
     /// Prints the analysis.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns errors of writing.
     pub(super) fn print(&mut self, source: &str, out: &mut dyn Write) -> io::Result<()> {
         let (summary, reverse) = (self.setup.options.summary, self.setup.options.reverse);
         let clusters = self.job_clusters();

@@ -72,7 +72,7 @@ impl BatchWidths {
                 0 => column.width = self.owner as usize,
                 1 => {
                     column.width = self.batch.max(10) as usize;
-                    // The width is negative in the reference, which pads to the left and never grows.
+                    // 25.14 gives this column a negative width: left-aligned, and never widened.
                     column.flags.left = true;
                 }
                 3..=7 => {

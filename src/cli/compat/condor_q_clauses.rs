@@ -36,7 +36,7 @@ struct Clause {
     left: Option<usize>,
     right: Option<usize>,
     third: Option<usize>,
-    /// Clause to which this one reduces.
+    /// Index of the clause that this one simplifies to, or `None` if it cannot be simplified.
     effective: Option<usize>,
     label: String,
     text: String,

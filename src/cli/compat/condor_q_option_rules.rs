@@ -60,7 +60,7 @@ pub(super) enum CondorQOption {
     Verbose,
     /// The option has no effect on ads of a file.
     Nothing,
-    /// The same, with a value.
+    /// The option has a value, and no effect on ads of a file.
     NothingWithValue,
     /// File that receives the ads as they were read.
     CaptureRawResults,

@@ -17,7 +17,7 @@ use crate::world::World;
 pub(super) struct JobCounts {
     /// Idle, running, removed, completed, held, suspended.
     jobs: [i64; 6],
-    /// The same without suspended, of the scheduler universe.
+    /// Jobs of the scheduler universe: idle, running, removed, completed, held.
     scheduler_jobs: [i64; 5],
 }
 
@@ -86,7 +86,7 @@ impl CondorQOptions {
     /// Prints a report of jobs, which come in the order of their ids.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns errors of writing.
     pub(super) fn print_report<'a>(
         &mut self,
         jobs: impl Iterator<Item = &'a ClassAd>,

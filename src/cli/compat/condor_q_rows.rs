@@ -33,7 +33,7 @@ pub(super) struct RowModes {
     pub(super) dags: bool,
     /// True if ids are those of autoclusters or groups.
     pub(super) id_attribute: Option<&'static str>,
-    /// True if not all jobs of a cluster are in the report, so that nobody knows how many are done.
+    /// True if not all jobs of a cluster are in the report, so that the number of finished jobs is unknown.
     pub(super) is_partial: bool,
     /// Roots of DAGs with the same batch name are one batch (`-batch:2`).
     pub(super) folds_dags: bool,

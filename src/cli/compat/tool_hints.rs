@@ -7,15 +7,15 @@ const TOOL_HINTS: &[(&str, &[&str])] = &[
     (
         "condor_status",
         &[
-            "'htc-slot-run ads' and 'htc-slot-run status' tell of slots of this machine",
-            "of ads in a file: htc-classad-eval --ads FILE -af:h Name State Activity Cpus Memory",
+            "'htc-slot-run ads' and 'htc-slot-run status' show the slots of this machine",
+            "for ads in a file: htc-classad-eval --ads FILE -af:h Name State Activity Cpus Memory",
         ],
     ),
     (
         "condor_history",
         &[
-            "htc-classad-eval --ads HISTORY -af:jh Owner JobStatus ExitCode reads history files, packed ones too",
-            "of routed jobs: htc-router-status history HISTORY",
+            "htc-classad-eval --ads HISTORY -af:jh Owner JobStatus ExitCode reads history files, including compressed ones",
+            "for routed jobs: htc-router-status history HISTORY",
         ],
     ),
     ("condor_q", &["link it to htc-classad-eval: condor_q -jobads FILE -af ClusterId ProcId Owner"]),

@@ -17,7 +17,7 @@ use crate::config::compare::{
 use crate::text::plural::counted;
 use crate::world::World;
 
-/// Formats the differences for people.
+/// Formats the differences as text.
 fn render(found: &ConfigDifferences, painter: Painter, files: [&Path; 2]) -> String {
     let mut text = String::new();
     let mut last = None;

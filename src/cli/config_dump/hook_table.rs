@@ -1,11 +1,11 @@
-//! `--hooks`: the hooks that would be called, for people.
+//! `--hooks`: a table of the hooks that would be called.
 
 use std::fmt::Write;
 
 use crate::cli::common::{Painter, render_table};
 use crate::lint::daemons::HookReport;
 
-/// Formats the report for people.
+/// Formats the report as text.
 pub(super) fn render_report(report: &HookReport, painter: Painter) -> String {
     let mut text = String::new();
     for caller in &report.callers {

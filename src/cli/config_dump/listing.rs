@@ -142,7 +142,9 @@ fn write_statements(
         }
     }
     if whole.disables_user_file {
-        out.extend_from_slice(b"# what the user's own file brings in is in here\nUSER_CONFIG_FILE =\n");
+        out.extend_from_slice(
+            b"# the settings of the user's own file are included here\nUSER_CONFIG_FILE =\n",
+        );
     }
 }
 
@@ -211,7 +213,15 @@ fn write_statement(
     let value = if cli.show.redact { redact::mask_value(name, &value) } else { Cow::Borrowed(&value[..]) };
     if !statement_text::push_statement(name, &value, out) {
         // Not representable in a file: environment variables may have any name and contain newlines.
-        let shown = format!("# cannot be written in a file: {} = {}", name.as_bstr(), value.as_bstr());
+        let shown = match value.first().is_some_and(|first| b" \t".contains(first)) && !value.contains(&b'\n')
+        {
+            true => format!(
+                "# {} = \"{}\" (leading space is lost when read from a file)",
+                name.as_bstr(),
+                value.as_bstr()
+            ),
+            false => format!("# cannot be written in a file: {} = {}", name.as_bstr(), value.as_bstr()),
+        };
         out.extend_from_slice(shown.replace('\n', "\n#   ").as_bytes());
         out.push(b'\n');
     }

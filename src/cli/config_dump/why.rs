@@ -151,7 +151,7 @@ fn push_origin(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dy
             line("  set by no source; the default counts".to_owned());
             if let Some(subsystem) = subsystem {
                 line(format!(
-                    "  the default is that of subsystem {subsystem}, which goes before plain settings"
+                    "  the default is that of subsystem {subsystem}, which takes precedence over plain settings"
                 ));
             }
         }

@@ -40,7 +40,7 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
         done = number + 1;
     }
     if order.len() > done {
-        screen.add(&format!("and {} of {slot}s; --json has all\n", count(order.len() - done, "more kind")));
+        screen.add(&format!("and {} of {slot}s; --json lists all\n", count(order.len() - done, "more kind")));
     }
     screen.into_text()
 }

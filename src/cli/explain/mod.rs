@@ -1,4 +1,4 @@
-//! Explanations of matches for people: one screen, JSON, or a page; the same for all programs.
+//! Explanations of matches: one screen, JSON, or a page; the same for all programs.
 
 mod by_slot;
 mod html;

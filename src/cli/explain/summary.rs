@@ -54,7 +54,7 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
     let hidden = order.len() - done;
     if hidden > 0 {
         let job = analysis.side_names().job;
-        screen.add(&format!("and {} of {job}s; --json has all\n", count(hidden, "more kind")));
+        screen.add(&format!("and {} of {job}s; --json lists all\n", count(hidden, "more kind")));
     }
     screen.into_text()
 }
@@ -104,7 +104,8 @@ fn add_overview(analysis: &Analysis<'_>, without: &[usize], screen: &mut ScreenT
     screen.add(&format!("Clauses that refuse every {slot}:\n"));
     for ((attribute, clause), jobs) in clauses.into_iter().take(MAX_CLAUSES) {
         let clause = shorten(&clause, MAX_CLAUSE);
-        screen.add(&format!("{:>9} {job}s  {attribute}: {clause}\n", format_thousands(jobs as u64)));
+        let plural = if jobs == 1 { " " } else { "s" };
+        screen.add(&format!("{:>9} {job}{plural}  {attribute}: {clause}\n", format_thousands(jobs as u64)));
     }
 }
 

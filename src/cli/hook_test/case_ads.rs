@@ -75,19 +75,29 @@ fn no_ad_problem(name: &str) -> Problem {
     Problem::unreadable(format!("{name}: it has no ad")).hint("--sample-job vanilla uses a built-in job")
 }
 
-/// Returns the note about the built-in ad that the hook gets because none is given, or `None`.
-pub(super) fn built_in_note(hook: HookType, one: &HookCallArgs) -> Option<&'static str> {
+/// Returns the note about the ad that the hook gets because none is given, or `None`. `configured_slot` is the slot of the
+/// configuration that is used.
+pub(super) fn built_in_note(
+    hook: HookType,
+    one: &HookCallArgs,
+    configured_slot: Option<&str>,
+) -> Option<String> {
     let ads = &one.ads;
     let has_slot = ads.sample_slot.is_some() || ads.slot_ads.is_some();
     match hook {
         _ if one.given.is_some() => None,
         HookType::FetchWork if has_slot => None,
-        HookType::FetchWork => Some(
-            "no slot ad is given: using the slot of the configuration, otherwise a built-in one (--sample-slot, --ads FILE)",
-        ),
+        HookType::FetchWork => Some(match configured_slot {
+            Some(slot) => {
+                format!("no slot ad is given: using {slot} of the configuration (see --slot-ads)")
+            }
+            None => {
+                "no slot ad is given: using the built-in slot 'static' (see --sample-slot, --slot-ads)".into()
+            }
+        }),
         HookType::RouterUpdateJobInfo | HookType::JobCleanup if ads.routed_ads.is_some() => None,
         _ if ads.sample_job.is_some() => None,
-        _ => Some("no job ad is given: using the built-in job (--sample-job vanilla, --ads FILE)"),
+        _ => Some("no job ad is given: using the built-in job 'vanilla' (see --sample-job, --ads)".into()),
     }
 }
 

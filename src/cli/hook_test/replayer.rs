@@ -175,15 +175,15 @@ impl<'a> ReplayReport<'a> {
 /// Describes the records that are not replayed, by reason.
 fn skipped_records_text(all: &[SkipReason]) -> String {
     let why = [
-        (SkipReason::Untyped, "of unknown type"),
-        (SkipReason::OtherType, "of another type"),
-        (SkipReason::NoInput, "without its whole input"),
+        (SkipReason::Untyped, "hook type unknown"),
+        (SkipReason::OtherType, "another hook type"),
+        (SkipReason::NoInput, "input not recorded completely"),
     ];
     let count = |reason: SkipReason| all.iter().filter(|one| **one == reason).count();
     why.into_iter()
         .map(|(reason, why)| (count(reason), why))
         .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!(", {count} left out: {why}"))
+        .map(|(count, why)| format!(", {count} skipped: {why}"))
         .collect()
 }
 
@@ -197,11 +197,17 @@ fn verdict_to_json(verdict: &Verdict) -> serde_json::Value {
     })
 }
 
+fn render_decision(verdict: &Verdict) -> String {
+    match verdict.reason.is_empty() {
+        true => verdict.decision.to_string(),
+        false => format!("{} {}", verdict.decision, verdict.reason),
+    }
+}
+
 fn render_changes(before: &Verdict, after: &Verdict) -> String {
     let mut text = String::new();
     if before.decision != after.decision || before.reason != after.reason {
-        text +=
-            &format!("  - {} {}\n  + {} {}\n", before.decision, before.reason, after.decision, after.reason);
+        text += &format!("  - {}\n  + {}\n", render_decision(before), render_decision(after));
     }
     let line = |mark: char, change: &AttributeChange| match &change.after {
         Some(value) => format!("  {mark} {} = {value}\n", change.name),

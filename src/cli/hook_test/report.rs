@@ -163,7 +163,7 @@ pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
     out
 }
 
-/// Formats a finding for people.
+/// Formats a finding as text.
 pub(super) fn render_finding(finding: &Finding, stdout: &[u8], severity: &str) -> String {
     let rule: Rule = finding.rule;
     let mut text = match finding.place {

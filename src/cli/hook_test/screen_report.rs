@@ -1,4 +1,4 @@
-//! Report of one call on one screen, for people.
+//! Human-readable report of one hook call.
 
 use std::io::Write;
 
@@ -10,6 +10,9 @@ use crate::hook_testing::{AttributeChange, CallEnding, CallSetup, Verdict, descr
 use crate::process::{ChildSpec, SessionMode as ProcessSession, Stdio};
 use crate::text::control_characters::mask_terminal_controls;
 use crate::text::plural::counted;
+
+/// Maximum number of ignored attributes that are named.
+const MAX_IGNORED_NAMES: usize = 10;
 
 /// Maximum number of changed attributes that are shown; the rest is counted.
 const MAX_SHOWN_CHANGES: usize = 20;
@@ -34,7 +37,8 @@ pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> Stri
     text += &format!("{} {}: {word} ({end})\n", setup.case.hook.name(), setup.path);
     text += &format!("  {}\n", verdict.action);
     if !verdict.reason.is_empty() {
-        let reason = mask_terminal_controls(&verdict.reason).replace('\n', "\n           ");
+        let reason = verdict.reason.strip_suffix(": <no message>").unwrap_or(&verdict.reason);
+        let reason = mask_terminal_controls(reason).replace('\n', "\n           ");
         text += &format!("  because: {reason}\n");
     }
     if let Some((code, subcode)) = verdict.hold {
@@ -46,7 +50,12 @@ pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> Stri
     text += &render_changes(verdict, painter);
     if !verdict.ignored_attributes.is_empty() {
         let names: Vec<_> = verdict.ignored_attributes.iter().map(ToString::to_string).collect();
-        text += &format!("  ignored: {}\n", names.join(", "));
+        let more = match names.len().saturating_sub(MAX_IGNORED_NAMES) {
+            0 => String::new(),
+            more => format!(" and {more} more (--json lists all)"),
+        };
+        let shown = names.iter().take(MAX_IGNORED_NAMES).cloned().collect::<Vec<_>>().join(", ");
+        text += &format!("  ignored: {shown}{more}\n");
     }
     if report.has_other_quirks_verdict() {
         let other = &shown.other_quirks_verdict;

@@ -47,10 +47,11 @@ pub(super) fn run(
         one.given = Some(first);
     }
     refuse_options_of_many_ads(&one)?;
-    if let (Some(note), false) = (case_ads::built_in_note(hook, &one), cli.output.quiet) {
-        session.write_line(note);
-    }
     let mut setup = watch.wait_for(|| make_setup(cli, hook, &one, session))?;
+    let note = case_ads::built_in_note(hook, &one, setup.configured_slot.as_deref());
+    if let Some(note) = note.filter(|_| !cli.output.quiet) {
+        session.write_line(&note);
+    }
     if one.also.explain {
         for line in &setup.lookup_log {
             session.write_stderr(&format!("{line}\n"));
@@ -99,7 +100,9 @@ fn refuse_options_of_many_ads(one: &HookCallArgs) -> Result<(), Problem> {
         ("--limit", !is_read && selection.limit.is_some()),
     ];
     match asked.into_iter().find(|(_, is_asked)| *is_asked) {
-        Some((option, _)) => Err(Problem::usage(format!("{option} is about ads of --ads or standard input"))),
+        Some((option, _)) => {
+            Err(Problem::usage(format!("{option} applies only to ads from --ads or standard input")))
+        }
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Replacement of a file's content in one step.
+//! Atomic replacement of a file's content.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! Findings as lines for people.
+//! Findings as human-readable lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -8,7 +8,7 @@ pub(super) fn status_letter(status: i64) -> String {
     }
 }
 
-/// Formats an age in seconds for people.
+/// Formats an age in seconds in a human-readable form.
 pub(super) fn age_text(age: Option<i64>) -> String {
     match age {
         None => "-".into(),

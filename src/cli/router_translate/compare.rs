@@ -171,7 +171,7 @@ fn print_difference(
         text.push_str("the rule sets differ; the smallest ad found that they treat differently:\n\n");
         text.push_str(&render_ad(&found.ad));
         if let Some((left, right)) = turns {
-            text.push_str(&format!("\nof each ad the first makes {left}, the second {right}\n"));
+            text.push_str(&format!("\nthe first makes {left} from each ad, the second {right}\n"));
         }
         for (name, outcome) in names.iter().zip([&found.left, &found.right]) {
             let result = match outcome {

@@ -32,7 +32,7 @@ pub(super) struct CompareArguments {
     /// These ads are compared in addition to the generated ones.
     #[arg(long, value_name = "FILE")]
     pub(super) ads: Vec<PathBuf>,
-    /// Input format: long, json, jsonl, xml, new, newl [default: detected]
+    /// Read ads in this format: long, json, jsonl, xml, new, newl [default: detected]
     #[arg(long, value_name = "FORM", value_parser = parse_form, hide_short_help = true)]
     pub(super) from: Option<AdForm>,
     /// Compare configurations of routers [default: if they set JOB_ROUTER_*]
@@ -43,7 +43,7 @@ pub(super) struct CompareArguments {
     /// Run each command that rules name ('include command', TRANSFORM from 'prog |') once
     #[arg(long, hide_short_help = true)]
     pub(super) exec: bool,
-    /// Number of random ads
+    /// Compare on N random ads
     ///
     /// In addition, ads are generated that make each condition true and false.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
@@ -204,15 +204,17 @@ impl<'a, D> DifferenceSearch<'a, D> {
     /// Describes how many of the given ads differ.
     pub(super) fn changed_ads_text(&self) -> String {
         let what = self.ad_noun;
-        let (one, verb) = if self.given == 1 { ("", "s") } else { ("s", "") };
         match (self.given, self.changed) {
             (0, _) => String::new(),
-            (1, 1) => format!("the given {what} changes\n"),
-            (given, 0) => {
-                format!("none of the {given} given {what}{one} changes, but a generated one does\n")
+            (1, 0) => {
+                format!("the given {what} is treated alike, but a generated one is treated differently\n")
             }
-            (given, 1) => format!("1 of the {given} given {what}{one} changes\n"),
-            (given, changed) => format!("{changed} of the {given} given {what}{one} change{verb}\n"),
+            (1, _) => format!("the given {what} is treated differently\n"),
+            (given, 0) => format!(
+                "all {given} given {what}s are treated alike, but a generated one is treated differently\n"
+            ),
+            (given, 1) => format!("1 of the {given} given {what}s is treated differently\n"),
+            (given, changed) => format!("{changed} of the {given} given {what}s are treated differently\n"),
         }
     }
 
@@ -228,13 +230,15 @@ fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String 
     match (unreached.len(), cover.condition_count()) {
         (0, 0) => "no condition depends on them".into(),
         (0, _) => match cover.skipped_count() {
-            0 => "every condition was made true and false".into(),
+            0 => "every condition was tested with both outcomes, true and false".into(),
+            1 => "every condition was tested with both outcomes, true and false, except 1 that has the same effect in both"
+                .into(),
             number => format!(
-                "every condition was made true and false, except {number} that both have and that have the same effect in both"
+                "every condition was tested with both outcomes, true and false, except {number} that have the same effect in both"
             ),
         },
-        (1, _) => "one condition could not be reached".into(),
-        (number, _) => format!("{} could not be reached", counted(number, "condition")),
+        (1, _) => "for one condition no ad was found that makes it true (or false)".into(),
+        (number, _) => format!("for {} no ad was found that makes them true (or false)", counted(number, "condition")),
     }
 }
 
@@ -262,7 +266,7 @@ fn lossy_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Formats an ad for people.
+/// Formats an ad as text.
 pub(super) fn render_ad(ad: &ClassAd) -> String {
     if ad.is_empty() {
         "  (an ad without attributes)\n".to_owned()

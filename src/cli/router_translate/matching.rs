@@ -25,13 +25,13 @@ use crate::why::matching::{Analysis, JobGrouper, SlotSet};
 /// Options of the verb.
 #[derive(Args, Debug)]
 pub(super) struct MatchArguments {
-    /// Prints for each job which routes matched and which did not.
+    /// Print for each job which routes match, and why the others do not
     #[arg(long)]
     explain: bool,
     /// Prints only counts: the jobs of each route, and why the others got none; with --explain one screen of causes and changes.
     #[arg(long)]
     summary: bool,
-    /// Write one page of --explain with a table and a bar for each clause.
+    /// Write the result of --explain as a web page, with a table and a bar for each clause
     #[arg(long, value_name = "FILE", requires = "explain")]
     html: Option<PathBuf>,
     /// A job is accepted if it gets a route.

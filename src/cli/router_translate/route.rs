@@ -21,7 +21,7 @@ use crate::transform::{Observer, RuleLine, Transform, TransformEvent};
 /// Options of the verb.
 #[derive(Args, Debug)]
 pub(super) struct RouteArguments {
-    /// Prints for each job to standard error which routes matched, and the result.
+    /// Also print to standard error which routes match each job, and the result
     #[arg(long)]
     explain: bool,
     /// Print what each transform statement did to standard error

@@ -129,7 +129,7 @@ fn refuse_bad_statements(
     // A file that is not a rules file has an error in every line.
     let rest = told.count();
     if rest > 0 {
-        program.warn(&format!("wrong as well: {}; lint lists all", counted(rest, "more statement")));
+        program.warn(&format!("also wrong: {}; lint lists all", counted(rest, "more statement")));
     }
     if fatal > 0 {
         let message = format!("{} would fail for every ad, so nothing was done", counted(fatal, "statement"));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::job_stream::JobStream;
+use super::job_stream::{JobStream, job_name};
 use super::options::{ExplainOptions, SlotRunCli};
 use super::{control_client, explain_cron, slot_ads, slot_config};
 use crate::classad::format::long;
@@ -19,7 +19,7 @@ use crate::runner::slot::{
     CandidateSlots, KnownAttributes, OfferChange, PoolSlots, SlotControlRequest, SlotDecision,
     UnmetCondition, offer_changes, passive_execution_point,
 };
-use crate::slot::{SlotPlan, job_id};
+use crate::slot::SlotPlan;
 use crate::text::plural::counted;
 use crate::why::matching::{AdPool, Analysis, JobGrouper, MachineSlots, SlotSet};
 use crate::world::World;
@@ -91,11 +91,7 @@ pub(super) fn explain_jobs(
     let mut stream = JobStream::open(arguments, &session_of_jobs)?;
     let jobs = stream.take(jobs_for_pairs(cli, arguments, slots.names().len()))?;
     if jobs.is_empty() {
-        let found = if arguments.selection.is_given() {
-            "no such ad found (--constraint, --limit)"
-        } else {
-            "no ad found"
-        };
+        let found = if arguments.selection.is_given() { "no ad matches --constraint" } else { "no ad found" };
         return Err(Problem::unreadable(format!("{}: {found}", arguments.input.names())).into());
     }
     if let Some((file, other)) = arguments.compare.as_ref().zip(other) {
@@ -109,7 +105,7 @@ pub(super) fn explain_jobs(
     }
     let set = slot_set(&slots, &world);
     let mut grouper = JobGrouper::new(&*set);
-    jobs.into_iter().for_each(|job| grouper.add(job_id(&job, set.world()), job));
+    (1..).zip(jobs).for_each(|(number, job)| grouper.add(job_name(&job, number, set.world()), job));
     stream.group_rest(&mut grouper, set.world())?;
     let analysis = Analysis::new(&*set, grouper);
     slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &analysis.job_ads()));
@@ -201,6 +197,12 @@ fn refusal_details(reason: &str, details: &[UnmetCondition]) -> Vec<String> {
         match (Some(at) == said, from.is_empty()) {
             (true, true) => None,
             (true, false) => Some(from),
+            (false, true) if clause.attribute == "WithinResourceLimits" => Some(match said {
+                Some(first) if details[first].clause.text == clause.text => {
+                    "WithinResourceLimits has the same condition".to_owned()
+                }
+                _ => format!("{clause}  [WithinResourceLimits]"),
+            }),
             (false, true) => Some(clause.to_string()),
             (false, false) => Some(format!("{clause}  {from}")),
         }
@@ -325,7 +327,7 @@ fn attribute_value(name: &str, value: &str) -> anyhow::Result<Expr> {
         .map_err(|error| Problem::usage(format!("--set {name}={value}: {error}")).into())
 }
 
-/// Formats the number of jobs that a slot takes before and after, for people.
+/// Formats the number of jobs that a slot accepts before and after, as text.
 fn change_text(change: &OfferChange) -> String {
     let OfferChange { slot, jobs, before, after, refused_before, refused_after, .. } = change;
     let mut text = format!("{slot}: accepts {before} of {} before, {after} after\n", counted(jobs, "job"));
@@ -385,6 +387,17 @@ mod tests {
             ["A > 4 is false (A = 1)"]
         );
         assert_eq!(refusal_details("A > 4 is false", &details[2..]), Vec::<String>::new());
+        let mut limits = detail("A > 2", "");
+        limits.clause.attribute = "WithinResourceLimits".into();
+        let details = [detail("A > 2", "c, line 1"), limits.clone()];
+        assert_eq!(
+            refusal_details(reason, &details),
+            ["[START: c, line 1]", "WithinResourceLimits has the same condition"]
+        );
+        assert_eq!(
+            refusal_details("the slot is broken: no memory", &[limits]),
+            ["A > 2 is false (A = 1)  [WithinResourceLimits]"]
+        );
         // A long one is cut in the list.
         let long = format!("START is not true for this job: {} > 2 is false", "A".repeat(200));
         let details = [detail(&format!("{}...", "A".repeat(120)), "c, line 9")];

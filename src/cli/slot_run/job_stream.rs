@@ -4,6 +4,7 @@ use super::options::ExplainOptions;
 use crate::classad::ClassAd;
 use crate::cli::common::{AdStream, ClockOptions, Problem, ProgramContext, malformed_ad_problem};
 use crate::cli::explain::{BatchDiagnostics, LongJobStream};
+use crate::job::attr::CLUSTER_ID;
 use crate::slot::job_id;
 use crate::why::matching::JobGrouper;
 use crate::world::World;
@@ -13,6 +14,15 @@ pub(super) struct JobStream<'a> {
     ads: AdStream<'a>,
     is_strict: bool,
     is_finished: bool,
+}
+
+/// Returns the name of a job: its id, and for an ad without an id that is not the first, also its number.
+pub(super) fn job_name(job: &ClassAd, number: u64, world: &dyn World) -> String {
+    let id = job_id(job, world);
+    match number > 1 && !job.contains(CLUSTER_ID) {
+        true => format!("{id} (ad {number})"),
+        false => id,
+    }
 }
 
 impl<'a> JobStream<'a> {
@@ -74,7 +84,7 @@ impl<'a> JobStream<'a> {
                     }
                     first_error.is_none()
                 };
-                let name = |job: &ClassAd, _| job_id(job, world);
+                let name = |job: &ClassAd, number| job_name(job, number, world);
                 LongJobStream::new(reader, false)
                     .group_all(grouper, &name, &mut report)
                     .map_err(|error| Problem::cannot_read(errors.name()).caused_by(error))?;
@@ -85,7 +95,7 @@ impl<'a> JobStream<'a> {
                 continue;
             }
             match self.next()? {
-                Some(job) => grouper.add(job_id(&job, world), job),
+                Some(job) => grouper.add(job_name(&job, grouper.job_count() + 1, world), job),
                 None => return Ok(()),
             }
         }

@@ -73,7 +73,7 @@ pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<
     }
 }
 
-/// Returns a message about calls of FETCH_WORK that may have taken a job which is not known here, or `None`.
+/// Returns a warning about FETCH_WORK calls that may have taken a job without reporting it, or `None`.
 fn explain_unknown_fetches(outcome: &ExecutionPointOutcome) -> Option<String> {
     let (first, more) = outcome.unknown_fetches.split_first()?;
     let more = match more.len() {

@@ -116,7 +116,7 @@ fn render_comparison(
                 match fared {
                     None => text += &format!("    {when} nothing more happens to it\n"),
                     Some(JobDivergence { at, what, decided }) => {
-                        text += &format!("    {when} {} after the start it {what}\n", format_span(*at));
+                        text += &format!("    {when} at +{} it {what}\n", format_span(*at));
                         text.extend(
                             decided.iter().map(|it| decision_text::indented_lines(it, "                ")),
                         );

@@ -56,7 +56,7 @@ fn totals(summary: &Summary) -> String {
         percent(if whole > 0.0 { lost / whole } else { 0.0 })
     );
     text += &format!(
-        "jobs: {} came, {} completed ({} failed), {} running, {} waiting, {} never ran\n",
+        "jobs: {} arrived, {} completed ({} failed), {} running, {} waiting, {} never ran\n",
         format_thousands(jobs.arrived),
         format_thousands(jobs.completed),
         format_thousands(jobs.failed),
@@ -89,7 +89,7 @@ fn render_waits(summary: &Summary) -> String {
                 never => format!("; {} not started, the longest for {unstarted}", format_thousands(never)),
             };
             format!(
-                "waits of the {} started: mean {}, median {}, 95 of 100 up to {}, longest {}{more}\n",
+                "waits of the {} started: mean {}, median {}, 95 % up to {}, longest {}{more}\n",
                 format_thousands(started),
                 format_span(waits.mean),
                 format_span(waits.median),
@@ -172,7 +172,7 @@ fn render_job_groups(what: &str, parts: &[JobStatisticsSummary], painter: Painte
     }
     let columns = [
         what,
-        ">CAME",
+        ">ARRIVED",
         ">COMPLETED",
         ">PREEMPTED",
         ">SUSPENDED",

@@ -31,8 +31,8 @@ pub(super) fn answer_why(
         ))
         .into());
     };
-    let time = TimePoint::parse(time).map_err(|error| Problem::usage(format!("--why '{what}': {error}")))?;
-    explain_slot(cli, course, slot, time)
+    let point = TimePoint::parse(time).map_err(|error| Problem::usage(format!("--why '{what}': {error}")))?;
+    explain_slot(cli, course, (slot, time), point)
 }
 
 /// Explains the history of a job. Exit status 1: no slot was offered to it.
@@ -102,29 +102,35 @@ fn seconds_since_start(
     Err(Problem::usage(format!("--why: {when} is after the end of the scenario, which lasts {length}")))
 }
 
-/// Returns the problem for an unknown slot, with similar names.
-fn unknown_slot_problem(slot: &str, names: &[String]) -> Problem {
+/// Returns the problem for an unknown slot, with similar names; `time` is the time as typed.
+fn unknown_slot_problem(slot: &str, time: &str, names: &[String]) -> Problem {
     let problem = Problem::usage(format!("--why: there is no slot '{slot}' at that time"));
     if let Some(near) = nearest(slot.to_ascii_lowercase(), names.iter().map(String::as_str)) {
-        return problem.hint(format!("did you mean {near}?"));
+        return problem.hint(format!("did you mean {near}@{time}?"));
+    }
+    // With several machines, the name of a slot contains that of its machine.
+    if let Some(of_machine) = names.iter().find(|name| name.split('@').next() == Some(slot)) {
+        return problem.hint(format!("name the machine, too, for example {of_machine}@{time}"));
     }
     let some = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
     let left = names.len().saturating_sub(8);
     let more = if left == 0 { String::new() } else { format!(" and {left} more") };
-    problem.hint(format!("there are {some}{more}"))
+    let form = names.first().map(|name| format!("; write, for example, {name}@{time}")).unwrap_or_default();
+    problem.hint(format!("the slots are {some}{more}{form}"))
 }
 
-/// Explains the last change of a slot before a time, and the values of its expressions at that time.
+/// Explains the last change of a slot before a time, and the values of its expressions at that time; `typed` is the time as
+/// typed.
 fn explain_slot(
     cli: &SlotRunCli,
     course: &SimulationCourse<'_>,
-    slot: &str,
+    (slot, typed): (&str, &str),
     time: TimePoint,
 ) -> anyhow::Result<Status> {
     let since = seconds_since_start(course, time, &RealWorld::new())?;
     let story = match SlotTrace::of_slot(course, slot, since)? {
         SlotLookup::Trace(story) => story,
-        SlotLookup::NoSuchSlot(names) => return Err(unknown_slot_problem(slot, &names).into()),
+        SlotLookup::NoSuchSlot(names) => return Err(unknown_slot_problem(slot, typed, &names).into()),
     };
     write_to_stdout(
         cli.output.render_json(std::slice::from_ref(&story))?.unwrap_or_else(|| slot_story(&story)),
@@ -141,17 +147,17 @@ fn slot_story(story: &SlotTrace) -> String {
             text += &decision_text::indented_lines(decided, "    ");
         }
     }
-    text += &format!("at +{} policy says:\n", format_span(*at));
-    let mut has_cause = false;
+    let is_cause = |knob| {
+        changes.iter().any(|change| policy_parameter::parameter_in_reason(&change.reason) == Some(knob))
+    };
+    let legend = match policy.iter().any(|decided| is_cause(&decided.knob)) {
+        true => " (* = caused the current state)",
+        false => "",
+    };
+    text += &format!("policy at +{}{legend}:\n", format_span(*at));
     for decided in policy {
-        let is_cause = changes
-            .iter()
-            .any(|change| policy_parameter::parameter_in_reason(&change.reason) == Some(&decided.knob));
-        has_cause |= is_cause;
-        text += &decision_text::indented_lines(decided, if is_cause { "  * " } else { "    " });
-    }
-    if has_cause {
-        text += "* decided the last change\n";
+        text +=
+            &decision_text::indented_lines(decided, if is_cause(&decided.knob) { "  * " } else { "    " });
     }
     text
 }

@@ -11,6 +11,7 @@ use crate::cli::common::{
 };
 use crate::os::clock;
 use crate::runner::slot::{ActiveDrain, SlotControlAnswer, SlotStatus};
+use crate::slot::DrainCompletion;
 use crate::text::control_characters::escape_control_characters;
 use crate::text::plural::counted;
 
@@ -159,7 +160,13 @@ fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
         Some(_) => "ends when all jobs have left".to_owned(),
         None => "all jobs have left".to_owned(),
     };
-    let then = drain.on_completion.name().map_or_else(String::new, |then| format!(", then {then}"));
+    let then = match drain.on_completion {
+        DrainCompletion::Nothing => "",
+        DrainCompletion::Resume => "; will accept jobs again when drained",
+        DrainCompletion::Exit => "; will exit when drained",
+        DrainCompletion::Restart => "; will restart when drained",
+        DrainCompletion::Reconfigure => "; will read its configuration and accept jobs again when drained",
+    };
     let start =
         drain.start.as_ref().map_or_else(String::new, |start| format!("; START during the drain: {start}"));
     // The reason of a drain may contain newlines.

@@ -362,7 +362,7 @@ fn check_local_universe(ad: &ClassAd, world: &dyn World, session: &ProgramContex
         Some(number) if number == Universe::Local.number() => {}
         Some(other) => {
             let message =
-                format!("JobUniverse is {other}: a schedd itself runs only jobs of the local universe (12)");
+                format!("--as local needs JobUniverse = 12, but the job ad has JobUniverse = {other}");
             let hint = match other == Universe::Scheduler.number() {
                 true => "JobUniverse = 12 runs the job on the same machine, but under a starter",
                 false => "use --as shadow",
@@ -370,8 +370,7 @@ fn check_local_universe(ad: &ClassAd, world: &dyn World, session: &ProgramContex
             return Err(Problem::unreadable(message).hint(hint).into());
         }
         None => {
-            let message =
-                "the job ad has no JobUniverse: a schedd itself runs only jobs of the local universe (12)";
+            let message = "--as local needs JobUniverse = 12, but the job ad has no JobUniverse";
             return Err(Problem::unreadable(message).into());
         }
     }
@@ -410,7 +409,7 @@ fn warn_of_kept_files(spool: &Path, session: &ProgramContext) {
     let shown = names[..count.min(5)].join(", ");
     let more = if count > 5 { ", ..." } else { "" };
     session.warn(&format!(
-        "what the job kept for its next run is removed with this program's end ({shown}{more}: {count} at the top); a \
-         schedd keeps it in SPOOL; --until done or --until N runs the job again from there"
+        "the files that the job kept for its next run are removed when this program ends ({shown}{more}: {count} at the top); a \
+         schedd keeps them in SPOOL; --until done or --until N runs the job again from there"
     ));
 }

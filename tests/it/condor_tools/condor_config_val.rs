@@ -340,7 +340,9 @@ fn without_any_configuration_the_way_to_name_one_is_told() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(told.contains(": there is no configuration: CONDOR_CONFIG is not set, and "), "{told}");
         assert!(
-            told.contains("\nhint: --config-file FILE names one; CONDOR_CONFIG=ONLY_ENV does without\n"),
+            told.contains(
+                "\nhint: --config-file FILE names one; with CONDOR_CONFIG=ONLY_ENV no file is needed\n"
+            ),
             "{told}"
         );
         assert_eq!(output.status.code(), Some(3), "{told}");

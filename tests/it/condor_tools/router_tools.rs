@@ -31,7 +31,7 @@ fn a_converted_configuration_routes_as_the_old_one_did() {
         out.starts_with("a.config: 1 route Far Away\nb.config: 1 route Far_Away\nno difference found in "),
         "{out}"
     );
-    assert!(out.ends_with(" jobs; every condition was made true and false\n"), "{out}");
+    assert!(out.ends_with(" jobs; every condition was tested with both outcomes, true and false\n"), "{out}");
 }
 
 #[test]

@@ -460,7 +460,7 @@ fn a_hook_that_kills_its_group_is_told_and_ends_nobody_but_itself() {
     let Some((status, _, said)) = told(home.path(), &call) else { return };
     assert_eq!(status, 1, "{said}");
     assert!(said.contains("failed (died with signal 15)"), "{said}");
-    let finding = "warning signals-caller: it sends signal 15 to its process group (kill 0), which includes the starter";
+    let finding = "warning signals-caller: the hook sends signal 15 to its process group (kill 0), which includes the starter";
     assert!(said.contains(finding), "{said}");
     // When a daemon calls it, nearly all signals are blocked: the hook continues, and its starter receives
     // the signal.

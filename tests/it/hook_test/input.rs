@@ -317,9 +317,9 @@ fn the_time_out_is_an_expression_as_for_the_starter() {
     let said = told("soon", &["--timeout", "0.2"]).unwrap();
     assert!(said.contains("K_HOOK_JOB_EXIT_TIMEOUT is 'soon'"), "{said}");
     // The test does not wait for the end, although the caller would.
-    assert!(said.contains("the cleanup waits for it") && said.contains("waits 30 s for it"), "{said}");
+    assert!(said.contains("the cleanup waits for the hook") && said.contains("waits 30 s for it"), "{said}");
     let said = told("soon", &["--timeout", "0.2", "--protocol", "7.1"]).unwrap();
-    assert!(said.contains("waits without a limit") && !said.contains("continues without it"), "{said}");
+    assert!(said.contains("waits without a limit") && !said.contains("continues without the hook"), "{said}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn the_queue_of_the_quickstart_holds_its_contract() {
         // Its REPLY_FETCH moves rejected jobs aside.
         let at_once = said.lines().find(|line| line.starts_with("at once: ")).unwrap();
         assert!(at_once.contains("30 jobs handed out") && at_once.contains("of them put aside"), "{said}");
-        assert!(said.contains("exit records were looked for in queue/done\n"), "{said}");
+        assert!(said.contains("exit records are expected in queue/done\n"), "{said}");
     }
     // The test uses a copy, so nothing has moved here.
     assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 30);
@@ -206,26 +206,20 @@ fn records_rejected_jobs_and_losses_are_looked_for() {
             Some(logged),
             Some("was rejected and is not handed out again"),
         ),
-        (
-            "no record",
-            BY_RENAME,
-            exit(":"),
-            None,
-            Some("has no exit record: JOB_EXIT exit: it writes no file"),
-        ),
+        ("no record", BY_RENAME, exit(":"), None, Some("has no exit record: JOB_EXIT writes no file")),
         (
             "nothing at all",
             BY_RENAME,
             "#!/bin/sh\ncat >/dev/null\n".to_owned(),
             None,
-            Some("it changes no file"),
+            Some("JOB_EXIT changes no file"),
         ),
         (
             "a list that loses lines",
             BY_RENAME,
             exit(careless),
             None,
-            Some("is done and has no exit record in queue/all"),
+            Some("has finished, but has no exit record in queue/all"),
         ),
         ("job 7", &lose, EXIT.to_owned(), None, Some("never handed out: 1 of 40 jobs")),
         (

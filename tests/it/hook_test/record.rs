@@ -73,7 +73,11 @@ fn all_of_a_long_input_is_handed_on_and_its_beginning_kept() {
     assert!(std::fs::metadata(record(home.path()).join("stdin")).unwrap().len() < 9 << 20);
     let output = run(home.path(), &["replay", "calls"]).unwrap();
     assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stderr).contains("1 left out: without its whole input"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("1 skipped: input not recorded completely"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -128,13 +132,13 @@ fn the_type_of_a_recorded_hook_is_guessed_or_told_later() {
     let output = run(home.path(), &["replay", "guessed", "--type", "prepare"]).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let once = run(home.path(), &["record", "--into", "untyped", "--", "./site.sh"]).unwrap();
-    assert!(text(&once.stderr).contains("does not show its type"), "{}", text(&once.stderr));
+    assert!(text(&once.stderr).contains("cannot tell the hook type from"), "{}", text(&once.stderr));
     let twice = run(home.path(), &["record", "--into", "untyped", "--", "./site.sh"]).unwrap();
     assert!(twice.stderr.is_empty(), "it is said once: {}", text(&twice.stderr));
     let output = run(home.path(), &["replay", "untyped"]).unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("2 left out: of unknown type") && said.contains("--type"), "{said}");
+    assert!(said.contains("2 skipped: hook type unknown") && said.contains("--type"), "{said}");
     let output = run(home.path(), &["replay", "untyped", "--type", "exit"]).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(

@@ -135,7 +135,7 @@ fn a_suite_that_is_wrong_is_told_in_its_own_words() {
     let text = "[[case]]\nhook = \"h\"\ntype = \"prepare\"\nexpect = { verdict = \"hold\" }\n";
     std::fs::write(home.path().join("s.toml"), text).unwrap();
     let (_, _, err) = call(HOOK_TEST, &["run", "s.toml"], home.path());
-    assert!(err.contains("verdict = \"hold\": no verdict has this word, did you mean 'held'"), "{err}");
+    assert!(err.contains("verdict = \"hold\": unknown verdict, did you mean 'held'"), "{err}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub(crate) mod earlier_builds;
 pub(crate) mod event_schema;
 #[cfg(feature = "cli")]
 pub(crate) mod exact_bytes;
+pub(crate) mod hints;
 #[cfg(feature = "cli")]
 pub(crate) mod input_forms;
 #[cfg(feature = "cli")]

@@ -161,7 +161,7 @@ fn the_use_of_a_built_in_ad_is_the_first_line() {
         String::from_utf8_lossy(&stderr).lines().next().unwrap_or_default().to_owned()
     };
     for (verb, ad) in
-        [("prepare", "built-in job"), ("exit", "built-in job"), ("fetch", "otherwise a built-in one")]
+        [("prepare", "built-in job"), ("exit", "built-in job"), ("fetch", "built-in slot 'static'")]
     {
         let line = first_line(&format!("htc-hook-test {verb} ./prepare"));
         assert!(line.contains(ad), "{verb}: {line}");

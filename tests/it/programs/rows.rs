@@ -411,7 +411,7 @@ fn ads_are_sorted_before_they_are_processed() {
     assert!(code == Some(3) && err.contains("no such ad"), "{err}");
     let (code, _, err) =
         run(hook, &["prepare", "./hook", "--sample-job", "vanilla", "-c", "true"], home.path());
-    assert!(code == Some(2) && err.contains("--constraint is about ads"), "{err}");
+    assert!(code == Some(2) && err.contains("--constraint applies only to ads"), "{err}");
 }
 
 /// Findings, checks, slots, offers, routes and differences are rows.
@@ -493,7 +493,7 @@ fn reports_are_rows_in_every_form() {
     let (_, offers, _) = call("slot-run explain --ads - --config-file slots.conf --csv -c Owner==\"bob\"");
     assert!(offers.contains(",2.0,") && !offers.contains(",1.0,"), "{offers}");
     let (code, _, err) = call("slot-run explain --ads - --config-file slots.conf -c false");
-    assert!(code == Some(3) && err.contains("no such ad found"), "{err}");
+    assert!(code == Some(3) && err.contains("no ad matches --constraint"), "{err}");
     for line in [
         "slot-run explain --ads - --config-file slots.conf --reverse",
         "slot-run simulate --config-file slots.conf slots.toml --events --csv",

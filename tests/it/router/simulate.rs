@@ -78,13 +78,13 @@ fn states_of_routes_are_written_to_a_file_or_printed() {
         String::from_utf8(output.stdout).unwrap()
     };
     let summary = simulate(&["day.toml", "--events", "states.jsonl"]);
-    assert!(summary.contains("1 job came"), "{summary}");
+    assert!(summary.contains("1 job arrived"), "{summary}");
     let states = fs::read_to_string(place.path().join("states.jsonl")).unwrap();
     let rows: Vec<serde_json::Value> =
         states.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(rows.len() > 2 && rows[0]["routes"][0]["route"] == "R", "{states}");
     for words in [&["day.toml", "--events"][..], &["--events", "day.toml"]] {
         let table = simulate(words);
-        assert!(table.contains("WAITING") && !table.contains("jobs came"), "{table}");
+        assert!(table.contains("WAITING") && !table.contains("jobs arrived"), "{table}");
     }
 }

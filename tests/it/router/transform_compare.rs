@@ -57,7 +57,7 @@ fn rules_that_iterate_are_compared_turn_by_turn() {
     fs::write(place.path().join("other"), "SET X $(Step)\nTRANSFORM 4\n").unwrap();
     let (status, out, said) = compare(place.path(), &[]);
     assert_eq!(status, 1, "{said}");
-    assert!(out.contains("of each ad the first makes 3, the second 4"), "{out}");
+    assert!(out.contains("the first makes 3 from each ad, the second 4"), "{out}");
     let (_, json, _) = compare(place.path(), &["--json"]);
     let record: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(record[0]["left"]["ads"].as_array().unwrap().len(), 3, "{json}");

@@ -61,8 +61,8 @@ fn place() -> Place {
 fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
     let place = place();
     let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
-    let wanted = "         +0s job 1.0 came
-      +0.01s job 1.0 began on slot1
+    let wanted = "         +0s job 1.0 arrived
+      +0.01s job 1.0 started on slot1
          +1h job 1.0 was evicted from slot1: PREEMPT is true
                  PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
                      is true
@@ -99,13 +99,13 @@ since +1h: Claimed/Retiring: PREEMPT is true
         is true
         JobStart = 1793606400
 since +1h: Preempting/Vacating: retirement has ended
-at +1h policy says:
+policy at +1h (* = caused the current state):
     START = ";
     assert!(told.starts_with(wanted), "{told}");
     assert!(told.contains("  * PREEMPT = "), "{told}");
     for (what, said) in [
         ("slot1@7h", "7h after its start is after the end of the scenario, which lasts 6h"),
-        ("slto1@1h", "there is no slot 'slto1' at that time\nhint: did you mean slot1?"),
+        ("slto1@1h", "there is no slot 'slto1' at that time\nhint: did you mean slot1@1h?"),
         ("slot1@soon", "'soon' is not a valid time"),
         ("slot1", "expected a job such as 1.17, or SLOT@TIME"),
         ("@2h", "expected a job such as 1.17, or SLOT@TIME"),
@@ -178,11 +178,11 @@ fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
     let completed = told.lines().find(|line| line.starts_with("jobs completed ")).unwrap_or_default();
     assert!(completed.split_whitespace().eq(["jobs", "completed", "0", "3", "+3"]), "{told}");
     let wanted = "the first job with a different result is 1.0:
-    before: 1h after the start it was evicted from slot1: PREEMPT is true
+    before: at +1h it was evicted from slot1: PREEMPT is true
                 PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
                     is true
                     JobStart = 1793606400
-    after:  2h after the start it ended with status 0
+    after:  at +2h it ended with status 0
 ";
     assert!(told.ends_with(wanted), "{told}");
     let (status, told, _) = place.run(&["simulate", "s.toml", "--compare", "c.conf"]);
@@ -206,7 +206,10 @@ fn a_history_is_played_again() {
     let told = place.well(&["simulate", "h.toml", "--why", "7.0"]);
     assert!(told.ends_with("     +10m job 7.0 ended with status 3\n"), "{told}");
     let told = place.well(&["simulate", "h.toml", "--why", "8.4"]);
-    assert!(told.contains("+5m job 8.4 came\n") && told.contains(" job 8.4 ended with status 0\n"), "{told}");
+    assert!(
+        told.contains("+5m job 8.4 arrived\n") && told.contains(" job 8.4 ended with status 0\n"),
+        "{told}"
+    );
     let summary = place.row(&["simulate", "h.toml", "--json"]);
     assert_eq!(summary["jobs"]["completed"], 2);
     assert_eq!(summary["jobs"]["failed"], 1);
@@ -477,7 +480,7 @@ fn one_format_is_for_slots_and_for_routes() {
     );
     assert!(
         told.starts_with(
-            "2h: 20 jobs came, 20 finished, 0 without a route at the end, 0 removed as routed jobs\n"
+            "2h: 20 jobs arrived, 20 finished, 0 without a route at the end, 0 removed as routed jobs\n"
         ),
         "{told}"
     );

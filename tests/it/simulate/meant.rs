@@ -81,7 +81,7 @@ fn of_a_history_is_told_what_is_left_out() {
         "h.ads:7: this ad has no QDate",
         "h.ads:16:",
         "h.ads: 2 ads cannot be simulated and are left out",
-        "jobs of 'h.ads' that do not come: 1 of 3: the last would come 1d01h after the start, but the scenario ends after 2h",
+        "jobs of 'h.ads' that do not arrive: 1 of 3: the last would arrive 1d01h after the start, but the scenario ends after 2h",
         "'owner' has no effect with 'from'",
         "'memory' has no effect with 'from'",
         "'within' has no effect with 'from'",
@@ -182,7 +182,8 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
         let knob = format!("START={start}");
         place.summary(scenario, &["--param", &knob]);
         let (_, told, _) = place.play(scenario, &["--param", &knob, "--why", "1.0"]);
-        let line = told.lines().find(|line| line.contains(" began on ")).unwrap_or_else(|| panic!("{told}"));
+        let line =
+            told.lines().find(|line| line.contains(" started on ")).unwrap_or_else(|| panic!("{told}"));
         line.split_whitespace().next().unwrap().to_owned()
     };
     // When the clock reaches 18:00, and not an hour after 17:50.
@@ -200,7 +201,7 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
         [[jobs]]\nat = '5m'\ncpus = 2\nmemory = 100\ndisk = 1\nruns = '5m'\n";
     place.summary(full, &[]);
     let (_, told, _) = place.play(full, &["--why", "2.0"]);
-    let line = told.lines().find(|line| line.contains(" began on ")).unwrap_or_else(|| panic!("{told}"));
+    let line = told.lines().find(|line| line.contains(" started on ")).unwrap_or_else(|| panic!("{told}"));
     let minutes = line.trim().strip_prefix('+').and_then(|rest| rest.split('m').next()).unwrap();
     assert!(minutes.parse::<u32>().is_ok_and(|minutes| (20..50).contains(&minutes)), "{told}");
 }
@@ -218,7 +219,7 @@ fn a_refused_job_is_offered_again_when_another_slot_has_changed() {
         place.summary(scenario, &words);
         let (_, told, _) = place.play(scenario, &[&words, &["--why", "2.0"][..]].concat());
         let line =
-            told.lines().find(|line| line.contains(" began on slot2")).unwrap_or_else(|| panic!("{told}"));
+            told.lines().find(|line| line.contains(" started on slot2")).unwrap_or_else(|| panic!("{told}"));
         let minutes = line.trim().strip_prefix('+').and_then(|rest| rest.split('m').next()).unwrap();
         assert!(minutes.parse::<u32>().is_ok_and(|minutes| (10..25).contains(&minutes)), "{told}");
     };
@@ -284,7 +285,11 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
     let told = place.well(&["simulate", "s.toml", "--why", "slot1@m12@1h"]);
     assert!(told.contains("PREEMPT = Memory < 9 (s.toml, line 7)"), "{told}");
     let (_, _, stderr) = place.run(&["simulate", "s.toml", "--why", "quite-another@1h"]);
-    assert!(stderr.contains("there are slot1@m1, ") && stderr.contains(" and 4 more"), "{stderr}");
+    assert!(
+        stderr.contains("the slots are slot1@m1, ")
+            && stderr.contains(" and 4 more; write, for example, slot1@m1@1h"),
+        "{stderr}"
+    );
     for (count, title) in [("1", "1 slot, 3h"), ("2", "2 slots, 3h")] {
         place.write("one.toml", format!("length = '3h'\n[[machine]]\nslots = {count}\n"));
         let page = place.well(&["simulate", "one.toml", "--html", "-"]);
@@ -326,7 +331,7 @@ fn what_changes_nothing_is_told() {
         ),
         (
             "length = '5h'\n[[jobs]]\nat = '1d'\n",
-            "jobs 1: no job comes: the first would come 1d after the start, but the scenario ends after 5h",
+            "jobs 1: no job arrives: the first would arrive 1d after the start, but the scenario ends after 5h",
         ),
     ] {
         let (status, told, stderr) = place.play(scenario, &[]);

@@ -43,7 +43,7 @@ fn the_machine_sleeps_as_deep_as_one_slot_wants_when_all_want_to_and_its_jobs_ar
 #[test]
 fn nothing_sleeps_without_leave_and_what_a_pool_would_do_is_told_once() {
     for (hibernate, knob, wanted) in [
-        ("\"S3\"", "HIBERNATION_OVERRIDE_WOL = True", "use --allow-hibernate to let this one sleep"),
+        ("\"S3\"", "HIBERNATION_OVERRIDE_WOL = True", "use --allow-hibernate to let this machine sleep"),
         (
             "\"S5\"",
             "HIBERNATION_OVERRIDE_WOL = True",

@@ -234,7 +234,7 @@ fn whoever_asks_while_a_hook_runs_does_not_take_its_time_limit_away() {
     done(&place, &["remove"]);
     let ran = place.finish(child);
     assert!(ran.has("JobStatus = 3"), "{}", ran.ad);
-    assert!(ran.told.contains("it ran longer than its time limit"), "{}", ran.told);
+    assert!(ran.told.contains("the hook ran longer than its time limit"), "{}", ran.told);
 }
 
 #[test]

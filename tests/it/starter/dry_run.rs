@@ -105,7 +105,7 @@ fn explain_names_what_led_to_each_word_and_what_was_not_used() {
     let ran = rehearsed(place, DOCKER);
     assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
     for line in [
-        "why: in docker: WantDocker",
+        "why: docker: WantDocker",
         "why: --init <- DOCKER_RUN_UNDER_INIT",
         "why: --foo=1 <- DOCKER_EXTRA_ARGUMENTS",
         "why: alpine:latest <- DockerImage",

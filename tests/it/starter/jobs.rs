@@ -402,7 +402,7 @@ fn a_job_that_is_told_to_end_while_its_prepare_hook_runs_never_starts() {
     send(&child, Signal::SIGTERM);
     let ran = place.finish(child);
     assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (1, "exit evict\n", ""), "{}", ran.told);
-    assert!(ran.told.contains("not started: it was asked to end before it began"), "{}", ran.told);
+    assert!(ran.told.contains("not started: the job was asked to end before it started"), "{}", ran.told);
     assert!(ran.left.is_empty());
 }
 

@@ -355,7 +355,7 @@ fn the_local_universe_has_its_policy_and_transfers_nothing() {
     assert_eq!(events(&place), ["000", "001", "004", "012"]);
     let ran = run(&place, "true", "JobUniverse = 5");
     assert_eq!(ran.status, 3, "{}", ran.told);
-    assert!(ran.told.contains("a schedd itself runs only jobs of the local universe"), "{}", ran.told);
+    assert!(ran.told.contains("--as local needs JobUniverse = 12"), "{}", ran.told);
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn what_an_evicted_job_kept_is_named_when_nobody_will_have_it() {
     let ran = place.finish(child);
     assert!(ran.has("JobStatus = 1"), "{}", ran.ad);
     assert!(
-        ran.told.contains("kept for its next run is removed") && ran.told.contains("\"state\""),
+        ran.told.contains("kept for its next run are removed") && ran.told.contains("\"state\""),
         "{}",
         ran.told
     );

@@ -106,10 +106,10 @@ impl HookEffects {
         };
         let gone: Vec<&Path> = after.gone_since(before).collect();
         Some(match (written.is_empty(), gone.is_empty()) {
-            (true, true) => "it changes no file".to_owned(),
-            (true, false) => format!("it writes no file and removes {}", list(gone)),
+            (true, true) => "changes no file".to_owned(),
+            (true, false) => format!("writes no file and removes {}", list(gone)),
             (false, _) => format!(
-                "the files that it writes do not name the job ({}): write an id from its ad, such as ClusterId",
+                "writes {} without the id of the job: write one from its ad, such as ClusterId",
                 list(written)
             ),
         })
@@ -314,7 +314,7 @@ mod tests {
             .record_exit(&job(7), home.path(), &files, &FileSnapshot::of_directory(home.path()))
             .unwrap();
         let wanted =
-            "the files that it writes do not name the job (lock): write an id from its ad, such as ClusterId";
+            "writes lock without the id of the job: write one from its ad, such as ClusterId";
         assert_eq!(missing, wanted);
     }
 }

@@ -93,7 +93,7 @@ impl Clauses<'_> {
         }
     }
 
-    /// Returns the clause to which another one reduces in the end.
+    /// Returns the clause to which a clause finally simplifies.
     pub(super) fn follow(&self, mut at: usize) -> usize {
         while let Some(next) = self.clauses[at].effective {
             at = next;

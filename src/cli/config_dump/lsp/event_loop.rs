@@ -69,7 +69,7 @@ pub(super) fn run(
         }
         if let Some(kind) = server.exit_kind() {
             if kind == ExitKind::Abrupt {
-                program.write_line("exit came without shutdown");
+                program.write_line("received exit before shutdown");
             }
             return Ok(end_status(kind == ExitKind::Orderly));
         }

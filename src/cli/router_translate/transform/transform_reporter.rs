@@ -149,7 +149,7 @@ impl<'a> TransformReporter<'a> {
                 return Ok(());
             }
             TransformNote::Problem { error, .. } => error,
-            TransformNote::LeftOut { error, ad, .. } => error.context(format!("ad {ad} is left out")),
+            TransformNote::LeftOut { error, ad, .. } => error.context(format!("ad {ad} is skipped")),
         };
         self.program.report(&error);
         Ok(())
