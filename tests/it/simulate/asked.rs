@@ -505,7 +505,7 @@ fn why_names_the_line_of_a_value_that_equals_the_default() {
         assert!(told.contains(&format!("{wanted} (c.conf, line {line})")), "{told}");
     }
     assert!(told.contains("SUSPEND = false (default)"), "{told}");
-    assert!(told.contains("\n* decided the last change\n"), "{told}");
+    assert!(told.contains(" (* = caused the current state):\n"), "{told}");
 }
 
 /// As with another descriptor: JSON, and the summary after it.

@@ -313,8 +313,7 @@ mod tests {
         let missing = effects
             .record_exit(&job(7), home.path(), &files, &FileSnapshot::of_directory(home.path()))
             .unwrap();
-        let wanted =
-            "writes lock without the id of the job: write one from its ad, such as ClusterId";
+        let wanted = "writes lock without the id of the job: write one from its ad, such as ClusterId";
         assert_eq!(missing, wanted);
     }
 }
