@@ -68,7 +68,8 @@ pub struct RouteTotals {
 pub struct RouterTotals {
     /// Length in seconds.
     pub length: f64,
-    /// Number of source jobs that arrived.
+    /// Number of source jobs that arrived. Its key in JSON is older than its name.
+    #[serde(rename = "came")]
     pub arrived: u64,
     /// Number of source jobs that have finished.
     pub finished: u64,

@@ -1,5 +1,7 @@
 //! Search for similar names, for hints in messages.
 
+use std::num::NonZeroU32;
+
 /// Returns the number of changes of one byte, or swaps of neighbours, that turn one name into the other, ignoring case,
 /// or `None` if there are more than `limit`, which should be small: each change is tried at each difference.
 pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
@@ -69,21 +71,22 @@ pub struct SimilarNames<Name> {
     by_length: Vec<NamesOfLength>,
 }
 
-/// Names of one length: their letter masks, which are searched without anything else, their numbers, and hashes of the
-/// names without digits.
+/// Names of one length: their letter masks, which are searched without anything else, their numbers, and hashes of
+/// those with digits without these.
 #[derive(Clone, Debug, Default)]
 struct NamesOfLength {
     masks: Vec<LetterMask>,
     numbers: Vec<u32>,
-    stems: Vec<u32>,
+    stems: Vec<Option<NonZeroU32>>,
 }
 
-/// Returns a hash of a name without its digits, regardless of case.
-fn stem_hash(name: &[u8]) -> u32 {
+/// Returns a hash of a name with digits without these, regardless of case; `None` for a name without digits.
+fn stem_hash(name: &[u8]) -> Option<NonZeroU32> {
     let letters = name.iter().filter(|byte| !byte.is_ascii_digit());
-    letters.fold(0x811c_9dc5, |hash: u32, byte| {
-        (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
-    })
+    let (count, hash) = letters.fold((0, 0x811c_9dc5), |(count, hash): (usize, u32), byte| {
+        (count + 1, (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193))
+    });
+    if count < name.len() { NonZeroU32::new(hash | 1) } else { None }
 }
 
 /// Bit mask of which letters occur in a name, once or more often, and which digits and signs occur. A change of one byte
@@ -122,8 +125,8 @@ impl<Name: AsRef<[u8]>> SimilarNames<Name> {
         SimilarNames { names, by_length }
     }
 
-    /// Returns the nearest of the names that `accept` accepts, as [`nearest`] does. A name that differs only in digits is
-    /// not a misspelling but another member of a family.
+    /// Returns the nearest of the names that `accept` accepts, as [`nearest`] does. If both have digits
+    /// and differ only in these, they are members of one family, and none is a misspelling.
     pub fn nearest(&self, name: &[u8], accept: impl Fn(&[u8]) -> bool) -> Option<&Name> {
         let limit = if name.len() < 6 { 1 } else { 2 };
         let (wanted, stem) = (letter_mask(name), stem_hash(name));
@@ -134,7 +137,7 @@ impl<Name: AsRef<[u8]>> SimilarNames<Name> {
             let is_near = move |letters: &LetterMask| (letters ^ wanted).count_ones() as usize <= 2 * limit;
             let numbers = group.numbers.iter().zip(&group.stems);
             let similar = group.masks.iter().zip(numbers).filter(move |(letters, _)| is_near(letters));
-            similar.filter(move |(_, (_, other))| **other != stem).map(|(_, (at, _))| *at)
+            similar.filter(move |(_, (_, other))| stem.is_none() || **other != stem).map(|(_, (at, _))| *at)
         });
         for at in near {
             let candidate = self.names[at as usize].as_ref();
@@ -165,7 +168,9 @@ mod tests {
         let mut found = 0;
         for _ in 0..400 {
             let word: Vec<u8> = (0..3 + next(6)).map(|_| b"abAB_1"[next(6) as usize]).collect();
-            let is_other = |known: &&Vec<u8>| known.len() != 5 && stem_hash(known) != stem_hash(&word);
+            let is_other = |known: &&Vec<u8>| {
+                known.len() != 5 && (stem_hash(&word).is_none() || stem_hash(known) != stem_hash(&word))
+            };
             let expected = nearest(&word[..], words.iter().filter(is_other).map(|known| &known[..]));
             assert_eq!(names.nearest(&word, |known| known.len() != 5).copied(), expected, "{word:?}");
             found += usize::from(expected.is_some());
