@@ -1,7 +1,7 @@
 //! Results of a stream: printed immediately, or kept until they can be sorted.
 
 use std::collections::HashSet;
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 
 use rustc_hash::FxBuildHasher;
 
@@ -412,7 +412,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
             let form = CountForm {
                 rows: cli.rows,
                 undefined: cli.columns.undefined.as_deref(),
-                has_heading: !cli.output.quiet,
+                has_heading: !cli.output.quiet && std::io::stdout().is_terminal(),
                 limit: limit.unwrap_or(usize::MAX),
                 list: output::output_form(cli).map(|form| output::list_writer(cli, form)),
             };

@@ -106,7 +106,7 @@ pub(crate) struct CountForm<'a> {
     pub(crate) rows: RowOptions,
     /// Text of undefined values, or `None` for the default.
     pub(crate) undefined: Option<&'a OsStr>,
-    /// True if the rows have a heading where aggregates are printed as text.
+    /// True if the rows have a heading where aggregates are printed as text: for a person, not for a script.
     pub(crate) has_heading: bool,
     /// Maximum number of groups.
     pub(crate) limit: usize,

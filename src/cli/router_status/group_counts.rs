@@ -7,6 +7,7 @@ use crate::cli::common::{
     AdFormat, Aggregate, AggregateKind, CountForm, Problem, ValueCounts, parse_expressions,
 };
 use crate::world::World;
+use std::io::IsTerminal;
 
 /// Expressions by which jobs are counted, and aggregates of each group.
 pub(super) struct GroupCounts {
@@ -75,7 +76,7 @@ impl GroupCounts {
         let form = CountForm {
             rows: common.rows,
             undefined: None,
-            has_heading: !common.output.quiet,
+            has_heading: !common.output.quiet && std::io::stdout().is_terminal(),
             limit: common.limit.unwrap_or(usize::MAX),
             list: list.map(|form| ListWriter::new(form, AttributeOrder::Sorted).brackets_when_empty(true)),
         };

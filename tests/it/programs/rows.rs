@@ -55,16 +55,13 @@ fn rows_are_written_as_csv_tsv_and_with_nul() {
 fn groups_have_sums_averages_and_extremes() {
     let words =
         ["--count-by", "Owner", "--sum", "Memory", "--avg", "Memory", "--min", "Memory", "--max", "Memory"];
-    assert_eq!(
-        eval(&words),
-        "Count Owner SumMemory AvgMemory MinMemory MaxMemory\n    2 ann 12.5 6.25 2.5 10\n    1 bob 30 30.0 30 30\n"
-    );
+    assert_eq!(eval(&words), "2 ann 12.5 6.25 2.5 10\n1 bob 30 30.0 30 30\n");
     let csv = "Count,Owner,SumMemory,AvgMemory,MinMemory,MaxMemory\r\n2,ann,12.5,6.25,2.5,10\r\n1,bob,30,30.0,30,30\r\n";
     assert_eq!(eval(&[&words[..], &["--csv"]].concat()), csv);
-    assert_eq!(eval(&["--sum", "ClusterId", "--max", "Owner"]), "Count SumClusterId MaxOwner\n    3 6 bob\n");
+    assert_eq!(eval(&["--sum", "ClusterId", "--max", "Owner"]), "3 6 bob\n");
     assert_eq!(eval(&["--sum", "ClusterId", "--quiet"]), "3 6\n");
     let (status, out, err) = run(EVAL, &["--sum", "Owner", "--avg", "Nothing", "--ads", "-"], Path::new("."));
-    assert_eq!((status, out.as_str()), (Some(0), "Count SumOwner AvgNothing\n    3 0 undefined\n"), "{err}");
+    assert_eq!((status, out.as_str()), (Some(0), "3 0 undefined\n"), "{err}");
     assert!(err.contains("'Nothing' is not in any of the 3 ads"), "{err}");
     let json: serde_json::Value = serde_json::from_str(&eval(&["--sum", "ClusterId", "--json"])).unwrap();
     assert_eq!((&json[0]["Count"], &json[0]["SumClusterId"]), (&3.into(), &6.into()));
@@ -158,11 +155,7 @@ fn routed_jobs_are_counted_and_added_up() {
     let rows = |words: &[&str]| run(STATUS, &[words, &["-"]].concat(), Path::new("."));
     for verb in ["queue", "history"] {
         let (code, out, err) = rows(&[verb, "--count-by", "Owner", "--sum", "Memory", "--max", "ClusterId"]);
-        assert_eq!(
-            (code, out.as_str()),
-            (Some(0), "Count Owner SumMemory MaxClusterId\n    2 ann 12.5 3\n    1 bob 30 2\n"),
-            "{verb}: {err}"
-        );
+        assert_eq!((code, out.as_str()), (Some(0), "2 ann 12.5 3\n1 bob 30 2\n"), "{verb}: {err}");
     }
     let (_, out, _) = rows(&["queue", "--avg", "Memory", "--min", "Memory", "--csv"]);
     assert_eq!(out, "Count,AvgMemory,MinMemory\r\n3,14.16666666666667,2.5\r\n");
@@ -572,4 +565,26 @@ fn comparisons_and_suites_are_rows() {
     let (_, out, err) = suite(&["--csv"]);
     assert!(out.starts_with("case,") && out.lines().count() == 2 && out.contains("one,"), "{out}{err}");
     assert_eq!(suite(&["--tap", "--csv"]).0, Some(2));
+}
+
+/// Numbers on a terminal have a heading; a script gets the rows alone.
+#[test]
+fn aggregates_have_a_heading_on_terminals() {
+    let size = nix::pty::Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("ads"), "Owner = \"ann\"\nMemory = 10\n").unwrap();
+    let shown = |words: &[&str]| {
+        let terminal = nix::pty::openpty(&size, None).unwrap();
+        let mut command = Command::new(EVAL);
+        command.args(["--ads", "ads", "--count-by", "Owner", "--sum", "Memory"]).args(words);
+        let mut child = command.current_dir(home.path()).stdout(Stdio::from(terminal.slave)).spawn().unwrap();
+        assert!(child.wait().unwrap().success());
+        drop(command);
+        let mut shown = Vec::new();
+        // The end of a terminal is an error.
+        let _ = std::io::Read::read_to_end(&mut std::fs::File::from(terminal.master), &mut shown);
+        String::from_utf8_lossy(&shown).replace("\r\n", "\n")
+    };
+    assert_eq!(shown(&[]), "Count Owner SumMemory\n    1 ann 10\n");
+    assert_eq!(shown(&["--quiet"]), "1 ann 10\n");
 }
