@@ -88,7 +88,7 @@ fn settings_that_are_not_valid_are_refused() {
     for (options, message) in [
         (json!({"configfile": "x"}), "unknown field `configfile`"),
         (json!({"subsystem": "STARTDD"}), "did you mean STARTD?"),
-        (json!({"for": "1.0"}), "not a version that lint knows: '1.0'"),
+        (json!({"for": "1.0"}), "for: unknown version: '1.0'"),
         (json!({"select": ["no-such-rule"]}), "lint has no rule 'no-such-rule'"),
         (json!([1]), "initializationOptions: "),
     ] {

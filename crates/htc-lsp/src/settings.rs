@@ -159,7 +159,7 @@ mod tests {
     fn invalid_settings_are_named() {
         for (json, message) in [
             (r#"{"subsystem": "STARTDD"}"#, "did you mean STARTD?"),
-            (r#"{"for": "9"}"#, "for: not a version that lint knows: '9'"),
+            (r#"{"for": "9"}"#, "for: unknown version: '9'"),
             (r#"{"select": ["x"]}"#, "select: lint has no rule 'x'"),
         ] {
             let error = settings().with_client_settings(&client(json)).unwrap_err();
