@@ -71,7 +71,7 @@ fn a_suite_is_run_and_updated_without_a_process_of_ours() {
 
     let mut told = Vec::new();
     update_suites(&done, &mut |line| told.push(line)).unwrap();
-    assert_eq!(told, ["not updated: s: word: it could not be called"]);
+    assert_eq!(told, ["updated: s: other", "not updated: s: word: it could not be called"]);
     let (done, _) = run();
     let failed: Vec<&str> =
         done.iter().filter(|one| !one.failures.is_empty()).map(|one| one.name.as_str()).collect();
