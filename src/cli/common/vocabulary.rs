@@ -127,7 +127,7 @@ pub fn has_own_help(arg: &Arg) -> bool {
     }
 }
 
-/// Hides global options that have no effect in a verb. [`refuse_options_without_effect`] refuses them.
+/// Hides global options that have no effect in a verb. Their use is refused later.
 pub fn hide_options_without_effect(command: Command, verb: &'static str, ids: &[&str]) -> Command {
     let unused: Vec<Arg> = command
         .get_arguments()

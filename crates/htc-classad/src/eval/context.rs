@@ -48,7 +48,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Creates a context without ads, in the [mode](EvalWorld::mode) of the world.
+    /// Creates a context without ads, in the [mode](EvalWorld::language_mode) of the world.
     ///
     /// ```
     /// use htc_classad::{Context, Expr, System};

@@ -86,7 +86,7 @@ impl Dialect {
         self
     }
 
-    /// Returns this dialect with the [mode](crate::EvalWorld::mode) of a world.
+    /// Returns this dialect with the [mode](crate::EvalWorld::language_mode) of a world.
     ///
     /// ```
     /// use htc_classad::{Dialect, LanguageMode};
