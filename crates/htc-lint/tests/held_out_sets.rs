@@ -85,6 +85,8 @@ fn nothing_is_found_in_correct_parts() {
          NODE_IS_HEALTHY = False\nSTART = (NODE_IS_HEALTHY =?= True)",
         "NUM_SLOTS_TYPE_2 = 1\nSLOT_TYPE_2 = cpus=$(GLIDEIN_CPUS), memory=99%",
         "CONCURRENCY_LIMIT_DEFAULT_LARGE = 3",
+        // A requirement may have the name of a setting.
+        "SUBMIT_REQUIREMENT_NAMES = REASON_CODE\nSUBMIT_REQUIREMENT_REASON_CODE = JobUniverse == 5",
     ] {
         assert!(!has_finding(PART, &format!("{text}\n")), "{text}");
     }

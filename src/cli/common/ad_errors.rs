@@ -96,7 +96,8 @@ pub(crate) fn wrong_kind_of_record(name: &str, record: &AdRecord, is_first: bool
 }
 
 /// Returns the error for an input that is not a file of ads, judged by lines that cannot be read; otherwise returns `None`.
-/// `first_ad` is the number of such lines and of attributes if the lines are those of the first ad.
+/// `first_ad` is the number of such lines and of attributes if the lines are those of the first ad; later ads do not decide,
+/// because a damaged line must not cost the ads after it.
 ///
 /// A text of another kind must not be used as an ad that has the few lines of it that look like attributes.
 pub(crate) fn wrong_kind_problem(
@@ -104,23 +105,19 @@ pub(crate) fn wrong_kind_problem(
     lines: &[&[u8]],
     first_ad: Option<(u64, usize)>,
 ) -> Option<Problem> {
+    let (errors, attributes) = first_ad?;
     let kinds: Vec<OtherKind> = lines.iter().filter_map(|line| OtherKind::of_line(line)).collect();
     let is_macro = |kind: &OtherKind| *kind == OtherKind::Macro;
     // A job's ad may have one line that was meant for a configuration.
-    let has_macros = match first_ad {
-        Some((errors, attributes)) => {
-            let count = kinds.iter().filter(|kind| is_macro(kind)).count();
-            count > 1 || (count == 1 && errors == 1 && attributes <= MAX_FEW_ATTRIBUTES)
-        }
-        None => false,
-    };
+    let macros = kinds.iter().filter(|kind| is_macro(kind)).count();
+    let has_macros = macros > 1 || (macros == 1 && errors == 1 && attributes <= MAX_FEW_ATTRIBUTES);
     let other = kinds.iter().find(|kind| !is_macro(kind)).copied();
     let hint = match other.or(has_macros.then_some(OtherKind::Macro)) {
         Some(OtherKind::Macro | OtherKind::Statement) => {
             format!("it looks like a configuration: use --config-file {name}")
         }
         Some(OtherKind::TomlTable) => "it looks like TOML: a scenario or a suite of hook tests".to_owned(),
-        None if first_ad.is_some_and(|(errors, attributes)| attributes > 0 && errors > attributes as u64) => {
+        None if attributes > 0 && errors > attributes as u64 => {
             "most lines of its first ad are not attributes; an ad has lines 'Name = value'".to_owned()
         }
         None => return None,

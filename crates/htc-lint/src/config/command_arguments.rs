@@ -17,11 +17,11 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let fragments = argument_fragments(subject);
     for entry in subject.user_written_entries() {
         let raw = &entry.current.raw;
-        if fragments.contains(&entry.name.to_ascii_lowercase())
-            && let Some(inner) = between_quotes(raw)
+        if let Some(inner) = between_quotes(raw)
+            && fragments.contains(&entry.name.to_ascii_lowercase())
         {
             let message = format!(
-                "{}: the quotes would be in the middle of a list of arguments, and part of two of them",
+                "{}: the value is inserted between other arguments, so its quotes become part of the first and the last one",
                 entry.name
             );
             let fix = Advice::Write(inner.into());

@@ -251,8 +251,8 @@ impl<'a> ExpressionTypes<'a> {
                 .and_then(|(name, text)| number_of_word(&name, text.as_bytes()));
             let fix = match (number, quoted) {
                 (Some(number), _) => Some(format!("write {number}")),
-                // A word without quotes would be an attribute that nothing defines.
-                (None, Some(text)) if text.parse::<f64>().is_ok() => {
+                // Any other word without quotes would be an attribute that nothing defines.
+                (None, Some(text)) if is_number_or_truth(&text) => {
                     Some(format!("write {text} without quotes"))
                 }
                 (None, Some(_)) => Some("compare it with a number".to_owned()),
@@ -433,6 +433,11 @@ impl<'a> ExpressionTypes<'a> {
             }
         }
     }
+}
+
+/// True for the text of a number, `true` or `false`.
+fn is_number_or_truth(text: &str) -> bool {
+    text.parse::<f64>().is_ok() || ["true", "false"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// Returns the right order of two arguments that were certainly swapped: a list in place of an item, or an attribute in

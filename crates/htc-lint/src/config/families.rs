@@ -12,14 +12,14 @@ mod word_order;
 use bstr::{BStr, ByteSlice};
 
 pub(super) use self::site_names::SiteNames;
-pub(super) use self::word_order::find_reordered;
+pub(super) use self::word_order::{classify_misordered_setting, find_reordered};
 use super::name_status::{NameStatus, UnreadReason};
 use htc_base::text::{caseless, similar_names};
 use htc_config::template;
 
 /// Returns the status of a name that belongs to a family, or `None` for all other names.
 pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
-    word_order::classify_misordered_setting(name, &|name| site.is_set(name))
+    classify_misordered_setting(name, &|name| site.is_set(name))
         .or_else(|| slots::classify_slot_name(name, site))
         .or_else(|| cron::classify_cron_name(name, &site.cron_jobs, &|name| site.is_set(name)))
         .or_else(|| classify_permission(name, site))

@@ -190,6 +190,11 @@ impl KnownParameterNames {
         }
     }
 
+    /// Returns true if a name is that of a setting of a member, with its words in another order.
+    pub(super) fn is_misordered(&self, name: &[u8]) -> bool {
+        families::classify_misordered_setting(name, &|name| self.site.is_set(name)).is_some()
+    }
+
     fn is_in_family(&self, name: &[u8]) -> bool {
         let of_daemon = DAEMON_NAME_PATTERNS
             .iter()

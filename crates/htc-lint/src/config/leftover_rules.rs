@@ -178,13 +178,22 @@ fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
 
 /// Finds `$ENV{HOME}`; returns the place and what was meant.
 fn find_braced_function(raw: &[u8]) -> Option<(Range<usize>, String)> {
-    memchr::memchr_iter(b'$', raw).find_map(|dollar| {
-        let open = dollar + raw[dollar..].find_byte(b'{')?;
+    // Without a last brace, no reference ends; looking for one after each dollar would take quadratic time.
+    let last_brace = raw.rfind_byte(b'}')?;
+    memchr::memchr_iter(b'$', &raw[..last_brace]).find_map(|dollar| {
+        let length = raw[dollar + 1..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+            .count();
+        let open = dollar + 1 + length;
+        let word = &raw[dollar + 1..open];
+        if raw[open] != b'{' || word.is_empty() || macro_reference::find_function(word).is_none() {
+            return None;
+        }
         let close = open + raw[open..].find_byte(b'}')?;
-        let (word, body) = (&raw[dollar + 1..open], &raw[open + 1..close]);
-        let is_function = !word.is_empty() && macro_reference::find_function(word).is_some();
+        let body = &raw[open + 1..close];
         let meant = || format!("${}({})", BStr::new(word), BStr::new(body));
-        (is_function && !body.is_empty()).then(|| (dollar..close + 1, meant()))
+        (!body.is_empty()).then(|| (dollar..close + 1, meant()))
     })
 }
 
@@ -313,6 +322,22 @@ mod tests {
         for good in ["http://x/#part", "\"a # b\"", "#", "a#b", "x #1"] {
             assert_eq!(found(good), None, "{good}");
         }
+    }
+
+    #[test]
+    fn functions_with_braces_are_found() {
+        let found = |raw: &str| {
+            find_braced_function(raw.as_bytes()).map(|(span, meant)| (raw[span].to_owned(), meant))
+        };
+        let home = Some(("$ENV{HOME}".to_owned(), "$ENV(HOME)".to_owned()));
+        assert_eq!(found("$ENV{HOME}/condor"), home);
+        assert_eq!(found("$$ $x ${HOME} $ENV{HOME}"), home);
+        for good in ["${HOME}", "$ENV(HOME)", "$ENV{", "$ENV{}", "$(A) {b}", "$"] {
+            assert_eq!(found(good), None, "{good}");
+        }
+        // Many dollars take no quadratic time.
+        assert_eq!(found(&("$ENV{".repeat(200_000) + "}")).map(|(text, _)| text.len()), Some(1_000_001));
+        assert_eq!(found(&"$ENV{".repeat(200_000)), None);
     }
 
     #[test]

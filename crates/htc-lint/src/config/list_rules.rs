@@ -256,15 +256,7 @@ fn member_name<'n>(family: &NamedListFamily, name: &'n [u8]) -> Option<&'n [u8]>
     }
     let end = name.len().checked_sub(family.suffix.len())?;
     let own = name.get(family.prefix.len()..end).filter(|own| !own.is_empty())?;
-    // REASON_<NAME> is a misspelling of <NAME>_REASON, which is reported with the name.
-    let is_misordered = |part: &str| {
-        let word = part.strip_prefix('_').map(|word| format!("{word}_"));
-        word.is_some_and(|word| caseless::starts_with(own, word.as_bytes()))
-    };
-    let is_part = family
-        .member_suffixes
-        .iter()
-        .any(|part| caseless::ends_with(own, part.as_bytes()) || is_misordered(part));
+    let is_part = family.member_suffixes.iter().any(|part| caseless::ends_with(own, part.as_bytes()));
     (!is_part).then_some(own)
 }
 
@@ -275,6 +267,8 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
         .entries()
         .filter(|entry| !entry.raw().is_empty())
         .filter_map(|entry| Some((member_name(family, &entry.name)?, entry)))
+        // REASON_<NAME> is a misspelling of <NAME>_REASON, which is reported with the name.
+        .filter(|(_, entry)| !subject.known.is_misordered(&entry.name))
         .collect();
     let defined_names: FxHashSet<Vec<u8>> =
         defined.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();

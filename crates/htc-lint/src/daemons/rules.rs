@@ -12,7 +12,7 @@ use htc_config::lines::LogicalLines;
 use htc_config::lint_rule::LintRule;
 use htc_config::macro_definition::MacroEntry;
 use htc_config::macro_reference::{MacroFunction, next_reference};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rules that report that something is missing.
 const ABSENCE_RULES: [LintRule; 9] = [
@@ -61,37 +61,20 @@ fn drop_consequences(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     if marked.is_empty() && commented.is_empty() {
         return;
     }
-    findings.retain(|finding| {
-        let name = finding.name.to_ascii_lowercase();
-        let is_consequence = VALUE_RULES.contains(&finding.rule)
+    let may_be_consequence = |finding: &Finding| {
+        VALUE_RULES.contains(&finding.rule)
             || matches!(
                 finding.rule,
                 LintRule::HookPath | LintRule::RelativePath | LintRule::NamedNotDefined | LintRule::NotRead
-            );
-        let entry = subject.config.set.find_exact(&finding.name).filter(|_| is_consequence);
-        entry.is_none_or(|entry| {
-            !commented.contains(&name)
-                && !marked.contains(&name)
-                && (marked.is_empty() || !needs_any(subject, entry.raw(), &marked))
-        })
+            )
+    };
+    let roots = findings.iter().filter(|finding| may_be_consequence(finding));
+    let spoilt = macros_needing(subject, roots, &|name, _| marked.contains(name));
+    findings.retain(|finding| {
+        let name = finding.name.to_ascii_lowercase();
+        !may_be_consequence(finding)
+            || ![&commented, &marked, &spoilt].into_iter().any(|names| names.contains(&name))
     });
-}
-
-/// True if a value refers to one of these macros, given in lower case, directly or through others.
-fn needs_any(subject: &LintSubject<'_>, value: &[u8], wanted: &FxHashSet<Vec<u8>>) -> bool {
-    let mut waiting = referenced_macros(subject, value);
-    let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
-    while let Some(name) = waiting.pop() {
-        if wanted.contains(&name) {
-            return true;
-        }
-        if seen.insert(name.clone())
-            && let Some(raw) = subject.view.raw_bytes(&name)
-        {
-            waiting.extend(referenced_macros(subject, &raw));
-        }
-    }
-    false
 }
 
 /// Rules about values that may be right as soon as another file defines the macros in them.
@@ -107,13 +90,15 @@ const VALUE_RULES: [LintRule; 7] = [
 
 /// Drops findings about values that need a macro which only a file that was not read may define.
 fn drop_incomplete_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
-    let mut complete: FxHashSet<Vec<u8>> = FxHashSet::default();
+    // Routes and transforms have macros of their own.
+    let is_value =
+        |finding: &Finding| VALUE_RULES.contains(&finding.rule) && !is_route_or_transform(&finding.name);
+    let roots = findings.iter().filter(|finding| is_value(finding));
+    let incomplete = macros_needing(subject, roots, &|_, raw| raw.is_none());
     findings.retain(|finding| {
-        // Routes and transforms have macros of their own.
-        let is_value = VALUE_RULES.contains(&finding.rule) && !is_route_or_transform(&finding.name);
-        let entry = subject.config.set.find_exact(&finding.name).filter(|_| is_value);
+        let entry = subject.config.set.find_exact(&finding.name).filter(|_| is_value(finding));
         entry.is_none_or(|entry| {
-            !needs_undefined(subject, entry.raw(), &mut complete) && !lacks_earlier_value(subject, entry)
+            !incomplete.contains(&finding.name.to_ascii_lowercase()) && !lacks_earlier_value(subject, entry)
         })
     });
 }
@@ -131,22 +116,44 @@ fn lacks_earlier_value(subject: &LintSubject<'_>, entry: &MacroEntry) -> bool {
         })
 }
 
-/// True if a value, or one that it refers to, refers to a macro that nothing defines. `complete` has the names whose
-/// values do not.
-fn needs_undefined(subject: &LintSubject<'_>, value: &[u8], complete: &mut FxHashSet<Vec<u8>>) -> bool {
-    let mut waiting = referenced_macros(subject, value);
+/// Returns the macros, in lower case, whose values refer to one that `is_wanted` accepts by its name in lower case and its
+/// value, directly or through others. Only those are examined that the values of `findings` need, each once.
+fn macros_needing<'f>(
+    subject: &LintSubject<'_>,
+    findings: impl Iterator<Item = &'f Finding>,
+    is_wanted: &dyn Fn(&[u8], Option<&[u8]>) -> bool,
+) -> FxHashSet<Vec<u8>> {
+    let mut waiting: Vec<Vec<u8>> = Vec::new();
     let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
-    while let Some(name) = waiting.pop() {
-        if complete.contains(&name) || !seen.insert(name.clone()) {
-            continue;
-        }
-        match subject.view.raw_bytes(&name) {
-            Some(raw) => waiting.extend(referenced_macros(subject, &raw)),
-            None => return true,
+    for finding in findings {
+        let name = finding.name.to_ascii_lowercase();
+        if subject.config.set.find_exact(&name).is_some() && seen.insert(name.clone()) {
+            waiting.push(name);
         }
     }
-    complete.extend(seen);
-    false
+    let mut users: FxHashMap<Vec<u8>, Vec<Vec<u8>>> = FxHashMap::default();
+    let mut wanted: Vec<Vec<u8>> = Vec::new();
+    while let Some(name) = waiting.pop() {
+        let of_entry = || subject.config.set.find_exact(&name).map(|entry| entry.raw().to_vec());
+        let Some(raw) = subject.view.raw_bytes(&name).or_else(of_entry) else { continue };
+        for needed in referenced_macros(subject, &raw) {
+            users.entry(needed.clone()).or_default().push(name.clone());
+            if is_wanted(&needed, subject.view.raw_bytes(&needed).as_deref()) {
+                wanted.push(needed);
+            } else if seen.insert(needed.clone()) {
+                waiting.push(needed);
+            }
+        }
+    }
+    let mut needing: FxHashSet<Vec<u8>> = FxHashSet::default();
+    while let Some(name) = wanted.pop() {
+        for user in users.remove(&name).unwrap_or_default() {
+            if needing.insert(user.clone()) {
+                wanted.push(user);
+            }
+        }
+    }
+    needing
 }
 
 /// Returns the macros that a value needs, in lower case: of one with a default, those of the default that is used.

@@ -167,7 +167,9 @@ pub fn lint_rules_file(
     let mut whole = text.to_vec();
     // What follows the rules on standard input is ads.
     if name != STDIN_NAME {
-        while let Some(ignored) = IgnoredStatements::find(&whole, world) {
+        // Each round reads the whole text again.
+        for _ in 0..MAX_TRANSFORMS {
+            let Some(ignored) = IgnoredStatements::find(&whole, world) else { break };
             if findings.is_empty() {
                 let transform = Transform::from_file(name, text, Dialect::of_world(world));
                 findings.extend(transform.ok().map(|it| lint_header(&it, world)).unwrap_or_default());
@@ -182,6 +184,9 @@ pub fn lint_rules_file(
     AllowComments::of_text(name.as_bytes(), text).apply(&mut findings);
     findings
 }
+
+/// Maximum number of TRANSFORM statements after which the statements are checked.
+const MAX_TRANSFORMS: usize = 20;
 
 /// Name of standard input in findings.
 pub const STDIN_NAME: &str = "<stdin>";

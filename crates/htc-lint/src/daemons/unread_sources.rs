@@ -59,8 +59,10 @@ fn unread_source_finding(
         ),
         (UnreadSourceKind::File, _) if name.find_byteset(b"*?").is_some() => (
             LintRule::MissingSource,
-            format!("include takes one file, and no file has the name {name}: daemons exit here"),
-            "include each file, or name their directory in LOCAL_CONFIG_DIR".to_owned(),
+            format!(
+                "the names of configuration files are not patterns, and no file has the name {name}: daemons exit here"
+            ),
+            "name each file, or set LOCAL_CONFIG_DIR to their directory".to_owned(),
         ),
         (UnreadSourceKind::File, true) => (
             LintRule::NotRead,

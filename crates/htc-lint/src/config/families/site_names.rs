@@ -112,7 +112,7 @@ impl SiteNames {
     }
 
     /// Returns true if a member of one of the families is set.
-    pub(super) fn is_set(&self, name: &str) -> bool {
+    pub(in crate::config) fn is_set(&self, name: &str) -> bool {
         debug_assert!(is_family_member(name.as_bytes()), "{name}");
         self.set_members.contains(&name.as_bytes().to_ascii_lowercase())
     }

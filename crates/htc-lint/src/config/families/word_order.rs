@@ -23,7 +23,10 @@ const MEMBER_FAMILIES: [(&str, &[&str]); 7] = [
 
 /// Detects `SUBMIT_REQUIREMENT_REASON_<NAME>` and `CONCURRENCY_LIMIT_<NAME>`. `is_set` tells whether a parameter is set:
 /// a member may have the name of a setting.
-pub(super) fn classify_misordered_setting(name: &[u8], is_set: &dyn Fn(&str) -> bool) -> Option<NameStatus> {
+pub(in crate::config) fn classify_misordered_setting(
+    name: &[u8],
+    is_set: &dyn Fn(&str) -> bool,
+) -> Option<NameStatus> {
     // CONCURRENCY_LIMIT_DEFAULT_<NAME> is read.
     let is_default = caseless::starts_with(name, b"CONCURRENCY_LIMIT_DEFAULT");
     for start in ["CONCURRENCY_LIMIT_", "CONCURRENCY_LIMITS_"].into_iter().filter(|_| !is_default) {
