@@ -69,7 +69,7 @@ fn drop_consequences(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             )
     };
     let roots = findings.iter().filter(|finding| may_be_consequence(finding));
-    let spoilt = macros_needing(subject, roots, &|name, _| marked.contains(name));
+    let spoilt = macros_needing(subject, roots, |name, _| marked.contains(name));
     findings.retain(|finding| {
         let name = finding.name.to_ascii_lowercase();
         !may_be_consequence(finding)
@@ -94,7 +94,7 @@ fn drop_incomplete_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>
     let is_value =
         |finding: &Finding| VALUE_RULES.contains(&finding.rule) && !is_route_or_transform(&finding.name);
     let roots = findings.iter().filter(|finding| is_value(finding));
-    let incomplete = macros_needing(subject, roots, &|_, raw| raw.is_none());
+    let incomplete = macros_needing(subject, roots, |_, raw| raw.is_none());
     findings.retain(|finding| {
         let entry = subject.config.set.find_exact(&finding.name).filter(|_| is_value(finding));
         entry.is_none_or(|entry| {
@@ -121,7 +121,7 @@ fn lacks_earlier_value(subject: &LintSubject<'_>, entry: &MacroEntry) -> bool {
 fn macros_needing<'f>(
     subject: &LintSubject<'_>,
     findings: impl Iterator<Item = &'f Finding>,
-    is_wanted: &dyn Fn(&[u8], Option<&[u8]>) -> bool,
+    is_wanted: impl Fn(&[u8], Option<&[u8]>) -> bool,
 ) -> FxHashSet<Vec<u8>> {
     let mut waiting: Vec<Vec<u8>> = Vec::new();
     let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
