@@ -94,7 +94,7 @@ fn required_devices(tag: &str, job: &ClassAd, world: &dyn World) -> (String, Dev
 }
 
 fn too_few_devices_text(tag: &str, found: usize, count: usize) -> String {
-    format!("Require{tag} is true for {found} of the free {tag}, but {count} are requested")
+    format!("Require{tag} is true for {found} of the free {tag}, and the job asks for {count}")
 }
 
 /// Checks, by the slot ad alone, that a slot has the devices that a job requires; their number was already checked by

@@ -60,8 +60,8 @@ fn collect_untrue_conditions(
             collect_untrue_conditions(ad, attribute, context, &right, depth, found);
             return;
         }
-        // Requirements refer to START and WithinResourceLimits by name.
-        if let Some(name) = expr.as_attribute()
+        // Requirements refer to START and WithinResourceLimits by name, in older startds within parentheses.
+        if let Some(name) = expr.without_parentheses().as_attribute()
             && let Some(inner) = ad.get(&name)
             && inner.as_literal().is_none()
         {
@@ -69,8 +69,9 @@ fn collect_untrue_conditions(
             return;
         }
     }
+    let bare = expr.without_parentheses();
     found.push(EvaluatedCondition {
-        attribute: expr.as_attribute().map_or_else(|| attribute.to_owned(), |name| name.to_string()),
+        attribute: bare.as_attribute().map_or_else(|| attribute.to_owned(), |name| name.to_string()),
         text: shorten(&expr.unparse_old().to_string()),
         value: shorten(&format_value(&value)),
         seen: attribute_values(context, expr),

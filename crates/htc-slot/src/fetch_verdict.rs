@@ -232,7 +232,12 @@ pub fn refusal_reason(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Strin
     // The name below Requirements is more specific.
     let name = if path.len() > 1 { &path[1] } else { &path[0] };
     let text = expr.unparse_old();
-    if expr.as_attribute().is_some() {
+    let own = expr.without_parentheses().as_attribute().filter(|name| slot.contains(name.as_bytes()));
+    if own.is_some() || expr.as_literal().is_some() {
+        let name = own.map_or_else(|| name.to_string(), |own| own.to_string());
+        let is_draining = context.boolean("Draining") == Some(true);
+        format!("{name} is {value}{}", if is_draining { ": the slot is draining" } else { "" })
+    } else if expr.as_attribute().is_some() {
         format!("{text} is {value}")
     } else {
         let seen = attribute_values(&context, &expr);
@@ -265,7 +270,7 @@ fn find_false_part(
             expr = if holds { right } else { left };
             continue;
         }
-        let Some(name) = expr.as_attribute() else { break };
+        let Some(name) = expr.without_parentheses().as_attribute() else { break };
         let Some(inner) = slot.get(name.as_bytes()).filter(|inner| inner.as_literal().is_none()) else {
             break;
         };
@@ -319,6 +324,19 @@ mod tests {
             verdict.reason,
             "Start is not true for this job: Owner != \"eve\" is undefined (Owner = undefined)"
         );
+    }
+
+    #[test]
+    fn a_refusal_follows_names_within_parentheses() {
+        let slot = SLOT.replace("Start && WithinResourceLimits", "( Start ) && ( WithinResourceLimits )");
+        let refused =
+            |slot: &str| judge(slot, "Owner = \"ana\"\nRequestMemory = 2000\n", QuirkMode::Manual).reason;
+        let reason = "Start is not true for this job: RequestMemory < 1000 is false (RequestMemory = 2000)";
+        assert_eq!(refused(&slot), reason);
+        let draining = slot.replace("Requirements = ( Start )", "Draining = true\nRequirements = ( Closed )");
+        assert_eq!(refused(&format!("{draining}\nClosed = false")), "Closed is false: the slot is draining");
+        let draining = draining.replace("( Closed ) && ( WithinResourceLimits )", "false");
+        assert_eq!(refused(&draining), "Requirements is false: the slot is draining");
     }
 
     #[test]

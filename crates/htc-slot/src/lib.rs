@@ -35,6 +35,7 @@ mod idle_slots;
 mod internal_ad;
 mod job_eviction;
 mod job_load;
+mod job_state_refusal;
 mod latches;
 mod layout;
 mod policy;
@@ -88,6 +89,7 @@ pub use fetch_verdict::{
 };
 pub use hook_quirks::{early_accept_decision, evict_claim_decision, failed_fetch_decision};
 pub use internal_ad::to_internal_ad;
+pub use job_state_refusal::{JOB_STATE_ATTRIBUTES, refusal_by_job_state};
 pub use layout::{
     SlotAllocation, SlotConfigFailureMode, SlotLayout, SlotType, SlotVolumes, Volume, bind_devices,
     lay_out_slots,

@@ -116,6 +116,10 @@ pub(crate) fn wrong_kind_problem(
         Some(OtherKind::Macro | OtherKind::Statement) => {
             format!("it looks like a configuration: use --config-file {name}")
         }
+        Some(OtherKind::Submit) => {
+            "it looks like a submit description: condor_submit -dry-run job.ads makes a file of ads from it"
+                .to_owned()
+        }
         Some(OtherKind::TomlTable) => "it looks like TOML: a scenario or a suite of hook tests".to_owned(),
         None if attributes > 0 && errors > attributes as u64 => {
             "most lines of its first ad are not attributes; an ad has lines 'Name = value'".to_owned()
@@ -137,6 +141,8 @@ enum OtherKind {
     Statement,
     /// A header `[table]` or `[[list]]` of TOML.
     TomlTable,
+    /// The statement `queue` of a submit description.
+    Submit,
 }
 
 impl OtherKind {
@@ -154,6 +160,8 @@ impl OtherKind {
         };
         if is_table(b"[[", b"]]") || is_table(b"[", b"]") {
             Some(OtherKind::TomlTable)
+        } else if is(&["queue"]) && !rest.starts_with(b"=") {
+            Some(OtherKind::Submit)
         } else if (is(&["use", "include"]) && rest.contains(&b':'))
             || (is(&["if", "elif"]) && !rest.starts_with(b"="))
             || (is(&["else", "endif"]) && rest.is_empty())
@@ -182,6 +190,9 @@ mod tests {
             ("endif", Some(OtherKind::Statement)),
             ("[[jobs]]", Some(OtherKind::TomlTable)),
             ("[machine]", Some(OtherKind::TomlTable)),
+            ("Queue", Some(OtherKind::Submit)),
+            ("queue 5 name from list", Some(OtherKind::Submit)),
+            ("queue = (", None),
             ("Foo = (", None),
             ("garbage", None),
             ("if = (", None),

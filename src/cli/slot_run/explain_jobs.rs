@@ -15,17 +15,24 @@ use crate::cli::common::{
     Problem, ProgramContext, RowOptions, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
 };
 use crate::cli::explain::ExplanationReport;
+use crate::job::attr::CLUSTER_ID;
 use crate::runner::slot::{
     CandidateSlots, KnownAttributes, OfferChange, PoolSlots, SlotControlRequest, SlotDecision,
     UnmetCondition, offer_changes, passive_execution_point,
 };
-use crate::slot::SlotPlan;
+use crate::slot::{EvaluatedCondition, SlotPlan};
 use crate::text::plural::counted;
-use crate::why::matching::{AdPool, Analysis, JobGrouper, MachineSlots, SlotSet};
+use crate::why::matching::{AdPool, Analysis, JobGrouper, MachineSlots, NegotiatedSlots, SlotSet};
 use crate::world::World;
 
 /// Maximum number of pairs of a job and a slot that are printed one by one.
 const MAX_PAIRS: usize = 10;
+
+/// Maximum number of slots that a message names.
+const MAX_NAMED_SLOTS: usize = 5;
+
+/// Maximum number of changes that are suggested for one job below its pairs.
+const MAX_SUGGESTIONS: usize = 3;
 
 /// Warnings to print, and the attribute names that slots have or refer to.
 #[derive(Default)]
@@ -62,6 +69,7 @@ pub(super) fn explain_jobs(
     session: &ProgramContext,
     arguments: &ExplainOptions,
 ) -> anyhow::Result<Status> {
+    refuse_files_as_slots(arguments)?;
     let mut heard = CollectedWarnings::default();
     // No other work is pending while the program waits for the processes.
     let wait = || {
@@ -94,6 +102,7 @@ pub(super) fn explain_jobs(
         let found = if arguments.selection.is_given() { "no ad matches --constraint" } else { "no ad found" };
         return Err(Problem::unreadable(format!("{}: {found}", arguments.input.names())).into());
     }
+    slot_config::warn_once(session, &unlikely_jobs(&jobs, &arguments.input.names()));
     if let Some((file, other)) = arguments.compare.as_ref().zip(other) {
         slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
         let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
@@ -125,11 +134,11 @@ fn slot_set<'a>(slots: &'a CandidateSlots, world: &'a dyn World) -> Box<dyn Slot
     match slots {
         CandidateSlots::Configured { machine, keys, fetching, .. } => {
             let place = |slot: usize, attribute: &str| slots.attribute_place(slot, attribute, world);
-            Box::new(MachineSlots::new(machine, keys, fetching).places(place))
+            Box::new(NegotiatedSlots::new(MachineSlots::new(machine, keys, fetching).places(place)))
         }
         CandidateSlots::Ads(PoolSlots { ads, fetching, counts_claims, quirks }) => {
             let pool = AdPool::borrowed(ads, world).quirks(*quirks).fetching(fetching.clone());
-            Box::new(if *counts_claims { pool.with_claims() } else { pool })
+            Box::new(NegotiatedSlots::new(if *counts_claims { pool.with_claims() } else { pool }))
         }
     }
 }
@@ -158,7 +167,8 @@ fn print_answers(
     let (mut all_taken, mut any_taken) = (true, false);
     let mut offers = Vec::new();
     let as_rows = cli.output.wants_json() || arguments.rows.report_form().is_some();
-    for ad in jobs {
+    let set = slot_set(slots, world);
+    for (ad, number) in jobs.iter().zip(1..) {
         let mut said = slots.consider(ad, world);
         let is_taken = said.iter().any(|it| it.accepted);
         (all_taken, any_taken) = (all_taken && is_taken, any_taken || is_taken);
@@ -166,11 +176,18 @@ fn print_answers(
             offers.append(&mut said);
             continue;
         }
-        for SlotDecision { slot, job, accepted, reason, details } in said {
+        let job = job_name(ad, number, set.world());
+        for SlotDecision { slot, accepted, reason, details, .. } in said {
             let word = if accepted { "accepts" } else { "refuses" };
             writeln!(output, "{slot} {word} job {job}: {reason}").context("standard output")?;
             for line in refusal_details(&reason, &details) {
                 writeln!(output, "    {line}").context("standard output")?;
+            }
+        }
+        // Of many pairs each job would need a search of its own; `--summary` does it for each kind of job.
+        if !is_taken && !arguments.pairs {
+            for line in advice(&*set, ad) {
+                writeln!(output, "job {job}: {line}").context("standard output")?;
             }
         }
     }
@@ -184,13 +201,27 @@ fn print_answers(
     Ok(if is_yes { Status::Done } else { Status::No })
 }
 
+/// Returns what to change so that a slot takes a job, and what no slot has: as the summary has it.
+fn advice(slots: &dyn SlotSet, job: &ClassAd) -> Vec<String> {
+    let mut grouper = JobGrouper::new(slots);
+    grouper.add(String::new(), job.clone());
+    let analysis = Analysis::new(slots, grouper);
+    let suggestions = analysis.suggestions(0, MAX_SUGGESTIONS);
+    let suggestions = suggestions.iter().map(|suggestion| format!("try {suggestion}"));
+    suggestions.chain(analysis.impossible_demands(0)).collect()
+}
+
 /// Returns the lines below a refusal: where its reason was set, and the other conditions that are not true.
 fn refusal_details(reason: &str, details: &[UnmetCondition]) -> Vec<String> {
     let condition = [" is not true for this job: ", " are not true for this slot: "]
         .iter()
         .find_map(|words| reason.split_once(words))
         .map_or(reason, |(_, condition)| condition);
-    let said = |it: &UnmetCondition| condition.starts_with(it.clause.text.trim_end_matches("..."));
+    let said = |it: &UnmetCondition| {
+        let EvaluatedCondition { attribute, text, value, .. } = &it.clause;
+        condition.starts_with(text.trim_end_matches("..."))
+            || condition.starts_with(&format!("{attribute} is {value}"))
+    };
     let said = details.iter().position(said);
     let line = |(at, UnmetCondition { clause, place }): (usize, &UnmetCondition)| {
         let from = if place.is_empty() { String::new() } else { format!("[{}: {place}]", clause.attribute) };
@@ -250,20 +281,22 @@ fn pool_slots(
     if path == Path::new("-") && arguments.input.reads_stdin() {
         return Err(Problem::usage("--slot-ads and --ads are both standard input").into());
     }
-    let mut ads = Vec::new();
+    let (mut ads, mut names) = (Vec::new(), Vec::new());
     let read = read_ads(&[path.to_owned()], arguments.input.strict_input, usize::MAX, session)?;
     if !arguments.set.is_empty() {
         heard.known.add_ads(&read);
     }
     for mut ad in read {
         override_attributes(&mut ad, arguments)?;
-        let name = ad.string("Name").map_or_else(|| format!("ad {}", ads.len() + 1), |name| name.to_string());
+        let name =
+            ad.string("Name").map_or_else(|| format!("ad {}", names.len() + 1), |name| name.to_string());
+        names.push(name.clone());
         if is_selected(&name, arguments) {
             ads.push((name, ad));
         }
     }
     match ads.is_empty() {
-        true => Err(Problem::unreadable(format!("'{}' has no ad of this slot", path.display())).into()),
+        true => Err(absent_slot_problem(path, &names, arguments).into()),
         false => Ok(CandidateSlots::Ads(PoolSlots {
             ads,
             fetching: BTreeSet::new(),
@@ -271,6 +304,54 @@ fn pool_slots(
             quirks: cli.quirks.quirks,
         })),
     }
+}
+
+/// Refuses names of files in place of names of slots.
+fn refuse_files_as_slots(arguments: &ExplainOptions) -> anyhow::Result<()> {
+    let is_file =
+        |name: &&String| !name.to_ascii_lowercase().starts_with("slot") && Path::new(name).is_file();
+    let mut files = arguments.slots.iter().filter(is_file);
+    let Some(first) = files.next() else { return Ok(()) };
+    let second = files.next().map_or_else(String::new, |second| format!(" --slot-ads {second}"));
+    let problem =
+        Problem::usage(format!("'{first}' is a file, and arguments without an option are names of slots"));
+    Err(problem.hint(format!("to read ads: --ads {first}{second}")).into())
+}
+
+/// Returns the problem that a file has no ad of the slots that were named.
+fn absent_slot_problem(path: &Path, names: &[String], arguments: &ExplainOptions) -> Problem {
+    let path = path.display();
+    if names.is_empty() {
+        return Problem::unreadable(format!("{path}: no ad found"));
+    }
+    let wanted = arguments.slots.join("', '");
+    let known = names.iter().take(MAX_NAMED_SLOTS).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(MAX_NAMED_SLOTS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Problem::unreadable(format!("{path}: no ad has the Name '{wanted}'"))
+        .hint(format!("the file has {known}{more}"))
+}
+
+/// Returns warnings about ads that are probably no jobs: ads of slots, and parts of an ad that an empty line divided.
+fn unlikely_jobs(jobs: &[ClassAd], source: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let is_machine =
+        |ad: &&ClassAd| ad.string("MyType").is_some_and(|kind| kind.eq_ignore_ascii_case(b"Machine"));
+    if jobs.iter().any(|ad| is_machine(&ad)) {
+        warnings.push(format!(
+            "{source}: has ads of slots (MyType = \"Machine\") in place of jobs; --slot-ads names a file of slots"
+        ));
+    }
+    let first = jobs.first().is_some_and(|job| job.contains(CLUSTER_ID));
+    if let Some(at) = jobs.iter().position(|job| !job.contains(CLUSTER_ID)).filter(|_| first) {
+        warnings.push(format!(
+            "{source}: ad {} has no ClusterId, and the ads before it have one: an empty line ends an ad",
+            at + 1
+        ));
+    }
+    warnings
 }
 
 /// Returns the slots of a running execution point, with their claims.
@@ -363,7 +444,6 @@ fn compare_slots(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slot::EvaluatedCondition;
 
     #[test]
     fn a_reason_is_told_once_with_its_place() {

@@ -36,7 +36,7 @@ fn a_job_gets_a_card_that_its_requiregpus_holds_for() {
     assert_eq!((line(&parent, "GPUs"), line(&parent, "GPUs_DriverVersion")), ("2".into(), "12.2".into()));
     machine.claim("slot1", "RequestGPUs = 2\nRequireGPUs = Capability >= 8", 1800);
     let said = machine.warnings.last().unwrap();
-    assert!(said.contains("RequireGPUs is true for 1 of the free GPUs, but 2 are requested"), "{said}");
+    assert!(said.contains("RequireGPUs is true for 1 of the free GPUs, and the job asks for 2"), "{said}");
     assert_eq!(machine.point.slots().count(), 2);
 }
 
@@ -215,7 +215,7 @@ fn a_claim_of_a_static_slot_needs_good_enough_cards() {
     for (quirks, refused) in [(QuirkMode::Manual, true), (QuirkMode::Reference, false)] {
         let mut machine = with(lines, quirks);
         machine.claim("slot1", "RequestGPUs = 1\nRequireGPUs = Capability >= 8", 1800);
-        let said = "claim refused: RequireGPUs is true for 0 of the free GPUs, but 1 are requested";
+        let said = "claim refused: RequireGPUs is true for 0 of the free GPUs, and the job asks for 1";
         assert_eq!(machine.warnings.iter().any(|text| text == said), refused, "{:?}", machine.warnings);
     }
 }

@@ -49,6 +49,50 @@ fn screen_lines(text: &str) -> usize {
 }
 
 #[test]
+fn pairs_say_what_the_summary_suggests_and_why_no_slot_is_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let slots = format!("Name = \"slot1@a\"\n{SLOT}")
+        .replace("START && WithinResourceLimits", "( START ) && ( WithinResourceLimits )");
+    let pairs = |lines: &str| {
+        let output = explain(directory.path(), &format!("{JOB}{lines}"), &slots, &[]);
+        assert_eq!(output.status.code(), Some(1), "{lines}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let large = pairs("RequestMemory = 20000\n");
+    assert!(
+        large.contains(
+            "TARGET.RequestMemory <= MY.Memory is false (TARGET.RequestMemory = 20000, MY.Memory = 16384)"
+        ),
+        "{large}"
+    );
+    assert!(large.ends_with("job 1.0: try RequestMemory 16384 instead of 20000: 1 more slot\n"), "{large}");
+    let held = pairs("JobStatus = 5\nHoldReason = \"too big\"\n");
+    assert_eq!(held, "slot1@a refuses job 1.0: the job is held until condor_release (1.0: too big)\n");
+    let arch = pairs("Requirements = TARGET.Arch == \"ARM\"\n");
+    assert!(arch.ends_with("job 1.0: no slot has Arch = \"ARM\"\n"), "{arch}");
+}
+
+#[test]
+fn files_in_the_wrong_place_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let slots = format!("Name = \"slot1@a\"\n{SLOT}");
+    let told = |jobs: &str, slots: &str, more: &[&str]| {
+        let output = explain(directory.path(), jobs, slots, more);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let swapped = told(&slots, JOB, &[]);
+    assert!(swapped.contains("has ads of slots (MyType = \"Machine\") in place of jobs"), "{swapped}");
+    let divided = told(&JOB.replace("JobUniverse", "\nJobUniverse"), &slots, &[]);
+    assert!(divided.contains("ad 2 has no ClusterId"), "{divided}");
+    let absent = told(JOB, &slots, &["node1"]);
+    assert!(absent.contains("no ad has the Name 'node1'") && absent.contains("slot1@a"), "{absent}");
+    let file = told(JOB, &slots, &["jobs", "slots"]);
+    assert!(file.contains("--ads jobs"), "{file}");
+    let submit = told("executable = /bin/true\nqueue 5\n", &slots, &[]);
+    assert!(submit.contains("submit description"), "{submit}");
+}
+
+#[test]
 fn jobs_of_public_reports_are_explained_on_the_first_screen() {
     let cases: Cases = toml::from_str(CASES).unwrap();
     assert!(cases.case.len() >= 20);
@@ -134,7 +178,8 @@ fn few_pairs_are_printed_one_by_one_and_many_are_summarised() {
     assert_eq!(
         (text(&refused).as_str(), refused.status.code()),
         (
-            "slot1@node0 refuses job 1.0: the job's Requirements are not true for this slot: TARGET.HasDocker is undefined (TARGET.HasDocker = undefined)\n",
+            "slot1@node0 refuses job 1.0: the job's Requirements are not true for this slot: TARGET.HasDocker is undefined (TARGET.HasDocker = undefined)\n\
+             job 1.0: try without TARGET.HasDocker: 1 more slot\n",
             Some(1)
         )
     );

@@ -13,7 +13,7 @@ use htc_classad::{AttrName, ClassAd, Dialect};
 use htc_config::Config;
 use htc_slot::{
     EvaluatedCondition, ExecutionPoint, SlotKey, SlotVerdict, job_id, judge_job_by_ad, policy_parameter,
-    refusal_by_claim, refusal_by_job,
+    refusal_by_claim, refusal_by_job, refusal_by_job_state,
 };
 
 /// Decision of one slot on one job.
@@ -90,7 +90,8 @@ impl CandidateSlots {
         Dialect::new_syntax().strict(is_strict)
     }
 
-    /// Returns the decision of each slot on a job, in the order of the slots.
+    /// Returns the decision of each slot on a job, in the order of the slots. Slots that do not call FETCH_WORK get no job
+    /// that is held or that needs no slot.
     pub fn consider(&self, job: &ClassAd, world: &dyn World) -> Vec<SlotDecision> {
         let id = job_id(job, world);
         let told = |(at, slot): (usize, String)| {
@@ -99,7 +100,7 @@ impl CandidateSlots {
                 mut reason,
                 untrue_conditions: details,
                 claim_unfit_reason: unfit_to_claim,
-            } = self.offer(at, job, world)?;
+            } = self.negotiated_offer(at, job, world)?;
             if let Some(unfit) = unfit_to_claim {
                 reason += &format!("; claiming it for the job is refused: {}", unfit.reason);
             }
@@ -127,6 +128,15 @@ impl CandidateSlots {
             CandidateSlots::Ads(pool) => refusal_by_job(&pool.ads[at].1, job, world),
         };
         Some(self.verdict_with_claim(at, job, refusal.unwrap_or(offer), world))
+    }
+
+    /// Returns the verdict of a slot on a job of an access point, which offers no held jobs.
+    fn negotiated_offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
+        let offer = self.offer(at, job, world)?;
+        match refusal_by_job_state(job, world) {
+            Some(unfit) if offer.accepted && self.counts_job_requirements(at) => Some(unfit.into()),
+            _ => Some(offer),
+        }
     }
 
     /// Replaces the verdict of a slot that keeps the job that it runs.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use htc_classad::{AttrName, ClassAd, Expr};
+use htc_classad::{AttrName, ClassAd, Expr, Value};
 use serde::{Serialize, Serializer};
 
 use super::clauses::{ClauseSide, split_requirements};
@@ -99,6 +99,10 @@ impl fmt::Display for JobChange {
             }
             JobChange::Set { name, from: None, to } => write!(f, "with {name} = {}", expr_text(to)),
             JobChange::Remove { name } => write!(f, "without {name}"),
+            // The clause of an ad without Requirements.
+            JobChange::DropClause { clause } if clause.as_literal() == Some(Value::Undefined) => {
+                f.write_str("with Requirements = true")
+            }
             JobChange::DropClause { clause } => write!(f, "without {}", expr_text(clause)),
             JobChange::ReplaceClause { clause, with } => {
                 write!(f, "{} instead of {}", expr_text(with), expr_text(clause))

@@ -15,6 +15,7 @@ mod job_change;
 mod key_names;
 mod machine_slots;
 mod name_closure;
+mod negotiated_slots;
 mod number_comparison;
 mod parallel_grouping;
 mod seen_values;
@@ -32,6 +33,7 @@ pub use explanation::{JobGroupExplanation, SlotGroupExplanation, SuggestedChange
 pub use grouping::JobGrouper;
 pub use job_change::{JobChange, Suggestion};
 pub use machine_slots::MachineSlots;
+pub use negotiated_slots::NegotiatedSlots;
 pub use parallel_grouping::{JobCounter, SharedGrouper};
 pub use side_names::SideNames;
 pub use slot_set::{AdPool, OtherRefusal, SlotSet, requires_devices};
