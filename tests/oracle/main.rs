@@ -7,6 +7,8 @@
 use std::path::PathBuf;
 
 mod classad;
+mod config;
+mod python;
 mod random;
 mod transform;
 

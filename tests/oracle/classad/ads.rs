@@ -10,7 +10,7 @@ use htc_hooks::classad::stream::AdReader;
 use serde_json::{Value, json};
 
 use super::ours;
-use super::peer::Running;
+use crate::python::Running;
 use crate::random::Random;
 
 const PROGRAM: &str = include_str!("ads.py");
