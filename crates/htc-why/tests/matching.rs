@@ -15,13 +15,15 @@ use random::{Random, sample_size};
 
 const NAMES: [&str; 9] =
     ["Memory", "RequestMemory", "Cpus", "RequestCpus", "Arch", "HasDocker", "Small", "Big", "Project"];
-const LITERALS: [&str; 13] = [
+const LITERALS: [&str; 15] = [
     "1",
     "2",
     "4",
     "1.5",
     "2.0",
     "0",
+    "1E-17",
+    "3E-17",
     "\"X86_64\"",
     "\"arm\"",
     "\"ARM\"",
@@ -245,6 +247,73 @@ fn groups_decide_every_pair_as_its_evaluation_does() {
         matches > pairs / 100 && grouped > pairs / 60,
         "{matches} of {pairs} pairs match, {grouped} ads grouped"
     );
+}
+
+/// Regression test: the sentence began with the catalogs and was cut before it named the request, and nothing was suggested.
+#[test]
+fn a_term_that_is_zero_for_the_job_is_left_out_of_the_sentence() {
+    let world = RealWorld::new();
+    let ad = |text: &str| ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax()).unwrap();
+    let slot = ad("[ Disk = 4000; MappingMethod = \"Hardlink\"; Requirements = WithinResourceLimits; \
+         WithinResourceLimits = (TARGET.RequestDisk - ifThenElse((MappingMethod ?: \"\") != \"Copy\", \
+         ifThenElse(RequestedCatalogs =?= undefined || catalogs =?= undefined, 0, CatalogSize), 0)) <= MY.Disk ]");
+    let pool = AdPool::new(vec![("slot".to_owned(), slot)], &world);
+    let analysis = analyse(&pool, &[ad("[ RequestDisk = 9000 ]"), ad("[ Owner = \"ann\" ]")]);
+    assert_eq!(
+        analysis.causes(0)[0].sentence,
+        "TARGET.RequestDisk <= MY.Disk is not true: the slot has 4000, the job asks for 9000"
+    );
+    assert_eq!(analysis.suggestions(0, 3)[0].to_string(), "RequestDisk 4000 instead of 9000: 1 more slot");
+    assert_eq!(
+        analysis.causes(1)[0].sentence,
+        "TARGET.RequestDisk <= MY.Disk is not true: the slot has 4000, the job has no RequestDisk"
+    );
+    // The term counts for a job that uses catalogs.
+    let catalogs = ad("[ RequestDisk = 9000; RequestedCatalogs = \"a\"; catalogs = \"a\"; CatalogSize = 1 ]");
+    let analysis = analyse(&pool, &[catalogs]);
+    assert!(analysis.causes(0)[0].sentence.contains("CatalogSize"), "{}", analysis.causes(0)[0].sentence);
+}
+
+/// Real numbers that are equal by `SameAs`, or that print alike with 16 digits.
+#[test]
+fn close_real_numbers_separate_groups() {
+    let world = RealWorld::new();
+    for [small, large] in [["1E-17", "3E-17"], ["0.3", "0.30000000000000004"]] {
+        let slot = ClassAd::parse_new(
+            format!("[ Load = {large}; Requirements = true ]").as_bytes(),
+            Dialect::new_syntax(),
+        );
+        let pool = AdPool::new(vec![("slot".to_owned(), slot.unwrap())], &world);
+        let job = |condition: &str| {
+            let text = format!("[ Requirements = {condition}; Number = 1 ]");
+            ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax()).unwrap()
+        };
+        let (willing, other) =
+            (job(&format!("TARGET.Load > {small}")), job(&format!("TARGET.Load > {large}")));
+        let jobs: Vec<ClassAd> =
+            (0..12).map(|at| if at % 2 == 0 { willing.clone() } else { other.clone() }).collect();
+        let analysis = analyse(&pool, &jobs);
+        let counts = |analysis: &Analysis<'_>| {
+            let groups = analysis.job_groups();
+            groups.iter().map(|group| [group.count, group.accepting_slots]).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(&analysis), [[6, 1], [6, 0]], "{small} {large}");
+        let mut grouper = JobGrouper::new(&pool);
+        let shared = SharedGrouper::new(&mut grouper, &["Number"]);
+        let mut counter = shared.counter();
+        for (index, job) in (0..).zip(&jobs) {
+            let place = JobPlace { batch: 0, index };
+            if !counter.count(&mut job.clone(), place) {
+                counter.add(job.clone(), place);
+            }
+        }
+        drop(counter);
+        shared.finish(&[0, 12], &|_, number| number.to_string());
+        assert_eq!(counts(&Analysis::new(&pool, grouper)), [[6, 1], [6, 0]], "{small} {large} by threads");
+        // Both comparisons in one job: two clauses, though they print alike.
+        let both = job(&format!("TARGET.Load > {small} && TARGET.Load > {large}"));
+        assert_eq!(counts(&analyse(&pool, &[both])), [[1, 0]], "{small} {large}");
+    }
 }
 
 /// Compares counts of causes with the clauses evaluated for each slot.

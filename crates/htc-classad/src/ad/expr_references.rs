@@ -6,8 +6,6 @@
 use std::sync::OnceLock;
 
 use crate::syntax::Expr;
-use crate::syntax::expr::ExprRepr;
-use crate::syntax::tree::is_same_scalar;
 
 /// Expressions by the index of their attributes. A copy of an ad begins without any.
 #[derive(Default)]
@@ -46,19 +44,10 @@ impl ExprReferences {
             let made = || Box::new(ExprReference { start, expr: expr.clone(), next: OnceLock::new() });
             let reference = place.get_or_init(made);
             // The attribute may have changed since.
-            if reference.start == start && is_same_object(&reference.expr, &expr) {
+            if reference.start == start && reference.expr.is_same_object(&expr) {
                 return &reference.expr;
             }
             place = &reference.next;
         }
-    }
-}
-
-/// True if both are the same scalar or the same node of a tree; trees are not compared.
-fn is_same_object(a: &Expr, b: &Expr) -> bool {
-    match (&a.0, &b.0) {
-        (ExprRepr::Scalar(a), ExprRepr::Scalar(b)) => is_same_scalar(a.as_borrowed(), b.as_borrowed()),
-        (ExprRepr::Node(a, x), ExprRepr::Node(b, y)) => std::sync::Arc::ptr_eq(a, b) && x == y,
-        _ => false,
     }
 }

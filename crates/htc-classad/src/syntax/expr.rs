@@ -171,6 +171,33 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// Returns true if both are the same node of one tree, or the same scalar bit by bit. Trees are not compared, so the
+    /// result is false for equal expressions that were parsed one by one.
+    ///
+    /// ```
+    /// use htc_classad::Expr;
+    /// let expr = Expr::parse("A + 1E-17").unwrap();
+    /// assert!(expr.is_same_object(&expr.clone()));
+    /// assert!(!expr.is_same_object(&Expr::parse("A + 1E-17").unwrap()));
+    /// // Real numbers are equal (`SameAs`) if they differ by less than 2.2E-16.
+    /// let (one, other) = (Expr::parse("1E-17").unwrap(), Expr::parse("3E-17").unwrap());
+    /// assert!(one == other && !one.is_same_object(&other));
+    /// ```
+    pub fn is_same_object(&self, other: &Expr) -> bool {
+        match (&self.0, &other.0) {
+            (ExprRepr::Scalar(Scalar::Real(one)), ExprRepr::Scalar(Scalar::Real(other))) => {
+                one.to_bits() == other.to_bits()
+            }
+            (ExprRepr::Scalar(one), ExprRepr::Scalar(other)) => one == other,
+            (ExprRepr::Node(tree, root), ExprRepr::Node(other_tree, other_root)) => {
+                Arc::ptr_eq(tree, other_tree) && root == other_root
+            }
+            _ => false,
+        }
+    }
+}
+
 impl TreeBuilder {
     /// Copies an expression into the builder.
     pub(crate) fn copy_expr(&mut self, expr: &Expr) -> NodeId {

@@ -4,6 +4,8 @@ use htc_classad::references::{self, AttrNames};
 use htc_classad::{AttrName, ClassAd, Context, Expr, Value, explain};
 use serde::Serialize;
 
+use super::name_closure::expression_key;
+
 /// Maximum depth to which names of the own ad are replaced by their definitions.
 const MAX_DEPTH: usize = 8;
 
@@ -124,7 +126,8 @@ impl ClauseCollector<'_> {
 fn add_clause(side: ClauseSide, attribute: &str, expr: Expr, clauses: &mut Vec<Clause>) {
     let is_true = expr.as_literal().as_ref().and_then(Value::truth) == Some(true);
     let text = expr.unparse_old().to_string();
-    if !is_true && !clauses.iter().any(|other| other.text == text) {
+    let is_same = |other: &Clause| other.text == text && expression_key(&other.expr) == expression_key(&expr);
+    if !is_true && !clauses.iter().any(is_same) {
         let mut names = references::mentioned_attributes(&expr);
         names.retain(|name| !name.as_bytes().starts_with(b"_"));
         clauses.push(Clause { side, attribute: attribute.to_owned(), expr, text, names });

@@ -9,6 +9,7 @@ use super::clauses::{Clause, ClauseSide, Reference};
 use super::devices::DeviceDemand;
 use super::seen_values::{SeenValues, value_text};
 use super::side_names::SideNames;
+use super::zero_terms::simplify_comparison;
 
 /// Maximum depth to which conditional expressions are followed.
 const MAX_DEPTH: usize = 8;
@@ -72,6 +73,7 @@ impl ClauseEvidence {
         };
         let reading_side = analysis.slots.reading_side(clause.side);
         let part = deciding_part(&context(heaviest), clause.expr.clone());
+        let part = simplify_comparison(&context(heaviest), part);
         let found = explain::clauses(&context(heaviest), &part);
         let names = found.iter().flat_map(|clause| &clause.references);
         let mut evidence = ClauseEvidence {

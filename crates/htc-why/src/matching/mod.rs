@@ -24,6 +24,7 @@ mod side_names;
 mod slot_set;
 mod slot_view;
 mod suggestions;
+mod zero_terms;
 
 pub use analysis::{Analysis, JobGroup, SlotGroup};
 pub use cause::{Cause, MissingAttribute};

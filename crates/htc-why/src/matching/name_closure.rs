@@ -112,7 +112,8 @@ pub(super) fn push_expr_key(expr: &Expr, key: &mut Vec<u8>) -> bool {
         None => {
             let text = expr.unparse();
             push(b'e', &text, key);
-            if text.windows(2).any(|pair| pair == b"E+" || pair == b"E-") {
+            // Text has 16 digits of a real, as above.
+            if text.windows(2).any(is_part_of_real) {
                 for value in references::literals(expr) {
                     if let Value::Real(real) = value {
                         key.extend_from_slice(&real.to_bits().to_le_bytes());
@@ -122,6 +123,22 @@ pub(super) fn push_expr_key(expr: &Expr, key: &mut Vec<u8>) -> bool {
         }
     }
     literal.is_some()
+}
+
+/// Returns the key of an expression; equal keys mean equal expressions.
+pub(super) fn expression_key(expr: &Expr) -> Vec<u8> {
+    let mut key = Vec::new();
+    push_expr_key(expr, &mut key);
+    key
+}
+
+/// True if two bytes may belong to the text of a real number.
+fn is_part_of_real(pair: &[u8]) -> bool {
+    match pair {
+        [b'.', digit] | [digit, b'.'] => digit.is_ascii_digit(),
+        [b'E', sign] => matches!(sign, b'+' | b'-'),
+        _ => false,
+    }
 }
 
 /// Returns a key of an ad's definitions of these names, or of all its attributes.

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::counted_group::{CountedGroup, JobPlace};
 use super::grouping::JobGrouper;
 use super::key_names::{KeyNames, REQUEST_PREFIXES, is_request};
+use super::name_closure::expression_key;
 
 /// Maximum number of expressions of one attribute that are compared before a map is searched.
 const RECENT_EXPRESSIONS: usize = 4;
@@ -244,20 +245,14 @@ fn find_expression(
     known: &FxHashMap<Vec<u8>, u32>,
     expr: Expr,
 ) -> Option<u32> {
-    // Expressions that were read from the same text share their tree, so that the comparison is short.
-    if let Some(at) = recent.iter().position(|(other, _)| *other == expr) {
+    // Expressions that were read from the same text share their tree. `==` would treat close real numbers as equal.
+    if let Some(at) = recent.iter().position(|(other, _)| other.is_same_object(&expr)) {
         return Some(recent[at].1);
     }
     let number = *known.get(&expression_key(&expr))?;
     recent.truncate(RECENT_EXPRESSIONS - 1);
     recent.insert(0, (expr, number));
     Some(number)
-}
-
-fn expression_key(expr: &Expr) -> Vec<u8> {
-    let mut key = Vec::new();
-    super::name_closure::push_expr_key(expr, &mut key);
-    key
 }
 
 /// Appends a literal to a key; equal keys mean equal literals.

@@ -11,6 +11,7 @@ use super::clauses::{Clause, ClauseSide, Reference};
 use super::comparison_boundary::{boundary, mirrored};
 use super::devices::DeviceDemand;
 use super::job_change::{JobChange, Suggestion};
+use super::zero_terms::without_zero_terms;
 
 /// Maximum number of slot groups whose values are considered for one clause.
 const MAX_SAMPLED_SLOTS: usize = 400;
@@ -345,6 +346,7 @@ impl CandidateCollector<'_, '_, '_> {
         }
         match part.kind() {
             ExprKind::Compare(operator, left, right) => {
+                let [left, right] = [left, right].map(|operand| self.without_zero_terms(clause, &operand));
                 self.add_boundaries(clause, operator, &left, &right);
                 self.add_boundaries(clause, mirrored(operator), &right, &left);
             }
@@ -360,6 +362,13 @@ impl CandidateCollector<'_, '_, '_> {
             }
             _ => part.parts().iter().for_each(|part| self.collect(clause, part, depth - 1)),
         }
+    }
+
+    /// Returns an operand without the terms that are 0 for the first of the slots.
+    fn without_zero_terms(&self, clause: &Clause, operand: &Expr) -> Expr {
+        let Some(&group) = self.slots.first() else { return operand.clone() };
+        let (slot, job) = self.pair(clause.side, group);
+        without_zero_terms(&self.search.analysis.slots.context(clause.side, slot, job), operand)
     }
 
     /// Adds weaker conditions on devices, such as RequireGPUs.
