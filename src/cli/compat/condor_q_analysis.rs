@@ -402,6 +402,7 @@ impl<'a> Analysis<'a> {
             ads: self.slots.all.iter().filter(is_counted).map(|slot| &*slot.ad).collect(),
             columns: if has_drained { MatchColumns::Drained } else { MatchColumns::Plain("Slot") },
             details,
+            width: WIDTH,
         }
     }
 

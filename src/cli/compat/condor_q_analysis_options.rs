@@ -33,13 +33,18 @@ pub(super) struct AnalysisOptions {
 }
 
 /// Bits of the level of detail (expr_analyze.h).
+pub(super) const DETAIL_SMART_UNPARSE: u32 = 0x01;
+pub(super) const DETAIL_ALWAYS_UNPARSE: u32 = 0x02;
 pub(super) const DETAIL_SHOW_ALL: u32 = 0x04;
 const DETAIL_DIAGNOSTIC: u32 = 0x40;
+const DETAIL_DUMP: u32 = 0x80;
 pub(super) const DETAIL_IF_THEN_ELSE: u32 = 0x08;
 pub(super) const DETAIL_EACH_CLAUSE: u32 = 0x100;
 pub(super) const DETAIL_ALWAYS: u32 = 0x200;
 pub(super) const DETAIL_NO_ATTRIBUTES: u32 = 0x400;
 pub(super) const DETAIL_INLINE: u32 = 0x800;
+pub(super) const DETAIL_ONE_HEADING_LINE: u32 = 0x1000;
+pub(super) const DETAIL_APPEND: u32 = 0x2000;
 pub(super) const DETAIL_BETTER: u32 = 0x10000;
 
 impl AnalysisOptions {
@@ -54,22 +59,28 @@ impl AnalysisOptions {
                 () if is("reverse", 1) => (self.reverse, self.priorities) = (true, false),
                 () if is("priority", 2) => self.priorities = true,
                 () if is("noprune", 3) => self.details |= DETAIL_SHOW_ALL,
-                () if is("diagnostic", 4) || is("show-work", 4) => {
-                    let word = word.to_str_lossy();
-                    return Err(OptionRefusal::new(&format!(
-                        "the qualifier {word} of -analyze is not supported"
-                    )));
-                }
+                () if is("diagnostic", 4) => self.details |= DETAIL_DIAGNOSTIC,
+                () if is("show-work", 4) => self.details |= DETAIL_DUMP,
                 () if is("slot-exprs", 4) => self.details |= DETAIL_INLINE,
                 () if is("ifthenelse", 2) => self.details |= DETAIL_IF_THEN_ELSE,
                 () if is("memory", 3) => drop(words.next()),
                 () => self.details = parse_detail(word, self.details),
             }
         }
-        if self.details & DETAIL_DIAGNOSTIC != 0 {
-            return Err(OptionRefusal::new("the diagnostic output of -analyze is not supported"));
-        }
-        Ok(())
+        self.check_details()
+    }
+
+    /// Refuses the bits that make condor_q print the steps of its analyzer.
+    pub(super) fn check_details(&self) -> Result<(), OptionRefusal> {
+        let (name, bit) = match self.details {
+            details if details & DETAIL_DIAGNOSTIC != 0 => ("diagnostic", DETAIL_DIAGNOSTIC),
+            details if details & DETAIL_DUMP != 0 => ("show-work", DETAIL_DUMP),
+            _ => return Ok(()),
+        };
+        Err(OptionRefusal::new(&format!(
+            "-analyze:{name} ({bit}) is not supported: condor_q of HTCondor would print the steps of its analyzer, with \
+             the memory addresses of its expressions; -analyze:noprune shows the clauses that it left out"
+        )))
     }
 }
 

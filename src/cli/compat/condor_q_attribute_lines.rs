@@ -15,7 +15,7 @@ use crate::world::World;
 /// (`PrettyPrintExprTree`).
 pub(super) fn append_wrapped(expr: &Expr, out: &mut Vec<u8>, indent: usize, width: usize) {
     out.extend_from_slice(&expr.unparse());
-    let mut indent = indent as i64;
+    let mut indent = if indent > width { width * 2 / 3 } else { indent } as i64;
     let mut indent_at_break = indent;
     let (mut at, mut last_break, mut line_start) = (0, 0, 0);
     let mut position = indent;

@@ -5,7 +5,11 @@ mod constants;
 
 use std::collections::BTreeSet;
 
-use super::condor_q_analysis_options::{DETAIL_IF_THEN_ELSE, DETAIL_SHOW_ALL};
+use super::condor_q_analysis_options::{
+    DETAIL_ALWAYS_UNPARSE, DETAIL_IF_THEN_ELSE, DETAIL_ONE_HEADING_LINE, DETAIL_SHOW_ALL,
+    DETAIL_SMART_UNPARSE,
+};
+use super::condor_q_attribute_lines::append_wrapped;
 use crate::classad::{AttrName, ClassAd, Context, Expr, ExprKind};
 use crate::world::World;
 
@@ -79,6 +83,15 @@ impl Clause {
             }
         }
         &self.label
+    }
+}
+
+impl Clause {
+    /// True if a clause that joins others is printed with its expression.
+    fn shows_expression(&self, number: usize, details: u32) -> bool {
+        let follows_parts = number >= 2 && self.left == Some(number - 2) && self.right == Some(number - 1);
+        self.logic.is_some()
+            && (details & DETAIL_ALWAYS_UNPARSE != 0 || details & DETAIL_SMART_UNPARSE != 0 && !follows_parts)
     }
 }
 
@@ -333,6 +346,8 @@ pub(super) struct MatchTargets<'t> {
     pub(super) columns: MatchColumns,
     /// Bits of detail.
     pub(super) details: u32,
+    /// Width of lines.
+    pub(super) width: usize,
 }
 
 impl Clauses<'_> {
@@ -437,7 +452,8 @@ impl Clauses<'_> {
     fn print_table(&mut self, targets: &MatchTargets<'_>) -> Vec<u8> {
         let shows_all = targets.details & DETAIL_SHOW_ALL != 0;
         let mut out = Vec::new();
-        for line in targets.columns.heading().lines() {
+        let skipped = usize::from(targets.details & DETAIL_ONE_HEADING_LINE != 0);
+        for line in targets.columns.heading().lines().skip(skipped) {
             let indent = if shows_all { "   " } else { "" };
             out.extend_from_slice(format!("{indent}{line}\n").as_bytes());
         }
@@ -458,9 +474,17 @@ impl Clauses<'_> {
                 (Some(false), true) => format!("{:>9}", "not now"),
                 (None, _) => targets.columns.print(clause.matches),
             };
-            let step = step_label(number, 3);
-            let label = clause.label();
-            out.extend_from_slice(format!("{prefix}{step} {count}  {label}\n").as_bytes());
+            let mut line = format!("{} {count}  {}", step_label(number, 3), clause.label()).into_bytes();
+            if clause.constant.is_none() && clause.shows_expression(number, targets.details) {
+                line.extend_from_slice(b" ( ");
+                let mut text = Vec::new();
+                append_wrapped(&clause.expr, &mut text, line.len(), targets.width);
+                line.extend(text);
+                line.extend_from_slice(b" )");
+            }
+            out.extend_from_slice(prefix.as_bytes());
+            out.extend(line);
+            out.push(b'\n');
         }
         out
     }
@@ -485,7 +509,8 @@ mod tests {
             text.to_str_lossy()
         );
         let slot = ClassAd::new();
-        let targets = MatchTargets { ads: vec![&slot], columns: MatchColumns::Plain("Slot"), details: 0 };
+        let targets =
+            MatchTargets { ads: vec![&slot], columns: MatchColumns::Plain("Slot"), details: 0, width: 80 };
         let table = clauses.print_matches(&targets, &RealWorld::new());
         assert!(table.starts_with(b"        Slots\nStep   Matched  Condition\n----- --------- ---------\n"));
     }

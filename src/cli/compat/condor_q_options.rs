@@ -362,6 +362,7 @@ impl CondorQOptions {
                 if let Some(suffix) = suffix {
                     analysis.details |= parse_detail(suffix.as_bytes(), analysis.details);
                 }
+                analysis.check_details()?;
             }
             _ => {}
         }

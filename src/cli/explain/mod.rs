@@ -29,6 +29,11 @@ pub(super) struct ExplanationReport<'a> {
     pub(super) any: bool,
 }
 
+/// Returns one screen about the jobs that fewest slots accept.
+pub(super) fn summary_text(analysis: &Analysis<'_>) -> String {
+    summary::text(analysis)
+}
+
 impl ExplanationReport<'_> {
     /// Prints the report. Exit status 0: every job has a slot.
     ///

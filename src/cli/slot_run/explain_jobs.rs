@@ -31,9 +31,6 @@ const MAX_PAIRS: usize = 10;
 /// Maximum number of slots that a message names.
 const MAX_NAMED_SLOTS: usize = 5;
 
-/// Maximum number of changes that are suggested for one job below its pairs.
-const MAX_SUGGESTIONS: usize = 3;
-
 /// Warnings to print, and the attribute names that slots have or refer to.
 #[derive(Default)]
 struct CollectedWarnings {
@@ -184,31 +181,26 @@ fn print_answers(
                 writeln!(output, "    {line}").context("standard output")?;
             }
         }
-        // Of many pairs each job would need a search of its own; `--summary` does it for each kind of job.
-        if !is_taken && !arguments.pairs {
-            for line in advice(&*set, ad) {
-                writeln!(output, "job {job}: {line}").context("standard output")?;
-            }
-        }
     }
     if let Some(text) = cli.output.render_json(&offers)? {
         output.write_all(text.as_bytes()).context("standard output")?;
     } else if let Some(rows) = arguments.rows.render(&offers)? {
         output.write_all(&rows).context("standard output")?;
     }
+    if !as_rows && !arguments.pairs && !all_taken {
+        let summary = summary_of_few(&*set, jobs);
+        write!(output, "\n{summary}").context("standard output")?;
+    }
     output.flush().context("standard output")?;
     let is_yes = if arguments.any { any_taken } else { all_taken };
     Ok(if is_yes { Status::Done } else { Status::No })
 }
 
-/// Returns what to change so that a slot takes a job, and what no slot has: as the summary has it.
-fn advice(slots: &dyn SlotSet, job: &ClassAd) -> Vec<String> {
+/// Returns the summary of jobs and slots of which each pair is printed.
+fn summary_of_few(slots: &dyn SlotSet, jobs: &[ClassAd]) -> String {
     let mut grouper = JobGrouper::new(slots);
-    grouper.add(String::new(), job.clone());
-    let analysis = Analysis::new(slots, grouper);
-    let suggestions = analysis.suggestions(0, MAX_SUGGESTIONS);
-    let suggestions = suggestions.iter().map(|suggestion| format!("try {suggestion}"));
-    suggestions.chain(analysis.impossible_demands(0)).collect()
+    (1..).zip(jobs).for_each(|(number, job)| grouper.add(job_name(job, number, slots.world()), job.clone()));
+    crate::cli::explain::summary_text(&Analysis::new(slots, grouper))
 }
 
 /// Returns the lines below a refusal: where its reason was set, and the other conditions that are not true.

@@ -348,6 +348,53 @@ fn jobs_without_a_match_are_listed_with_and_without_an_analysis() {
     );
 }
 
+/// Levels of detail of the reference (expr_analyze.h, `detail_`), from its source.
+#[test]
+fn the_numbers_of_an_analysis_choose_its_details_and_diagnostics_are_refused() {
+    let ads = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nJobStatus = 1\nJobUniverse = 5\n\
+               Requirements = TARGET.A > 1 && (TARGET.B > 1 || TARGET.C > 1)\n";
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("q.ads"), ads).unwrap();
+    fs::write(home.path().join("condor_config"), "LOG = .\n").unwrap();
+    let slots: String = [("s", "A = 2\nB = 2"), ("t", "A = 0\nC = 2"), ("u", "A = 2\nB = 0")]
+        .map(|(name, values)| {
+            format!("Name = \"{name}\"\nMachine = \"{name}\"\nC = 0\n{values}\nRequirements = true\n\n")
+        })
+        .concat();
+    fs::write(home.path().join("slots"), slots).unwrap();
+    let analyse = |option: &str| {
+        let words = ["-jobads", "q.ads", "-slotads", "slots", option];
+        call(EVAL, "condor_q", &words, home.path())
+    };
+    let plain = analyse("-better-analyze").1;
+    assert!(plain.contains("[3]           2  [1] || [2]\n"), "{plain}");
+    let (_, always) = analyse("-better-analyze:2");
+    assert!(always.contains("[3]           2  [1] || [2] ( TARGET.B > 1 || TARGET.C > 1 )\n"), "{always}");
+    assert!(
+        always.contains("[4]           1  [0] && [3] ( TARGET.A > 1 && (TARGET.B > 1 || TARGET.C > 1) )\n"),
+        "{always}"
+    );
+    let (_, smart) = analyse("-better-analyze:1");
+    assert!(smart.contains("[3]           2  [1] || [2]\n"), "{smart}");
+    assert!(
+        smart.contains("[4]           1  [0] && [3] ( TARGET.A > 1 && (TARGET.B > 1 || TARGET.C > 1) )\n"),
+        "{smart}"
+    );
+    let (_, heading) = analyse("-better-analyze:4096");
+    assert_eq!(heading, plain.replace("        Slots\n", ""));
+    for (option, word) in [
+        ("-better-analyze:diag", "diagnostic (64)"),
+        ("-analyze:64", "diagnostic (64)"),
+        ("-analyze:show-work", "show-work (128)"),
+        ("-better-analyze:128", "show-work (128)"),
+        ("-reverse-analyze:192", "diagnostic (64)"),
+    ] {
+        let (status, _, messages) = ask_with_messages(&[option]);
+        assert_eq!(status, 1, "{option}");
+        assert!(messages.contains(&format!("-analyze:{word} is not supported")), "{option}: {messages}");
+    }
+}
+
 /// Regression test: lines were cut for 80 columns, whatever the terminal's width.
 #[test]
 fn a_table_is_as_wide_as_the_terminal() {

@@ -65,11 +65,13 @@ fn pairs_say_what_the_summary_suggests_and_why_no_slot_is_asked() {
         ),
         "{large}"
     );
-    assert!(large.ends_with("job 1.0: try RequestMemory 16384 instead of 20000: 1 more slot\n"), "{large}");
+    assert!(large.ends_with("  try RequestMemory 16384 instead of 20000: 1 more slot\n"), "{large}");
     let held = pairs("JobStatus = 5\nHoldReason = \"too big\"\n");
-    assert_eq!(held, "slot1@a refuses job 1.0: the job is held until condor_release (1.0: too big)\n");
+    let reason = "the job is held until condor_release (1.0: too big)";
+    assert!(held.starts_with(&format!("slot1@a refuses job 1.0: {reason}\n\n")), "{held}");
+    assert!(held.ends_with(&format!("        1        1  {reason}\n")), "{held}");
     let arch = pairs("Requirements = TARGET.Arch == \"ARM\"\n");
-    assert!(arch.ends_with("job 1.0: no slot has Arch = \"ARM\"\n"), "{arch}");
+    assert!(arch.ends_with("  no slot has Arch = \"ARM\"\n"), "{arch}");
 }
 
 #[test]
@@ -178,8 +180,10 @@ fn few_pairs_are_printed_one_by_one_and_many_are_summarised() {
     assert_eq!(
         (text(&refused).as_str(), refused.status.code()),
         (
-            "slot1@node0 refuses job 1.0: the job's Requirements are not true for this slot: TARGET.HasDocker is undefined (TARGET.HasDocker = undefined)\n\
-             job 1.0: try without TARGET.HasDocker: 1 more slot\n",
+            "slot1@node0 refuses job 1.0: the job's Requirements are not true for this slot: TARGET.HasDocker is undefined (TARGET.HasDocker = undefined)\n\n\
+             1 job of 1 kind, 1 slot of 1 kind: no job has a slot; 1 slot accepts no job\n\n\
+             job 1.0: no slot\n  refuses    alone  (of 1 slot)\n        1        1  no slot has HasDocker\n  \
+             try without TARGET.HasDocker: 1 more slot\n",
             Some(1)
         )
     );
@@ -282,4 +286,93 @@ fn the_slots_of_a_running_execution_point_are_explained_with_their_claims() {
     assert!(text(&drained).contains(" is false: the slot is draining"), "{}", text(&drained));
     assert!(point.ask(["off", "--fast"]).status.success());
     point.end(child);
+}
+
+/// Jobs of several batches, which several threads read: literals, expressions that differ little, bad lines, other names.
+fn many_jobs(valid: bool) -> String {
+    let mut jobs = String::new();
+    for number in 0..9_000 {
+        let kind = number * 7919 % 37;
+        let load = ["1E-17", "3E-17", "0.5", "2"][kind % 4];
+        jobs += &format!(
+            "ClusterId = {}\nProcId = {}\nOwner = \"user{}\"\nJobUniverse = 5\nRequestCpus = {}\nRequestMemory = {}\n\
+             RequestDisk = 100\nRequirements = TARGET.Load > {load} && TARGET.Memory >= RequestMemory\n",
+            number / 10,
+            number % 10,
+            kind % 5,
+            1 + kind % 3,
+            kind * 400
+        );
+        if number % 1000 == 999 {
+            jobs += &format!("RequestLicense{} = 1\nRequirements = TARGET.Late{kind} =!= true\n", kind % 2);
+        }
+        if !valid && number % 1500 == 7 {
+            jobs += "Bad = = 1\n";
+        }
+        jobs += &format!("Padding = \"{}\"\nQDate = {number}\n\n", "x".repeat(60));
+    }
+    jobs
+}
+
+fn slots_with_load() -> String {
+    let slot = |at: usize| {
+        let load = ["2E-17", "1.5", "0"][at % 3];
+        format!("Name = \"slot1@node{at}\"\n{SLOT}Memory = {}\nLoad = {load}\n\n", at * 900)
+    };
+    (0..12).map(slot).collect()
+}
+
+#[test]
+fn jobs_that_several_threads_read_are_grouped_as_those_read_one_by_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |output: &[u8]| String::from_utf8_lossy(output).into_owned();
+    let fast = explain(directory.path(), &many_jobs(true), &slots_with_load(), &["--summary", "--json"]);
+    let eval = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-classad-eval"));
+        command.current_dir(directory.path()).args(words).output().unwrap()
+    };
+    // Ads in JSON are read by one thread, and as a whole.
+    let json = eval(&["--ads", "jobs", "--jsonl"]);
+    let plain = explain(directory.path(), &text(&json.stdout), &slots_with_load(), &["--summary", "--json"]);
+    assert_eq!(text(&fast.stdout), text(&plain.stdout));
+    assert_eq!(fast.status.code(), plain.status.code());
+    std::fs::write(directory.path().join("jobs"), many_jobs(true)).unwrap();
+    let count = eval(&["--ads", "jobs", "--match", "slots", "--count"]);
+    let pairs = eval(&["--ads", "jobs", "--match", "slots"]);
+    assert_eq!(text(&count.stdout).trim(), text(&pairs.stdout).lines().count().to_string());
+}
+
+#[test]
+fn bad_lines_have_the_same_places_whether_jobs_are_grouped_or_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let messages = |more: &[&str]| {
+        let output = explain(directory.path(), &many_jobs(false), &slots_with_load(), more);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let grouped = messages(&["--summary"]);
+    assert_eq!(grouped, messages(&["--pairs", "--quiet"]));
+    assert!(grouped.contains("jobs:86:7: ") && grouped.contains("jobs:82605:7: "), "{grouped}");
+}
+
+/// The first screen of few pairs names the cause and what to change, also for slots of older pools, whose Requirements have
+/// parentheses around the names.
+#[test]
+fn few_pairs_are_followed_by_the_summary_if_a_job_has_no_slot() {
+    let directory = tempfile::tempdir().unwrap();
+    let slot = format!(
+        "Name = \"slot1@node0\"\n{}\n",
+        SLOT.replace("START && WithinResourceLimits", "( START ) && ( WithinResourceLimits )")
+    );
+    let job = format!("{JOB}RequestMemory = 16777216\n");
+    let text = |more: &[&str]| {
+        let output = explain(directory.path(), &job, &slot, more);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let pair = "slot1@node0 refuses job 1.0: WithinResourceLimits is not true for this job: \
+                TARGET.RequestMemory <= MY.Memory is false (TARGET.RequestMemory = 16777216, MY.Memory = 16384)\n";
+    assert_eq!(text(&["--pairs"]), pair);
+    let few = text(&[]);
+    assert!(few.starts_with(pair), "{few}");
+    assert!(few.ends_with("  try RequestMemory 16384 instead of 16777216: 1 more slot\n"), "{few}");
+    assert_eq!(few[pair.len() + 1..], text(&["--summary"]));
 }

@@ -6,7 +6,7 @@ use bstr::ByteSlice;
 
 use super::{Analysis, JobClusters, MatchMode, MatchOutcome, WIDTH};
 use crate::classad::{AttrName, ClassAd, MatchAd};
-use crate::cli::compat::condor_q_analysis_options::{DETAIL_INLINE, DETAIL_NO_ATTRIBUTES};
+use crate::cli::compat::condor_q_analysis_options::{DETAIL_APPEND, DETAIL_INLINE, DETAIL_NO_ATTRIBUTES};
 use crate::cli::compat::condor_q_attribute_lines::{
     append_own_attributes, append_target_attributes, append_wrapped,
 };
@@ -247,6 +247,11 @@ impl Analysis<'_> {
                 self.append_attributes_of_slot(slot, counts, &inline, drained, out);
             }
         }
+        if self.details & DETAIL_APPEND != 0
+            && let Some(clauses) = Clauses::find(slot, "Requirements", &inline, self.details)
+        {
+            clauses.print_numbered(out);
+        }
         if self.details & DETAIL_INLINE == 0 {
             inline = ["Start", "WithinResourceLimits"].map(AttrName::from).into_iter().collect();
         }
@@ -255,6 +260,7 @@ impl Analysis<'_> {
                 ads: counts.unique.iter().map(|job| &self.jobs[*job]).collect(),
                 columns: MatchColumns::Plain("Cluster"),
                 details: self.details,
+                width: WIDTH,
             };
             out.extend(clauses.print_matches(&targets, world));
         }
