@@ -12,9 +12,10 @@ use bstr::{BString, ByteVec};
 use super::condor_q_analysis_options::{
     AnalysisOptions, DETAIL_ALWAYS, DETAIL_BETTER, DETAIL_EACH_CLAUSE, DETAIL_NO_ATTRIBUTES,
 };
-use super::condor_q_attribute_lines::{append_own_attributes, append_target_attributes, append_wrapped};
+use super::condor_q_attribute_lines::{append_own_attributes, append_target_attributes};
 use super::condor_q_clauses::{Clauses, InlineAttributes, MatchColumns, MatchTargets};
 use super::condor_q_job_status::{append_universe_warning, calendar_text, job_status};
+use super::condor_q_line_breaks::append_wrapped;
 use super::condor_q_slots::{SlotPool, UserPriorities, drained_ad};
 use crate::classad::{AttrName, ClassAd, Context, Dialect, Expr, MatchAd};
 use crate::job::Universe;

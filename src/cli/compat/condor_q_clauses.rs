@@ -9,7 +9,7 @@ use super::condor_q_analysis_options::{
     DETAIL_ALWAYS_UNPARSE, DETAIL_IF_THEN_ELSE, DETAIL_ONE_HEADING_LINE, DETAIL_SHOW_ALL,
     DETAIL_SMART_UNPARSE,
 };
-use super::condor_q_attribute_lines::append_wrapped;
+use super::condor_q_line_breaks::append_wrapped;
 use crate::classad::{AttrName, ClassAd, Context, Expr, ExprKind};
 use crate::world::World;
 

@@ -11,6 +11,7 @@ mod condor_q_clauses;
 mod condor_q_formats;
 mod condor_q_job_status;
 mod condor_q_jobs;
+mod condor_q_line_breaks;
 mod condor_q_option_rules;
 mod condor_q_options;
 mod condor_q_refusal;

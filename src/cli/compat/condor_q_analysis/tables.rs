@@ -7,10 +7,9 @@ use bstr::ByteSlice;
 use super::{Analysis, JobClusters, MatchMode, MatchOutcome, WIDTH};
 use crate::classad::{AttrName, ClassAd, MatchAd};
 use crate::cli::compat::condor_q_analysis_options::{DETAIL_APPEND, DETAIL_INLINE, DETAIL_NO_ATTRIBUTES};
-use crate::cli::compat::condor_q_attribute_lines::{
-    append_own_attributes, append_target_attributes, append_wrapped,
-};
+use crate::cli::compat::condor_q_attribute_lines::{append_own_attributes, append_target_attributes};
 use crate::cli::compat::condor_q_clauses::{Clauses, InlineAttributes, MatchColumns, MatchTargets};
+use crate::cli::compat::condor_q_line_breaks::append_wrapped;
 use crate::cli::compat::condor_q_slots::drained_ad;
 
 const SUMMARY_HEADINGS: &str = concat!(
