@@ -116,7 +116,7 @@ impl<'a> ConfigView<'a> {
             FoundMacro::Set(entry) => {
                 let place = &entry.current.place;
                 SettingOrigin {
-                    name: entry.name.clone(),
+                    name: (&entry.name).into(),
                     source: self.set.source(place.source).name.clone(),
                     line: place.line,
                     template: self.set.template_place(place),

@@ -47,7 +47,6 @@ impl ParameterType {}
 /// An entry of the table of defaults.
 #[derive(Clone, Copy)]
 pub struct Parameter {
-    row: TableRow,
     index: u32,
     subsystem: bool,
 }
@@ -59,12 +58,19 @@ impl fmt::Debug for Parameter {
 }
 
 impl Parameter {
+    fn row(self) -> TableRow {
+        match self.subsystem {
+            true => table_row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, self.index()),
+            false => table_row(TABLE_TEXT, &ROW_STARTS, self.index()),
+        }
+    }
+
     /// The name in the table's spelling, without a subsystem.
     pub fn name(self) -> &'static [u8] {
         if !self.subsystem {
             return &TABLE_TEXT[ROW_STARTS[self.index()] as usize..NAME_ENDS[self.index()] as usize];
         }
-        let key = self.row.key();
+        let key = self.row().key();
         memchr::memchr(b'.', key).map_or(key, |dot| &key[dot + 1..])
     }
 
@@ -73,7 +79,7 @@ impl Parameter {
         if !self.subsystem {
             return None;
         }
-        let key = self.row.key();
+        let key = self.row().key();
         memchr::memchr(b'.', key).map(|dot| &key[..dot])
     }
 
@@ -84,7 +90,7 @@ impl Parameter {
 
     /// The type of the value.
     pub fn parameter_type(self) -> ParameterType {
-        match self.row.field(1) {
+        match self.row().field(1) {
             b"int" => ParameterType::Int,
             b"long" => ParameterType::Long,
             b"bool" => ParameterType::Bool,
@@ -97,7 +103,7 @@ impl Parameter {
     /// The raw text of the default, empty if there is none.
     pub fn default(self) -> Cow<'static, [u8]> {
         if self.subsystem {
-            return unescape(self.row.field(2));
+            return unescape(self.row().field(2));
         }
         let place = TYPE_ENDS[self.index()] as usize + 1..DEFAULT_ENDS[self.index()] as usize;
         // A row may end with its type.
@@ -106,7 +112,7 @@ impl Parameter {
 
     /// Minimum and maximum as the table writes them.
     pub fn range(self) -> Option<(&'static [u8], &'static [u8])> {
-        let range = self.row.field(3);
+        let range = self.row().field(3);
         let comma = memchr::memchr(b',', range)?;
         Some((&range[..comma], &range[comma + 1..]))
     }
@@ -120,18 +126,18 @@ impl Parameter {
     /// Returns true if the entry has `flag` in the table: `const`, `never`, `restart`, `expr`, `expert` and
     /// so on.
     pub fn has_flag(self, flag: &str) -> bool {
-        self.row.field(4).split(|&byte| byte == b',').any(|word| word == flag.as_bytes())
+        self.row().field(4).split(|&byte| byte == b',').any(|word| word == flag.as_bytes())
     }
 
     /// The parts of HTCondor that read the parameter, as the table lists them.
     pub fn readers(self) -> &'static [u8] {
-        self.row.field(5)
+        self.row().field(5)
     }
 }
 
 /// The general entry at an index of the table.
 fn by_index(index: usize) -> Parameter {
-    Parameter { row: table_row(TABLE_TEXT, &ROW_STARTS, index), index: index as u32, subsystem: false }
+    Parameter { index: index as u32, subsystem: false }
 }
 
 /// All parameters in order of their names, without the entries of single subsystems.
@@ -186,9 +192,13 @@ impl SubsystemDefaults {
             compare_key(SUBSYSTEM_TEXT, start + dot as u32 + 1, name)
         });
         let index = self.0.start + found.ok()?;
-        let row = table_row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index);
-        Some(Parameter { row, index: index as u32, subsystem: true })
+        Some(Parameter { index: index as u32, subsystem: true })
     }
+}
+
+/// Returns the names of the parameters that have a default for one subsystem.
+pub fn subsystem_names() -> impl Iterator<Item = &'static [u8]> {
+    (0..SUBSYSTEM_STARTS.len()).map(|index| Parameter { index: index as u32, subsystem: true }.name())
 }
 
 /// The entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first dot

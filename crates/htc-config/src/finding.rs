@@ -5,6 +5,7 @@ use bstr::BString;
 use crate::advice::{Advice, IntoAdvice};
 use crate::lint_rule::LintRule;
 use crate::macro_definition::Definition;
+use crate::shared_text::SharedText;
 use crate::source_location::SourceLocation;
 use htc_base::text::Span;
 
@@ -25,9 +26,9 @@ pub struct Finding {
     /// Place of the finding, or `None` if it is not in a file.
     pub spot: Option<SourceLocation>,
     /// The parameter concerned.
-    pub name: BString,
+    pub name: SharedText,
     /// Raw value of the parameter; empty if the finding is not about a value.
-    pub value: BString,
+    pub value: SharedText,
     /// The message, in lower case without a full stop.
     pub message: String,
     /// Correction.
@@ -64,8 +65,8 @@ impl Finding {
         Finding {
             rule,
             spot,
-            name: BString::default(),
-            value: BString::default(),
+            name: SharedText::default(),
+            value: SharedText::default(),
             message: shorten(message),
             fix: fix.into_advice(),
             replacement: None,

@@ -36,6 +36,7 @@ pub mod redact;
 pub mod registry;
 pub mod round_trip;
 mod setting;
+pub mod shared_text;
 pub mod source_index;
 pub mod source_location;
 pub(crate) mod sources;
@@ -67,6 +68,7 @@ pub use macro_definition::{
 };
 pub use macro_set::MacroSet;
 pub use setting::{Setting, SettingOrigin};
+pub use shared_text::SharedText;
 pub use user_maps::UserMapError;
 pub use value_error::ValueError;
 

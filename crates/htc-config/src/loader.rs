@@ -294,13 +294,12 @@ impl<'a> Loader<'a> {
         let source = MacroSetLookup { set: &self.set, context: &self.context, world: self.world };
         let raw = expand::Expander::new(&source, self.world, &mut |message| messages.push(message))
             .expand_self_references(name, value)?;
-        let raw = BString::from(raw.into_owned());
         self.warn_messages(messages);
         if raw.len() > expand::MAX_LENGTH {
             let kind = expand::ExpandErrorKind::TooLong;
             return Err(ExpandError { kind, chain: vec![name.into()] });
         }
-        self.insert(name, raw, place);
+        self.insert_value(name, raw, place);
         Ok(())
     }
 

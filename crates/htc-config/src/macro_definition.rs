@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bstr::{BStr, BString};
 
 use crate::defaults::Parameter;
+use crate::shared_text::{SharedText, WholeText};
 use crate::use_counts::CountKey;
 
 /// The number of a source.
@@ -50,6 +51,34 @@ pub struct ConfigSource {
     pub included_from: Option<(SourceId, u32)>,
     /// Its text, if texts are kept for messages.
     pub text: Option<Arc<[u8]>>,
+    /// The kept text and the name, for the parts that names, values and findings share with them.
+    pub(crate) shared: Option<SharedSource>,
+}
+
+/// Text and name of a source in the form in which parts share them.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedSource {
+    pub(crate) text: WholeText,
+    pub(crate) name: SharedText,
+}
+
+impl ConfigSource {
+    /// Keeps a text, or replaces the one that was kept.
+    pub(crate) fn keep_text(&mut self, text: Arc<[u8]>) {
+        let name = SharedText::whole(self.name.to_vec());
+        self.shared = Some(SharedSource { text: Arc::new(Arc::clone(&text)), name });
+        self.text = Some(text);
+    }
+
+    /// Returns the name for a place in the source.
+    pub fn shared_name(&self) -> SharedText {
+        self.shared.as_ref().map_or_else(|| self.name.clone().into(), |shared| shared.name.clone())
+    }
+
+    /// Returns a part of the source's text, or a copy of any other text.
+    pub fn share(&self, text: &[u8]) -> SharedText {
+        self.shared.as_ref().map_or_else(|| text.into(), |shared| SharedText::part_of(&shared.text, text))
+    }
 }
 
 /// Place of a definition within a template.
@@ -84,9 +113,9 @@ impl DefinitionPlace {
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The name as spelled in this definition.
-    pub name: BString,
+    pub name: SharedText,
     /// The value, with self references expanded.
-    pub raw: BString,
+    pub raw: SharedText,
     /// Its place in the source.
     pub place: DefinitionPlace,
     /// True if the raw value equals the default of the table.
@@ -110,7 +139,7 @@ impl Definition {
 #[derive(Clone, Debug)]
 pub struct MacroEntry {
     /// The spelling in output, which is that of the first definition.
-    pub name: BString,
+    pub name: SharedText,
     /// The definition in effect.
     pub current: Definition,
     /// Replaced definitions, oldest first.
@@ -122,7 +151,7 @@ pub struct MacroEntry {
 impl MacroEntry {
     /// The raw value.
     pub fn raw(&self) -> &BStr {
-        self.current.raw.as_ref()
+        &self.current.raw
     }
 }
 

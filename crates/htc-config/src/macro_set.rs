@@ -1,16 +1,20 @@
 //! Macros that the sources have set: names, raw values, the place of each definition and the values that it
 //! replaced.
 
+use std::borrow::Cow;
+use std::hash::Hasher;
 use std::sync::Arc;
 
 use bstr::{BStr, BString};
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
 
 use crate::defaults::{self, Parameter, SubsystemDefaults};
 use crate::detected::DetectedValues;
 use crate::macro_definition::{
     ConfigSource, Definition, DefinitionPlace, FoundMacro, LookupContext, MacroEntry, SourceId, SourceKind,
 };
+use crate::shared_text::SharedText;
 use crate::string_pool::StringPool;
 use crate::template::{self, Template};
 use crate::use_counts::{EntryUses, LookupPurpose, LookupPurposeGuard, UseCounts};
@@ -29,7 +33,8 @@ type ValueRewriter<'a> = dyn Fn(&[u8], &[u8], bool) -> BString + 'a;
 pub struct MacroSet {
     entries: Vec<MacroEntry>,
     displaced: Vec<u32>,
-    index: FxHashMap<BString, u32>,
+    /// Numbers of entries by their names in lower case.
+    index: HashTable<u32>,
     /// True if any name contains a dot; otherwise names with a prefix need not be looked up.
     has_dotted: bool,
     sources: Vec<ConfigSource>,
@@ -85,6 +90,13 @@ fn with_lowercase_key<T>(prefix: &[u8], name: &[u8], then: impl FnOnce(&BStr) ->
     then(BStr::new(key))
 }
 
+/// Returns the hash of a name in lower case.
+fn hash_key(key: &BStr) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(key);
+    hasher.finish()
+}
+
 impl MacroSet {
     pub(crate) fn new() -> Self {
         let special = |name: &str| ConfigSource {
@@ -92,6 +104,7 @@ impl MacroSet {
             kind: SourceKind::Special,
             included_from: None,
             text: None,
+            shared: None,
         };
         MacroSet {
             sources: ["<Detected>", "<Default>", "<Environment>", "<Over>"].map(special).into(),
@@ -118,7 +131,7 @@ impl MacroSet {
 
     pub(crate) fn set_text(&mut self, id: SourceId, text: Arc<[u8]>) {
         if let Some(source) = self.sources.get_mut(id.0 as usize).filter(|_| self.keep_texts) {
-            source.text = Some(text);
+            source.keep_text(text);
         }
     }
 
@@ -157,7 +170,7 @@ impl MacroSet {
     /// detected.
     pub(crate) fn display_spelling<'a>(&'a self, known: &'static str) -> &'a BStr {
         let first = self.displaced_entries().find(|entry| caseless::eq(&entry.name, known.as_bytes()));
-        first.map_or(BStr::new(known), |entry| entry.name.as_ref())
+        first.map_or(BStr::new(known), |entry| &entry.name)
     }
 
     /// The entry with exactly that name, without defaults or prefixes.
@@ -170,37 +183,50 @@ impl MacroSet {
         if !prefix.is_empty() && !self.has_dotted {
             return None;
         }
-        let at = with_lowercase_key(prefix, name, |key| self.index.get(key).copied())?;
-        self.entries.get(at as usize)
+        self.entries.get(self.find_index(prefix, name)?)
     }
 
     /// Sets a name (`config.cpp`, `insert_macro`); self references must have been expanded. The first
     /// spelling is kept; a new plain name whose value equals its default is not stored.
     pub(crate) fn insert(&mut self, name: &[u8], raw: BString, place: DefinitionPlace) {
-        self.insert_as(name, name, raw, place);
+        self.insert_as(name, name, Cow::Owned(raw.into()), place);
     }
 
     /// As [`MacroSet::insert`]; a new entry is shown as `shown`.
-    pub(crate) fn insert_as(&mut self, shown: &[u8], name: &[u8], raw: BString, place: DefinitionPlace) {
+    pub(crate) fn insert_as(
+        &mut self,
+        shown: &[u8],
+        name: &[u8],
+        raw: Cow<'_, [u8]>,
+        place: DefinitionPlace,
+    ) {
         let parameter = find_parameter(name);
         let matches_default = parameter.is_some_and(|parameter| is_same_value(&parameter.default(), &raw));
-        if let Some(at) = with_lowercase_key(b"", name, |key| self.index.get(key).copied()) {
-            let entry = &mut self.entries[at as usize];
+        let source = self.source(place.source);
+        let (own_name, raw) = (
+            source.share(name),
+            match raw {
+                Cow::Borrowed(raw) => source.share(raw),
+                Cow::Owned(raw) => raw.into(),
+            },
+        );
+        if let Some(at) = self.find_index(b"", name) {
+            let entry = &mut self.entries[at];
             if let Some(pool) = self.string_pool.as_mut().filter(|_| entry.current.raw != raw) {
                 pool.push(&raw);
             }
-            let definition = Definition { name: name.into(), raw, place, matches_default };
+            let definition = Definition { name: own_name, raw, place, matches_default };
             let mut old = std::mem::replace(&mut entry.current, definition);
             if self.record_replacements {
                 self.replacements.push(ValueReplacement {
                     name: name.into(),
-                    old_raw: old.raw.clone(),
+                    old_raw: (&old.raw).into(),
                     place: old.place,
                 });
             }
             self.history += old.raw.len() + 64;
             if self.history > MAX_HISTORY_BYTES {
-                old.raw = BString::default();
+                old.raw = SharedText::default();
             }
             if self.history < 4 * MAX_HISTORY_BYTES {
                 entry.replaced.push(old);
@@ -213,33 +239,47 @@ impl MacroSet {
         if let Some(pool) = self.string_pool.as_mut() {
             pool.push_entry(name, &raw, matches_default);
         }
-        let at = self.entries.len() as u32;
         self.has_dotted |= name.contains(&b'.');
-        with_lowercase_key(b"", name, |key| self.index.insert(key.into(), at));
-        self.entries.push(MacroEntry {
-            name: shown.into(),
-            current: Definition { name: name.into(), raw, place, matches_default },
-            replaced: Vec::new(),
-            parameter,
-        });
+        let shown = if shown == name { own_name.clone() } else { shown.into() };
+        let current = Definition { name: own_name, raw, place, matches_default };
+        self.push_entry(MacroEntry { name: shown, current, replaced: Vec::new(), parameter });
+    }
+
+    /// Adds an entry of a new name.
+    fn push_entry(&mut self, entry: MacroEntry) {
+        let at = self.entries.len();
+        self.entries.push(entry);
+        let entries = &self.entries;
+        let hash_of = |at: &u32| with_lowercase_key(b"", &entries[*at as usize].name, hash_key);
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        self.index.insert_unique(hash_of(&at), at, hash_of);
+    }
+
+    /// Returns the number of the entry `prefix.name`, or of `name` if the prefix is empty.
+    fn find_index(&self, prefix: &[u8], name: &[u8]) -> Option<usize> {
+        let at = with_lowercase_key(prefix, name, |key| {
+            let is_name = |at: &u32| caseless::eq(&self.entries[*at as usize].name, key);
+            self.index.find(hash_key(key), is_name).copied()
+        })?;
+        Some(at as usize)
     }
 
     /// Appends to the value of a name in place; returns false if this is not possible, because the old value
     /// or the number of reads must be kept.
     pub(crate) fn append(&mut self, name: &[u8], more: &[u8], place: DefinitionPlace) -> bool {
         let is_watched = self.use_counts.is_some() || self.string_pool.is_some() || self.record_replacements;
-        let Some(at) = with_lowercase_key(b"", name, |key| self.index.get(key).copied()) else {
+        let Some(at) = self.find_index(b"", name) else {
             return false;
         };
-        let current = &mut self.entries[at as usize].current;
+        let current = &mut self.entries[at].current;
         let length = current.raw.len();
         if is_watched || length == 0 || self.history + length + 64 <= MAX_HISTORY_BYTES {
             return false;
         }
-        let mut raw = std::mem::take(&mut current.raw);
+        let mut raw = Vec::from(current.raw.take());
         raw.extend_from_slice(more);
         self.history += length;
-        self.insert(name, raw, place);
+        self.insert(name, raw.into(), place);
         true
     }
 
@@ -248,7 +288,7 @@ impl MacroSet {
         for entry in &mut self.entries {
             for definition in entry.replaced.iter_mut().chain([&mut entry.current]) {
                 let is_template = definition.place.template.is_some();
-                definition.raw = value(&definition.name, &definition.raw, is_template);
+                definition.raw = value(&definition.name, &definition.raw, is_template).into();
             }
         }
         for old in &mut self.replacements {
@@ -264,14 +304,20 @@ impl MacroSet {
     ) {
         for source in &mut self.sources {
             source.name = name(&source.name);
-            source.text = source.text.as_ref().map(|kept| Arc::from(text(kept)));
+            if let Some(kept) = source.text.take() {
+                source.keep_text(Arc::from(text(&kept)));
+            }
         }
     }
 
     /// Removes a name from the table, because a detected value replaces it.
     pub(crate) fn displace(&mut self, name: &str) {
-        if let Some(at) = with_lowercase_key(b"", name.as_bytes(), |key| self.index.remove(key)) {
-            self.displaced.push(at);
+        let entries = &self.entries;
+        let found = with_lowercase_key(b"", name.as_bytes(), |key| {
+            self.index.find_entry(hash_key(key), |at| caseless::eq(&entries[*at as usize].name, key)).ok()
+        });
+        if let Some(found) = found {
+            self.displaced.push(found.remove().0);
         }
     }
 

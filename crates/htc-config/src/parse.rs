@@ -7,6 +7,8 @@ mod templates;
 
 pub(crate) use templates::TemplateUse;
 
+use std::borrow::Cow;
+
 use bstr::{BStr, BString};
 
 use self::frame::SourceFrame;
@@ -325,12 +327,16 @@ impl Loader<'_> {
         split: &SplitLine<'_>,
         block: &mut Option<OpenBlock>,
     ) -> Result<(), LoadFailure> {
-        let name = self.expand_in_frame(frame, line, split.name)?;
+        let name = match memchr::memchr(b'$', split.name) {
+            None => Cow::Borrowed(split.name),
+            Some(_) => Cow::Owned(self.expand_in_frame(frame, line, split.name)?.into()),
+        };
         if !statement::is_valid_name(&name) {
             let source = self.source_name(frame.source);
             self.push_error_line(format!(
-                "Config source Error \"{source}\", Line {}: Illegal Identifier: <{name}>",
-                line.line
+                "Config source Error \"{source}\", Line {}: Illegal Identifier: <{}>",
+                line.line,
+                BStr::new(&name)
             ));
             let bad = split.name.iter().position(|&b| !statement::is_name_byte(b)).unwrap_or(0);
             let stop =
@@ -341,7 +347,7 @@ impl Loader<'_> {
         if split.operator == StatementOperator::Here {
             let opened_at = line.locate(0, line.text.len());
             *block = Some(OpenBlock {
-                name,
+                name: name.into_owned().into(),
                 tag: split.value.into(),
                 text: Vec::new(),
                 offset,

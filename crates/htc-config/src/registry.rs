@@ -8,6 +8,7 @@
 //! any text and `#` for a number.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use htc_base::text::table::{
     compare_key, count_families, count_lines, family_line_numbers, line_starts, matches_family_pattern,
@@ -285,12 +286,13 @@ fn find_row(name: &[u8], with_families: bool) -> Option<RegisteredParameter> {
     }
     let exact = ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok();
     let family = || {
-        let families = FAMILIES.iter().zip(&FAMILY_ENDS);
-        let matching = families.filter(|(_, ends)| ends.may_match(name)).map(|(index, _)| *index as usize);
+        let may_match = |family: &usize| FAMILY_ENDS[*family].may_match(name);
+        let matching = FamilyGroups::of_name(name).filter(may_match);
+        let matching = matching.map(|family| FAMILIES[family] as usize);
         let key = |index: &usize| table_row(TABLE_TEXT, &ROW_STARTS, *index).key();
         matching
             .filter(|index| matches_family_pattern(key(index), name))
-            .max_by_key(|index| (key(index).first() != Some(&b'*'), key(index).len()))
+            .max_by_key(|index| (key(index).first() != Some(&b'*'), key(index).len(), *index))
     };
     exact.or_else(|| with_families.then(family).flatten()).map(parse_row)
 }
@@ -326,7 +328,51 @@ static FAMILY_ENDS: [PatternEnds; FAMILIES.len()] = {
     ends
 };
 
+/// Families by the first or last byte of their patterns, in lower case: most names have those of few families.
+struct FamilyGroups {
+    by_last: Vec<Vec<u16>>,
+    /// Families with a pattern that ends in a wildcard.
+    by_first: Vec<Vec<u16>>,
+    /// Families with wildcards at both ends.
+    any: Vec<u16>,
+}
+
+impl FamilyGroups {
+    fn get() -> &'static FamilyGroups {
+        static GROUPS: OnceLock<FamilyGroups> = OnceLock::new();
+        GROUPS.get_or_init(|| {
+            let empty = || vec![Vec::new(); 256];
+            let mut groups = FamilyGroups { by_last: empty(), by_first: empty(), any: Vec::new() };
+            for (family, ends) in (0..).zip(&FAMILY_ENDS) {
+                let (head, tail) = ends.literals();
+                let key = |byte: &u8| usize::from(byte.to_ascii_lowercase());
+                match (head.first(), tail.last()) {
+                    (_, Some(last)) => groups.by_last[key(last)].push(family),
+                    (Some(first), None) => groups.by_first[key(first)].push(family),
+                    (None, None) => groups.any.push(family),
+                }
+            }
+            groups
+        })
+    }
+
+    /// Returns the indices of the families that a name may belong to.
+    fn of_name(name: &[u8]) -> impl Iterator<Item = usize> {
+        let group = |groups: &'static [Vec<u16>], byte: Option<&u8>| -> &'static [u16] {
+            byte.map_or(&[], |byte| &groups[usize::from(byte.to_ascii_lowercase())])
+        };
+        let groups = FamilyGroups::get();
+        let found = group(&groups.by_last, name.last()).iter().chain(group(&groups.by_first, name.first()));
+        found.chain(&groups.any).map(|family| usize::from(*family))
+    }
+}
+
 impl PatternEnds {
+    /// Returns the text before the first and after the last wildcard.
+    fn literals(&self) -> (&'static [u8], &'static [u8]) {
+        (&TABLE_TEXT[self.start..self.start + self.head], &TABLE_TEXT[self.tail_start..self.end])
+    }
+
     /// True if a name has the literal ends of the pattern.
     fn may_match(&self, name: &[u8]) -> bool {
         let tail = &TABLE_TEXT[self.tail_start..self.end];

@@ -1,10 +1,11 @@
 //! Maps a part of a raw value back to the line and column of the file.
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 
 use super::source_index::SourceIndex;
 use crate::lines::LogicalLines;
 use crate::macro_definition::{ConfigSource, Definition, SourceId};
+use crate::shared_text::SharedText;
 use crate::statement::{self, StatementOperator};
 use htc_base::text::Span;
 
@@ -14,11 +15,11 @@ pub struct SourceLocation {
     /// The source.
     pub source: SourceId,
     /// Name of the source.
-    pub name: BString,
+    pub name: SharedText,
     /// The physical line, from 1.
     pub line: u32,
     /// Text of the source.
-    pub text: BString,
+    pub text: SharedText,
     /// The place within that line.
     pub span: Span,
 }
@@ -42,9 +43,9 @@ pub fn locate_definition(
     let end = (span.end as usize).clamp(start, last.max(start));
     Some(SourceLocation {
         source: place.source,
-        name: source.name.clone(),
+        name: source.shared_name(),
         line: index.line_number(start),
-        text: text[first..last].into(),
+        text: source.share(&text[first..last]),
         span: Span::new(start - first, end - first),
     })
 }

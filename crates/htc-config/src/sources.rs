@@ -313,8 +313,13 @@ impl Loader<'_> {
     ) -> Result<OpenedSource, BString> {
         let target = SourceTarget::new(name, is_command);
         let kind = if target.command.is_some() { SourceKind::Command } else { SourceKind::File };
-        let source =
-            self.set.add_source(ConfigSource { name: target.shown.clone(), kind, included_from, text: None });
+        let source = self.set.add_source(ConfigSource {
+            name: target.shown.clone(),
+            kind,
+            included_from,
+            text: None,
+            shared: None,
+        });
         let (text, exit) = match &target.command {
             None => {
                 let read = self.read_text(name);
@@ -381,6 +386,7 @@ impl Loader<'_> {
                     kind,
                     included_from,
                     text: None,
+                    shared: None,
                 });
                 return Ok((source, Arc::default()));
             }
@@ -403,10 +409,21 @@ impl Loader<'_> {
         let written = self.world.write_file(bytes_to_path(into), &text);
         written.map_err(|_| BString::from(format!("can't open '{into}' for write")))?;
         // The file that was just written counts as a source, although messages name the command.
-        let cache = ConfigSource { name: into.clone(), kind: SourceKind::File, included_from, text: None };
+        let cache = ConfigSource {
+            name: into.clone(),
+            kind: SourceKind::File,
+            included_from,
+            text: None,
+            shared: None,
+        };
         self.set.add_source(cache);
-        let source =
-            self.set.add_source(ConfigSource { name: from.shown.clone(), kind, included_from, text: None });
+        let source = self.set.add_source(ConfigSource {
+            name: from.shown.clone(),
+            kind,
+            included_from,
+            text: None,
+            shared: None,
+        });
         let text = Arc::from(text);
         self.keep_text(source, &text);
         Ok((source, text))

@@ -4,6 +4,7 @@ use htc_config::lint_rule::LintRule;
 use std::ops::Range;
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::SharedText;
 
 use htc_base::text::{Span, caseless, similar_names};
 use htc_classad::{ClassAd, Dialect, LineError, Value};
@@ -119,7 +120,7 @@ impl JobAdLine<'_> {
             rule: LintRule::JobAd,
             spot: Some(spot),
             name: attribute.into(),
-            value: BString::default(),
+            value: SharedText::default(),
             message,
             fix: None,
             replacement: None,

@@ -130,9 +130,9 @@ impl ValueExplanation {
     pub fn explain(name: &BStr, subject: &LintSubject<'_>) -> ValueExplanation {
         let (config, view, world) = (subject.config, &subject.view, subject.world);
         let found = config.set.find(name, &config.context, world);
-        let told = |place: &DefinitionPlace, raw: &BString| DefinitionRecord {
+        let told = |place: &DefinitionPlace, raw: &[u8]| DefinitionRecord {
             place: config.set.describe_place(place),
-            raw: raw.clone(),
+            raw: raw.into(),
             included_from: including_files(config, place.source),
         };
         let (comes, definitions) = match &found {
@@ -323,7 +323,7 @@ pub fn suggest_names(name: &BStr, config: &Config) -> Vec<String> {
     hints.extend(
         settings_for_others(name, config).map(|(set, prefix)| format!("{set}; use --subsystem {prefix}")),
     );
-    let set = config.set.entries().map(|entry| &entry.name[..]);
+    let set = config.set.entries().map(|entry| entry.name.as_bytes());
     let known = set.chain(defaults::all().map(|parameter| parameter.name()));
     if let Some(near) = similar_names::nearest(name, known) {
         hints.push(format!("did you mean {}?", BStr::new(near)));

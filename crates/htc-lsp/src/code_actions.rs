@@ -55,7 +55,7 @@ fn includes(wanted: &str, kind: &str) -> bool {
 /// Returns the edit of a finding, or `None` if it has none or its line is no longer the one that was checked.
 fn correction(finding: &Finding, lines: &FileLines<'_>) -> Option<TextEdit> {
     let (spot, replacement) = (finding.spot.as_ref()?, finding.replacement.as_ref()?);
-    (lines.line(spot.line)? == spot.text.as_slice()).then(|| {
+    (lines.line(spot.line)? == spot.text.as_bytes()).then(|| {
         let Replacement { span, text } = replacement;
         TextEdit::new(lines.range(spot.line, *span), text.to_str_lossy().into_owned())
     })

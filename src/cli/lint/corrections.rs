@@ -8,6 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::file_problem::file_problem;
 use super::replace_file::replace_file;
 use crate::cli::common::Problem;
+use crate::config::SharedText;
 use crate::config::finding::{Finding, Replacement};
 
 /// Correction of one finding in one line.
@@ -47,8 +48,8 @@ impl CorrectionPlan {
 /// # Errors
 /// A file with corrections is not a text file.
 pub(super) fn plan(findings: &[Finding]) -> anyhow::Result<CorrectionPlan> {
-    let mut by_file: BTreeMap<&BString, BTreeMap<u32, Vec<LineCorrection>>> = BTreeMap::new();
-    let mut texts: BTreeMap<(&BString, u32), &BString> = BTreeMap::new();
+    let mut by_file: BTreeMap<&SharedText, BTreeMap<u32, Vec<LineCorrection>>> = BTreeMap::new();
+    let mut texts: BTreeMap<(&SharedText, u32), &SharedText> = BTreeMap::new();
     for (at, finding) in findings.iter().enumerate() {
         if let (Some(spot), Some(replacement)) = (&finding.spot, &finding.replacement) {
             let line = by_file.entry(&spot.name).or_default().entry(spot.line).or_default();

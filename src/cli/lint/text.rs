@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 use rustc_hash::FxHashMap;
 
 use crate::cli::common::Painter;
+use crate::config::SharedText;
 use crate::config::finding::Finding;
 use crate::config::lint_rule::{LintRule, LintSeverity};
 use crate::text::caret::LineCaret;
@@ -19,12 +20,12 @@ const MAX_SHOWN_PER_RULE: usize = 100;
 /// Renders findings, with the number of further ones for each rule that exceeds the maximum.
 pub(super) fn render_findings(findings: &[Finding], painter: Painter) -> String {
     let mut text = String::new();
-    let mut totals: FxHashMap<(LintRule, Option<&BString>), usize> = FxHashMap::default();
+    let mut totals: FxHashMap<(LintRule, Option<&SharedText>), usize> = FxHashMap::default();
     let mut counts = totals.clone();
-    let mut cut: Vec<(LintRule, Option<&BString>)> = Vec::new();
+    let mut cut: Vec<(LintRule, Option<&SharedText>)> = Vec::new();
     let (elsewhere, shown): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().partition(|finding| finding.rule == LintRule::Elsewhere);
-    fn key(finding: &Finding) -> (LintRule, Option<&BString>) {
+    fn key(finding: &Finding) -> (LintRule, Option<&SharedText>) {
         (finding.rule, finding.spot.as_ref().map(|spot| &spot.name))
     }
     for finding in &shown {

@@ -99,9 +99,8 @@ impl Loader<'_> {
 
     /// Applies the template of each parameter `AUTO_USE_<CATEGORY>_<NAME>` whose value is a true condition.
     pub(super) fn apply_auto_use(&mut self) -> Result<(), LoadFailure> {
-        let set: Vec<BString> = self.set.entries().map(|entry| entry.name.clone()).collect();
-        let mut names: Vec<BString> =
-            set.into_iter().filter(|name| split_auto_use_name(name).is_some()).collect();
+        let set = self.set.entries().filter(|entry| split_auto_use_name(&entry.name).is_some());
+        let mut names: Vec<BString> = set.map(|entry| (&entry.name).into()).collect();
         for parameter in defaults::with_prefix(b"AUTO_USE_") {
             if !names.iter().any(|name| caseless::eq(name, parameter.name())) {
                 names.push(parameter.name().into());
@@ -147,6 +146,7 @@ impl Loader<'_> {
                 kind: SourceKind::Special,
                 included_from: None,
                 text: None,
+                shared: None,
             });
             let place = DefinitionPlace { line: Some(0), ..DefinitionPlace::without_line(source) };
             let body = template::insert_arguments(&found.body(), b"").unwrap_or_default();

@@ -142,6 +142,11 @@ impl Loader<'_> {
     /// Stores a definition. A definition that replaces a detected value keeps its spelling, and is recorded
     /// as a replacement if replacements are recorded.
     pub(crate) fn insert(&mut self, name: &[u8], raw: BString, place: DefinitionPlace) {
+        self.insert_value(name, Cow::Owned(raw.into()), place);
+    }
+
+    /// As [`Loader::insert`]; a value that is a part of a kept text is not copied.
+    pub(crate) fn insert_value(&mut self, name: &[u8], raw: Cow<'_, [u8]>, place: DefinitionPlace) {
         let mut shown: Cow<'_, [u8]> = Cow::Borrowed(name);
         let mut pool = None;
         if let Some(known) = detected::spelling(name)
@@ -154,7 +159,7 @@ impl Loader<'_> {
             shown = Cow::Owned(self.set.display_spelling(known).to_vec());
             let was = value.to_owned();
             pool = self.set.string_pool.take();
-            if let Some(pool) = pool.as_mut().filter(|_| was != raw) {
+            if let Some(pool) = pool.as_mut().filter(|_| was != *raw) {
                 pool.push(&raw);
             }
             if self.set.record_replacements {
@@ -319,7 +324,7 @@ impl Loader<'_> {
             let set = self
                 .set
                 .find_exact(name.as_bytes())
-                .map(|entry| (entry.current.raw.clone(), entry.current.place));
+                .map(|entry| (BString::from(&entry.current.raw), entry.current.place));
             if !steps && set.is_none() {
                 continue;
             }

@@ -62,7 +62,7 @@ fn check_first_argument(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     let name = unqualified_name(&entry.name);
     let daemon = name.len().checked_sub(b"_ARGS".len()).filter(|_| caseless::ends_with(name, b"_ARGS"))?;
     let is_daemon = DAEMON_NAMES.iter().any(|known| caseless::eq(known.as_bytes(), &name[..daemon]));
-    let value = subject.view.expand_raw(&entry.name, &entry.current.raw).ok().filter(|_| is_daemon)?;
+    let value = subject.expand_entry(entry).ok().filter(|_| is_daemon)?;
     subject.view.take_messages();
     let word = value.trim_start_with(|c| c == '"').fields().next()?;
     if !word.iter().all(u8::is_ascii_digit) {

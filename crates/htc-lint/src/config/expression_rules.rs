@@ -114,14 +114,12 @@ pub(super) fn check_meaning<'a>(
 
 /// True if the configuration advertises an attribute of that name, or makes it of a resource.
 fn is_advertised(subject: &LintSubject<'_>, name: &[u8]) -> bool {
-    subject.known.advertised_attributes().iter().any(|known| caseless::eq(known, name))
-        || subject.is_machine_resource(name)
+    subject.known.is_advertised(name) || subject.is_machine_resource(name)
 }
 
 /// True if the configuration makes an attribute of that name: it is advertised, or a transform sets it.
 fn is_site_attribute(subject: &LintSubject<'_>, name: &[u8]) -> bool {
-    is_advertised(subject, name)
-        || subject.transform_texts().iter().any(|text| caseless::contains(text, name))
+    is_advertised(subject, name) || subject.is_in_transforms(name)
 }
 
 /// Checks a value that is only the name of an attribute.

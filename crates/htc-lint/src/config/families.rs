@@ -54,6 +54,9 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
         return None;
     }
     let slip = |known: &&str| {
+        if !may_be_slip(name, known.as_bytes()) {
+            return None;
+        }
         // If the name itself has an underscore at the end of the prefix, the prefix ends there; otherwise the
         // underscore was left out.
         let mut ends = [known.len() - 1, known.len(), known.len() + 1];
@@ -75,6 +78,15 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
         format!("names of this family begin with {known}"),
         format!("{known}{}", BStr::new(rest)),
     )
+}
+
+/// Returns false if the first two bytes of a name differ from those of a prefix in more than one change.
+fn may_be_slip(name: &[u8], prefix: &[u8]) -> bool {
+    let (Some(name), Some(prefix)) = (name.first_chunk::<2>(), prefix.first_chunk::<2>()) else {
+        return false;
+    };
+    let is_same = |a: usize, b: usize| name[a].eq_ignore_ascii_case(&prefix[b]);
+    is_same(0, 0) || is_same(1, 1) || is_same(0, 1) || is_same(1, 0)
 }
 
 /// Permission levels (`condor_perms.cpp`, `makePermStringTable`).

@@ -156,6 +156,11 @@ impl KnownParameterNames {
         &self.site.attributes
     }
 
+    /// True if a name is in one of these lists.
+    pub fn is_advertised(&self, name: &[u8]) -> bool {
+        self.site.is_attribute(name)
+    }
+
     /// Returns true if a name has a meaning, or may have one.
     pub fn is_known(&self, name: &[u8]) -> bool {
         self.classify(name) == NameStatus::Read
@@ -228,8 +233,21 @@ impl KnownParameterNames {
 /// Maximum length of a parameter name, whatever names a site gives its slots, jobs and daemons.
 const MAX_NAME_LENGTH: usize = 1024;
 
+/// Returns false if the first or last byte of a name excludes a pattern, as it does for most names.
+fn may_match(pattern: &[u8], name: &[u8]) -> bool {
+    let is_same = |pattern: Option<&u8>, name: Option<&u8>| match (pattern, name) {
+        (Some(b'*'), _) => true,
+        (Some(pattern), Some(name)) => pattern.eq_ignore_ascii_case(name),
+        _ => pattern == name,
+    };
+    is_same(pattern.last(), name.last()) && is_same(pattern.first(), name.first())
+}
+
 /// Returns the part of a name that the star of its pattern matches.
 fn text_at_star<'n>(pattern: &str, name: &'n [u8]) -> Option<&'n [u8]> {
+    if !may_match(pattern.as_bytes(), name) {
+        return None;
+    }
     let (before, after) = pattern.split_once('*')?;
     let inner = name.get(before.len()..name.len().checked_sub(after.len())?)?;
     (caseless::starts_with(name, before.as_bytes()) && caseless::ends_with(name, after.as_bytes()))
@@ -284,6 +302,9 @@ fn is_hook_parameter(name: &[u8]) -> bool {
 
 /// Returns true if a name matches a pattern with any number of stars.
 fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
+    if !may_match(pattern, name) {
+        return false;
+    }
     let mut parts = pattern.split(|&b| b == b'*');
     let first = parts.next().unwrap_or_default();
     if !caseless::starts_with(name, first) {

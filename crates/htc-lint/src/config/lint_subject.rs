@@ -1,12 +1,13 @@
 //! Subject of the rules: a configuration, with the results of queries that several rules need.
 
 use htc_config::lint_rule::LintRule;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::expanded_values::ExpandedValues;
 use super::known_names::KnownParameterNames;
 use super::referenced_names::collect_referenced_names;
 use super::script_mentions::find_mentions;
@@ -18,7 +19,7 @@ use htc_config::finding::Finding;
 use htc_config::macro_definition::{Definition, MacroEntry, SourceId};
 use htc_config::source_index::SourceIndex;
 use htc_config::source_location::locate_definition;
-use htc_config::{Config, ConfigView, IntoAdvice};
+use htc_config::{Config, ConfigView, ExpandError, IntoAdvice};
 
 /// Subject of the rules.
 pub struct LintSubject<'a> {
@@ -39,8 +40,10 @@ pub struct LintSubject<'a> {
     referenced: OnceCell<FxHashSet<Vec<u8>>>,
     mentioned: OnceCell<FxHashMap<Vec<u8>, BString>>,
     sources: Vec<OnceCell<SourceIndex>>,
-    transform_texts: OnceCell<Vec<&'a [u8]>>,
+    transform_text: OnceCell<Vec<u8>>,
+    in_transforms: RefCell<FxHashMap<Vec<u8>, bool>>,
     resource_tags: OnceCell<Vec<&'a [u8]>>,
+    expanded: RefCell<ExpandedValues>,
 }
 
 impl<'a> LintSubject<'a> {
@@ -61,22 +64,40 @@ impl<'a> LintSubject<'a> {
             referenced: OnceCell::new(),
             mentioned: OnceCell::new(),
             sources,
-            transform_texts: OnceCell::new(),
+            transform_text: OnceCell::new(),
+            in_transforms: RefCell::default(),
             resource_tags: OnceCell::new(),
+            expanded: RefCell::default(),
         }
     }
 
-    /// Returns the values that may name attributes of jobs: transforms, routes and lists.
-    pub(super) fn transform_texts(&self) -> &[&'a [u8]] {
+    /// True if a value that may name attributes of jobs contains the name: a transform, a route or a list.
+    pub(super) fn is_in_transforms(&self, name: &[u8]) -> bool {
+        let name = name.to_ascii_lowercase();
+        if let Some(found) = self.in_transforms.borrow().get(&name) {
+            return *found;
+        }
+        let found = memchr::memmem::find(self.transform_text(), &name).is_some();
+        self.in_transforms.borrow_mut().insert(name, found);
+        found
+    }
+
+    /// Returns these values in lower case, with a zero byte after each.
+    fn transform_text(&self) -> &[u8] {
         const STARTS: [&str; 5] =
             ["JOB_TRANSFORM_", "JOB_ROUTER_", "SUBMIT_ATTRS", "SUBMIT_EXPRS", "STARTD_JOB_"];
-        self.transform_texts.get_or_init(|| {
+        self.transform_text.get_or_init(|| {
             let is_transform = |name: &[u8]| {
                 let own = unqualified_name(name);
                 STARTS.iter().any(|start| caseless::starts_with(own, start.as_bytes()))
             };
             let entries = self.config.set.entries().filter(|entry| is_transform(&entry.name));
-            entries.map(|entry| entry.raw().as_bytes()).collect()
+            let mut text = Vec::new();
+            for entry in entries {
+                text.extend_from_slice(&entry.raw().to_ascii_lowercase());
+                text.push(0);
+            }
+            text
         })
     }
 
@@ -101,7 +122,7 @@ impl<'a> LintSubject<'a> {
     /// Returns the names that the configuration sets.
     pub(super) fn names_set(&self) -> &SimilarNames<&'a [u8]> {
         self.own_names_cache
-            .get_or_init(|| SimilarNames::new(self.config.set.entries().map(|entry| &entry.name[..])))
+            .get_or_init(|| SimilarNames::new(self.config.set.entries().map(|entry| entry.name.as_bytes())))
     }
 
     /// Returns the names that something refers to, in lower case.
@@ -115,6 +136,20 @@ impl<'a> LintSubject<'a> {
         self.mentioned
             .get_or_init(|| find_mentions(self.config, &self.view, &self.used_by))
             .get(&name.to_ascii_lowercase())
+    }
+
+    /// Expands the value of an entry.
+    ///
+    /// # Errors
+    /// The expansion does not end.
+    pub(crate) fn expand_entry(&self, entry: &MacroEntry) -> Result<BString, ExpandError> {
+        let raw = entry.raw();
+        if memchr::memchr(b'$', raw).is_none() {
+            return Ok(raw.into());
+        }
+        let is_found = self.view.raw_bytes(&entry.name).is_some_and(|found| found == **raw);
+        let known = is_found.then(|| self.expanded.borrow_mut().expand(&self.view, &entry.name));
+        known.flatten().map_or_else(|| self.view.expand_raw(&entry.name, raw), Ok)
     }
 
     /// Returns true if a name is set, possibly with a prefix and a dot.

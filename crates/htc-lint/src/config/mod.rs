@@ -8,6 +8,7 @@ mod brackets;
 mod command_arguments;
 mod condition_outcomes;
 mod contradictions;
+mod expanded_values;
 mod expression_rules;
 mod expression_types;
 mod families;

@@ -283,7 +283,11 @@ fn check_without_effect(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) 
             None,
         ));
     }
+    let names: FxHashSet<Vec<u8>> = defaults::subsystem_names().map(<[u8]>::to_ascii_lowercase).collect();
     for entry in subject.user_written_entries() {
+        if !names.contains(&entry.name.to_ascii_lowercase()) {
+            continue;
+        }
         let owner = ["MASTER", "SHADOW", "STARTD", "STARTER", "SCHEDD", "COLLECTOR", "NEGOTIATOR"]
             .iter()
             .find(|daemon| {

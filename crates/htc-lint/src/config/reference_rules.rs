@@ -27,7 +27,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         check_invalid_references(subject, definition, findings);
         if lengths.is_finite(subject, &definition.raw) {
             // Expanding each value of a long chain takes quadratic time.
-        } else if let Err(error) = subject.view.expand_raw(&entry.name, &definition.raw) {
+        } else if let Err(error) = subject.expand_entry(entry) {
             let message = format!("{} cannot be expanded: {error}", entry.name);
             findings.push(subject.make_finding(LintRule::Endless, definition, None, message, None));
         }
@@ -395,7 +395,7 @@ fn check_undefined_references(
             let finding = subject.make_finding(LintRule::MisspelledReference, definition, part, message, fix);
             let is_reference = finding.spot.as_ref().is_some_and(|spot| {
                 let place = spot.text.get(spot.span.start as usize..spot.span.end as usize);
-                place.is_some_and(|place| place == &raw[found.dollar..found.end])
+                place.is_some_and(|place| *place == raw[found.dollar..found.end])
             });
             findings.push(if is_reference { finding.replaced_by(correct) } else { finding });
         } else if !has_own_macro_language(&definition.name)

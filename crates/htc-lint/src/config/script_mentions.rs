@@ -3,6 +3,7 @@
 //! Only files that values and commands of the configuration name by their paths (hooks, cron jobs, wrappers) are read, and those that
 //! the caller names.
 
+use std::cell::LazyCell;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
@@ -31,8 +32,10 @@ pub(super) fn find_mentions(
     used_by: &[PathBuf],
 ) -> FxHashMap<Vec<u8>, BString> {
     let world = view.world();
-    let plain = |name: &BString| unqualified_name(name).to_ascii_lowercase();
-    let own: FxHashSet<Vec<u8>> = user_written_entries(config).map(|entry| plain(&entry.name)).collect();
+    let plain = |name: &[u8]| unqualified_name(name).to_ascii_lowercase();
+    // Most configurations name no script, and a large one has many names.
+    let own: LazyCell<FxHashSet<Vec<u8>>, _> =
+        LazyCell::new(|| user_written_entries(config).map(|entry| plain(&entry.name)).collect());
     let mut files = FilesToScan::new(world);
     for path in paths_in_values(config, view) {
         files.add(path);
@@ -89,7 +92,7 @@ fn config_files(config: &Config, world: &dyn World) -> impl Iterator<Item = Path
 /// Returns the paths in values and commands.
 fn paths_in_values(config: &Config, view: &ConfigView<'_>) -> Vec<PathBuf> {
     let raw = user_written_entries(config).map(|entry| &entry.current);
-    let raw = raw.filter(|it| it.raw.len() <= MAX_VALUE_LENGTH && it.raw.contains_str("/")).take(MAX_VALUES);
+    let raw = raw.filter(|it| it.raw.len() <= MAX_VALUE_LENGTH && it.raw.contains(&b'/')).take(MAX_VALUES);
     let values = raw.filter_map(|it| view.expand_raw(&it.name, &it.raw).ok());
     let commands = config.set.sources().iter().filter(|source| source.kind == SourceKind::Command);
     let texts = values.chain(commands.map(|source| source.name.clone()));

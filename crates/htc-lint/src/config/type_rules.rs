@@ -26,7 +26,7 @@ pub(super) fn check_type(
     if has_invalid_reference(raw) {
         return;
     }
-    let expanded = subject.view.expand_raw(&entry.name, raw);
+    let expanded = subject.expand_entry(entry);
     subject.view.take_messages();
     let Ok(value) = expanded else { return };
     let parts = check_value(parameter, &value, subject.world);
@@ -74,7 +74,7 @@ pub(super) fn check_port_ranges(subject: &LintSubject<'_>, findings: &mut Vec<Fi
 
 /// Describes a fault of a value, with the correction if it is known.
 fn describe_fault(
-    name: &BString,
+    name: &BStr,
     parameter: &RegisteredParameter,
     part: &FaultyPart,
     text: &BStr,

@@ -180,8 +180,7 @@ fn expression_kind(
     if is_attribute_list(name) {
         return None;
     }
-    let advertised = subject.known.advertised_attributes();
-    advertised.iter().any(|attribute| caseless::eq(attribute, name)).then_some(ExpressionKind::Advertised)
+    subject.known.is_advertised(name).then_some(ExpressionKind::Advertised)
 }
 
 fn check_expression<'a>(
@@ -196,7 +195,7 @@ fn check_expression<'a>(
     if has_invalid_reference(raw) {
         return;
     }
-    let Ok(value) = subject.view.expand_raw(&entry.name, raw) else {
+    let Ok(value) = subject.expand_entry(entry) else {
         return;
     };
     subject.view.take_messages();
@@ -299,14 +298,14 @@ fn check_undefined_attribute<'a>(
     let attribute = expr.as_attribute()?;
     let attribute = attribute.as_bytes();
     let is_known = MACHINE_ATTRIBUTES.iter().any(|known| caseless::eq(known.as_bytes(), attribute))
-        || subject.known.advertised_attributes().iter().any(|known| caseless::eq(known, attribute))
+        || subject.known.is_advertised(attribute)
         || ["Has", "Total", "Detected", "Is"]
             .iter()
             .any(|prefix| caseless::starts_with(attribute, prefix.as_bytes()));
     let is_scoped = attribute.contains(&b'.');
     // Cron jobs may publish any attribute.
-    let has_cron = !super::parameter_names::list_items(&subject.view, "STARTD_CRON_JOBLIST").is_empty();
-    if is_known || is_scoped || has_cron || raw != value {
+    let has_cron = || !super::parameter_names::list_items(&subject.view, "STARTD_CRON_JOBLIST").is_empty();
+    if is_known || is_scoped || raw[..] != value[..] || has_cron() {
         return None;
     }
     let message = format!(
@@ -336,7 +335,7 @@ fn expr_names_are_undefined(subject: &LintSubject<'_>, expr: &Expr) -> bool {
             let name = reference.name.as_bytes();
             !is_known_attribute(name)
                 && subject.view.raw_bytes(name).is_none()
-                && !subject.known.advertised_attributes().iter().any(|known| caseless::eq(known, name))
+                && !subject.known.is_advertised(name)
         })
 }
 

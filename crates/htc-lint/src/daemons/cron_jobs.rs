@@ -11,19 +11,21 @@ use htc_config::finding::Finding;
 use htc_config::macro_definition::MacroEntry;
 use htc_hook::ParameterSource;
 use htc_hook::cron_job::{CronJob, CronManager, CronMode};
+use rustc_hash::FxHashMap;
 
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
+    let entries = CronEntries::collect(subject);
     for manager in [CronManager::Startd, CronManager::Schedd, CronManager::Benchmarks] {
         let knob = format!("{}_AUTOPUBLISH", manager.parameter_prefix());
         if let ((_, Some(word)), Some(entry)) =
-            (manager.read_auto_publish(&subject.view), file_entry(subject, &knob))
+            (manager.read_auto_publish(&subject.view), entries.find(&knob))
         {
             let message = format!("{knob}: '{word}' is not a valid value: it counts as Never");
             let fix = "use Never, Always or If_Changed";
             findings.push(subject.make_finding(LintRule::CronJob, &entry.current, None, message, fix));
         }
         for name in manager.job_names(&subject.view) {
-            check_job(subject, scope, manager, &name, findings);
+            check_job(subject, scope, (manager, &name), &entries, findings);
         }
     }
 }
@@ -31,19 +33,19 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
 fn check_job(
     subject: &LintSubject<'_>,
     scope: LintScope,
-    manager: CronManager,
-    name: &[u8],
+    (manager, name): (CronManager, &[u8]),
+    entries: &CronEntries<'_>,
     findings: &mut Vec<Finding>,
 ) {
     let prefix = manager.parameter_prefix();
     let knob = |item: &str| format!("{prefix}_{}_{item}", BStr::new(name));
     // A job without a program is reported where it is listed.
-    let Some(executable) = file_entry(subject, &knob("EXECUTABLE")) else { return };
+    let Some(executable) = entries.find(&knob("EXECUTABLE")) else { return };
     if subject.view.get(knob("EXECUTABLE").as_bytes()).is_none() {
         return;
     }
     let mut tell = |at: &str, message: String| {
-        let entry = file_entry(subject, at).unwrap_or(executable);
+        let entry = entries.find(at).unwrap_or(executable);
         findings.push(subject.make_finding(LintRule::CronJob, &entry.current, None, message, None));
     };
     if let Some(at) = executable.raw().find(b" -").filter(|_| executable.raw().starts_with(b"/")) {
@@ -58,7 +60,7 @@ fn check_job(
         Ok(job) => job,
         Err(skipped) => {
             // A parameter that is not set here may be set elsewhere.
-            if scope.is_complete || file_entry(subject, &skipped.knob).is_some() {
+            if scope.is_complete || entries.find(&skipped.knob).is_some() {
                 tell(&skipped.knob, format!("{}: {}: the job is never run", skipped.knob, skipped.problem));
             }
             return;
@@ -79,9 +81,23 @@ fn check_job(
     }
 }
 
-/// Returns the entry of a name that a file sets.
-fn file_entry<'a>(subject: &LintSubject<'a>, name: &str) -> Option<&'a MacroEntry> {
-    subject
-        .user_written_entries()
-        .find(|entry| caseless::eq(unqualified_name(&entry.name), name.as_bytes().trim()))
+/// Settings of managers and their jobs that a file sets, by their names in lower case, without a prefix and a dot.
+struct CronEntries<'a>(FxHashMap<Vec<u8>, &'a MacroEntry>);
+
+impl<'a> CronEntries<'a> {
+    fn collect(subject: &LintSubject<'a>) -> Self {
+        const STARTS: [&str; 3] = ["STARTD_CRON_", "SCHEDD_CRON_", "BENCHMARKS_"];
+        let mut entries = FxHashMap::default();
+        for entry in subject.user_written_entries() {
+            let name = unqualified_name(&entry.name);
+            if STARTS.iter().any(|start| caseless::starts_with(name, start.as_bytes())) {
+                entries.entry(name.to_ascii_lowercase()).or_insert(entry);
+            }
+        }
+        CronEntries(entries)
+    }
+
+    fn find(&self, name: &str) -> Option<&'a MacroEntry> {
+        self.0.get(&name.as_bytes().trim().to_ascii_lowercase()).copied()
+    }
 }

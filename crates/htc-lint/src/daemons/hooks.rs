@@ -21,18 +21,24 @@ pub fn configured_keywords(config: &Config) -> Vec<BString> {
     let mut found: Vec<BString> = Vec::new();
     for entry in config.set.entries().filter(|entry| !entry.raw().is_empty()) {
         let name = unqualified_name(&entry.name);
-        let hook = HookType::REFERENCE_NAMES.iter().find_map(|hook| {
-            let end = format!("_HOOK_{hook}");
-            let split = name.len().checked_sub(end.len()).filter(|&at| at > 0)?;
-            caseless::eq(&name[split..], end.as_bytes()).then(|| BString::from(&name[..split]))
-        });
-        if let Some(keyword) = hook
+        if let Some(keyword) = split_keyword(name).map(BString::from)
             && !found.iter().any(|known| caseless::eq(known, &keyword))
         {
             found.push(keyword);
         }
     }
     found
+}
+
+/// Returns the keyword in the name of a hook's path, `<KEYWORD>_HOOK_<TYPE>`, or `None` for other names.
+fn split_keyword(name: &[u8]) -> Option<&[u8]> {
+    HookType::REFERENCE_NAMES.iter().find_map(|hook| {
+        let start = name.len().checked_sub(hook.len())?;
+        let keyword = &name[..start.checked_sub(b"_HOOK_".len()).filter(|&end| end > 0)?];
+        let is_hook = caseless::ends_with(name, hook.as_bytes())
+            && caseless::eq(&name[keyword.len()..start], b"_HOOK_");
+        is_hook.then_some(keyword)
+    })
 }
 
 /// Returns true for parameters that name a keyword.
@@ -45,7 +51,7 @@ fn is_keyword_parameter(name: &[u8]) -> bool {
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let with_hooks = configured_keywords(subject.config);
     for entry in subject.user_written_entries().filter(|entry| is_keyword_parameter(&entry.name)) {
-        let Ok(keyword) = subject.view.expand_raw(&entry.name, entry.raw()) else {
+        let Ok(keyword) = subject.expand_entry(entry) else {
             continue;
         };
         let keyword = BString::from(keyword.trim());
@@ -71,10 +77,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
         if !caseless::contains(name, b"_HOOK_") {
             continue;
         }
-        let is_hook = HookType::REFERENCE_NAMES.iter().any(|hook| {
-            let end = format!("_HOOK_{hook}");
-            name.len() > end.len() && caseless::ends_with(name, end.as_bytes())
-        });
+        let is_hook = split_keyword(name).is_some();
         // Another rule reports these names.
         if !is_hook || caseless::contains(name, b"_JOB_HOOK_") {
             continue;
@@ -125,7 +128,7 @@ fn check_hook_path(
     scope: LintScope,
     findings: &mut Vec<Finding>,
 ) {
-    let Ok(path) = subject.view.expand_raw(&entry.name, entry.raw()) else {
+    let Ok(path) = subject.expand_entry(entry) else {
         return;
     };
     let whole = Some((0, entry.raw().len()));

@@ -23,9 +23,9 @@ pub(super) fn add_findings<'w>(
             LoadWarningSubject::Colon(place) => {
                 let spot = SourceLocation {
                     source: place.source,
-                    name: place.name.clone(),
+                    name: place.name.clone().into(),
                     line: place.line,
-                    text: place.text.clone(),
+                    text: place.text.clone().into(),
                     span: place.span,
                 };
                 findings.push(colon_finding(spot));

@@ -16,12 +16,13 @@ use htc_slot::{ResourceShare, ShareListErrorKind, SlotTypeShares};
 
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let tags = machine_resources(subject);
+    let has_own_disks = subject.view.names().any(is_own_disk);
     slot_layout::lint(subject, scope, &tags, findings);
     check_uncounted_types(subject, findings);
     check_resource_names(subject, findings);
     for entry in subject.user_written_entries() {
         if let Some(id) = slot_type_number(&entry.name) {
-            check_shares(subject, scope, entry, id, &tags, findings);
+            check_shares(subject, (scope, has_own_disks), entry, id, &tags, findings);
         }
         check_quoted_ids(subject, entry, findings);
     }
@@ -115,16 +116,21 @@ fn machine_resources(subject: &LintSubject<'_>) -> Vec<String> {
     named.chain(["GPUs".to_owned()]).collect()
 }
 
+/// True for `SLOT<N>_EXECUTE`, the directory of one slot.
+fn is_own_disk(name: &BStr) -> bool {
+    caseless::starts_with(name, b"SLOT") && caseless::ends_with(name, b"_EXECUTE")
+}
+
 fn check_shares(
     subject: &LintSubject<'_>,
-    scope: LintScope,
+    (scope, has_own_disks): (LintScope, bool),
     entry: &MacroEntry,
     id: u32,
     tags: &[String],
     findings: &mut Vec<Finding>,
 ) {
     let raw = &entry.current.raw;
-    let Ok(value) = subject.view.expand_raw(&entry.name, raw) else {
+    let Ok(value) = subject.expand_entry(entry) else {
         return;
     };
     subject.view.take_messages();
@@ -142,11 +148,6 @@ fn check_shares(
             tell(part(&span), message, Some(fix));
         }
     }
-    let is_own_disk = |name: &BStr| {
-        let upper = name.to_ascii_uppercase();
-        upper.starts_with(b"SLOT") && upper.ends_with(b"_EXECUTE")
-    };
-    let has_own_disks = subject.view.names().any(is_own_disk);
     let count = subject.view.int(&format!("NUM_SLOTS_TYPE_{id}")).ok().flatten();
     let count = count.map_or(1, |setting| setting.value).max(1);
     for span in SlotTypeShares::item_spans(text) {

@@ -2,8 +2,8 @@
 
 use std::cell::LazyCell;
 
-use bstr::{BString, ByteSlice};
-use htc_config::Advice;
+use bstr::ByteSlice;
+use htc_config::{Advice, SharedText};
 use htc_config::lint_rule::LintRule;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -80,7 +80,7 @@ fn read_transform(
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let bodies = LazyCell::new(|| BodyWords::collect(subject));
     let line_of = |finding: &Finding| finding.spot.as_ref().map(|spot| spot.line);
-    let unbalanced: FxHashSet<(BString, Option<u32>)> = findings
+    let unbalanced: FxHashSet<(SharedText, Option<u32>)> = findings
         .iter()
         .filter(|finding| finding.rule == LintRule::Unbalanced)
         .map(|finding| (finding.name.clone(), line_of(finding)))

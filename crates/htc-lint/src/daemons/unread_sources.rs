@@ -19,9 +19,9 @@ pub fn fatal_error_finding(error: &ConfigError, what: &str) -> Finding {
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let spot = error.place.as_ref().map(|place| SourceLocation {
         source: place.source,
-        name: place.name.clone(),
+        name: place.name.clone().into(),
         line: place.line,
-        text: place.text.clone(),
+        text: place.text.clone().into(),
         span: place.span,
     });
     let said = if said.is_empty() { "not a valid statement".to_owned() } else { said.join("; ") };
@@ -100,5 +100,5 @@ pub(super) fn line_location(subject: &LintSubject<'_>, id: SourceId, line: u32) 
     let text = source.text.as_deref()?.lines().nth(line.checked_sub(1)? as usize)?;
     let start = text.len() - text.trim_start().len();
     let span = Span::new(start, text.trim_end().len().max(start));
-    Some(SourceLocation { source: id, name: source.name.clone(), line, text: text.into(), span })
+    Some(SourceLocation { source: id, name: source.shared_name(), line, text: source.share(text), span })
 }

@@ -1,13 +1,14 @@
 //! `lint --here`: reports settings that the programs of this package do not support, according to the table
 //! of supported settings.
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 use htc_classad::Dialect;
 use htc_config::lint_rule::LintRule;
 
 use crate::config::LintSubject;
 use htc_base::world::World;
 use htc_classad::format::long;
+use htc_config::SharedText;
 use htc_config::finding::Finding;
 use htc_config::unsupported::{UnsupportedSetting, UnsupportedSettings};
 use htc_starter::unsupported;
@@ -43,7 +44,7 @@ pub(super) fn unsupported_job_attributes(text: &[u8], world: &dyn World) -> Vec<
         rule: LintRule::NotDone,
         spot: None,
         name: name.into(),
-        value: BString::default(),
+        value: SharedText::default(),
         message,
         fix: None,
         replacement: None,

@@ -1,6 +1,7 @@
 //! `STARTD_CRON_<JOB>_X`, `SCHEDD_CRON_<JOB>_X`, `BENCHMARKS_<JOB>_X`.
 
 use bstr::{BStr, BString, ByteSlice};
+use rustc_hash::FxHashSet;
 
 use crate::config::name_status::{NameStatus, UnreadReason};
 use crate::config::parameter_names::list_items;
@@ -36,13 +37,23 @@ const JOB_SETTINGS: [&str; 15] = [
 pub(super) struct CronJobNames {
     base: &'static str,
     names: Vec<BString>,
+    /// The names in lower case.
+    is_listed: FxHashSet<Vec<u8>>,
+}
+
+impl CronJobNames {
+    fn new(base: &'static str, view: &ConfigView<'_>) -> Self {
+        let names = list_items(view, &format!("{base}_JOBLIST"));
+        let is_listed = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+        CronJobNames { base, names, is_listed }
+    }
 }
 
 /// Returns the jobs that the configuration lists.
 pub(super) fn listed_jobs(view: &ConfigView<'_>) -> Vec<CronJobNames> {
     ["STARTD_CRON", "SCHEDD_CRON", "BENCHMARKS"]
         .into_iter()
-        .map(|base| CronJobNames { base, names: list_items(view, &format!("{base}_JOBLIST")) })
+        .map(|base| CronJobNames::new(base, view))
         .collect()
 }
 
@@ -65,7 +76,7 @@ fn classify_manager_setting(
 ) -> Option<NameStatus> {
     let base = jobs.base;
     let is_of_manager = MANAGER_SETTINGS.iter().any(|known| caseless::eq(known.as_bytes(), rest));
-    let listed = |job: &[u8]| jobs.names.iter().any(|name| caseless::eq(name, job));
+    let listed = |job: &[u8]| jobs.is_listed.contains(&job.to_ascii_lowercase());
     let job_of = |known: &str| {
         let job = rest.len().checked_sub(known.len() + 1).map(|end| &rest[..end])?;
         (!job.is_empty() && rest[job.len()] == b'_' && caseless::ends_with(rest, known.as_bytes()))

@@ -16,6 +16,8 @@ pub(in crate::config) struct SiteNames {
     is_daemon: FxHashSet<Vec<u8>>,
     /// Names of advertised attributes (STARTD_ATTRS, ...) and of requirement clauses (..._CLAUSES).
     pub(in crate::config) attributes: Vec<BString>,
+    /// The same names in lower case.
+    is_attribute: FxHashSet<Vec<u8>>,
     /// Prefixes of slot names before their number.
     pub(super) slot_prefixes: Vec<BString>,
     /// Largest slot type number that is read.
@@ -73,6 +75,7 @@ impl SiteNames {
                 attributes.extend(list_items(view, &entry.name.to_str_lossy()));
             }
         }
+        let is_attribute = attributes.iter().map(|name: &BString| name.to_ascii_lowercase()).collect();
         let is_daemon = daemons.iter().map(|name| name.to_ascii_lowercase()).collect();
         let last = view.number("MAX_SLOT_TYPES", 10);
         let members = config.set.entries().filter(|entry| is_family_member(&entry.name));
@@ -83,6 +86,7 @@ impl SiteNames {
             daemons,
             is_daemon,
             attributes,
+            is_attribute,
             slot_prefixes,
             last_slot_type,
             cron_jobs: crons,
@@ -99,16 +103,17 @@ impl SiteNames {
     /// Returns true if a name is that of an advertised attribute, alone or after a prefix and `_`
     /// (`condor_config.cpp`, `config_fill_ad`).
     pub(in crate::config) fn is_attribute_parameter(&self, name: &[u8]) -> bool {
-        self.attributes.iter().any(|attribute| {
-            caseless::eq(attribute, name)
-                || name.len() > attribute.len() + 1
-                    && caseless::ends_with(name, attribute)
-                    && name[name.len() - attribute.len() - 1] == b'_'
-        })
+        if self.is_attribute.is_empty() {
+            return false;
+        }
+        let name = name.to_ascii_lowercase();
+        let ends = memchr::memchr_iter(b'_', &name).filter(|&at| at > 0).map(|at| &name[at + 1..]);
+        self.is_attribute.contains(&name) || ends.into_iter().any(|end| self.is_attribute.contains(end))
     }
 
-    pub(super) fn is_attribute(&self, name: &[u8]) -> bool {
-        self.attributes.iter().any(|attribute| caseless::eq(attribute, name))
+    /// Returns true if a name is that of an advertised attribute.
+    pub(in crate::config) fn is_attribute(&self, name: &[u8]) -> bool {
+        !self.is_attribute.is_empty() && self.is_attribute.contains(&name.to_ascii_lowercase())
     }
 
     /// Returns true if a member of one of the families is set.
