@@ -23,6 +23,8 @@ pub struct TransformHeader {
     pub iteration: Option<IterationStatement>,
     /// All NAME, REQUIREMENTS and UNIVERSE lines; the last of each kind takes effect.
     pub lines: Vec<(&'static str, RuleLine)>,
+    /// TRANSFORM that ends the text of a parameter.
+    pub end: Option<RuleLine>,
     /// First statement after the TRANSFORM that ends the text of a parameter; it is never executed.
     pub ignored: Option<RuleLine>,
     /// Number of bytes read from a rules file: its length unless it contains a TRANSFORM statement.
@@ -168,6 +170,7 @@ pub(super) fn take_header_from_parameter(
             }
         } else if take_header_line(&mut envelope, &line, usize::MAX, dialect)? {
             if header_arguments(&line.text, b"transform").is_some() {
+                envelope.end = Some(line);
                 envelope.ignored = lines.find(is_statement);
                 break;
             }

@@ -3,17 +3,17 @@
 use std::cell::LazyCell;
 
 use bstr::ByteSlice;
-use htc_config::{Advice, SharedText};
 use htc_config::lint_rule::LintRule;
+use htc_config::{Advice, SharedText};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
-use crate::transforms::{TransformRunner, lint as lint_transform};
-use htc_base::text::{caseless, unqualified_name};
+use crate::transforms::{TransformFinding, TransformRunner, lint as lint_transform};
+use htc_base::text::{Span, caseless, unqualified_name};
 use htc_config::finding::Finding;
 use htc_config::macro_definition::MacroEntry;
-use htc_transform::{Transform, TransformLoadError};
+use htc_transform::{RuleLine, Transform, TransformHeader, TransformLoadError};
 
 /// Returns true if a parameter holds a route or a transform.
 pub(super) fn is_route_or_transform(name: &[u8]) -> bool {
@@ -55,15 +55,15 @@ impl BodyWords {
     }
 }
 
-/// Parses the transform of an entry. If its condition is invalid, reports this, and the other statements are
+/// Parses the transform of an entry, whose value or the value with a TRANSFORM replaced is `raw`. If its condition is invalid, reports this, and the other statements are
 /// checked with a valid condition.
 fn read_transform(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
     label: &str,
+    raw: &[u8],
     findings: &mut Vec<Finding>,
 ) -> Option<Transform> {
-    let raw = &entry.current.raw;
     let error = match Transform::from_parameter(label, raw, subject.dialect()) {
         Ok(transform) => return Some(transform),
         Err(error) => error,
@@ -111,13 +111,13 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             continue;
         }
         let label = name.to_str_lossy();
-        let Some(transform) = read_transform(subject, entry, &label, findings) else { continue };
+        let Some(found) = lint_statements(subject, entry, (&label, runner), findings) else { continue };
         let own_words = LazyCell::new(|| {
             let mut counts = WordCounts::default();
             count_words(raw, &mut counts);
             counts
         });
-        for told in lint_transform(&transform, runner, Some(&subject.view), subject.world) {
+        for told in found {
             // Macros pass from one transform of a chain to the next, and from files that are not known here.
             if let Some(name) = &told.macro_name
                 && (!scope.is_complete || bodies.is_in_other_body(&own_words, name))
@@ -140,6 +140,59 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             });
         }
     }
+}
+
+/// Maximum number of TRANSFORM statements in a parameter after which the statements are checked.
+const MAX_TRANSFORMS: usize = 20;
+
+/// Returns the findings in all statements of an entry, including those after a TRANSFORM, which are never executed until the
+/// TRANSFORM is moved; `None` if it cannot be parsed. An invalid condition is reported to `findings`.
+fn lint_statements(
+    subject: &LintSubject<'_>,
+    entry: &MacroEntry,
+    (label, runner): (&str, TransformRunner),
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<TransformFinding>> {
+    let mut transform = read_transform(subject, entry, label, entry.raw(), findings)?;
+    let mut found = Vec::new();
+    // Each round reads the whole text again.
+    for _ in 0..MAX_TRANSFORMS {
+        let Some(text) = mask_transform(&transform) else { break };
+        if found.is_empty() {
+            found = lint_transform(&transform, runner, Some(&subject.view), subject.world);
+            let TransformHeader { end, ignored, .. } = &transform.envelope;
+            let number = |line: &Option<RuleLine>| line.as_ref().map(|line| line.number);
+            found.retain(|finding| {
+                let line = Some(finding.line.number);
+                line == number(end) || line == number(ignored)
+            });
+        }
+        let Some(next) = read_transform(subject, entry, label, &text, findings) else { break };
+        transform = next;
+    }
+    let mut whole = lint_transform(&transform, runner, Some(&subject.view), subject.world);
+    found.append(&mut whole);
+    Some(found)
+}
+
+/// Returns the text of a parameter with the TRANSFORM that ends it, and its items, replaced by comments of the same
+/// length; `None` if no statement follows.
+fn mask_transform(transform: &Transform) -> Option<Vec<u8>> {
+    let TransformHeader { end: Some(end), ignored: Some(_), .. } = &transform.envelope else { return None };
+    let mut text = end.source.text.to_vec();
+    let span = end.locate(Span::new(0, end.text.len()));
+    let mut stop = span.end as usize;
+    if end.text.trim_end().ends_with(b"(") {
+        for line in text.get(stop..).unwrap_or_default().lines_with_terminator() {
+            stop += line.len();
+            if line.trim_start().starts_with(b")") {
+                break;
+            }
+        }
+    }
+    let is_text = |byte: &&mut u8| !matches!(**byte, b'\n' | b'\r');
+    text.get_mut(span.start as usize..stop)?.iter_mut().filter(is_text).for_each(|byte| *byte = b'#');
+    Some(text)
 }
 
 /// Replaces the condition in `raw` by one of the same length that is always true, so that all other positions
