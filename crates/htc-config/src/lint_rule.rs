@@ -136,6 +136,10 @@ lint_rules! {
         "A route, transform, cron job or slot type is defined, but no list names it, so nothing uses it."
         "JOB_TRANSFORM_a = SET A 1"
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a = SET A 1";
+    DiffersFromManual Note "differs-from-manual"
+        "HTCondor 25.14 does something else with this setting than its manual says."
+        "NUM_SLOTS = 4"
+        "NUM_SLOTS = 4\nSLOT_TYPE_0_PARTITIONABLE = False";
     ElseIf Warning "else-if"
         "The configuration language has elif, not else if."
         "else if defined A"
@@ -249,9 +253,13 @@ lint_rules! {
         "PID = 3"
         "PIDFILE = 3";
     NoReplyHook Warning "no-reply-hook"
-        "A hook fetches jobs, but no hook is called for rejected jobs, so they are lost."
+        "A hook fetches jobs, but no hook is called when the slot rejects a job: the job is lost unless the fetch hook offers it again."
         "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = /bin/true"
         "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = /bin/true\nFARM_HOOK_REPLY_FETCH = /bin/true";
+    NotChecked Note "not-checked"
+        "An expression is so long that only its syntax was checked, but not its attributes, types and outcomes."
+        "A = Owner == \"ann\" ||\nB = $(A) $(A) $(A) $(A) $(A) $(A) $(A) $(A) $(A) $(A) $(A)\nC = $(B) $(B) $(B) $(B) $(B) $(B) $(B) $(B) $(B) $(B)\nSTART = $(C) $(C) $(C) $(C) $(C) $(C) $(C) $(C) $(C) $(C) $(C) False"
+        "A = Owner == \"ann\" ||\nSTART = $(A) $(A) False";
     NotDone Warning "not-done"
         "The programs of this package do not support this parameter or attribute. Only --here reports it."
         "PROPORTIONAL_SWAP_ASSIGNMENT = true"
@@ -345,7 +353,7 @@ lint_rules! {
         "SET A= 1"
         "SET A 1";
     TrailingText Warning "trailing-text"
-        "A comma, semicolon or backslash at the end is part of the value."
+        "A comma, semicolon or backslash at the end is part of the value, or a backslash makes the next statement a part of it."
         "SPOOL = /var/spool/condor,"
         "SPOOL = /var/spool/condor";
     Transform Error "transform"
@@ -415,6 +423,7 @@ pub enum ExampleLanguage {
 fn versions(rule: LintRule) -> &'static str {
     match rule {
         LintRule::OldSyntax => "24.10 and later",
+        LintRule::DiffersFromManual => "25.14",
         LintRule::NotInVersion | LintRule::ChangedDefault => "24.0 and 25.0, with --for",
         LintRule::Elsewhere | LintRule::NotDone | LintRule::JobAd => {
             "all (about the programs of this package)"

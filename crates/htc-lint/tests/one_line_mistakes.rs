@@ -166,7 +166,7 @@ fn slot_types_are_compared_with_each_other() {
         ("HIBERNATE = \"RAM\"\nHIBERNATE_CHECK_INTERVAL = 60".to_owned(), None),
         ("HIBERNATE = \"RAM\"".to_owned(), Some("no-effect")),
         ("HIBERNATE = \"NONE\"".to_owned(), None),
-        ("NUM_SLOTS = 4".to_owned(), None),
+        ("NUM_SLOTS = 4".to_owned(), Some("differs-from-manual")),
     ] {
         let found = rules(&format!("{text}\n"));
         match rule {
@@ -263,6 +263,28 @@ fn statements_after_transform_are_dead() {
     }
 }
 
+/// The mistakes after a TRANSFORM take effect as soon as it is moved to the end.
+#[test]
+fn statements_after_transform_in_a_parameter_are_checked() {
+    let found = |name: &str, text: &str| -> Vec<String> {
+        let text = format!("{name}_NAMES = a\n{name}_a @=end\nUNIVERSE VANILLA\n{text}\n@end\n");
+        let found = findings("condor_config", &text).into_iter();
+        let place = |finding: &Finding| finding.spot.as_ref().map_or(0, |spot| spot.line);
+        found.map(|finding| format!("{}:{}", place(&finding), finding.rule)).collect()
+    };
+    for name in ["JOB_TRANSFORM", "JOB_ROUTER_TRANSFORM"] {
+        let checked =
+            found(name, "A = 1\nSET B $(A)\nTRANSFORM 2\nSETT C 1\nSET D 1 +\nREQUIREMENTS Owner = 1");
+        let checked: Vec<_> =
+            checked.iter().filter(|it| !it.starts_with("1:") && !it.starts_with("2:")).collect();
+        let expected = ["7:command", "7:dead", "8:expression", "9:transform"];
+        assert_eq!(checked, expected, "{name}");
+    }
+    // A second TRANSFORM is not a statement.
+    let two = "SET A 1\nTRANSFORM 2\nSET B 1\nTRANSFORM 3\nSET C 1 +";
+    assert_eq!(found("JOB_TRANSFORM", two), ["6:dead", "8:expression"]);
+}
+
 /// Attributes that the transform sets itself, and those of a site, are not mistakes.
 #[test]
 fn only_misspelt_attributes_are_reported_in_values() {
@@ -305,4 +327,52 @@ fn findings_about_the_universe_name_its_line() {
             found.iter().find(|it| it.rule.name() == "universe").unwrap_or_else(|| panic!("{universe}"));
         assert_eq!(found.spot.as_ref().map(|spot| spot.line), Some(line), "{universe}");
     }
+}
+
+/// A job that the hook has removed from its queue is lost; a hook that offers it again loses none.
+#[test]
+fn a_fetch_hook_without_reply_says_when_a_job_is_lost() {
+    let text = "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = /usr/libexec/fetch\n";
+    let found = findings("condor_config", text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let (message, advice) = (&found[0].message, first_advice(text));
+    assert!(message.contains("START is not true for it"), "{message}");
+    assert!(message.contains("is lost if the hook does not offer it again"), "{message}");
+    assert!(advice.contains("when its argument is 'reject'") && advice.contains("htc: allow"), "{advice}");
+}
+
+#[test]
+fn long_expressions_have_a_note() {
+    let clauses = |count: usize| format!("START = {}false", "Owner == \"ann\" || ".repeat(count));
+    assert_eq!(rules(&clauses(1100)), Vec::<String>::new());
+    assert_eq!(rules(&clauses(1200)), ["not-checked"]);
+    // Its syntax is checked.
+    assert_eq!(rules(&format!("{})", clauses(1200))), ["bad-expression"]);
+}
+
+/// The doctor notes the same.
+#[test]
+fn slots_of_a_kind_that_the_manual_does_not_name_have_a_note() {
+    assert_eq!(rules("NUM_SLOTS = 4"), ["differs-from-manual"]);
+    for text in [
+        "NUM_SLOTS = 4\nSLOT_TYPE_0_PARTITIONABLE = True",
+        "NUM_SLOTS = 0",
+        "NUM_SLOTS = 2\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%",
+    ] {
+        assert!(rules(text).is_empty(), "{text}: {:?}", rules(text));
+    }
+    assert!(rules_in_file("50-slots.conf", "NUM_SLOTS = 4").is_empty());
+}
+
+#[test]
+fn a_backslash_before_a_blank_swallows_the_next_statement() {
+    for text in [
+        "HISTORY = /x \\ \nNUM_CPUS = 4",
+        "HISTORY = /x\\\n# why\\\nNUM_CPUS = 4",
+        "A = b \\\n  c \\\n  NUM_CPUS = 4",
+    ] {
+        assert!(rules(text).contains(&"trailing-text".to_owned()), "{text}: {:?}", rules(text));
+    }
+    let good = "START = Owner == \"ann\" || \\\n  MEMORY == 4\nSTARTD_ENVIRONMENT = \"A=1 \\\n  LOG=/x\"\nX = $(START) \\\n  && Y = 4";
+    assert!(!rules(good).contains(&"trailing-text".to_owned()), "{:?}", rules(good));
 }

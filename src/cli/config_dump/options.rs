@@ -51,7 +51,10 @@ pub(super) enum ConfigDumpVerb {
     Lint {
         /// Configuration files, in order [default: CONDOR_CONFIG or /etc/condor]
         ///
-        /// The files and directories that they name are read as well; commands only with --exec.
+        /// The files and directories that they name are read as well; commands only with --exec. FILEs are checked as a part of
+        /// a configuration if each of them is in a directory whose name ends in '.d', has a name that begins with two digits, or ends
+        /// in '.include' or '.inc', and none sets DAEMON_LIST, LOCAL_CONFIG_DIR or LOCAL_CONFIG_FILE. What other files may set or
+        /// use is then not reported as missing or unused.
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Check the job ad in FILE instead of a configuration

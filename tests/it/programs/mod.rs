@@ -28,6 +28,8 @@ pub(crate) mod queue_logs;
 pub(crate) mod reports;
 mod rows;
 #[cfg(feature = "cli")]
+pub(crate) mod sarif;
+#[cfg(feature = "cli")]
 pub(crate) mod standard_output;
 #[cfg(feature = "cli")]
 pub(crate) mod unreadable_ads;

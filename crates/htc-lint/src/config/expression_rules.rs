@@ -33,6 +33,13 @@ pub(super) fn check_meaning<'a>(
     findings: &mut Vec<Finding>,
 ) {
     if value.len() > MAX_LENGTH {
+        let message = format!(
+            "{}: only the syntax of this expression was checked: it has {} bytes, and at most {MAX_LENGTH} are examined",
+            entry.name,
+            value.len()
+        );
+        let whole = Some((0, entry.current.raw.len()));
+        findings.push(subject.make_finding(LintRule::NotChecked, &entry.current, whole, message, None));
         return;
     }
     let is_site = |name: &[u8]| is_advertised(subject, name);

@@ -105,8 +105,15 @@ fn check_reply_hooks(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         {
             continue;
         }
-        let message = format!("{} is called, but {reply} is not set: rejected jobs are lost", entry.name);
-        let fix = format!("set {reply} to a hook that puts rejected jobs back");
+        let message = format!(
+            "{} is called, but {reply} is not set: a job that the slot rejects (START is not true for it, the slot is \
+             preempting, or a job of the same or a higher RANK runs) is lost if the hook does not offer it again",
+            entry.name
+        );
+        let fix = format!(
+            "set {reply} to a hook that puts the job back when its argument is 'reject'; if the fetch hook offers each job \
+             until it runs, add '# htc: allow no-reply-hook: REASON'"
+        );
         findings.push(subject.make_finding(LintRule::NoReplyHook, &entry.current, None, message, fix));
     }
 }

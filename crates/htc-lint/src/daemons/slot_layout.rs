@@ -24,7 +24,7 @@ pub(super) fn lint(
     tags: &[String],
     findings: &mut Vec<Finding>,
 ) {
-    check_slot_count(subject, findings);
+    check_slot_count(subject, scope, findings);
     check_totals(subject, scope, tags, findings);
     check_hibernate(subject, scope, findings);
 }
@@ -39,7 +39,7 @@ fn integer(subject: &LintSubject<'_>, name: &str) -> Option<i64> {
 }
 
 /// Reports a number of slots that another setting replaces, or that makes no slot.
-fn check_slot_count(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+fn check_slot_count(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let Some(entry) = user_entry(subject, "NUM_SLOTS") else { return };
     let limit = integer(subject, "MAX_SLOT_TYPES").unwrap_or(DEFAULT_MAX_TYPES).clamp(0, 1000);
     let count_of = |number: i64| {
@@ -54,9 +54,28 @@ fn check_slot_count(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             format!("NUM_SLOTS has no effect, because {name} is set")
         }
         (None, Some(number)) if number < 0 => format!("NUM_SLOTS = {number} makes no slot"),
+        (None, Some(number)) if number > 0 && scope.is_complete => {
+            return check_slot_kind(subject, entry, findings);
+        }
         _ => return,
     };
     findings.push(subject.make_finding(LintRule::NoEffect, &entry.current, None, message, None));
+}
+
+/// Reports NUM_SLOTS without the kind of its slots, which is not the one that the manual names (`slot_builder.cpp`,
+/// `initTypes`).
+fn check_slot_kind(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
+    const KIND: &str = "SLOT_TYPE_0_PARTITIONABLE";
+    if subject.view.text(KIND).is_some() {
+        return;
+    }
+    let message = format!(
+        "{}: HTCondor 25.14 makes partitionable slots, each with a share of the processors; according to the manual, and by \
+         default in htc-slot-run, they are static (num-slots-partitionable)",
+        entry.name
+    );
+    let fix = format!("set {KIND} to True or False");
+    findings.push(subject.make_finding(LintRule::DiffersFromManual, &entry.current, None, message, fix));
 }
 
 /// Slot type with a number of slots.

@@ -2,9 +2,12 @@
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::caseless;
+use htc_config::defaults;
 use htc_config::finding::Finding;
-use htc_config::lines::LogicalLines;
+use htc_config::lines::{LogicalLine, LogicalLines};
 use htc_config::lint_rule::LintRule;
+use htc_config::macro_definition::SourceId;
+use htc_config::statement::{self, StatementOperator};
 
 use super::unread_sources::line_location;
 use crate::config::{LintSubject, find_unbalanced};
@@ -19,6 +22,32 @@ fn text_after_else(statement: &[u8]) -> Option<&[u8]> {
     (blanks > 0 && is_word && !condition.is_empty()).then_some(condition)
 }
 
+/// Reports a parameter that a backslash at the end of the line before makes a part of that line's value. Blanks after the
+/// backslash do not prevent it.
+fn find_swallowed_statement(
+    subject: &LintSubject<'_>,
+    source: SourceId,
+    line: &LogicalLine<'_>,
+) -> Option<Finding> {
+    let assignment = statement::split_line(&line.text).ok().filter(|_| line.pieces.len() > 1)?;
+    let is_value = matches!(assignment.operator, StatementOperator::Equal | StatementOperator::Append { .. });
+    if !is_value || line.text.starts_with(b"#") {
+        return None;
+    }
+    let (number, name) = (0..).zip(&line.pieces).skip(1).find_map(|(number, (start, _))| {
+        let text = line.text.get(*start as usize..)?.trim_start();
+        let length = text.iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
+        let (name, rest) = text.split_at(length);
+        (rest.starts_with(b" = ") && defaults::find(name).is_some()).then_some((number, name))
+    })?;
+    let (name, before) = (BStr::new(name), BStr::new(assignment.name));
+    let message =
+        format!("{name} is not set: the backslash before this line makes the line a part of {before}");
+    let place = line_location(subject, source, line.first_line + number);
+    let fix = "remove the backslash at the end of the line before".to_owned();
+    Some(Finding::at(LintRule::TrailingText, place, message, fix))
+}
+
 /// Reports arguments of templates that are not closed, and `elseif`, which is skipped like any other text while the
 /// condition before it is not true.
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
@@ -26,6 +55,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         let Some(text) = subject.config.set.source(id).text.as_deref() else { continue };
         let mut lines = LogicalLines::new(text);
         while let Some(line) = lines.next_line() {
+            findings.extend(find_swallowed_statement(subject, id, &line));
             let statement = line.text.strip_prefix(b"@").unwrap_or(&line.text);
             if !matches!(statement.first(), Some(b'u' | b'U' | b'e' | b'E')) {
                 continue;
