@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bstr::{BStr, BString};
+use htc_base::text::caseless;
 
 use crate::defaults::Parameter;
 use crate::shared_text::{SharedText, WholeText};
@@ -153,6 +154,20 @@ impl MacroEntry {
     pub fn raw(&self) -> &BStr {
         &self.current.raw
     }
+
+    /// Returns the raw value as the reference has it: it does not store a first value that equals its default, so that
+    /// `true` has the spelling of the table, `True`. Sets that keep such values differ only in this spelling.
+    pub fn stored_raw(&self) -> Cow<'_, [u8]> {
+        let Definition { name, raw, matches_default, .. } = &self.current;
+        match self.parameter {
+            Some(parameter)
+                if *matches_default && self.replaced.is_empty() && caseless::eq(parameter.name(), name) =>
+            {
+                parameter.default()
+            }
+            _ => Cow::Borrowed(raw),
+        }
+    }
 }
 
 /// The subsystem and local name for which values are looked up.
@@ -184,7 +199,7 @@ impl<'a> FoundMacro<'a> {
     /// The raw value; empty for a parameter of the table that has no default.
     pub fn raw(&self) -> Cow<'a, [u8]> {
         match self {
-            FoundMacro::Set(entry) => Cow::Borrowed(entry.raw()),
+            FoundMacro::Set(entry) => entry.stored_raw(),
             FoundMacro::Detected { value, .. } => Cow::Borrowed(value),
             FoundMacro::Default(parameter) => parameter.default(),
         }

@@ -74,8 +74,7 @@ pub fn set_and_detected_rows<'a>(set: &'a MacroSet, world: &'a dyn World) -> Vec
     }
     for entry in set.entries() {
         let name: Cow<'a, BStr> = Cow::Borrowed(entry.name.as_ref());
-        let row =
-            ParameterRow { name: name.clone(), raw: Cow::Borrowed(entry.raw()), kind: RowKind::Set(entry) };
+        let row = ParameterRow { name: name.clone(), raw: entry.stored_raw(), kind: RowKind::Set(entry) };
         rows.remove(&CaselessName(name.clone()));
         rows.insert(CaselessName(name), row);
     }

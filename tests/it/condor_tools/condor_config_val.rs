@@ -348,3 +348,22 @@ fn without_any_configuration_the_way_to_name_one_is_told() {
         assert_eq!(output.status.code(), Some(3), "{told}");
     }
 }
+
+/// The reference does not store a first value that equals its default, so a boolean has the default's spelling.
+#[test]
+fn a_boolean_that_equals_its_default_is_spelled_alike_in_every_form() {
+    let place = Place::new("START = TRUE\nX = a$(START)\nENABLE_IPV6 = false\nENABLE_IPV6 = TRUE\n");
+    assert_eq!(place.run("X START"), "aTrue\nTrue\n");
+    let own = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
+        command.env_clear().env("CONDOR_CONFIG", "condor_config").current_dir(place.0.path()).args(words);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let json: serde_json::Value =
+        serde_json::from_str(&own(&["--json", "X", "START", "ENABLE_IPV6"])).unwrap();
+    let values: Vec<_> =
+        json.as_array().unwrap().iter().map(|row| row["expanded"].as_str().unwrap()).collect();
+    assert_eq!(values, ["aTrue", "True", "TRUE"]);
+    assert_eq!(own(&["X", "START", "ENABLE_IPV6"]), "aTrue\nTrue\nTRUE\n");
+    assert!(own(&["-v", "X"]).contains("aTrue"), "{}", own(&["-v", "X"]));
+}
