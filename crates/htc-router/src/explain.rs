@@ -14,7 +14,7 @@ use htc_classad::{ClassAd, Context, Expr, Truth, explain};
 pub struct FailedClause {
     /// The clause as written.
     pub text: BString,
-    /// Clause with the values of its attributes.
+    /// The clause with attribute names replaced by their values.
     pub explanation: String,
 }
 
@@ -23,14 +23,13 @@ pub struct FailedClause {
 pub struct RouteEvaluation {
     /// Name of the route.
     pub route: BString,
-    /// Reason why the route takes no further jobs, or `None` if it does.
+    /// Reason why the route takes no further jobs, or `None` if it can take more jobs.
     pub full_reason: Option<FullReason>,
     /// Value of the route's requirements.
     pub matches: Truth,
     /// First clause of the requirements that is not true, or `None` if all are.
     pub clause: Option<FailedClause>,
-    /// Hint about a scope (MY or TARGET) that refers to nothing where the requirements are evaluated, or
-    /// `None`.
+    /// Hint that a scope (MY or TARGET) in the requirements is not defined where they are evaluated, or `None`.
     pub scope_hint: Option<&'static str>,
 }
 
@@ -55,13 +54,13 @@ fn first_failed_clause(context: &Context<'_>, expr: &Expr) -> Option<FailedClaus
     Some(FailedClause { text: clause.expr.unparse(), explanation: clause.to_string() })
 }
 
-/// Explainer of jobs: table, chooser and states.
+/// Explainer of route choices: refers to the route table, the chooser and the route states.
 pub struct JobExplainer<'a> {
     /// Chooser of routes.
     pub chooser: &'a RouteChooser<'a>,
     /// Route table.
     pub table: &'a RouteTable,
-    /// Condition for all jobs, or `None` if no route accepts jobs.
+    /// Umbrella constraint, which every candidate job must meet, or `None` if no route accepts jobs.
     pub umbrella: Option<&'a UmbrellaConstraint>,
     /// States of the routes before the job was routed.
     pub route_states: &'a [RouteState],
@@ -70,7 +69,7 @@ pub struct JobExplainer<'a> {
 }
 
 impl JobExplainer<'_> {
-    /// Explains one job for the first `limit` routes.
+    /// Explains why one job gets a route or none, with the details of the first `limit` routes.
     pub fn explain(&self, job: &ClassAd, limit: usize) -> JobExplanation {
         let JobExplainer { chooser, table, umbrella, route_states: states, world } = *self;
         let empty = ClassAd::new();
@@ -115,7 +114,7 @@ impl JobExplainer<'_> {
         JobExplanation { umbrella: story.umbrella, excluded_by: left_out, routes, more_routes: more }
     }
 
-    /// Returns the part of the umbrella that excludes a job.
+    /// Returns the name of the part of the umbrella that excludes a job, with the clause that is not true.
     fn excluding_clause(
         &self,
         story: &UmbrellaOutcomes,
@@ -178,7 +177,7 @@ impl JobExplainer<'_> {
 }
 
 impl JobExplanation {
-    /// Returns why the job gets no route, without the job's own values, so that jobs that fail alike have the
+    /// Returns why the job gets no route, without the job's own values, so that jobs with the same problem have the
     /// same text.
     pub fn reason(&self) -> String {
         match &self.excluded_by {
@@ -189,7 +188,7 @@ impl JobExplanation {
         let mut reasons = Vec::new();
         for seen in &self.routes {
             let reason = match (&seen.full_reason, &seen.clause) {
-                // A limit matters only for jobs that the route would take.
+                // A full route is only named as full if its requirements are true for the job.
                 (_, Some(clause)) => format!("{} is not true in route {}", clause.text, seen.route),
                 (Some(FullReason::MaxJobs { .. }), None) => format!("route {} is full (MaxJobs)", seen.route),
                 (Some(FullReason::MaxIdleJobs { .. }), None) => {

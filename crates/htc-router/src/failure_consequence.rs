@@ -88,7 +88,7 @@ impl ConsequenceRule {
 }
 
 impl FailureConsequence {
-    /// Returns true if this consequence applies rather than its alternative.
+    /// Returns true if this consequence applies, false if the alternative in its rule applies.
     pub(super) fn applies(self, quirks: QuirkMode) -> bool {
         CONSEQUENCES.iter().any(|rule| rule.decide(quirks).0 == self)
     }
@@ -105,13 +105,13 @@ pub fn consequence_of_failure(
     rule.map(|rule| rule.decide(quirks))
 }
 
-/// Decides the handling of a hook whose path is refused: 25.14 treats it as not configured; otherwise it
+/// Decides how a hook with a refused path is handled: 25.14 treats the hook as not configured; otherwise the hook
 /// counts as failed.
 pub fn decide_skipping_refused_hook(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::RouterRefusedHookSkipped)
 }
 
-/// Decides the handling of a copy without a universe: 25.14 aborts; otherwise the source job is released.
+/// Decides how a routed ad without JobUniverse is handled: 25.14 aborts; otherwise the source job is released.
 pub(super) fn decide_missing_universe(quirks: QuirkMode) -> (HookDecision, QuirkDecision) {
     let aborts = quirks.decide(Quirk::RouterAbortsNoUniverse);
     (if aborts.as_reference { HookDecision::RouterAbort } else { HookDecision::Dropped }, aborts)

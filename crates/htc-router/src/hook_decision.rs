@@ -3,7 +3,7 @@
 use htc_base::text::words;
 
 words! {
-    /// Decision of the router.
+    /// Decision of the router on the output of a hook.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum HookDecision.word {
         /// The output is the new routed job; the standard translation follows.

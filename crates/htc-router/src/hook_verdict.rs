@@ -36,14 +36,15 @@ pub struct FinishedHookCall<'a> {
     pub edit_in_place: bool,
 }
 
-/// Verdict on the output of a router hook.
+/// Judgement of the output of a router hook.
 #[derive(Clone, Debug)]
 pub struct HookVerdict {
     /// Decision of the router.
     pub decision: HookDecision,
-    /// Reason in the reference's words where it has any; empty if the decision needs no explanation.
+    /// Reason, in the words of the reference's log if the reference logs one; empty if the decision needs no
+    /// explanation.
     pub reason: String,
-    /// Effective part of the output: the routed ad (TRANSLATE_JOB), or the changes.
+    /// Effective part of the output: the routed ad for TRANSLATE_JOB, otherwise the changed attributes.
     pub output_ad: ClassAd,
     /// Attributes that were printed but have no effect.
     pub ignored_attributes: Vec<BString>,
@@ -79,8 +80,8 @@ impl HookVerdict {
     }
 }
 
-/// Attributes of a translated job that the standard translation or the submission overwrites
-/// (`VanillaToGrid.cpp`, `JobRouter.cpp` FinishSubmitJob), in addition to those that are set to zero.
+/// Attributes of a translated job that the standard translation or the submission overwrites (`VanillaToGrid.cpp`,
+/// `JobRouter.cpp` FinishSubmitJob), in addition to `ZEROED_ATTRIBUTES`.
 const SET_BY_ROUTER: [&str; 15] = [
     "ClusterId",
     "ProcId",
@@ -117,7 +118,7 @@ pub fn judge_hook_call(call: &FinishedHookCall<'_>, quirks: QuirkMode) -> HookVe
     let status = match call.exit {
         Exit::Code(code) => Ok(code),
         Exit::Signal { number, .. } => {
-            // WEXITSTATUS of a process killed by a signal is 0.
+            // For a process killed by a signal, WEXITSTATUS is 0.
             if seen.decide_and_record(quirks, Quirk::RouterSignalIsSuccess) { Ok(0) } else { Err(number) }
         }
     };
@@ -213,7 +214,7 @@ fn judge_translation(
                 .with_refused_attribute(refused.name),
             None => HookVerdict::new(HookDecision::Edited),
         };
-        // The attributes that identify the job cannot be removed; the rest of the edit still applies.
+        // An edit cannot remove the attributes that identify the job; the rest of the edit still applies.
         let kept = call.source_ad.names().filter(|name| queue_refusal::is_immutable(name));
         verdict.ignored_attributes = kept.filter(|name| !answer.contains(name)).map(BStr::to_owned).collect();
         verdict.ignored_attributes.sort();
@@ -229,7 +230,8 @@ fn judge_translation(
         let mut verdict = HookVerdict::new(HookDecision::Dropped)
             .with_reason(format!("failed to submit job: {refused}"))
             .with_refused_attribute(refused.name);
-        // The routed job is still created from the output, and a cleanup hook reads it.
+        // The router keeps the output as its ad of the routed job although the submission failed, and JOB_CLEANUP reads
+        // this ad.
         verdict.output_ad = answer;
         return verdict;
     }
@@ -268,7 +270,7 @@ fn judge_update(
         let mut verdict = judge_unusable_output(call, quirks, seen)
             .with_reason(format!("push_dirty_attributes: {refused}"))
             .with_refused_attribute(refused.name);
-        // The router has already merged the output into its own ad, which a cleanup hook reads.
+        // The router has already merged the output into its own ad of the routed job, and JOB_CLEANUP reads this ad.
         if verdict.decision == HookDecision::Dropped {
             verdict.output_ad = answer;
         }
@@ -288,7 +290,7 @@ fn judge_finalization(call: &FinishedHookCall<'_>, mut answer: ClassAd) -> HookV
             .with_refused_attribute(refused.name);
     }
     let mut verdict = HookVerdict::new(HookDecision::Finalized);
-    // JobStatus is set by the mirror.
+    // Mirroring sets JobStatus, so a value that the hook prints has no effect.
     if changed_attribute_names(&answer, call.source_ad).any(|name| caseless::eq(name, b"JobStatus")) {
         verdict.ignored_attributes.push("JobStatus".into());
     }

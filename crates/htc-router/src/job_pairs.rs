@@ -16,11 +16,11 @@ use htc_config::ConfigView;
 /// Problem with a routed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairProblem {
-    /// The source job of the routed job is gone.
+    /// The source job of the routed job no longer exists.
     Orphan,
     /// The source job is claimed, but no routed job appears.
     NoCopy,
-    /// The source job names a routed job that is gone.
+    /// The source job names a routed job that no longer exists.
     CopyGone,
     /// The routed job is on hold.
     Held,
@@ -43,7 +43,7 @@ impl PairProblem {
     }
 }
 
-/// Routed job with its source job, or a claimed source job without one.
+/// Routed job with its source job, or a claimed source job that has no routed job.
 #[derive(Clone, Debug)]
 pub struct JobPair {
     /// Id of the routed job, if there is one.
@@ -58,7 +58,7 @@ pub struct JobPair {
     pub grid_resource: BString,
     /// JobStatus of the routed job, or of the source job if there is no routed job.
     pub status: i64,
-    /// Short text for the state.
+    /// Short name of the state, for tables.
     pub state: &'static str,
     /// Seconds in this state, or `None` if the ad does not contain the time.
     pub age: Option<i64>,
@@ -117,9 +117,9 @@ fn copy_state(ad: &ClassAd, status: i64, waited: bool) -> (&'static str, Option<
     }
 }
 
-/// Finds all routed jobs and sorts them by the ids of the copies. `sources` are the jobs of the other queue
-/// if copies have a queue of their own, in which the same ids mean other jobs. A claim or an end without
-/// consequences for more than `patience` seconds is a problem.
+/// Finds all routed jobs and sorts them by id. `sources` are the jobs of the source queue if routed jobs have a queue
+/// of their own, because the same id then means different jobs in the two queues. A claim without a routed job, or an
+/// ended routed job that is not finalized, becomes a problem after `patience` seconds.
 pub fn find_pairs(
     jobs: Vec<(JobId, ClassAd)>,
     sources: Option<Vec<(JobId, ClassAd)>>,

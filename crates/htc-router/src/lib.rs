@@ -1,5 +1,5 @@
-//! Job router as a pure state machine: routes, route choice, limits, and the life cycle of a routed job,
-//! which names in the code also call the copy of its source job.
+//! Job router as a pure state machine: routes, route choice, limits, and the life cycle of a routed job. Names in the
+//! code also call the routed job the copy of its source job.
 //!
 //! | module | subject |
 //! |---|---|

@@ -59,7 +59,7 @@ impl Router {
             }
             RouterEvent::HookEnded(id, hook, result) => {
                 self.handle_for_job(id, &mut step, |router, job, step| {
-                    // The consequences of the hook are completed now; the next state begins at the next poll.
+                    // The effects of the hook's output are applied now; the job's next state begins at the next poll.
                     job.turn = match result {
                         RouterHookResult::NotConfigured => JobTurn::Advancing,
                         RouterHookResult::Failed(_) | RouterHookResult::Ended(_) => JobTurn::WaitingForPoll,
@@ -132,7 +132,8 @@ impl Router {
     ) {
         match result {
             Ok(()) => {
-                // The mark is set only in the queue: hooks and copies see the source job as it was before.
+                // Only the queue contains Managed and ManagedManager; hooks and routed jobs get the source ad as it was
+                // before the claim.
                 job.state = RoutedJobState::Claimed { silences: 0 };
                 step.log_for_job(job, "claimed job");
             }
@@ -143,7 +144,7 @@ impl Router {
         }
     }
 
-    /// Handles the result for one job, then advances the job unless it has to wait for the next poll.
+    /// Handles an event that concerns one job, then advances the job unless it has to wait for the next poll.
     fn handle_for_job(
         &mut self,
         id: JobId,
@@ -161,8 +162,8 @@ impl Router {
         handle(self, &mut job, step);
         self.advance_job(&mut job, step);
         let asks = job.is_waiting_for_queue();
-        // A job that waited for a hook and has retired is forgotten at the next poll and is a candidate again
-        // at the one after.
+        // A retired job that waited for a hook is forgotten at the next poll, and is a candidate again at the poll
+        // after that.
         if !self.can_forget(&job, step) {
             self.jobs.insert(key, job);
         }

@@ -12,24 +12,25 @@ use htc_base::text::printf;
 /// (`THROTTLE_UPDATE_INTERVAL`).
 const THROTTLE_INTERVAL: i64 = 600;
 
-/// Jobs and recent successes and failures of a route.
+/// Current jobs of a route, with its recent successes and failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RouteState {
     /// Number of current jobs.
     pub jobs: i64,
-    /// Number of current jobs that run.
+    /// Number of current jobs that are running.
     pub running: i64,
-    /// Start of the counts below, in seconds since the epoch.
+    /// Time since which `recently_routed`, `recently_failed` and `recently_succeeded` count, in seconds since the
+    /// epoch.
     pub counts_since: i64,
-    /// Number of jobs routed since then.
+    /// Number of jobs routed since `counts_since`.
     pub recently_routed: i64,
-    /// Jobs that failed since then.
+    /// Number of jobs that failed since `counts_since`.
     pub recently_failed: i64,
-    /// Jobs that succeeded since then.
+    /// Number of jobs that succeeded since `counts_since`.
     pub recently_succeeded: i64,
     /// Maximum number of jobs in 600 seconds; 0 for no throttle.
     pub throttle: f64,
-    /// True if no job may be routed until one succeeds, after a failure with a threshold of 0.
+    /// True if a failure with a threshold of 0 blocks the route until one of its jobs succeeds.
     pub blocked_by_failure: bool,
 }
 
@@ -99,7 +100,7 @@ impl RouteState {
             .then_some(FullReason::MaxJobs { jobs: self.jobs, limit: route.max_jobs })
     }
 
-    /// Counts a job that was chosen.
+    /// Counts a job for which the route was chosen.
     pub fn count_chosen(&mut self) {
         self.jobs += 1;
         self.recently_routed += 1;
@@ -115,7 +116,8 @@ impl RouteState {
         }
     }
 
-    /// Adjusts the throttle once 600 seconds have passed. Returns the old and the new throttle if it changed.
+    /// Adjusts the throttle if 600 seconds have passed since the last adjustment. Returns the old and the new throttle
+    /// if the throttle changed.
     pub fn adjust_throttle(&mut self, threshold: f64, now: i64, quirks: QuirkMode) -> Option<(f64, f64)> {
         let interval = THROTTLE_INTERVAL as f64;
         let elapsed = now - self.counts_since;
@@ -169,8 +171,7 @@ pub fn format_throttle(throttle: f64) -> BString {
 mod tests {
     use super::*;
 
-    /// Adjusts a throttle once for these numbers of jobs, successes and failures, and returns the new
-    /// throttle.
+    /// Returns the throttle adjusted once, with the given numbers of current jobs, successes and failures.
     fn look(throttle: f64, jobs: i64, succeeded: i64, failed: i64) -> f64 {
         let mut state = RouteState { throttle, jobs, ..RouteState::new(0) };
         (state.recently_succeeded, state.recently_failed) = (succeeded, failed);

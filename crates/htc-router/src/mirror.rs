@@ -55,17 +55,17 @@ pub enum SourceLogEvent {
     Evicted,
 }
 
-/// Changes made by one mirroring.
+/// Changes that mirroring makes to one source job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MirrorResult {
-    /// Attributes of the source job with their new expressions, for an update of the queue. None is removed:
+    /// Attributes of the source job with their new expressions, for an update of the queue. No attribute is removed:
     /// attributes that the router deletes from its own ad remain in the queue.
     pub changes: Vec<(BString, Option<Expr>)>,
     /// Event for the source job's user log.
     pub event: Option<SourceLogEvent>,
 }
 
-/// Reason why nothing could be mirrored.
+/// Reason why the state of a routed job could not be mirrored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MirrorError {
     /// The source job has no usable JobStatus.
@@ -93,7 +93,7 @@ pub struct ExtraAttributes<'a> {
 /// Source job and routed job to compare.
 #[derive(Clone, Copy)]
 pub struct MirrorInput<'a> {
-    /// Source job as in the queue; the base of the comparison.
+    /// Source job in the state of the queue, relative to which changes are determined.
     pub queued_source: &'a ClassAd,
     /// Ad of the routed job.
     pub copy_ad: &'a ClassAd,
@@ -108,7 +108,7 @@ pub struct MirrorInput<'a> {
 /// Mirrors the state of a routed job into `source`, the router's own copy of the source ad.
 ///
 /// # Errors
-/// One of the two ads has no usable JobStatus; nothing is changed then.
+/// One of the two ads has no usable JobStatus. No attribute is changed in this case.
 pub fn mirror_copy_state(source: &mut ClassAd, look: MirrorInput<'_>) -> Result<MirrorResult, MirrorError> {
     let MirrorInput { queued_source: queued, copy_ad: routed, extra, world, .. } = look;
     let old = Context::new(world).my(queued).int("JobStatus").ok_or(MirrorError::Source)?;
@@ -116,7 +116,7 @@ pub fn mirror_copy_state(source: &mut ClassAd, look: MirrorInput<'_>) -> Result<
     let copied_hold = is_hold_copied(queued, world);
     let own = Context::new(world).my(source).int("JobStatus").unwrap_or(JobStatus::IDLE);
     let mut changes = MirrorChanges { ad: source, input: look, result: MirrorResult::default() };
-    // Some schedds do not know this attribute and do not reset it.
+    // Some schedds do not know HoldCopiedFromTargetJob and therefore do not reset it.
     if old != JobStatus::HELD && copied_hold {
         changes.set_value("HoldCopiedFromTargetJob", false);
     }
@@ -175,7 +175,7 @@ impl MirrorChanges<'_> {
         self.set(name.as_bytes(), Expr::literal(value));
     }
 
-    /// Removes an attribute from the router's ad only: 25.14 does not write deletions to the queue
+    /// Removes an attribute from the router's own ad only: 25.14 does not write deletions to the queue
     /// (`push_dirty_attributes`).
     fn forget_attribute(&mut self, name: &str) {
         self.ad.remove(name);

@@ -42,7 +42,7 @@ pub fn default_attributes(view: &ConfigView<'_>) -> (ClassAd, Option<String>) {
     (ad, error.map(|error| format!("JOB_ROUTER_DEFAULTS: {error}")))
 }
 
-/// Loads all routes of the old parameters in the order in which routers read them: file, command, parameter.
+/// Loads all routes of the old parameters in the order in which the reference reads them: file, command, parameter.
 pub fn load_old_routes(
     view: &ConfigView<'_>,
     world: &dyn World,
@@ -140,8 +140,9 @@ impl ValueSource {
         Some(ValueSource { name: origin.source.to_string(), value_offset: value_at?, text })
     }
 
-    /// Converts an offset in the value to an offset in the file. Both are read in parallel, skipping
-    /// whitespace, line continuations and comments of the file. Returns `None` if macros make them differ.
+    /// Converts an offset in the value to an offset in the file. Reads the value and the file in parallel, skipping
+    /// whitespace, line continuations and comments of the file. Returns `None` if macros make the value differ from the
+    /// file.
     fn offset_in_file(&self, value: &[u8], at: usize) -> Option<usize> {
         let mut here = self.value_offset;
         let mut line_begins = true;

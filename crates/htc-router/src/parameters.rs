@@ -28,7 +28,7 @@ pub struct RouterParameters {
     /// `PERIODIC_EXPR_INTERVAL`: interval between evaluations of the source jobs' periodic expressions; zero
     /// for never.
     pub periodic_interval: Duration,
-    /// `MAX_JOB_MIRROR_UPDATE_LAG`: maximum delay of the queue log to allow for.
+    /// `MAX_JOB_MIRROR_UPDATE_LAG`: time for which the router allows the queue log to be out of date.
     pub mirror_lag: Duration,
     /// Value of JOB_ROUTER_HOOK_KEYWORD.
     pub hook_keyword: Option<BString>,
@@ -49,7 +49,7 @@ pub struct RouterParameters {
     pub strict: bool,
 }
 
-/// Deprecated parameters, in the order in which the tool names them.
+/// Deprecated parameters, in the order in which messages name them.
 pub const DEPRECATED_PARAMETERS: [&str; 4] =
     ["JOB_ROUTER_DEFAULTS", "JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_CMD", "JOB_ROUTER_ENTRIES_FILE"];
 
@@ -67,7 +67,7 @@ pub enum ParameterReadTime {
 /// Invalid value of a parameter, for which the router uses another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterProblem {
-    /// Description of the problem.
+    /// Description of the problem and of the value that is used instead.
     pub text: String,
     /// Log line of the reference, with its line end.
     pub log_line: String,
@@ -75,7 +75,7 @@ pub struct ParameterProblem {
     pub read_time: ParameterReadTime,
 }
 
-/// Reports the messages of configuration functions in the values that were read last.
+/// Reports the messages of configuration functions, such as `$INT()`, in values read since the last call.
 fn report_function_messages(view: &ConfigView<'_>, note: &mut dyn FnMut(String, String)) {
     for message in view.take_messages() {
         note(message.text.to_string(), format!("{message}\n"));
@@ -93,8 +93,8 @@ pub(super) fn read_text(
     value
 }
 
-/// Reports the error of a value that is not plain text. Returns the value, or the replacement for an invalid
-/// value as `Err`.
+/// Returns a value that was read, and reports an error in it. If the value is invalid, returns its replacement as
+/// `Err`.
 fn read_value<T>(
     view: &ConfigView<'_>,
     read: Result<Option<Setting<T>>, ValueError>,

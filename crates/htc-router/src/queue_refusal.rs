@@ -1,4 +1,5 @@
-//! Attributes that the job queue refuses in writes of the router; one of them makes the whole write fail.
+//! Attributes that the job queue refuses when the router writes them; a single refused attribute makes the whole write
+//! fail.
 //!
 //! Reference: `qmgmt.cpp` (ModifyAttrCheck, SetAttribute), `submit_job.cpp` (submit_job,
 //! push_dirty_attributes, push_classad_diff).
@@ -8,9 +9,9 @@ use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::caseless;
 use htc_classad::{ClassAd, Expr, Value};
 
-/// Attributes of a queued job that cannot be written again, not even with the same value
-/// (`SYSTEM_IMMUTABLE_JOB_ATTRS`, and JobSetId, which SetAttribute refuses itself). OsUser is also immutable,
-/// but writes to it are silently ignored first (`SYSTEM_SECURE_JOB_ATTRS`).
+/// Attributes of a queued job that cannot be written again, not even with the same value (`SYSTEM_IMMUTABLE_JOB_ATTRS`,
+/// and JobSetId, which SetAttribute checks separately). OsUser is also immutable, but writes to it are silently ignored
+/// first (`SYSTEM_SECURE_JOB_ATTRS`).
 const IMMUTABLE_ATTRIBUTES: [&str; 8] =
     ["ClusterId", "JobSetId", "JobUniverse", "MyType", "Owner", "ProcId", "TargetType", "User"];
 
@@ -34,12 +35,13 @@ impl std::fmt::Display for RefusedAttribute {
     }
 }
 
-/// Returns the first attribute that makes the queue refuse all changes to a job. Every given attribute is
-/// written, even if it is unchanged.
+/// Returns the first attribute that makes the queue refuse all changes to a job. The router writes every given
+/// attribute, even if its value is unchanged.
 pub(super) fn refused_in_changes(changes: &ClassAd, job: &ClassAd) -> Option<RefusedAttribute> {
     let mut all = changes.sorted();
     all.sort_by(|a, b| caseless::cmp(a.0, b.0));
-    // The changes are written to the job id in the changed ad: if it differs, every attribute is refused.
+    // The router writes the changes to the job id in the changed ad: if this id differs from the job's own id, the
+    // queue refuses every attribute.
     let redirects = ["ClusterId", "ProcId"]
         .iter()
         .any(|id| changes.get(id).is_some_and(|value| job.get(id).as_ref() != Some(&value)));
@@ -48,8 +50,8 @@ pub(super) fn refused_in_changes(changes: &ClassAd, job: &ClassAd) -> Option<Ref
         .map(|(name, value)| RefusedAttribute::new(name, value))
 }
 
-/// Returns the first attribute that makes the queue refuse the edit of a job. Only attributes whose text
-/// differs are written.
+/// Returns the first attribute that makes the queue refuse the edit of a job. The router writes only attributes whose
+/// text differs.
 pub(super) fn refused_in_edit(edited: &ClassAd, job: &ClassAd) -> Option<RefusedAttribute> {
     let mut all = edited.sorted();
     all.sort_by(|a, b| caseless::cmp(a.0, b.0));
@@ -59,7 +61,7 @@ pub(super) fn refused_in_edit(edited: &ClassAd, job: &ClassAd) -> Option<Refused
         .map(|(name, value)| RefusedAttribute::new(name, value))
 }
 
-/// Returns the first attribute that makes the queue refuse a new job. Its Owner must be that of the source
+/// Returns the first attribute that makes the queue refuse a new job. Owner of the new job must be Owner of the source
 /// job.
 pub(super) fn refused_in_submission(new: &ClassAd, source: &ClassAd) -> Option<RefusedAttribute> {
     let refused = |name: &BStr, value: &Expr| {
@@ -115,7 +117,7 @@ mod tests {
     const JOB: &str =
         "ClusterId = 3\nProcId = 0\nOwner = \"ana\"\nUser = \"ana@x\"\nJobUniverse = 5\nMyType = \"Job\"";
 
-    // All cases are from 25.14's job router and schedd.
+    // All cases were tried with 25.14's job router and schedd.
     #[test]
     fn what_identifies_a_job_is_not_written_again_not_even_unchanged() {
         let name =

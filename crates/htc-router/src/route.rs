@@ -22,14 +22,14 @@ use htc_transform::{
     TransformLoadError, TransformProblem, TransformSession,
 };
 
-/// Macro of a route that is evaluated in the source job.
+/// Macro of a route whose value is an expression over the source job.
 #[derive(Clone, Debug, Default)]
 pub struct RouteExpr {
     /// Expanded value of the macro, or `None` if the route does not have it.
     pub text: Option<BString>,
-    /// Parsed value; a text that does not parse counts as absent.
+    /// Parsed value; `None` if the text does not parse.
     pub expr: Option<Expr>,
-    /// True if the job is also TARGET.
+    /// True if the expression sees the job as TARGET in addition to MY.
     has_target: bool,
 }
 
@@ -75,15 +75,15 @@ pub struct RouteLoadContext<'a> {
 pub struct Route {
     /// Name in the spelling of `JOB_ROUTER_ROUTE_NAMES`.
     pub name: BString,
-    /// Changes made to the ad.
+    /// Transform that the route applies to the ad.
     pub transform: Transform,
     /// `JobUniverse` of the routed job.
     pub universe: i64,
     /// Maximum number of jobs of the route.
     pub max_jobs: i64,
-    /// Maximum number of jobs that are not running; negative for no limit.
+    /// Maximum number of jobs of the route that are not running; negative for no limit.
     pub max_idle_jobs: i64,
-    /// Failures per second above which the route is throttled.
+    /// Rate of failed jobs per second above which the route is throttled.
     pub failure_rate_threshold: f64,
     /// GridResource of the routed job, for the grid universe.
     pub grid_resource: BString,
@@ -101,7 +101,7 @@ pub struct Route {
     pub send_tokens: RouteExpr,
 }
 
-/// Observer that reports what is logged while the text of a route is checked.
+/// Observer that passes on what the reference logs while it checks the text of a route.
 struct RouteCheckObserver<'s> {
     report: &'s mut dyn FnMut(NoteSubject, BString),
 }
@@ -125,11 +125,11 @@ impl Observer for RouteCheckObserver<'_> {
     }
 }
 
-/// Reader of a route's macros, used after the text of the route has been executed.
+/// Reader of a route's macros. The text of the route must have been executed first.
 struct RouteMacroReader<'a, 's> {
     scope: MacroScope<'a>,
     context: RouteLoadContext<'a>,
-    /// True if the expressions see the job as TARGET, too.
+    /// True if the expressions see the job as TARGET in addition to MY.
     has_target: bool,
     report: &'s mut dyn FnMut(NoteSubject, BString),
 }
@@ -178,8 +178,8 @@ impl RouteMacroReader<'_, '_> {
         RouteExpr::new(text, Dialect::of_world(self.context.world), names_target && self.has_target)
     }
 
-    /// Reads an integer, limited to 32 bits. If there is none, returns the value of `fallback`, and reports a value that
-    /// is not an integer.
+    /// Reads an integer, limited to 32 bits. Returns the value of `fallback` if the macro is not defined, and reports a
+    /// value that is not an integer.
     fn read_int(&mut self, name: &'static str, fallback: impl FnOnce(&mut Self) -> i64) -> i64 {
         let text = self.read_text(name).filter(|text| !text.trim().is_empty());
         let value = text.as_ref().and_then(|text| evaluate::to_integer(text, self.context.world));
@@ -194,9 +194,9 @@ impl RouteMacroReader<'_, '_> {
         taken
     }
 
-    /// Reads the limit in failures per second. 25.14 uses the numeric prefix of an invalid value; without one
-    /// it uses 0, which means no throttle. If 0 means that every failure is too much (the quirk is off), the
-    /// default is used instead.
+    /// Reads the limit in failures per second. For an invalid value, 25.14 uses the number at its start, or 0 if there
+    /// is none; 0 means no throttle. If the quirk is not reproduced, 0 means that every failure is too much, so an
+    /// invalid value is replaced by the default instead.
     fn read_failure_threshold(&mut self) -> f64 {
         const DEFAULT: f64 = 0.03;
         let Some(text) = self.read_text("FailureRateThreshold") else { return DEFAULT };
@@ -227,7 +227,8 @@ impl RouteMacroReader<'_, '_> {
 }
 
 impl Route {
-    /// Returns the proxy file that the route lends to the copy of a job, or `None` if it lends or names none.
+    /// Returns the proxy file that the route lends to a routed job, or `None` if the route lends no proxy or names no
+    /// file.
     pub fn lent_proxy(&self, source: &ClassAd, world: &dyn World) -> Option<BString> {
         if !self.use_shared_proxy.is_true(source, world) {
             return None;
@@ -238,7 +239,7 @@ impl Route {
         }
     }
 
-    /// Reads a route from the unexpanded value of `JOB_ROUTER_ROUTE_<name>`. `say` is called with what the
+    /// Reads a route from the unexpanded value of `JOB_ROUTER_ROUTE_<name>`. `say` is called with each line that the
     /// reference logs, such as the route's text in its normal form.
     ///
     /// # Errors
@@ -268,7 +269,7 @@ impl Route {
         };
         let has_target = !quirks.reproduces(Quirk::RouteTargetUndefined);
         let mut reader = RouteMacroReader { scope, context: with, has_target, report: say };
-        // This is the reference's order; it determines the order of messages.
+        // The macros are read in the reference's order, because it determines the order of messages.
         let job_failure_test = reader.read_expr("JobFailureTest");
         let job_should_be_sandboxed = reader.read_expr("JobShouldBeSandboxed");
         let edit_job_in_place = reader.read_expr("EditJobInPlace");
@@ -308,12 +309,12 @@ impl Route {
         })
     }
 
-    /// Returns the text of the REQUIREMENTS, empty if there are none.
+    /// Returns the text of the REQUIREMENTS, empty if the route has none.
     pub fn requirements_text(&self) -> &[u8] {
         self.transform.envelope.requirements.as_ref().map_or(b"", |requirements| &requirements.text)
     }
 
-    /// Returns the parsed REQUIREMENTS, or `None` if there are none.
+    /// Returns the parsed REQUIREMENTS, or `None` if the route has none.
     pub fn requirements(&self) -> Option<&Expr> {
         self.transform.envelope.requirements.as_ref().map(|requirements| &requirements.expr)
     }
@@ -324,7 +325,7 @@ impl Route {
     }
 }
 
-/// Executes the text of a route without a job, which leaves its macros in the session.
+/// Executes the text of a route without a job, so that the macros of the route are set in the session.
 fn check_route_text(
     name: &[u8],
     transform: &Transform,

@@ -12,7 +12,7 @@ use htc_classad::{
     references,
 };
 
-/// Maximum size of the remembered test outcomes, in bytes.
+/// Maximum size of all remembered results of requirement tests, in bytes.
 const MAX_REMEMBERED_BYTES: usize = 64 << 20;
 
 /// Maximum number of jobs in the set of jobs seen once.
@@ -25,7 +25,7 @@ pub enum RouteChoice {
     Route(usize),
     /// The umbrella constraint does not match the job.
     NotCandidate,
-    /// The job is a candidate, but no route that accepts jobs matches it.
+    /// The job is a candidate, but no route that accepts jobs has requirements that are true for it.
     NoRoute,
     /// No route accepts any more jobs, so the remaining jobs need not be checked.
     AllFull,
@@ -47,15 +47,15 @@ pub enum ChoiceEvent<'a> {
 pub struct UmbrellaConstraint {
     /// Text of the constraint, as the reference logs it.
     pub text: BString,
-    /// Tests of the distinct requirements of the routes that accepted jobs when the pass began, in order of
-    /// route names; `None` stands for `True`.
+    /// Tests of the distinct requirements of the routes that accepted jobs when the pass began, in order of route
+    /// names. `None` represents requirements that are missing or `True`.
     requirement_tests: Vec<Option<usize>>,
     /// Ad whose Requirements are the whole text, as the reference queries its collection; `None` if the parts
     /// can be evaluated separately.
     whole_ad: Option<ClassAd>,
 }
 
-/// The umbrella constraint is not a valid expression; the daemon aborts.
+/// Umbrella constraint that is not a valid expression, with its text; the daemon aborts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Failed to parse umbrella constraint: {0}")]
 pub struct UmbrellaError(pub BString);
@@ -65,20 +65,20 @@ pub struct RouteChooser<'a> {
     table: &'a RouteTable,
     parameters: &'a RouterParameters,
     world: &'a dyn World,
-    /// Owner whose jobs alone are routed, if the router does not run as root.
+    /// The only owner whose jobs are routed, or `None` if the router runs as root and routes jobs of all owners.
     owner: Option<BString>,
     prefilter: Prefilter,
     exprs: Vec<Expr>,
     /// Test of each route's requirements, or `None` if the route has none.
     tests: Vec<Option<usize>>,
-    /// Tests whose text is an expression by itself, but not one between parentheses: a comment that runs to
-    /// the end of the text swallows what the umbrella appends, and some endings (`2.5M`) that the parser
-    /// ignores at the end of a text are errors in the middle.
+    /// Tests whose text is an expression by itself, but is not valid between parentheses: a comment that runs to the
+    /// end of the text hides the text that the umbrella appends, and some endings (`2.5M`) that the parser ignores at
+    /// the end of a text are errors in the middle.
     open_ended: FxHashSet<usize>,
     /// Tests whose text names Requirements, which inside the umbrella refers to the umbrella itself.
     self_referencing: FxHashSet<usize>,
     constraint: Option<usize>,
-    /// True if the constraint is set but is not a valid expression between parentheses.
+    /// True if the source constraint is set but is not a valid expression between parentheses.
     constraint_broken: bool,
     candidate_test: Option<usize>,
     owner_test: Option<usize>,
@@ -87,8 +87,8 @@ pub struct RouteChooser<'a> {
     /// sites early.
     guards: Option<EqualityGuards>,
     remembered_outcomes: FxHashMap<Vec<u8>, Box<[u8]>>,
-    /// Hashes of the jobs that were seen once. Outcomes are remembered only from the second time on, because
-    /// most jobs never recur.
+    /// Hashes of the jobs that were seen once. Test results are remembered only for jobs that occur a second time,
+    /// because most jobs never recur.
     seen_jobs: FxHashSet<u64>,
     outcome_key: Vec<u8>,
 }
@@ -123,7 +123,7 @@ struct JobEvaluation<'j> {
     job: &'j ClassAd,
     my: LoadedValues<'j>,
     target: Option<LoadedValues<'j>>,
-    /// Known outcomes of the tests, two per test (MY and TARGET); 0 if not yet evaluated.
+    /// Known results of the tests, two per test (job as MY, job as TARGET); 0 if the test has not been evaluated yet.
     outcomes: Box<[u8]>,
 }
 
@@ -132,13 +132,13 @@ struct JobEvaluation<'j> {
 pub struct RoutingState<'s> {
     /// Number of jobs and throttling of each route.
     pub route_states: &'s mut [RouteState],
-    /// Number of choices made so far; round robin counts with it.
+    /// Number of choices made so far, from which round-robin selection derives the next route.
     pub choices_made: &'s mut u64,
 }
 
 impl<'a> RouteChooser<'a> {
-    /// Records a test whose text names Requirements. The text is searched too, because `eval()` may contain
-    /// the name as a string.
+    /// Records a test whose text names Requirements. Searches the text as well as the expression, because `eval()` may
+    /// contain the name as a string.
     fn note_self_reference(&mut self, text: &[u8], test: usize) {
         let expr = &self.exprs[test];
         if text.to_ascii_lowercase().contains_str(REQUIREMENTS)
@@ -149,8 +149,8 @@ impl<'a> RouteChooser<'a> {
         }
     }
 
-    /// Compiles the requirements of a table. `owner` is the user whose jobs alone are routed if the router
-    /// does not run as root.
+    /// Compiles the requirements of a table. `owner` is the only owner whose jobs are routed; `None` if the router runs
+    /// as root.
     pub fn new(
         table: &'a RouteTable,
         knobs: &'a RouterParameters,
@@ -225,8 +225,7 @@ impl<'a> RouteChooser<'a> {
         Some([b"(target.Owner == \"", owner.as_slice(), b"\")"].concat())
     }
 
-    /// Builds the umbrella constraint over the routes that accept jobs now, or returns `None` if there are
-    /// none.
+    /// Builds the umbrella constraint over the routes that accept jobs now, or returns `None` if no route does.
     ///
     /// # Errors
     /// The text is not a valid expression.
@@ -248,7 +247,7 @@ impl<'a> RouteChooser<'a> {
             if states[at].full_reason(route).is_some() {
                 continue;
             }
-            // The requirement `True` and a missing requirement have the same text in the umbrella.
+            // `True` and missing requirements have the same text, which the umbrella contains only once.
             let test = self.tests[at];
             let place = test.unwrap_or(self.exprs.len());
             let text = route.requirements_text();
@@ -307,7 +306,7 @@ impl<'a> RouteChooser<'a> {
             .is_some_and(|at| self.table.routes[at].requirements_text() == b"True")
     }
 
-    /// Finds a route for a job and counts the job there.
+    /// Finds a route for a job and adds the job to the counts of the route.
     pub fn choose(
         &mut self,
         umbrella: &UmbrellaConstraint,
@@ -338,7 +337,7 @@ impl<'a> RouteChooser<'a> {
         choice
     }
 
-    /// Takes the outcomes remembered from a job with the same values, or returns empty ones.
+    /// Takes the test results remembered for an earlier job with the same values, or returns an empty table of results.
     fn recall_outcomes(&mut self, row: &JobEvaluation<'_>) -> Box<[u8]> {
         self.outcome_key.clear();
         let complete = self.prefilter.push_key(&row.my, &mut self.outcome_key)
@@ -450,7 +449,7 @@ impl<'a> RouteChooser<'a> {
         self.guards.as_ref()?.group_of(&row.my)
     }
 
-    /// Returns true if a test begins with a condition that is false for the job.
+    /// Returns true if a test begins with an equality condition that is false for the job.
     fn is_excluded_by_guard(&self, test: usize, group: Option<u32>) -> bool {
         self.guards.as_ref().zip(group).is_some_and(|(guards, group)| guards.excludes(test, group))
     }
@@ -471,7 +470,7 @@ impl<'a> RouteChooser<'a> {
         }
         let mut wanted = Truth::False;
         for requirement in &umbrella.requirement_tests {
-            // A false alternative does not change the result of `||`.
+            // A false alternative does not change the result of `||`, so the test need not be evaluated.
             if requirement.is_some_and(|test| self.is_excluded_by_guard(test, group)) {
                 continue;
             }
@@ -492,14 +491,14 @@ impl<'a> RouteChooser<'a> {
         (self.evaluate_as_target(test, job), self.evaluate_as_my(test, job))
     }
 
-    /// Evaluates a test with the job as MY, as an expression outside any ad. An aborted evaluation counts as
-    /// true (`MacroStreamXFormSource::matches`).
+    /// Evaluates a test with the job as MY, as an expression outside any ad. Treats an aborted evaluation as true
+    /// (`MacroStreamXFormSource::matches`).
     fn evaluate_as_my(&self, test: usize, job: &ClassAd) -> Truth {
         let value = Context::new(self.world).my(job).without_enclosing_ad().try_eval(&self.exprs[test]);
         value.map_or(Truth::True, |value| Truth::of_value(&value))
     }
 
-    /// Evaluates a test as part of the umbrella.
+    /// Evaluates a test with the job as TARGET, as part of the umbrella.
     fn evaluate_as_target(&self, test: usize, job: &ClassAd) -> Truth {
         let expr = &self.exprs[test];
         if self.self_referencing.contains(&test) {
@@ -537,21 +536,21 @@ impl<'a> RouteChooser<'a> {
         self.candidate_test.map(|test| &self.exprs[test])
     }
 
-    /// Returns the owner whose jobs alone are routed, or `None` if the router runs as root.
+    /// Returns the only owner whose jobs are routed, or `None` if the router runs as root.
     pub fn owner(&self) -> Option<&bstr::BStr> {
         self.owner.as_ref().map(|owner| owner.as_bstr())
     }
 }
 
-/// Outcomes of the umbrella constraint and of its parts for one job.
+/// Results of the umbrella constraint and of its parts for one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UmbrellaOutcomes {
-    /// Outcome of the whole umbrella.
+    /// Result of the whole umbrella constraint.
     pub umbrella: Truth,
-    /// Outcome of the source constraint, or `None` if there is none.
+    /// Result of the source constraint, or `None` if no constraint is set.
     pub constraint: Option<Truth>,
-    /// Outcome of the conditions that every candidate must meet.
+    /// Result of the conditions that every candidate must meet.
     pub candidate_condition: Option<Truth>,
-    /// Outcome of the owner test, or `None` if jobs of all owners are routed.
+    /// Result of the owner test, or `None` if jobs of all owners are routed.
     pub owner: Option<Truth>,
 }

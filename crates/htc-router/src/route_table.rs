@@ -1,4 +1,4 @@
-//! Route table: all routes and transforms, their order, and the errors of refused ones (`JobRouter::config`,
+//! Route table: all routes and transforms, their order, and the errors of routes that are refused (`JobRouter::config`,
 //! `SetRoutingTable`).
 
 use bstr::{BString, ByteSlice};
@@ -22,9 +22,9 @@ pub struct RouteTable {
     pub routes: Vec<Route>,
     /// Indexes of routes in the order in which they are tried; a name listed twice appears twice.
     pub order: Vec<usize>,
-    /// Transforms before each route.
+    /// Transforms that are applied before each route.
     pub pre_transforms: Vec<Transform>,
-    /// Transforms after each route.
+    /// Transforms that are applied after each route.
     pub post_transforms: Vec<Transform>,
     /// True if jobs are routed at all.
     pub enabled: bool,
@@ -95,7 +95,7 @@ impl TableLoader<'_> {
         (self.report)(NoteSubject::Disabled, why);
     }
 
-    /// Loads the transforms before (`pre`) or after each route.
+    /// Loads the transforms that are applied before (`pre` is true) or after each route.
     fn load_transforms(&mut self, pre: bool) {
         let knob = match pre {
             true => "JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES",
@@ -141,10 +141,9 @@ impl TableLoader<'_> {
         }
     }
 
-    /// Returns the text of a route; the old syntax, which 25.14 refuses, is converted unless the quirk is
-    /// reproduced.
+    /// Returns the text of a route. Converts the old syntax, which 25.14 refuses, unless that quirk is reproduced.
     fn convert_if_old(&mut self, name: &[u8], text: BString) -> BString {
-        // 25.14 expands an old route in the new parameter before it refuses it.
+        // 25.14 expands the macros of a route in the old syntax before it refuses the route.
         let text = match text.trim_start() {
             old if old.starts_with(b"[") || old.starts_with(b"/*") => {
                 self.context.view.expand(&text).unwrap_or(text)
@@ -208,7 +207,7 @@ impl TableLoader<'_> {
         };
         (self.report)(NoteSubject::RouteRefused(name.into(), error.clone()), line.into());
         if ignored {
-            // The reference logs this as a separate message.
+            // The reference logs the name of an ignored route as a separate message.
             let text = format!("Ignoring route entry in JOB_ROUTER_ROUTE_{shown}\n");
             (self.report)(NoteSubject::Progress, text.into());
         }
@@ -276,7 +275,8 @@ impl RouteTable {
         self.order = list::split(names).filter_map(|name| self.index_of(name)).collect();
     }
 
-    /// Adds routes in the old syntax; existing routes are kept.
+    /// Adds routes in the old syntax after the existing routes. A route replaces an earlier route with its name unless
+    /// its OverrideRoutingEntry is false.
     pub fn add_old_routes(
         &mut self,
         routes: &[OldRoute],

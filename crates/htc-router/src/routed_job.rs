@@ -1,4 +1,4 @@
-//! Routed job under the router's management, with data that exists only in its current state.
+//! Job under the router's management, with data that exists only in the job's current state.
 
 use bstr::BString;
 
@@ -10,9 +10,9 @@ use htc_classad::ClassAd;
 /// Mode of routing a source job (`EditJobInPlace`, `JobShouldBeSandboxed`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoutingMode {
-    /// The routed job is a copy that uses the files of the source job.
+    /// The routed job is a separate job that uses the files of the source job.
     Copied,
-    /// The routed job is a copy with spooled files.
+    /// The routed job is a separate job with spooled files.
     Spooled,
     /// The source job itself is edited; it is never claimed.
     InPlace,
@@ -36,7 +36,7 @@ impl RoutingMode {
 pub enum RoutedJobState {
     /// A route is chosen, but the source job is not claimed yet.
     Unclaimed,
-    /// The source job is claimed and the copy is being made.
+    /// The source job is claimed and the routed job is being made.
     Claimed {
         /// Number of calls of the translate hook without output.
         silences: u32,
@@ -50,7 +50,7 @@ pub enum RoutedJobState {
     Finished,
     /// Management of the job is ending.
     Cleanup(CleanupState),
-    /// Management has ended; the entry is kept until the queue shows it.
+    /// Management has ended; the router remembers the job until the queue shows that it is no longer managed.
     Retired {
         /// Time of retirement, in seconds since the epoch.
         since: i64,
@@ -66,9 +66,9 @@ pub enum RoutedJobOutcome {
     Completed,
     /// The job was finalized, but its JobFailureTest is true, which counts as a failure of its route.
     Unsuccessful,
-    /// The routing failed, which counts as a failure of the route.
+    /// The routing failed, which counts as a failure of its route.
     Failed,
-    /// The routing was ended from outside; neither success nor failure.
+    /// A change outside the router ended the routing, which is neither success nor failure.
     Interrupted,
 }
 
@@ -84,7 +84,7 @@ impl RoutedJobOutcome {
 pub struct CleanupState {
     /// Outcome of the routing.
     pub outcome: RoutedJobOutcome,
-    /// True if the removal of the routed job has been requested.
+    /// True if the router has requested the removal of the routed job.
     pub removal_requested: bool,
     /// Number of failed calls of the cleanup hook.
     pub failures: u32,
@@ -120,11 +120,11 @@ pub enum CopyVisibility {
 /// Permission of a job to advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobTurn {
-    /// The job is being processed: one state follows another immediately.
+    /// The job is being processed: each state follows the previous one immediately.
     Advancing,
     /// The job advances at the next poll.
     WaitingForPoll,
-    /// The job waits for a reply of the queue, which comes at once; other jobs wait, too.
+    /// The job waits for a reply of the queue, which arrives immediately; all other jobs wait for this reply as well.
     WaitingForQueue {
         /// True if the job advances after the reply.
         then_advances: bool,
@@ -140,7 +140,7 @@ pub struct RoutedJob {
     pub source_id: JobId,
     /// Name of the route.
     pub route: BString,
-    /// Mode of routing.
+    /// Mode in which the source job is routed.
     pub routing: RoutingMode,
     /// The router's own copy of the source ad.
     pub source_ad: ClassAd,
@@ -148,9 +148,9 @@ pub struct RoutedJob {
     pub copy_ad: ClassAd,
     /// The routed job, once it is submitted.
     pub copy: Option<RoutedCopy>,
-    /// Current state.
+    /// Current state of the job.
     pub state: RoutedJobState,
-    /// Permission to advance.
+    /// Turn of the job: when the job may advance.
     pub turn: JobTurn,
     /// Number of the poll in which the job was chosen.
     pub chosen_in_poll: u64,
@@ -178,7 +178,7 @@ impl RoutedJob {
         }
     }
 
-    /// Starts to end the management of the job.
+    /// Begins to end the management of the job, with the given outcome.
     pub fn begin_cleanup(&mut self, outcome: RoutedJobOutcome) {
         let cleanup = CleanupState { outcome, removal_requested: false, failures: 0, not_before: 0 };
         self.state = RoutedJobState::Cleanup(cleanup);
@@ -204,7 +204,7 @@ impl RoutedJob {
         matches!(self.state, RoutedJobState::Retired { .. })
     }
 
-    /// Returns true if the end of a hook has put the job into a state that the next poll is to process.
+    /// Returns true if a hook of the job has ended and the next poll is to process the job's new state.
     pub fn is_due(&self) -> bool {
         self.turn == JobTurn::WaitingForPoll
             && matches!(self.state, RoutedJobState::Finished | RoutedJobState::Cleanup(_))

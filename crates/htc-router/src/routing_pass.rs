@@ -1,4 +1,4 @@
-//! Routing pass over jobs: each job gets a route and counts there, until the routes or the router are full.
+//! Routing pass over jobs: each job gets a route and is counted in that route, until all routes or the router are full.
 
 use bstr::BString;
 
@@ -21,13 +21,13 @@ pub struct RoutingPass<'a> {
     route_states: Vec<RouteState>,
     /// Number of choices made so far.
     choices_made: u64,
-    /// Number of jobs with a route.
+    /// Number of jobs that have a route, including those that the router already managed.
     managed: i64,
 }
 
 impl<'a> RoutingPass<'a> {
-    /// Starts a pass with the current states of the routes. `owner` is the user whose jobs alone are routed
-    /// if the router does not run as root.
+    /// Starts a pass with the current states of the routes. `owner` is the only owner whose jobs are routed; `None` if
+    /// the router runs as root.
     ///
     /// # Errors
     /// The umbrella constraint is not a valid expression.
@@ -82,7 +82,7 @@ impl<'a> RoutingPass<'a> {
         choice
     }
 
-    /// Chooses the route of a job without counting the job.
+    /// Chooses the route of a job without adding the job to any count.
     pub fn choose_without_counting(&mut self, job: &ClassAd) -> RouteChoice {
         let before = (self.route_states.clone(), self.choices_made, self.managed);
         let choice = self.choose(job);
@@ -95,13 +95,13 @@ impl<'a> RoutingPass<'a> {
         self.umbrella = None;
     }
 
-    /// Explains why a job gets its route or none. `states` are those before the job counted; at most `limit`
-    /// routes are reported.
+    /// Explains why a job gets a route or none. `states` are the states of the routes before the job was counted; at
+    /// most `limit` routes are reported.
     pub fn explain(&self, states: &[RouteState], job: &ClassAd, limit: usize) -> JobExplanation {
         self.explainer(states).explain(job, limit)
     }
 
-    /// Returns why a job got no route. The reason is taken from `story`, or determined if there is none.
+    /// Returns why a job got no route, from `story` if it is given; otherwise determines the reason.
     pub fn unrouted_reason(
         &self,
         choice: RouteChoice,
@@ -124,7 +124,7 @@ impl<'a> RoutingPass<'a> {
     }
 }
 
-/// Removes all traces of an earlier routing from a job (`-ignore-prior-routing`).
+/// Removes all attributes of an earlier routing from a job (`-ignore-prior-routing`).
 pub fn forget_routing(job: &mut ClassAd) {
     for name in ["Managed", "RoutedBy", "StageInStart", "StageInFinish"] {
         job.remove(name);

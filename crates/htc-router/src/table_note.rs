@@ -1,4 +1,4 @@
-//! Notes about routes while they are read and executed, with the lines that the reference logs.
+//! Notes about routes that arise while the routes are read and executed, with the lines that the reference logs.
 
 use bstr::{BString, ByteSlice};
 
@@ -26,14 +26,15 @@ pub enum NoteSubject {
     RouteNotFound(BString),
     /// A warning.
     Warning,
-    /// A parameter or macro has an invalid value, for which another value is used; the text describes it. The
-    /// reference logs it as an error, regardless of the configured debug level.
+    /// A parameter or macro has an invalid value, for which another value is used; the text describes the problem. The
+    /// reference logs the problem as an error, regardless of the configured debug level.
     InvalidValue(String),
-    /// A macro of a route has an invalid value, for which another value is used. The reference logs nothing.
+    /// A macro of a route has an invalid value, for which another value is used. The reference does not log it.
     InvalidMacro(InvalidMacro),
-    /// A route of the grid universe has no GridResource. Its jobs fail unless a transform or the job itself sets it.
+    /// A route of the grid universe has no GridResource. Its jobs fail unless a transform or the job itself sets
+    /// GridResource.
     MissingGridResource,
-    /// A line that the reference logs as an error; another note describes the problem.
+    /// A line that the reference logs as an error; a separate note describes the problem.
     Error,
 }
 
@@ -53,7 +54,7 @@ pub struct InvalidMacro {
 pub enum MacroProblem {
     /// The value is not a number.
     NotNumber,
-    /// The value refers to TARGET, which the expression does not have.
+    /// The value refers to TARGET, but the router evaluates it without TARGET.
     NamesTarget,
 }
 
@@ -91,7 +92,7 @@ pub fn function_message_text(line: &str) -> &str {
     line.strip_prefix("ERROR \"").and_then(|text| text.rsplit_once('"')).map_or(line, |(text, _)| text)
 }
 
-/// Returns the line that the reference logs for a text without any lines.
+/// Returns the line that the reference logs for an included text that has no lines.
 pub fn empty_include_line(name: &[u8]) -> BString {
     [b"WARNING: Submit file is empty: ", name, b"\n"].concat().into()
 }

@@ -32,8 +32,8 @@ impl RouteTable {
         (table, said)
     }
 
-    /// Returns the states of the routes according to the routed jobs in a queue: all jobs, and those that
-    /// run.
+    /// Returns the states of the routes, counted from the routed jobs in a queue: the number of all jobs and of running
+    /// jobs.
     pub fn states_from_queue(
         &self,
         queue: Option<&JobQueue>,
@@ -57,9 +57,9 @@ impl RouteTable {
     }
 }
 
-/// Converts notes to messages, each distinct one once.
+/// Converts notes to messages. Notes with the same text give one message.
 fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
-    // A refused route is not in the table, but it is defined.
+    // A refused route is not in the table. It must not be reported as undefined, because the configuration defines it.
     let refused: Vec<BString> = notes
         .iter()
         .filter_map(|note| match &note.subject {
@@ -72,7 +72,7 @@ fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
         let text = note.text.to_str_lossy().trim_end().to_owned();
         match note.subject {
             NoteSubject::Progress | NoteSubject::Error | NoteSubject::MissingGridResource => continue,
-            // The note is repeated for each route that has no limit of its own.
+            // The same note occurs for each route that uses the router's default limit.
             NoteSubject::InvalidValue(text) if complaints.contains(&text) => continue,
             NoteSubject::InvalidMacro(InvalidMacro { text, .. }) if complaints.contains(&text) => continue,
             NoteSubject::InvalidValue(text) | NoteSubject::InvalidMacro(InvalidMacro { text, .. }) => {
@@ -98,8 +98,8 @@ fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
     }
 }
 
-/// Converts routes in the old syntax. If JOB_ROUTER_ROUTE_NAMES is set, only those are converted that it
-/// names and that are not defined otherwise, as in the versions of the router that read both.
+/// Converts routes in the old syntax. If JOB_ROUTER_ROUTE_NAMES is set, converts only routes that the list names and
+/// that have no definition in the new syntax, like the router versions that read both syntaxes.
 fn convert_old_routes(
     table: &mut RouteTable,
     with: RouteLoadContext<'_>,

@@ -26,8 +26,8 @@ pub struct TokenSpec {
     pub owner: BString,
 }
 
-/// Reads the tokens of a configuration. A listed name without a definition is skipped without a message, an
-/// invalid definition with one.
+/// Reads the tokens of a configuration. Skips a listed name without a definition silently, and an invalid definition
+/// with a message.
 pub fn read_token_specs(view: &ConfigView<'_>, note: &mut dyn FnMut(String)) -> Vec<TokenSpec> {
     let names = view.text("JOB_ROUTER_CREATE_IDTOKEN_NAMES").unwrap_or_default();
     let mut orders: Vec<TokenSpec> = Vec::new();

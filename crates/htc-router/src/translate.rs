@@ -12,7 +12,7 @@ use htc_classad::{ClassAd, Context, Value};
 use htc_config::MacroSource;
 use htc_transform::{Observer, Transform, TransformFailure, TransformSession};
 
-/// Attributes of the source job that are removed from the routed job.
+/// Attributes of the source job that the routed job does not get.
 const NOT_COPIED_ATTRIBUTES: [&str; 25] = [
     "ClusterId",
     "ProcId",
@@ -78,7 +78,7 @@ const MAX_REMAP_DEPTH: usize = 128;
 /// Error while a job is translated for a route.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TranslateError {
-    /// The ad has no JobUniverse: the reference's daemon aborts here.
+    /// The ad has no JobUniverse. The reference's daemon aborts in this case.
     #[error("the job has no JobUniverse")]
     NoUniverse,
     /// A transform failed.
@@ -89,22 +89,23 @@ pub enum TranslateError {
         /// Place and reason of the failure.
         failure: Box<TransformFailure>,
     },
-    /// `UseSharedX509UserProxy` without `SharedX509UserProxy`.
+    /// `UseSharedX509UserProxy` is true, but `SharedX509UserProxy` names no file.
     #[error("UseSharedX509UserProxy is true, but SharedX509UserProxy is invalid!")]
     NoProxy,
-    /// `UseSharedX509UserProxy` for a job whose files are not spooled.
+    /// `UseSharedX509UserProxy` is true, but the files of the job are not spooled.
     #[error("UseSharedX509UserProxy is true, but JobShouldBeSandboxed is false.")]
     ProxyWithoutSandbox,
-    /// `SendIDTokens` does not evaluate to a string.
+    /// The value of `SendIDTokens` is not a string.
     #[error("evaluated SendIDTokens value is invalid!")]
     InvalidTokens,
-    /// A token name without a `JOB_ROUTER_CREATE_IDTOKEN_<name>` parameter.
+    /// The name of a token in `SendIDTokens` has no `JOB_ROUTER_CREATE_IDTOKEN_<name>` parameter.
     #[error("unknown IDTOKEN {0}")]
     UnknownToken(BString),
 }
 
 impl TranslateError {
-    /// Returns the name of the failed transform before or after the route, or `None` for other errors.
+    /// Returns the name of the failed transform before or after the route, or `None` if the route itself or something
+    /// else failed.
     pub fn failed_transform(&self) -> Option<&BStr> {
         match self {
             TranslateError::Transform { transform, .. } => transform.as_ref().map(|name| name.as_ref()),
@@ -158,9 +159,9 @@ pub enum TransformProgress {
 pub trait TranslationWatcher {
     /// Called when a transform begins, is skipped or ends.
     fn note_progress(&mut self, part: TransformPosition, transform: &Transform, stage: TransformProgress);
-    /// Called with a line of the reference's log that belongs to no transform.
+    /// Called with a line of the reference's log that is not about a transform.
     fn log(&mut self, _: &str) {}
-    /// Called when the current transform fails; its `Ended` follows.
+    /// Called when the current transform fails, before `note_progress` reports its end.
     fn note_failure(&mut self, _: &TransformFailure) {}
     /// Returns the observer of the current transform.
     fn observer(&mut self) -> &mut dyn Observer;
@@ -177,7 +178,7 @@ impl TranslationWatcher for SilentWatcher {
     }
 }
 
-/// Source job that is copied.
+/// Source job from which a routed job is made.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceJob<'a> {
     /// The job's ad.
@@ -188,8 +189,8 @@ pub struct SourceJob<'a> {
     pub is_sandboxed: bool,
 }
 
-/// Maps a file name by the rules `a=b;c=d`, including its directories; returns `None` if no rule matches
-/// (`filename_remap_find`). `say` is called with what the reference logs.
+/// Maps a file name by the rules `a=b;c=d`; rules for a directory apply to the names in it. Returns `None` if no rule
+/// matches (`filename_remap_find`). `say` is called with each line that the reference logs.
 pub fn remap_file_name(rules: &[u8], name: &[u8], say: &mut dyn FnMut(&str)) -> Option<BString> {
     say(&format!("REMAP: begin with rules: {}\n", rules.as_bstr()));
     // Whitespace in the rules is ignored everywhere.
@@ -234,7 +235,7 @@ fn split_at_delimiter(text: &[u8], delimiter: u8) -> (BString, Option<&[u8]>) {
     (out, None)
 }
 
-/// Maps a name recursively. `Err` means that the rules form a cycle; its text is the reference's marker.
+/// Maps a name recursively. Returns the reference's marker as `Err` if the rules form a cycle.
 fn remap_at_depth(
     pairs: &[(BString, BString)],
     name: &[u8],
@@ -247,7 +248,7 @@ fn remap_at_depth(
     }
     let circle = |inner: BString| BString::from(format!("<{depth}: {}>{inner}", name.as_bstr()));
     if let Some((_, value)) = pairs.iter().find(|(key, _)| key == name) {
-        // The result may be mapped again.
+        // Other rules may map the result again.
         let further = remap_at_depth(pairs, value, depth + 1, say).map_err(circle)?;
         return Ok(Some(further.unwrap_or_else(|| value.clone())));
     }
@@ -272,8 +273,8 @@ pub struct Translator<'a> {
 }
 
 impl Translator<'_> {
-    /// Applies the transforms before the route, the route, and the transforms after it. Macros are passed
-    /// from one to the next.
+    /// Applies the transforms before the route, the route, and the transforms after it. Each transform sees the macros
+    /// of the previous ones.
     ///
     /// # Errors
     /// The transform that failed; the ad contains the changes made until then.
@@ -288,7 +289,7 @@ impl Translator<'_> {
         let before = self.table.pre_transforms.iter().map(|transform| (TransformPosition::Pre, transform));
         let after = self.table.post_transforms.iter().map(|transform| (TransformPosition::Post, transform));
         for (part, transform) in before.chain([(TransformPosition::Route, &route.transform)]).chain(after) {
-            // The requirements of the route itself were checked when it was chosen.
+            // The route's own requirements were checked when the route was chosen.
             if part != TransformPosition::Route && !session.meets_requirements(transform, ad) {
                 watcher.note_progress(part, transform, TransformProgress::Skipped);
                 continue;
@@ -307,8 +308,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Applies the standard translation: turns a copy of the source job into a job of its own. After an error
-    /// the changes made so far remain.
+    /// Applies the standard translation, which turns the ad of the source job into the ad of a separate job. Changes
+    /// made before an error remain.
     fn apply_standard_translation(
         &self,
         route: &Route,
@@ -371,7 +372,7 @@ impl Translator<'_> {
         self.add_token_files(route, original.ad, ad)
     }
 
-    /// Sets the path of the job's copy of the router's proxy; the runner copies the file.
+    /// Sets the path of the job's own copy of the router's proxy; the runner copies the file.
     fn lend_proxy(
         &self,
         route: &Route,
@@ -424,8 +425,8 @@ impl Translator<'_> {
     }
 }
 
-/// Returns the changes that editing a source job in place makes: attributes set, and removed attributes as
-/// `None`, in byte order of their names (`push_classad_diff`).
+/// Returns the changes that an edit of the source job in place makes, in byte order of their names
+/// (`push_classad_diff`). A removed attribute is `None`.
 pub fn changes_of_edit(source: &ClassAd, edited: &ClassAd) -> Vec<(BString, Option<htc_classad::Expr>)> {
     let mut changes = Vec::new();
     for (name, expr) in edited.sorted() {

@@ -14,9 +14,9 @@ use htc_user_log::EventBody;
 pub struct RouterHookCall {
     /// Id of the source job.
     pub source: JobId,
-    /// Hook type.
+    /// Type of the hook.
     pub hook: HookType,
-    /// Description of the route for TRANSLATE_JOB.
+    /// Description of the route, which TRANSLATE_JOB reads.
     pub route: BString,
     /// The source ad.
     pub source_ad: Box<ClassAd>,
@@ -39,10 +39,10 @@ pub enum RouterAction {
     EditSource(JobId, Vec<(BString, Option<Expr>)>),
     /// Set attributes of a source job; JobStatus only if the queue's value is neither removed nor completed.
     UpdateSource(JobId, Vec<(BString, Option<Expr>)>),
-    /// Set attributes of a copy in the queue of copies; JobStatus under the same condition. The first id is
-    /// the source job's.
+    /// Set attributes of a copy in the queue of copies; JobStatus under the condition of `UpdateSource`. The first id
+    /// is the source job's.
     UpdateCopy(JobId, JobId, Vec<(BString, Option<Expr>)>),
-    /// Let the routed job leave its queue. The first id is the source job's.
+    /// Finalize the routed job, which then leaves its queue. The first id is the source job's.
     FinalizeCopy(JobId, JobId),
     /// Remove the copy with this id, for the given reason.
     RemoveCopy(JobId, String),
@@ -52,8 +52,8 @@ pub enum RouterAction {
     UserLog(JobId, Box<ClassAd>, EventBody),
     /// Write a log message.
     Log(String),
-    /// Report that 25.14 treats the job differently from here on: it aborts, or the job never advances. The
-    /// router continues with its default behaviour.
+    /// Report that 25.14 treats the job differently from here on: 25.14 aborts, or the job never advances. The router
+    /// continues with its default behaviour.
     Quirk(JobId, Quirk),
     /// Stop the router because the search for jobs is impossible. 25.14 aborts.
     Stop(UmbrellaError),

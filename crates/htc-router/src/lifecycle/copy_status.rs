@@ -17,8 +17,8 @@ use htc_hook::keyword;
 use htc_user_log::EventBody;
 
 impl Router {
-    /// Reads source and routed job and mirrors the state of the routed job. `update` is what a hook just
-    /// wrote to the routed job.
+    /// Reads the source job and the routed job, and mirrors the state of the routed job. `update` contains the
+    /// attributes that a hook just wrote to the routed job.
     pub(super) fn check_copy(&mut self, job: &mut RoutedJob, update: &ClassAd, step: &mut RouterStep<'_>) {
         let Some(queued) = step.context.queue.job(job.source_id).map(|ad| ad.flattened_chain()) else {
             step.log_for_job(job, "failed to find src ad in job collection mirror.");
@@ -37,7 +37,7 @@ impl Router {
                 step.log_for_job(job, "giving up, because submitted job is still not in job queue mirror");
                 job.begin_cleanup(RoutedJobOutcome::Failed);
             }
-            // Otherwise the copy may still appear in the queue.
+            // Until it is overdue, the routed job may still appear in the queue.
             return job.wait_for_poll();
         };
         ad.update(update);
@@ -54,13 +54,13 @@ impl Router {
             step.log_for_job(job, "found target job finished");
             job.state = RoutedJobState::Finished;
         } else {
-            // The copy is checked again at the next poll.
+            // The next poll checks the routed job again.
             job.wait_for_poll();
         }
     }
 
-    /// Mirrors the state of the routed job into the source job and logs the change. Returns how much the
-    /// source knows of its copy.
+    /// Mirrors the state of the routed job into the source job and logs the change. Returns the new visibility of the
+    /// routed job.
     fn mirror_copy(
         &self,
         job: &mut RoutedJob,
@@ -100,8 +100,8 @@ impl Router {
             Some(SourceLogEvent::Evicted) => step.log_evict_event(job.source_id, &job.source_ad),
             None => {}
         }
-        // The first check writes the copy's id into the source job, which may still contain the id of an
-        // earlier copy.
+        // The first check writes the routed job's id into the source job, which may still contain the id of an earlier
+        // routed job.
         let name = job.source_ad.get("RoutedToJobId").filter(|_| shown == CopyVisibility::Seen);
         let told = name.filter(|name| queued.get("RoutedToJobId").as_ref() != Some(name));
         let shown = if told.is_some() { CopyVisibility::Announced } else { shown };
@@ -135,7 +135,7 @@ impl Router {
         job.begin_cleanup(RoutedJobOutcome::Completed);
     }
 
-    /// Releases the source job: removes the routed job unless it is done, and returns the source job to the
+    /// Releases the source job: removes the routed job unless the source job is done, and returns the source job to the
     /// schedd.
     pub(super) fn release_source(&mut self, job: &mut RoutedJob, step: &mut RouterStep<'_>) {
         if job.routing == RoutingMode::InPlace {
@@ -143,7 +143,7 @@ impl Router {
         }
         let RoutedJobState::Cleanup(cleanup) = &mut job.state else { return };
         let is_done = cleanup.outcome.is_source_done();
-        // A failed removal is repeated at the next attempt to return the source job (`Event::NotRemoved`).
+        // A failed removal is repeated at the next attempt to return the source job (`RouterEvent::RemoveFailed`).
         if !is_done
             && !cleanup.removal_requested
             && let Some(copy) = job.copy
@@ -172,7 +172,7 @@ impl Router {
             (Ok(()), _) => {}
             (Err(error), _) => {
                 step.log_for_job(job, "failed to yield job");
-                // Another attempt is made at the next poll if the source job still exists.
+                // The next poll tries again if the source job still exists.
                 if error == YieldError::WriteFailed && step.context.queue.job(job.source_id).is_some() {
                     return job.wait_for_poll();
                 }
@@ -200,16 +200,17 @@ impl Router {
             }
         }
         step.log_for_job(job, "Cleaned up and removed routed job.");
-        // A router looks for candidates before it forgets retired jobs, and its copy of the queue is one poll
-        // old, so other jobs get the free place of this job first. A job that fails in the poll in which it
-        // was chosen never appeared there as claimed.
+        // 25.14 looks for candidates before it forgets retired jobs, and its copy of the queue is one poll old, so
+        // other jobs get the place that this job leaves in its route. If a job fails in the poll in which it was
+        // chosen, that copy never showed it as claimed, so it can be forgotten in the same poll.
         let is_unseen = job.chosen_in_poll == self.poll_count && job.turn == JobTurn::Advancing;
         let forgotten_at = if is_unseen { self.poll_count } else { self.poll_count + 1 };
         job.state = RoutedJobState::Retired { since: step.now, forgotten_at };
         job.wait_for_poll();
     }
 
-    /// Returns true if a job is retired and need not be remembered any longer.
+    /// Returns true if a job is retired and the queue shows the end of its routing, or the allowed delay of the queue
+    /// log has passed.
     pub(super) fn can_forget(&self, job: &RoutedJob, step: &RouterStep<'_>) -> bool {
         let RoutedJobState::Retired { since, forgotten_at } = job.state else { return false };
         if self.poll_count < forgotten_at {
@@ -229,8 +230,8 @@ impl Router {
     }
 }
 
-/// Returns the log text of the reason to stop routing a source job, or `None`. A removal is also written to
-/// the job's user log.
+/// Returns the text that is logged as the reason to stop routing a source job, or `None` to continue. Logs a removal to
+/// the job's user log as well.
 fn stop_reason(id: JobId, queued: &ClassAd, step: &mut RouterStep<'_>) -> Option<&'static str> {
     match step.evaluate_int(queued, "JobStatus") {
         None => Some("cannot evaluate JobStatus in src job"),
@@ -244,7 +245,7 @@ fn stop_reason(id: JobId, queued: &ClassAd, step: &mut RouterStep<'_>) -> Option
     }
 }
 
-/// Converts the attributes of hook output to changes.
+/// Converts the attributes of hook output to the changes that an action requests.
 pub(super) fn to_changes(answer: &ClassAd) -> Vec<(BString, Option<Expr>)> {
     answer.sorted().into_iter().map(|(name, expr)| (BString::from(name), Some(expr))).collect()
 }

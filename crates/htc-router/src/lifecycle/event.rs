@@ -9,24 +9,23 @@ use htc_hook::HookType;
 pub enum RouterEvent {
     /// The polling period has elapsed.
     Poll,
-    /// There will be no further poll: jobs whose next phase waits for one are processed now, and no job is
-    /// claimed.
+    /// There will be no further poll: jobs whose next phase waits for a poll are processed now, and no job is claimed.
     FinalPoll,
-    /// The periodic expressions of managed source jobs are due.
+    /// The interval between evaluations of the source jobs' periodic expressions has elapsed.
     PeriodicExpressionsDue,
-    /// Result of [`super::RouterAction::Claim`]: the job is claimed, or the reason why not.
+    /// Result of [`super::RouterAction::Claim`]: success, or the reason why the job could not be claimed.
     ClaimResult(JobId, Result<(), String>),
     /// A hook ended or could not be called.
     HookEnded(JobId, HookType, RouterHookResult),
     /// Result of [`super::RouterAction::SubmitCopy`].
     SubmitResult(JobId, Result<JobId, String>),
-    /// Result of a submission: it is unknown whether the copy exists, for the given reason. The source job
-    /// stays claimed and is forgotten; its queue no longer lists it until a person has checked it.
+    /// Result of a submission: it is unknown whether the routed job exists, for the given reason. The router forgets
+    /// the source job, which stays claimed and is hidden from the router until a person has checked it.
     SubmitUncertain(JobId, String),
-    /// Result of a submission: its preparation failed, such as the copying of a proxy, for the given reason.
+    /// Result of a submission: a preparation such as copying a proxy failed, for the given reason.
     SubmitNotPrepared(JobId, String),
-    /// Result of a submission: the files of the copy could not be spooled; with the id it had, and the
-    /// reason.
+    /// Result of a submission: the files of the routed job could not be spooled. Contains the source id, the id of the
+    /// routed job and the reason.
     SpoolFailed(JobId, JobId, String),
     /// Result of [`super::RouterAction::EditSource`].
     EditResult(JobId, Result<(), String>),
@@ -44,7 +43,7 @@ pub enum RouterEvent {
 /// Reason why a source job was not returned to the schedd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum YieldError {
-    /// The source job is gone or managed by another manager, so there is nothing to return.
+    /// The source job no longer exists or another manager manages it, so it cannot be returned.
     #[error("another manager has the source job")]
     NotOurs,
     /// The write failed; it may succeed later.

@@ -1,5 +1,4 @@
-//! Hook calls of the router and the effects of their output: a job is translated, updated, finalized or
-//! cleaned up.
+//! Calls of router hooks and the effects of their output: a job is translated, updated, finalized or cleaned up.
 
 use bstr::{BString, ByteSlice};
 
@@ -18,7 +17,7 @@ use htc_base::quirks::Quirk;
 use htc_classad::ClassAd;
 use htc_hook::HookType;
 
-/// Number of failed JOB_CLEANUP calls after which the job is released anyway.
+/// Number of failed JOB_CLEANUP calls after which the job is released although the hook failed.
 const MAX_CLEANUP_TRIES: u32 = 5;
 /// Number of calls without output after which TRANSLATE_JOB counts as failed.
 const MAX_SILENT_TRANSLATIONS: u32 = 2;
@@ -34,9 +33,9 @@ enum AdTranslation {
 }
 
 impl Router {
-    /// Requests a hook call. 25.14 keeps the keys of the jobs whose hooks run, and treats a job as busy if
-    /// its key begins with one of them: while the hook of job 1.1 runs, job 1.10 has to wait. While a source
-    /// job without a copy is cleaned up, whose key is empty, all jobs wait.
+    /// Requests a hook call. 25.14 keeps the keys of the jobs whose hooks run, and treats a job as busy if its key
+    /// begins with one of them: while the hook of job 1.1 runs, job 1.10 has to wait. A source job without a routed job
+    /// has an empty key: while its JOB_CLEANUP runs, all jobs wait.
     pub(super) fn call_hook(
         &mut self,
         job: &mut RoutedJob,
@@ -58,7 +57,7 @@ impl Router {
     pub(super) fn start_translation(&mut self, job: &mut RoutedJob, step: &mut RouterStep<'_>) {
         let queued = step.context.queue.job(job.source_id);
         if queued.is_none_or(|ad| step.evaluate_int(&ad, "JobStatus") == Some(JobStatus::REMOVED)) {
-            // A source job that was removed in the meantime is released.
+            // A source job that was removed since it was claimed is released.
             step.report_quirk(job, self.quirks.decide(Quirk::SourceRemovalUnseen));
             return job.begin_cleanup(RoutedJobOutcome::Interrupted);
         }
@@ -74,7 +73,7 @@ impl Router {
         }
     }
 
-    /// Handles the end of a hook, or the absence of a configured hook.
+    /// Handles the end of a hook, or continues without a hook that is not configured.
     pub(super) fn handle_hook_result(
         &mut self,
         job: &mut RoutedJob,
@@ -129,7 +128,7 @@ impl Router {
                 let RoutedJobState::Claimed { silences } = &mut job.state else { return };
                 *silences += 1;
                 if *silences < MAX_SILENT_TRANSLATIONS {
-                    // The hook is called again at the next poll.
+                    // The next poll calls the hook again.
                     return job.wait_for_poll();
                 }
                 if let Some((_, loops)) =
@@ -143,7 +142,7 @@ impl Router {
                 step.report_quirk(job, decide_missing_universe(self.quirks).1);
                 self.handle_translation_failure(job, step);
             }
-            // 25.14 learns that the schedd refuses an attribute only when it submits the job.
+            // 25.14 detects an attribute that the schedd refuses only when it submits the job.
             _ if !verdict.output_ad.is_empty() => self.prepare_refused_copy(job, verdict.output_ad, step),
             _ => self.handle_translation_failure(job, step),
         }
@@ -170,7 +169,8 @@ impl Router {
         }
     }
 
-    /// Merges hook output into the routed ad as the queue has it. Returns false if the routed job is gone.
+    /// Merges hook output into the routed ad in the queue's current state. Returns false if the routed job no longer
+    /// exists.
     fn merge_hook_output(&self, job: &mut RoutedJob, answer: &ClassAd, step: &RouterStep<'_>) -> bool {
         let queued = job.copy.and_then(|copy| step.context.copies.job(copy.id));
         let is_there = queued.is_some();
@@ -233,8 +233,8 @@ impl Router {
                 verdict.output_ad
             }
             RouterHookResult::Failed(_) | RouterHookResult::Ended(_) => {
-                // The source job is to be routed again. In 25.14 the queue keeps it completed, so it leaves
-                // the queue.
+                // The source job is to be routed again. In 25.14 its status in the queue remains completed, so it
+                // leaves the queue instead.
                 if FailureConsequence::Rerouted.applies(self.quirks) {
                     step.set_source_idle(job);
                 }
@@ -283,8 +283,8 @@ impl Router {
         job.begin_cleanup(RoutedJobOutcome::Failed);
     }
 
-    /// Translates an ad for the job's route, in place or as its copy. `job.copy_ad` gets the result even
-    /// after an error, because the cleanup hook reads it.
+    /// Translates an ad for the job's route, in place or as the ad of a routed job. Sets `job.copy_ad` to the result
+    /// even after an error, because JOB_CLEANUP reads it.
     fn translate_ad(&self, job: &mut RoutedJob, mut ad: ClassAd, step: &RouterStep<'_>) -> AdTranslation {
         let Some(index) = self.table.index_of(&job.route) else { return AdTranslation::RouteGone };
         let route = &self.table.routes[index];
@@ -309,7 +309,7 @@ impl Router {
         made.map_or_else(AdTranslation::Failed, |()| AdTranslation::Done)
     }
 
-    /// Translates an ad that the schedd will refuse. The result only goes to the cleanup hook.
+    /// Translates an ad that the schedd will refuse. Only JOB_CLEANUP reads the result.
     fn prepare_refused_copy(&mut self, job: &mut RoutedJob, ad: ClassAd, step: &mut RouterStep<'_>) {
         match self.translate_ad(job, ad, step) {
             AdTranslation::RouteGone => {}
@@ -325,7 +325,7 @@ impl Router {
         self.handle_translation_failure(job, step);
     }
 
-    /// Translates an ad and requests the submission of the copy or the edit of the source job.
+    /// Translates an ad, then requests the submission of the routed job or the edit of the source job.
     fn submit_or_edit(&mut self, job: &mut RoutedJob, ad: ClassAd, step: &mut RouterStep<'_>) {
         match self.translate_ad(job, ad, step) {
             AdTranslation::RouteGone => job.begin_cleanup(RoutedJobOutcome::Failed),
@@ -334,8 +334,8 @@ impl Router {
                     TranslateError::NoUniverse => {
                         step.report_quirk(job, decide_missing_universe(self.quirks).1)
                     }
-                    // 25.14 copies the proxy before it looks for tokens, and does not delete the copy if they
-                    // fail.
+                    // 25.14 copies the proxy before it looks for tokens, and does not delete the copied proxy if the
+                    // tokens are missing.
                     TranslateError::InvalidTokens | TranslateError::UnknownToken(_)
                         if self.lent_proxy(job, step.context.world).is_some() =>
                     {
@@ -370,8 +370,8 @@ fn log_translate_error(job: &RoutedJob, error: &TranslateError, step: &mut Route
     step.actions.push(RouterAction::Log(text));
 }
 
-/// Returns the key of the job's hook: the source id for translations, else the id of the routed job, or an
-/// empty text without one.
+/// Returns the key under which 25.14 records the job's hook: the source id for TRANSLATE_JOB, otherwise the id of the
+/// routed job, or an empty string if there is no routed job.
 fn hook_key(job: &RoutedJob, hook: HookType) -> String {
     match hook {
         HookType::TranslateJob => job.source_id.to_string(),

@@ -14,10 +14,11 @@ use htc_hook::user_policy::{self, PolicyAction};
 use htc_user_log::EventBody;
 
 impl Router {
-    /// Adopts routed jobs of an earlier run of the router, and removes or returns those that do not match.
+    /// Adopts routed jobs of an earlier run of the router, and removes or returns jobs whose counterpart is missing.
     pub(super) fn adopt_orphans(&mut self, step: &mut RouterStep<'_>) {
         let name = self.parameters.name.clone();
-        // A job that cannot be read at the moment is not gone: its other half must neither be removed nor routed again.
+        // A job that cannot be read at the moment may still exist, so its counterpart must neither be removed nor
+        // routed again.
         let complete = step.context.queue.is_complete() && step.context.copies.is_complete();
         for id in step.context.copies.jobs() {
             let Some(copy) = step.context.copies.job(id) else { continue };
@@ -71,7 +72,7 @@ impl Router {
             {
                 continue;
             }
-            // A routed job inherits the claim of its source job; RoutedBy distinguishes the two.
+            // A routed job inherits Managed and ManagedManager from its source job; RoutedBy distinguishes the two.
             if step.evaluate_string(&ad, "RoutedBy") == name {
                 continue;
             }
@@ -79,8 +80,8 @@ impl Router {
                 "JobRouter (src={id}): found orphan with no routed destination job; yielding management of it."
             );
             step.actions.push(RouterAction::Log(text));
-            // The job is not managed here. If the action fails, the next search for orphans finds the job
-            // again.
+            // This router does not manage the job, so a failed action is not repeated: the next search for orphans
+            // finds the job again.
             step.actions.push(RouterAction::YieldSource(id, false));
             if step.is_running(&ad) {
                 step.log_evict_event(id, &ad.flattened_chain());

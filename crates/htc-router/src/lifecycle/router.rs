@@ -1,4 +1,4 @@
-//! State of a router: its routes with their states, and the jobs that it manages.
+//! State of a router: its routes with their states, and the jobs that the router manages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,12 +29,12 @@ pub struct Router {
     /// Source jobs whose translation failed: number of failures, and the time of the next attempt in seconds
     /// since the epoch.
     pub(super) paused_sources: FxHashMap<JobId, (u32, i64)>,
-    /// Keys of jobs whose hooks run, with the hooks; used only to reproduce the quirk.
+    /// Keys of jobs whose hooks run, with the hook types; used only to reproduce a quirk (`call_hook`).
     pub(super) running_hooks: Vec<(String, HookType)>,
     /// Unresolved failures by source job and by the hook responsible; failures of the routing itself are
     /// listed under TRANSLATE_JOB.
     pub(super) failures: BTreeMap<(JobId, HookType), String>,
-    /// Keys of the jobs that are still to be processed in this poll.
+    /// Keys of the jobs that this poll has not processed yet.
     pub(super) waiting_keys: VecDeque<String>,
 }
 
@@ -90,7 +90,7 @@ impl Router {
         route.lent_proxy(&job.source_ad, world).filter(|_| job.routing == RoutingMode::Spooled)
     }
 
-    /// Sets the names and files of the tokens that can be sent from now on.
+    /// Sets the names and files of the tokens that can be sent to routed jobs, replacing the previous list.
     pub fn set_tokens(&mut self, tokens: Vec<(BString, BString)>) {
         self.parameters.tokens = tokens;
     }
@@ -171,8 +171,7 @@ impl Router {
         self.jobs.values().all(|job| job.is_retired() && job.turn == JobTurn::WaitingForPoll)
     }
 
-    /// Returns true if the next phase of a job waits for a poll only because a hook has ended since the last
-    /// one.
+    /// Returns true if a hook has ended since the last poll and a job waits for the next poll only for this reason.
     pub fn has_due_job(&self) -> bool {
         self.jobs.values().any(RoutedJob::is_due)
     }

@@ -18,7 +18,8 @@ pub trait QueueView {
     fn job(&self, id: JobId) -> Option<ClassAd>;
     /// Returns all jobs in the order of submission.
     fn jobs(&self) -> Vec<JobId>;
-    /// Returns false if jobs may be missing because they could not be read. Then nothing follows from the absence of a job.
+    /// Returns false if jobs may be missing because they could not be read. A job that the queue does not list may then
+    /// still exist.
     fn is_complete(&self) -> bool {
         true
     }
@@ -99,8 +100,8 @@ impl RouterStep<'_> {
             is_in_place: job.routing == RoutingMode::InPlace,
         });
         self.request_action(job, action);
-        // A hook may run for a long time, so other jobs do not wait for it. Without a configured hook, the
-        // result comes at once.
+        // A hook may run for a long time, so other jobs do not wait for it. If no hook is configured, the result
+        // arrives immediately.
         if self.is_hook_configured(job, hook) {
             job.turn = JobTurn::WaitingForHook;
         }

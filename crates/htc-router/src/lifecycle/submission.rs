@@ -10,7 +10,7 @@ use crate::routed_job::{
 use htc_base::job::{HoldCode, JobId, JobStatus};
 use htc_classad::{ClassAd, Expr};
 
-/// Handles the submission of the copy.
+/// Handles a successful submission of the routed job.
 pub(super) fn handle_submit_success(job: &mut RoutedJob, copy: JobId, step: &mut RouterStep<'_>) {
     job.copy =
         Some(RoutedCopy { id: copy, visibility: CopyVisibility::NotYet { since: step.now }, running: false });
@@ -18,12 +18,12 @@ pub(super) fn handle_submit_success(job: &mut RoutedJob, copy: JobId, step: &mut
     job.source_ad.set("RoutedToJobId", copy.to_string().as_str());
     job.state = RoutedJobState::Submitted { answer: ClassAd::new() };
     step.log_for_job(job, "submitted job");
-    // The state of the copy is checked at the next poll.
+    // The next poll checks the state of the routed job.
     job.wait_for_poll();
 }
 
-/// Handles a failed submission: the copy was refused, or its files could not be spooled and it already had an
-/// id.
+/// Handles a failed submission: the schedd refused the routed job, or its files could not be spooled after it had got
+/// an id.
 pub(super) fn handle_submit_failure(
     job: &mut RoutedJob,
     copy: Option<JobId>,
@@ -49,13 +49,13 @@ pub(super) fn handle_edit_result(job: &mut RoutedJob, result: Result<(), String>
     }
 }
 
-/// Sets the attributes that a submission, even a failed one, sets in the submitted ad. Without `id` the
-/// cluster number is unknown.
+/// Sets the attributes that a submission sets in the submitted ad even if it fails. `id` is `None` if the cluster
+/// number is unknown.
 pub(super) fn mark_submitted(job: &mut RoutedJob, id: Option<JobId>, step: &RouterStep<'_>) {
     let copy = &mut job.copy_ad;
     if let Some(id) = id {
         copy.set("ClusterId", i64::from(id.cluster));
-        // The queue determines the user of the copy.
+        // The queue sets User of the routed job.
         if let Some(user) = queue_user(&job.source_ad, step) {
             copy.set("User", user);
         }
@@ -69,7 +69,7 @@ pub(super) fn mark_submitted(job: &mut RoutedJob, id: Option<JobId>, step: &Rout
     }
 }
 
-/// Sets the submission attributes of a copy. LeaveJobInQueue keeps the completed copy in the queue until its
+/// Sets the submission attributes of a routed job. LeaveJobInQueue keeps the completed job in the queue until its
 /// output has been fetched.
 pub fn set_submission_attributes(copy: &mut ClassAd, now: i64) {
     copy.set("QDate", now);
