@@ -23,9 +23,9 @@ pub fn compile_pattern(pattern: &AttributePattern) -> Result<Regex, PatternError
     Regex::compile(&pattern.regex, options)
 }
 
-/// Returns the matching attributes of the ad itself (not of its chained parent) with their new names, in byte
-/// order. All names are matched before any change. A name whose match is aborted counts as not matching and
-/// is passed to `given_up`.
+/// Returns the matching attributes of the ad itself (not of its chained parent) with their new names, in byte order.
+/// Matches all names before any attribute changes. A name whose match is aborted counts as not matching and is passed
+/// to `given_up`.
 pub(super) fn matching_attributes(
     ad: &ClassAd,
     regex: &Regex,
@@ -59,8 +59,8 @@ pub(super) fn matching_attributes(
     pairs
 }
 
-/// Replaces `\0` to `\9` in the template. A number greater than that of the last group in the match remains
-/// as text; a smaller one whose group is not part of the match is replaced by nothing.
+/// Replaces `\0` to `\9` in the template by the groups of the match. A number greater than that of the last group in
+/// the match remains as text; a smaller number whose group is not part of the match is replaced by nothing.
 fn substitute_groups(template: &[u8], name: &[u8], groups: &MatchGroups) -> BString {
     let mut text = BString::from(Vec::with_capacity(template.len() + name.len()));
     let mut at = 0;
@@ -83,7 +83,7 @@ fn substitute_groups(template: &[u8], name: &[u8], groups: &MatchGroups) -> BStr
 /// Returns true if COPY and RENAME accept the name as a new attribute name.
 pub fn is_attribute_name(name: &[u8]) -> bool {
     let first = name.first().is_some_and(|&b| b.is_ascii_alphabetic() || b == b'_');
-    // The loop has no early exit, so that the compiler can vectorize it.
+    // An early exit would prevent the compiler from vectorizing the loop.
     first && name.iter().fold(true, |valid, &b| valid & (b.is_ascii_alphanumeric() | (b == b'_')))
 }
 

@@ -47,14 +47,14 @@ impl CommandKeyword {
     }
 }
 
-/// Command as written.
+/// Command of a transform before macro expansion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransformCommand {
     /// Keyword of the command.
     pub keyword: CommandKeyword,
     /// First argument, or `None` for a bare TRANSFORM.
     pub attribute: Option<CommandAttribute>,
-    /// Rest of the line before macro expansion. For commands with one argument it begins at that argument.
+    /// Rest of the line before macro expansion. For commands with one argument, the rest begins at that argument.
     pub value: BString,
     /// Offset of `value` in the line.
     pub value_at: usize,
@@ -79,12 +79,13 @@ impl TransformCommand {
 /// First argument of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommandAttribute {
-    /// Name as written, without quotes. `trailing` is the `,` or `=` after it: the reference replaces it by a
-    /// NUL byte that becomes part of the name; here it is removed, as intended.
+    /// Name as written, without quotes. `trailing` is a `,` or `=` directly after the name. The reference replaces this
+    /// character by a NUL byte that becomes part of the name; this parser removes the character, as the reference
+    /// intended.
     Name {
         /// Name of the attribute or macro.
         name: BString,
-        /// The removed character, or `None`.
+        /// The character that was removed after the name, or `None`.
         trailing: Option<u8>,
     },
     /// Pattern `/regex/flags`.
@@ -96,8 +97,8 @@ pub enum CommandAttribute {
 pub struct AttributePattern {
     /// Text between the slashes.
     pub regex: BString,
-    /// Flag `g`, which has the number of PCRE2's ANCHORED in the reference: the pattern matches only at the
-    /// start.
+    /// Flag `g`: the pattern matches only at the start of the name, because `g` has the number of PCRE2's ANCHORED in
+    /// the reference.
     pub anchored: bool,
     /// Flag `m`: multi-line mode.
     pub multi_line: bool,
@@ -128,8 +129,7 @@ pub(super) fn parse_command(line: &[u8]) -> Result<TransformCommand, CommandSynt
     let Some(word) = tokens.next_token() else {
         return Err(CommandSyntaxError::UnknownKeyword(BString::default()));
     };
-    // A comment in the last line of a file without a final newline keeps the whitespace before it and was not
-    // recognized earlier.
+    // The line splitter does not recognize an indented comment in the last line of a file without a final newline.
     if word.text == b"#" {
         return Ok(TransformCommand::no_op());
     }
@@ -225,7 +225,7 @@ impl<'a> TokenCursor<'a> {
     }
 }
 
-/// Returns the command that was probably meant by a word that is not one.
+/// Returns the valid command that is most similar to a misspelt word, or `None`.
 pub fn nearest_command(word: &[u8]) -> Option<&'static str> {
     nearest(word, CommandKeyword::names())
 }

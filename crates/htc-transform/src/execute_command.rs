@@ -108,8 +108,8 @@ fn apply_to_attribute(
     }
 }
 
-/// Returns the text of a value: a string without quotes, an ad as lines, also in a list, any other value as it
-/// prints (`XFormValueToString`).
+/// Returns the text of a value: a string without quotes, an ad with one attribute per line (even inside a list), any
+/// other value in the old ClassAd syntax (`XFormValueToString`).
 fn value_text(value: &Value) -> BString {
     match value {
         Value::Str(text) => text.to_vec().into(),
@@ -117,7 +117,7 @@ fn value_text(value: &Value) -> BString {
     }
 }
 
-/// Command during its execution.
+/// Command that is being executed on one ad.
 struct ActiveCommand<'a> {
     step: &'a ProgramStep,
     line: &'a RuleLine,
@@ -127,8 +127,8 @@ struct ActiveCommand<'a> {
 }
 
 impl ActiveCommand<'_> {
-    /// Returns the name of the attribute. 25.14 replaces a `,` or `=` after it by a NUL byte instead of
-    /// removing it.
+    /// Returns the name of the attribute. In 25.14 a `,` or `=` after the name becomes a NUL byte instead of being
+    /// removed.
     fn attribute_name<'n>(
         &self,
         name: &'n BString,
@@ -145,8 +145,8 @@ impl ActiveCommand<'_> {
         Cow::Borrowed(name)
     }
 
-    /// Returns true if DEFAULT sets an attribute: it is missing, or it is `undefined`, which 25.14 does not
-    /// replace.
+    /// Returns true if DEFAULT sets an attribute: the attribute is missing, or its value is `undefined`, which 25.14
+    /// does not replace.
     fn is_missing(&self, name: &[u8], ad: &ClassAd, quirks: QuirkMode, observer: &mut dyn Observer) -> bool {
         let Some(expr) = ad.get(name) else { return true };
         if expr.as_literal() != Some(Value::Undefined) || quirks.reproduces(Quirk::DefaultKeepsUndefined) {
@@ -230,7 +230,7 @@ impl ActiveCommand<'_> {
         }
     }
 
-    /// Evaluates the text in the ad. Text after the expression is ignored.
+    /// Evaluates the text as an expression in the ad. Text after the expression is ignored.
     fn evaluate_text(
         &self,
         session: &TransformSession<'_>,

@@ -10,13 +10,13 @@ use htc_base::world::{FileKind, World};
 /// Kinds of files that `matching` selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKindFilter {
-    /// Files and directories, because no kind is given.
+    /// No kind is given: files and directories.
     Unspecified,
-    /// Files and directories.
+    /// `any`: files and directories.
     Any,
-    /// Files only.
+    /// `files`: files only.
     Files,
-    /// Directories only.
+    /// `dirs`: directories only.
     Directories,
 }
 
@@ -72,7 +72,7 @@ fn match_entries(base: &BString, part: &[u8], last: bool, world: &dyn World) -> 
     let directory: &[u8] = if base.is_empty() { b"." } else { base };
     let names = world.list_dir(OsStr::from_bytes(directory).as_ref()).unwrap_or_default();
     let names = names.iter().map(|name| name.as_bytes());
-    // The entries `.` and `..` are part of a directory's listing.
+    // glob(3) also reads the entries `.` and `..` of a directory.
     [&b"."[..], b".."]
         .into_iter()
         .chain(names)
@@ -87,8 +87,8 @@ fn is_directory(path: &[u8], world: &dyn World) -> bool {
     world.stat(OsStr::from_bytes(path).as_ref()).is_ok_and(|status| status.kind == FileKind::Directory)
 }
 
-/// Returns true if a name matches a pattern of `*`, `?`, `[...]` and `\x`. The time is at most proportional
-/// to the product of their lengths.
+/// Returns true if a name matches a pattern of `*`, `?`, `[...]` and `\x`. Takes time at most proportional to the
+/// product of the two lengths.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut byte_at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -109,7 +109,8 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[at..].iter().all(|&b| b == b'*')
 }
 
-/// Returns the number of pattern bytes that match this byte of the name, or `None` if it does not match.
+/// Returns the number of pattern bytes that match this byte of the name, or `None` if the pattern does not match the
+/// byte.
 fn match_byte(pattern: &[u8], byte: u8) -> Option<usize> {
     match *pattern.first()? {
         b'?' => Some(1),

@@ -1,5 +1,5 @@
-//! Header of a transform: NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, which are removed from the text at
-//! load, wherever they are (`MacroStreamXFormSource::open`).
+//! Header of a transform: NAME, REQUIREMENTS, UNIVERSE and TRANSFORM. Loading removes these lines from the text,
+//! wherever they are (`MacroStreamXFormSource::open`).
 
 use bstr::BString;
 
@@ -17,7 +17,7 @@ pub struct TransformHeader {
     pub name: Option<BString>,
     /// Condition from the last REQUIREMENTS.
     pub requirements: Option<TransformRequirements>,
-    /// Number of the last UNIVERSE, 0 if it is unknown; only the job router uses it.
+    /// Number of the last UNIVERSE, 0 if its name is unknown; only the job router uses the number.
     pub universe: Option<i64>,
     /// First TRANSFORM that requests more than one plain run.
     pub iteration: Option<IterationStatement>,
@@ -25,7 +25,7 @@ pub struct TransformHeader {
     pub lines: Vec<(&'static str, RuleLine)>,
     /// TRANSFORM that ends the text of a parameter.
     pub end: Option<RuleLine>,
-    /// First statement after the TRANSFORM that ends the text of a parameter; it is never executed.
+    /// First statement after the TRANSFORM that ends the text of a parameter. The statement is never executed.
     pub ignored: Option<RuleLine>,
     /// Number of bytes read from a rules file: its length unless it contains a TRANSFORM statement.
     pub rest_offset: usize,
@@ -34,17 +34,17 @@ pub struct TransformHeader {
 /// Condition for applying a transform.
 #[derive(Clone, Debug)]
 pub struct TransformRequirements {
-    /// Parsed expression.
+    /// The condition as a parsed expression.
     pub expr: Expr,
-    /// Text of the expression.
+    /// Text of the condition.
     pub text: BString,
-    /// Line of the expression.
+    /// Line of the REQUIREMENTS statement.
     pub line: RuleLine,
-    /// Offset of the expression in the line.
+    /// Offset of the condition in the line.
     pub at: usize,
 }
 
-/// TRANSFORM statement with arguments, which are expanded and parsed before the first ad.
+/// TRANSFORM statement with arguments. The arguments are expanded and parsed before the first ad.
 #[derive(Clone, Debug)]
 pub struct IterationStatement {
     /// Arguments, unexpanded.
@@ -56,7 +56,7 @@ pub struct IterationStatement {
 }
 
 impl TransformHeader {
-    /// Stores the arguments of a TRANSFORM if it is the first one with arguments.
+    /// Stores the arguments of a TRANSFORM unless an earlier TRANSFORM already had arguments.
     fn set_iteration(&mut self, line: &RuleLine, arguments: &[u8], rest: usize) {
         if self.iteration.is_none() && iterate::is_non_trivial(arguments) {
             self.iteration = Some(IterationStatement {
@@ -82,14 +82,16 @@ pub enum TransformLoadError {
         line: RuleLine,
         /// Position in the source.
         span: Span,
-        /// True if the text ends with a TRANSFORM with arguments, which 25.14 looks for first.
+        /// True if the text ends with a TRANSFORM with arguments, for which 25.14 looks before it parses the
+        /// REQUIREMENTS.
         iterates: bool,
     },
 }
 
-/// Returns advice about REQUIREMENTS that do not parse, or `None` if there is none.
+/// Returns advice about REQUIREMENTS that do not parse, or `None` if no advice applies.
 pub fn requirements_advice(text: &[u8]) -> Option<&'static str> {
-    // 25.14 parses the text at load, unexpanded (`MacroStreamXFormSource::open`).
+    // 25.14 parses the REQUIREMENTS when it loads the text, before macros are expanded
+    // (`MacroStreamXFormSource::open`).
     let has_macro = text.windows(2).any(|pair| pair == b"$(");
     has_macro.then_some(
         "HTCondor does not expand macros in REQUIREMENTS, not even those with a default: write the value itself",
@@ -97,7 +99,7 @@ pub fn requirements_advice(text: &[u8]) -> Option<&'static str> {
 }
 
 impl TransformLoadError {
-    /// Returns advice on how to correct the text, or `None` if there is none.
+    /// Returns advice on how to correct the text, or `None` if no advice applies.
     pub fn advice(&self) -> Option<&'static str> {
         let TransformLoadError::Requirements { text, .. } = self;
         requirements_advice(text)
@@ -153,8 +155,8 @@ pub(super) fn take_header_from_file(
     Ok((envelope, kept))
 }
 
-/// Removes the header lines of a parameter, which ends at the first TRANSFORM with arguments. NAME lines do
-/// not override the parameter's own name.
+/// Removes the header lines of the text of a parameter. The text ends at the first TRANSFORM with arguments, and NAME
+/// lines do not override the parameter's own name.
 pub(super) fn take_header_from_parameter(
     rules: RulesText,
     dialect: Dialect,
@@ -216,7 +218,7 @@ fn take_header_line(
     Ok(true)
 }
 
-/// True if a line is neither blank nor a comment.
+/// Returns true if a line is neither blank nor a comment.
 fn is_statement(line: &RuleLine) -> bool {
     !matches!(trim(&line.text).first(), None | Some(b'#'))
 }
@@ -225,8 +227,8 @@ fn header_argument<'a>(line: &'a RuleLine, keyword: &[u8]) -> &'a [u8] {
     trim(header_arguments(&line.text, keyword).unwrap_or_default())
 }
 
-/// Returns the tag of a line that opens an `@=` value. The loader is stricter than the executor: only
-/// whitespace before the operator is allowed between name, operator and tag (`is_herefile_statement`).
+/// Returns the tag of a line that opens an `@=` value. The loader that removes the header accepts less than the
+/// executor: only whitespace before the operator is allowed between name, operator and tag (`is_herefile_statement`).
 fn opening_block_tag(line: &[u8]) -> Option<&[u8]> {
     let line = trim_start(line);
     let name_end = line.iter().position(|&b| is_space(b) || b == b'=').unwrap_or(line.len());

@@ -1,5 +1,5 @@
-//! Texts inserted in a transform by `include : FILE` and `include command : CMD`. They are read again for
-//! every ad unless a cache is used.
+//! Texts inserted in a transform by `include : FILE` and `include command : CMD`. Without a cache, each text is read
+//! again for every ad.
 
 use htc_classad::Dialect;
 use std::cell::RefCell;
@@ -37,7 +37,7 @@ pub enum IncludeError {
     Words {
         /// The invalid words.
         words: BString,
-        /// Description of what was expected; may be empty.
+        /// Description of the words that are valid between `include` and the colon; may be empty.
         more: &'static str,
     },
     /// `into` does not name a file; the text is the reference's.
@@ -54,7 +54,7 @@ pub enum IncludeError {
 /// Included text that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableInclude {
-    /// File or command.
+    /// Name of the file, or the command.
     pub target: BString,
     /// Description of the reason.
     pub reason: String,
@@ -71,7 +71,7 @@ pub struct IncludeCache(RefCell<FxHashMap<(BString, BString), IncludeResult>>);
 pub(super) enum IncludeContent {
     /// Parsed statements.
     Program(Rc<TransformProgram>),
-    /// The text is missing, which `ifexist` allows; contains the reason in the reference's words.
+    /// The text is missing, and the `include` has the option `ifexist`. Contains the reason in the reference's words.
     Missing(String),
     /// A text without any lines, with its name.
     Empty(BString),
@@ -84,7 +84,7 @@ enum IncludeText {
         /// Name of the text in messages.
         name: BString,
     },
-    /// The text is missing, which `ifexist` allows.
+    /// The text is missing, and the `include` has the option `ifexist`.
     Missing {
         /// Reason in the reference's words.
         reference: String,
@@ -121,7 +121,7 @@ impl IncludeRequest<'_> {
                 }
             })
         };
-        // The file name may depend on the ad if it contains a macro.
+        // An option with a macro, such as the file name of `into`, may differ from ad to ad, so the text is not cached.
         let Some(included) = included.filter(|_| !options.contains(&b'$')) else { return read() };
         let key = (BString::from(options), BString::from(self.target));
         if let Some(known) = included.0.borrow().get(&key) {
@@ -153,8 +153,8 @@ impl IncludeRequest<'_> {
         };
         match text {
             Ok(text) => Ok(IncludeText::Present { text, name: target.shown }),
-            // A refused command is always an error, even with `ifexist`, because the effect of the transform
-            // would be unknown.
+            // A refused command is always an error, even with `ifexist`, because the effect of the transform would be
+            // unknown without the text.
             Err(IncludeReadError::Refused) => Err(IncludeError::Refused { target: self.target.into() }),
             Err(IncludeReadError::Other { reference, .. }) if options.if_exists => {
                 Ok(IncludeText::Missing { reference })
@@ -188,7 +188,7 @@ impl IncludeRequest<'_> {
         })
     }
 
-    /// Reads the file of `into`, or creates it from the command's output if it cannot be opened.
+    /// Reads the file of `into`. If the file cannot be opened, creates it from the command's output.
     fn open_command_output_file(
         &self,
         command: Option<BString>,
@@ -210,7 +210,8 @@ impl IncludeRequest<'_> {
             Some(line) => {
                 let (text, exit) = command::run_command(&line, self.commands, self.world)?;
                 if !exit.is_success() {
-                    // The reference opens the file before it waits for the command.
+                    // The reference opens the file of `into` before it waits for the command, so an error of the file
+                    // hides the exit status.
                     let reference = match command::has_place_for(self.world, bytes_to_path(into)) {
                         true => format!("exited with error {}", exit.to_raw()),
                         false => format!("can't open '{into}' for write"),

@@ -35,7 +35,7 @@ pub struct IterationArguments {
     pub variables: Vec<BString>,
     /// Keyword that determines the kind of items.
     pub foreach_mode: ForeachMode,
-    /// Items on the TRANSFORM line itself.
+    /// Items on the TRANSFORM line.
     pub items: Vec<BString>,
     /// Source of further items.
     pub source: ItemSource,
@@ -57,7 +57,7 @@ pub enum ItemSource {
 /// Reason why the arguments cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IterationError {
-    /// The count, a keyword or a slice is invalid.
+    /// The count, a keyword or a slice is not valid.
     #[error("invalid TRANSFORM statement")]
     Invalid,
     /// The closing parenthesis of the list is missing.
@@ -119,7 +119,7 @@ pub fn parse_arguments(
     Ok(parsed)
 }
 
-/// Function that reads a file of items, or standard input for `None`.
+/// Function that reads a file of items, or standard input if its argument is `None`.
 pub type ReadItems<'a> = &'a mut dyn FnMut(Option<&Path>) -> std::io::Result<Vec<u8>>;
 
 /// Reads all items. Returns them with the number of bytes read from the rules file. `rest` is the rules file
@@ -177,9 +177,8 @@ pub fn read_items(
     Ok((items, consumed))
 }
 
-/// Splits an item into the values of its variables. Each variable but the last gets the text up to a space,
-/// tab or comma, and whitespace after the separator is skipped. Fewer values are returned if the item is too
-/// short.
+/// Splits an item into the values of its variables. Each variable except the last one gets the text up to a space, tab
+/// or comma; whitespace after this separator is skipped. Returns fewer values if the item is too short.
 pub fn split_item(item: &[u8], variables: usize) -> Vec<&[u8]> {
     let mut fields = Vec::with_capacity(variables);
     let mut rest = item;
@@ -278,8 +277,8 @@ fn skip_number(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the text after the options of a table, which may be missing or are in parentheses. Brackets nest
-/// in them, and quoted brackets are ignored.
+/// Returns the text after the options of a table. The options may be missing or are in parentheses, in which brackets
+/// nest and quoted brackets are ignored.
 fn skip_table_options(text: &[u8]) -> Option<&[u8]> {
     let mut open: Vec<u8> = Vec::new();
     let mut at = 0;
@@ -322,7 +321,7 @@ fn read_list(list: &[u8], parsed: &mut IterationArguments) {
         }
     };
     let closed = list.strip_prefix(b"(").and_then(|inner| inner.strip_suffix(b")"));
-    // A second opening parenthesis starts a list of several lines, even if this line closes it.
+    // A second opening parenthesis starts a list of several lines, even if this line also closes the list.
     match closed.unwrap_or(list).strip_prefix(b"(") {
         Some(inner) => {
             parsed.source = ItemSource::FollowingLines;

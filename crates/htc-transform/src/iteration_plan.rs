@@ -51,9 +51,9 @@ pub enum IterationPlanError {
 }
 
 impl TransformSession<'_> {
-    /// Returns the plan of the transform's iteration, or `None` if it runs once for each ad. Call it before
-    /// the first ad; it defines the macros of the iteration. `read` reads the items of `from FILE`
-    /// and `from -`, and `command` runs that of `from CMD |`.
+    /// Returns the plan of the transform's iteration, or `None` if the transform runs once for each ad. Call this
+    /// function before the first ad, because it defines the macros of the iteration. `read` reads the items of `from
+    /// FILE` and `from -`, and `command` runs the command of `from CMD |`.
     ///
     /// # Errors
     /// The arguments are not valid, or items cannot be read.
@@ -88,15 +88,15 @@ impl TransformSession<'_> {
         Ok((!trivial).then_some(IterationPlan { arguments, items, consumed }))
     }
 
-    /// Records that there is one run for each ad.
+    /// Sets `$(Iterating)` to 0, for one run per ad.
     fn set_single_run(&mut self) {
         if let BuiltInMacros::Iterating(turn) = &mut self.built_in {
             turn.is_single = true;
         }
     }
 
-    /// Calls `run` for each item and count with the variables set, until it returns false. Macros are passed
-    /// between the runs for one item and reset for the next item.
+    /// Calls `run` for each item and count with the variables set, until `run` returns false. Macros are passed between
+    /// the runs for one item and reset for the next item.
     pub fn run_for_each_item(&mut self, plan: &IterationPlan, mut run: impl FnMut(&mut Self) -> bool) {
         let start = self.macros.mark();
         let variables = &plan.arguments.variables;

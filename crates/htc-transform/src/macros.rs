@@ -12,11 +12,11 @@ use htc_config::MacroSource;
 #[derive(Clone, Debug, Default)]
 pub struct MacroTable {
     entries: Vec<MacroTableEntry>,
-    /// Hash table with the index + 1 of each entry by its case-insensitive name; open addressing, the size is
-    /// a power of two, and 0 means free.
+    /// Hash table from names (ignoring case) to the index of their entry plus 1. Uses open addressing; the size is a
+    /// power of two, and 0 marks a free place.
     index: Vec<u32>,
     undo_log: Vec<(u32, Option<BString>)>,
-    /// True if any name begins with `XFORM.`, which is rare.
+    /// True if any name begins with `XFORM.`, which few transforms use.
     has_xform_names: bool,
 }
 
@@ -113,9 +113,9 @@ fn hash_name(name: &[u8]) -> usize {
 /// Predefined macros (`XFormBasicMacroDefaults`, `XFormMacroDefaults`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuiltInMacros {
-    /// Macros for daemons, and for runs of the tool that do not iterate.
+    /// Macros for daemons, and for `condor_transform_ads` if the transform does not iterate.
     Basic,
-    /// Macros for runs that iterate.
+    /// Macros of a transform that iterates.
     Iterating(IterationPosition),
 }
 
@@ -128,10 +128,10 @@ pub struct IterationPosition {
     pub row: u32,
     /// `$(XFormId)`: index of the run among all runs of one ad, from 0.
     pub run_id: u32,
-    /// True if there is only one run for each ad: `$(Iterating)` is 0.
+    /// True if each ad has only one run, in which `$(Iterating)` is 0.
     pub is_single: bool,
-    /// Values of ARCH, OPSYS, OPSYSVER, OPSYSMAJORVER and OPSYSANDVER, which the iterating table reads from
-    /// the configuration once.
+    /// Values of ARCH, OPSYS, OPSYSVER, OPSYSMAJORVER and OPSYSANDVER, which a transform that iterates reads from the
+    /// configuration once.
     pub platform: [BString; 5],
 }
 
@@ -156,7 +156,7 @@ impl BuiltInMacros {
             BuiltInMacros::Iterating(turn) if is("Iterating") => {
                 Some(Cow::Borrowed(if turn.is_single { b"0" } else { b"1" }))
             }
-            // The reference loses the name of the rules file when it sets up the iterating table.
+            // The reference loses the name of the rules file when a transform iterates.
             BuiltInMacros::Iterating(_) if is("RulesFile") => Some(Cow::Borrowed(b"")),
             BuiltInMacros::Iterating(turn) if is("Step") => number(turn.step),
             BuiltInMacros::Iterating(turn) if is("Row") || is("ItemIndex") => number(turn.row),
@@ -174,11 +174,11 @@ impl BuiltInMacros {
 pub struct MacroScope<'a> {
     /// Macros of the transform.
     pub macros: &'a MacroTable,
-    /// Predefined macros.
+    /// Predefined macros, such as `$(Step)`.
     pub built_in: &'a BuiltInMacros,
-    /// Ad, or `None` if the text is only checked.
+    /// Ad that `$(MY.attribute)` refers to, or `None` if the text is only checked.
     pub ad: Option<&'a ClassAd>,
-    /// Configuration, or `None`.
+    /// Configuration in which other names are looked up, or `None`.
     pub config: Option<&'a dyn MacroSource>,
 }
 
@@ -202,7 +202,7 @@ impl MacroSource for MacroScope<'_> {
 }
 
 impl MacroScope<'_> {
-    /// Returns the value from the transform itself or the predefined macros, or `None`.
+    /// Returns the value of a macro that the transform assigned or that is predefined, or `None`.
     fn find_own_macro(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
         let macros = self.macros;
         let prefixed = if macros.has_xform_names { macros.get(&[XFORM_PREFIX, name].concat()) } else { None };

@@ -1,4 +1,4 @@
-//! Events of a run of a transform: for traces, messages and differences.
+//! Events of a run of a transform, for callers that trace, report or compare.
 
 use bstr::{BString, ByteSlice};
 
@@ -11,9 +11,9 @@ use htc_base::text::{Span, words};
 use htc_classad::Expr;
 use htc_config::condition::IfError;
 
-/// Observer that is called with the actions of a transform, in their order.
+/// Observer of the actions of a transform, called in their order.
 pub trait Observer {
-    /// Returns true if the observer needs an event for every statement, false if only for problems.
+    /// Returns true if the observer needs an event for every statement, or false if it needs only problems.
     fn wants_steps(&self) -> bool;
 
     /// Returns true if the observer needs the reason why an expression on this line is undefined, which is
@@ -42,17 +42,17 @@ impl Observer for SilentObserver {
 /// Event during a run of a transform.
 #[derive(Debug)]
 pub enum TransformEvent<'a> {
-    /// A command was reached and its text expanded. With a pattern there is one event for each matching
+    /// A command was reached and its text was expanded. A command with a pattern has one event for each matching
     /// attribute.
     Command {
         /// Keyword of the command.
         keyword: CommandKeyword,
-        /// Attribute or macro that the command works on.
+        /// Attribute or macro that the command changes.
         attribute: &'a [u8],
         /// Text after macro expansion; for COPY and RENAME, the new name.
         text: &'a [u8],
     },
-    /// EVALSET or EVALMACRO computed its result.
+    /// EVALSET or EVALMACRO evaluated its expression.
     Evaluated {
         /// Keyword of the command.
         keyword: CommandKeyword,
@@ -70,7 +70,7 @@ pub enum TransformEvent<'a> {
         /// New value, or `None` if the attribute was removed.
         new: Option<&'a Expr>,
     },
-    /// A command had no effect, without an error.
+    /// A command had no effect, which is not an error.
     NoEffect(NoEffectReason),
     /// A macro was assigned.
     Assigned {
@@ -81,7 +81,7 @@ pub enum TransformEvent<'a> {
     },
     /// A line of the `if` family was evaluated.
     Condition {
-        /// True if the following lines are executed.
+        /// True if the lines after this one are executed.
         enabled: bool,
     },
     /// A line was skipped because of a condition.
@@ -98,9 +98,9 @@ words! {
     /// Reason why a command had no effect.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum NoEffectReason.text {
-        /// DEFAULT: the attribute is already set.
+        /// DEFAULT: the attribute already has a value.
         Present => "already has a value",
-        /// COPY, RENAME, DELETE: the attribute is not set.
+        /// COPY, RENAME, DELETE: the attribute does not exist.
         Absent => "no such attribute",
         /// No attribute matches the pattern.
         NoMatch => "no attribute matches",
@@ -114,11 +114,11 @@ impl NoEffectReason {}
 pub struct TransformProblem {
     /// Kind of the problem.
     pub kind: ProblemKind,
-    /// Text after macro expansion to which `at` refers.
+    /// Text after macro expansion in which the problem occurred.
     pub text: BString,
-    /// Position in `text`.
+    /// Position of the problem in `text`.
     pub at: Span,
-    /// Position in the line, or `None` if macro expansion changed the text.
+    /// Position of the problem in the line, or `None` if macro expansion changed the text.
     pub in_line: Option<Span>,
 }
 
@@ -153,7 +153,7 @@ pub enum ProblemKind {
     NewName {
         /// Keyword of the command.
         keyword: CommandKeyword,
-        /// Source attribute.
+        /// Attribute that is copied or renamed.
         attribute: BString,
         /// The invalid new name.
         new: BString,
@@ -168,7 +168,7 @@ pub enum ProblemKind {
         /// Error number of PCRE2.
         code: i32,
     },
-    /// Matching an attribute's name was aborted, which counts as no match.
+    /// The match of an attribute's name was aborted, which counts as no match.
     #[error(
         "/{pattern}/: the match limit of the regular expression was reached on {attribute} (PCRE2 {code}), which counts \
          as no match"
@@ -176,15 +176,15 @@ pub enum ProblemKind {
     MatchLimit {
         /// Regular expression.
         pattern: BString,
-        /// Name that was being matched.
+        /// Name of the attribute.
         attribute: BString,
         /// Error number of PCRE2.
         code: i32,
     },
-    /// A `$FUNC()` reported an error.
+    /// A `$FUNC()` in the text reported an error.
     #[error("{0}")]
     Function(String),
-    /// A command evaluated to `undefined` or `error`, which is stored.
+    /// An expression evaluated to `undefined` or `error`, and the command stored this value.
     #[error("{} {attribute} is {value}: {reason}", keyword.name())]
     Undefined {
         /// Keyword of the command.
@@ -193,11 +193,10 @@ pub enum ProblemKind {
         attribute: BString,
         /// `undefined` or `error`.
         value: &'static str,
-        /// Reason, as far as it is known.
+        /// Reason why the value is `undefined` or `error`, as far as known.
         reason: String,
     },
-    /// The character after an attribute's name, which 25.14 replaces by a NUL byte that becomes part of the
-    /// name, was removed.
+    /// The character after an attribute's name was removed; in 25.14 it becomes a NUL byte that is part of the name.
     #[error(
         "the '{character}' after {attribute} is dropped; 25.14 would make it part of the name; write a space before it"
     )]
@@ -213,8 +212,8 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// Returns true if the statement could not be executed. Otherwise a value was stored, though perhaps not
-    /// the intended one.
+    /// Returns true if the statement could not be executed, or false if it stored a value that may not be the intended
+    /// one.
     pub fn is_failure(&self) -> bool {
         !matches!(
             self,
@@ -236,16 +235,17 @@ pub struct TransformFailure {
     /// The outermost `include` whose text failed or could not be read, or `None` if no `include` was
     /// involved.
     pub inclusion: Option<Box<FailedInclude>>,
-    /// Reason why an earlier `include ifexist` was skipped, in the reference's words.
+    /// Reason why an earlier `include ifexist` was skipped, in the reference's words; the reference reports it with
+    /// this failure.
     pub(super) stale_reason: Option<Box<str>>,
 }
 
-/// An `include` in a failed transform, as the reference reports it.
+/// Description of an `include` in a failed transform, as the reference reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedInclude {
     /// Included file or command.
     pub file: BString,
-    /// Line that was reached in the included text; 0 if the text could not be read.
+    /// Line of the failure in the included text; 0 if the text could not be read.
     pub line: u32,
     /// Line of the `include` statement in the text that contains it.
     pub statement: u32,
@@ -274,7 +274,7 @@ pub enum FailureReason {
     /// The statement `error : text`, expanded.
     #[error("{0}")]
     Error(BString),
-    /// `use` does not work in transforms.
+    /// The text contains `use`, which does not work in transforms.
     #[error("'use' does not work in a transform: transforms have no templates")]
     Use {
         /// Category, expanded.
@@ -291,14 +291,14 @@ pub enum FailureReason {
 }
 
 impl FailureReason {
-    /// Returns true if includes are nested too deeply, which has its own error number in the reference.
+    /// Returns true if includes are nested too deeply, a failure for which the reference has a separate error number.
     pub fn is_too_deep(&self) -> bool {
         matches!(self, FailureReason::Include(super::IncludeError::TooDeep))
     }
 }
 
 impl TransformFailure {
-    /// Creates the failure at a range of a line.
+    /// Creates a failure at a range of a line.
     pub(super) fn new(line: &RuleLine, at: Span, reason: impl Into<FailureReason>) -> Self {
         TransformFailure {
             line: line.clone(),
@@ -309,14 +309,14 @@ impl TransformFailure {
         }
     }
 
-    /// Returns the failure as one of the `include` on line `statement`, which includes `file`.
+    /// Returns the failure as the failure of an `include` on line `statement`, which includes `file`.
     pub(super) fn with_include(mut self, statement: &RuleLine, file: &[u8]) -> Self {
         let (line, reason) = match &self.inclusion {
-            // The reference has already reported the reason of the inner failure.
+            // The reference has already reported the reason of the inner `include`.
             Some(inner) => (inner.statement, String::new()),
             None => {
                 let line = match &self.reason {
-                    // The error is detected at the end of the text.
+                    // The reader detects the error at the end of the text.
                     FailureReason::UnendedBlock(_) | FailureReason::UnclosedIf => {
                         let lines = self.line.source.text.lines().count();
                         u32::try_from(lines).unwrap_or(u32::MAX)
@@ -335,13 +335,13 @@ impl TransformFailure {
         self
     }
 
-    /// Returns the reference's message for the failure, which is empty for most failures.
+    /// Returns the reference's message for the failure; most failures have none and return an empty string.
     pub fn reference_text(&self) -> String {
         if self.inclusion.is_some() {
             return String::new();
         }
         let text = match &self.reason {
-            // The reference's message ends with a line end.
+            // The reference ends the message with a newline.
             FailureReason::Command(error @ CommandSyntaxError::UnknownKeyword(_)) => format!("{error}\n"),
             FailureReason::Command(
                 error @ (CommandSyntaxError::OneArgument(_) | CommandSyntaxError::BadPattern),
@@ -361,8 +361,8 @@ impl TransformFailure {
         }
     }
 
-    /// Returns the message that the reference leaves in its macro set, without the leading `Error "FILE",
-    /// Line N`, or `None` if it leaves none. A [`FailedInclude`] has its own.
+    /// Returns the message that the reference leaves in its macro set, without the leading `Error "FILE", Line N`, or
+    /// `None` if it leaves no message. The reference has a separate message for a [`FailedInclude`].
     pub fn reference_message(&self) -> Option<BString> {
         let text = match &self.reason {
             FailureReason::Error(text) => format!(": {text}"),

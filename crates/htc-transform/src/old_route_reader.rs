@@ -97,11 +97,11 @@ fn resume_offset(text: &[u8], start: usize, end: usize) -> usize {
     (end + looked).min(text.len())
 }
 
-/// Parses JOB_ROUTER_DEFAULTS: one ad, with or without brackets; with `merge` several ads, later ones
-/// overriding earlier ones. The text after an error is ignored.
+/// Parses JOB_ROUTER_DEFAULTS: one ad, with or without brackets. If `merge` is true, the text may contain several ads,
+/// and later ads override earlier ones. The text after an error is ignored.
 ///
 /// # Errors
-/// The ad contains what could be read, and the error describes the rest.
+/// Returns an error for the part of the text that cannot be read; the ad contains the part before it.
 pub fn parse_route_defaults(text: &[u8], merge: bool) -> (ClassAd, Option<htc_classad::ParseError>) {
     let mut merge = merge;
     let mut wrapped = Vec::new();

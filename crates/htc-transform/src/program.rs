@@ -19,11 +19,11 @@ use htc_config::condition::IfLine;
 /// Transform that can be applied to ads.
 #[derive(Clone, Debug)]
 pub struct Transform {
-    /// Name from the NAME line, else that of the file or parameter.
+    /// Name from the NAME line, otherwise the name of the file or parameter.
     pub name: BString,
-    /// NAME, REQUIREMENTS, UNIVERSE and TRANSFORM.
+    /// Header of the transform: NAME, REQUIREMENTS, UNIVERSE and TRANSFORM.
     pub envelope: TransformHeader,
-    /// Comment, if the parameter's text contains nothing else apart from the header.
+    /// Comment of a parameter's text that contains only comments and the header, or `None`.
     pub comment: Option<BString>,
     pub(super) program: TransformProgram,
 }
@@ -102,7 +102,8 @@ impl Transform {
         self.lines().any(|line| refers(&line.text))
     }
 
-    /// Returns the files named by `include` statements, except names that contain macros and commands.
+    /// Returns the names of the files that `include` statements insert, except names that contain macros. Commands are
+    /// omitted.
     pub fn included_files(&self) -> impl Iterator<Item = BString> {
         self.statements().filter_map(|(_, statement)| match statement {
             TransformStatement::Directive(ConfigDirective::Include { options, target })
@@ -114,8 +115,7 @@ impl Transform {
         })
     }
 
-    /// Returns true if the effect on an ad depends only on that ad. Included files and commands may return a
-    /// different text each time.
+    /// Returns true if the text has no `include`, so that the effect on an ad depends only on that ad.
     pub fn has_no_includes(&self) -> bool {
         self.statements().all(|(_, statement)| {
             !matches!(statement, TransformStatement::Directive(ConfigDirective::Include { .. }))
@@ -128,13 +128,13 @@ impl Transform {
     }
 }
 
-/// Statements of a text.
+/// Parsed statements of a text.
 #[derive(Clone, Debug)]
 pub(super) struct TransformProgram {
     pub(super) steps: Vec<ProgramStep>,
 }
 
-/// Parsed line.
+/// Parsed line of a transform.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramStep {
     /// Text and position of the line.
@@ -144,15 +144,15 @@ pub(super) struct ProgramStep {
     after_colon: Option<PreparedStatement>,
     /// Precomputed operand of a command whose text contains no macro.
     pub(super) operand: PreparedOperand,
-    /// Value of a command, if it contains only plain macro references.
+    /// Value of a command, split at its macro references, if it contains only plain references.
     pub(super) template: Option<ValueTemplate>,
-    /// Cached results for other ads.
+    /// Results for earlier ads.
     pub(super) memo: StepMemo,
     /// Dialect of the expressions.
     pub(super) dialect: Dialect,
 }
 
-/// Statement, split into its parts.
+/// Statement of a line, split into its parts.
 #[derive(Clone, Debug)]
 pub(super) enum PreparedStatement {
     /// A line of the `if` family.
@@ -162,10 +162,10 @@ pub(super) enum PreparedStatement {
     Directive(ConfigDirective),
 }
 
-/// Constant part of a command.
+/// Part of a command that does not depend on the ad.
 #[derive(Clone, Debug)]
 pub(super) enum PreparedOperand {
-    /// The operand has no constant part.
+    /// Nothing could be prepared, because the text contains a macro or the command has no such part.
     Unprepared,
     /// The expression of SET, DEFAULT, EVALSET or EVALMACRO.
     Expression(Result<Expr, ParseError>),
@@ -174,7 +174,7 @@ pub(super) enum PreparedOperand {
 }
 
 impl TransformProgram {
-    /// Parses lines; blank lines and comments are dropped.
+    /// Parses lines into steps; drops blank lines and comments.
     pub(super) fn compile(lines: Vec<RuleLine>, dialect: Dialect) -> Self {
         TransformProgram {
             steps: lines.into_iter().filter_map(|line| ProgramStep::compile(line, dialect)).collect(),
@@ -216,7 +216,7 @@ impl ProgramStep {
     }
 }
 
-/// Returns true if the line is `:if`, which the reference compares in lower case.
+/// Returns true if the line is `:if`, compared in lower case as in the reference.
 fn is_colon_if(line: &[u8]) -> bool {
     line.strip_prefix(b":if").is_some_and(|rest| rest.first().is_none_or(|&b| is_space(b)))
 }

@@ -21,17 +21,17 @@ use htc_classad::{AttrName, ClassAd, Dialect, Expr, Value, references};
 pub struct ConversionOptions {
     /// Bit 1: omit `set_InputRSL`.
     pub drop_input_rsl: bool,
-    /// Bit 2: replace the `eval_set_` attributes of an old HTCondor-CE's defaults by macros.
+    /// Bit 2: replace the `eval_set_` attributes of the defaults of an old HTCondor-CE by macros.
     pub fix_eval_set: bool,
-    /// Bit 4: omit the NAME line for a plain name, which is part of the parameter's name.
+    /// Bit 4: omit the NAME line if the name is plain, because the parameter's name contains it.
     pub old_ce: bool,
-    /// Write what 25.14 writes but cannot load (`queue = x`, texts of several lines) in a form that it can
-    /// load. This is not one of the reference's bits.
+    /// Write what 25.14 writes but cannot load (`queue = x`, texts of several lines) in a form that 25.14 can load. The
+    /// reference has no bit for this option.
     pub loadable: bool,
 }
 
 impl ConversionOptions {
-    /// Returns the options that are set as bits of a number.
+    /// Returns the options for a number whose bits select them.
     pub fn from_bits(bits: u32) -> Self {
         ConversionOptions {
             drop_input_rsl: bits & 1 != 0,
@@ -45,7 +45,7 @@ impl ConversionOptions {
 /// Route converted to a transform.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConvertedRoute {
-    /// Name that the route gives itself; empty if there is none.
+    /// Name in the route itself; empty if the route has no name.
     pub name: BString,
     /// Text of the transform, including the lines NAME, UNIVERSE and REQUIREMENTS.
     pub text: BString,
@@ -63,9 +63,9 @@ impl ConvertedRoute {
         Transform::from_parameter(&self.name.to_str_lossy(), &self.text, dialect)
     }
 
-    /// Formats the text as the reference prints it: NAME, UNIVERSE and REQUIREMENTS first, no blank lines,
-    /// and the prefix before each line. With `named` false the NAME line is omitted, because the parameter's
-    /// name contains the name.
+    /// Formats the text as the reference prints it: NAME, UNIVERSE and REQUIREMENTS first, no blank lines, and the
+    /// prefix before each line. With `named` false the NAME line is omitted, because the name is part of the
+    /// parameter's name.
     ///
     /// # Errors
     /// The errors of [`Transform::from_parameter`].
@@ -100,8 +100,8 @@ fn is_header_line(line: &[u8]) -> bool {
     is(b"name") || is(b"universe") || is(b"requirements") || is(b"transform")
 }
 
-/// Converts one route. `name` applies if the route does not name itself; the attributes of `defaults` apply
-/// where the route does not set them.
+/// Converts one route. Uses `name` if the route has no name, and the attributes of `defaults` that the route does not
+/// set.
 pub fn convert_route(
     route: &ClassAd,
     name: &[u8],
@@ -171,7 +171,7 @@ struct RouteConverter<'a> {
     left_out: Vec<BString>,
 }
 
-/// Attributes whose expressions are flattened, with `TARGET.` changed to `MY.`.
+/// Attributes whose expressions are evaluated as far as the route allows, with `TARGET.` changed to `MY.`.
 const FLATTENED_ATTRIBUTES: [&[u8]; 7] = [
     b"EditJobInPlace",
     b"FailureRateThreshold",
@@ -264,8 +264,8 @@ impl<'a> RouteConverter<'a> {
         expr.unparse().into()
     }
 
-    /// Converts `eval_set_X = e`. References to attributes of the route are resolved now, because the job
-    /// does not have these attributes.
+    /// Converts `eval_set_X = e`. Replaces references to attributes of the route by their values, because the job does
+    /// not have these attributes.
     fn convert_eval_set(&mut self, name: &[u8], of: &[u8], expr: &Expr) {
         if self.options.fix_eval_set && self.defaults.get(name).is_some_and(|default| default == *expr) {
             let replacement: Option<&[u8]> = if caseless::eq(of, b"RequestMemory") {
@@ -313,7 +313,7 @@ impl<'a> RouteConverter<'a> {
                 self.name = text.to_vec().into();
             }
         } else if caseless::eq(name, b"TargetUniverse") {
-            // The reference uses the bits of the value whatever its type.
+            // The reference uses the bits of the value without regard to its type.
             self.universe = match self.evaluation_context().eval_attr(name) {
                 Value::Int(number) => number,
                 Value::Bool(value) => i64::from(value),
@@ -348,7 +348,7 @@ impl<'a> RouteConverter<'a> {
         }
     }
 
-    /// Returns the text of the expression with the route's own attributes substituted.
+    /// Returns the text of the expression after the route's own attributes are substituted.
     fn flatten_to_text(&self, expr: &Expr, scope: TargetRewrite) -> Vec<u8> {
         self.inline_route_attributes(expr, scope).unparse_old().into()
     }
@@ -487,9 +487,9 @@ fn is_assignable(name: &[u8], text: &[u8]) -> bool {
 /// Treatment of the scope `TARGET.`.
 #[derive(Clone, Copy)]
 enum TargetRewrite {
-    /// Replace it by `MY.`.
+    /// Replace `TARGET.` by `MY.`.
     ToMy,
-    /// Remove it.
+    /// Remove `TARGET.`.
     Dropped,
 }
 
@@ -513,7 +513,7 @@ impl StatementWriter {
         self.push_line(&[]);
         self.push_line(&[title]);
         for (name, text) in texts {
-            // DELETE has no second argument; that of COPY may be empty, but the space before it is printed
+            // DELETE has no second argument. COPY may have an empty one, but the space before it is printed
             // nevertheless.
             let blank: &[u8] = if command == b"DELETE " { b"" } else { b" " };
             self.push_line(&[command, name.as_bytes(), blank, text]);

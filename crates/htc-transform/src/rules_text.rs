@@ -1,4 +1,4 @@
-//! Division of a rules text into logical lines with their positions.
+//! Division of a transform's text into logical lines with their positions.
 //!
 //! There are two readers, as in the reference (`MacroStreamXFormSource::load` and `::open`): lines of a rules
 //! file are trimmed and joined here; the configuration reader has already done this for the text of a
@@ -12,7 +12,7 @@ use htc_base::text::Span;
 use htc_base::text::space::{is_space, trim, trim_start};
 use htc_config::lines::{self, LogicalLine, LogicalLines};
 
-/// Text that a transform was read from.
+/// Text from which a transform was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransformSource {
     /// Name of the rules file or parameter, for messages.
@@ -31,13 +31,13 @@ pub struct RuleLine(Arc<RuleLineText>);
 pub struct RuleLineText {
     /// Text of the line.
     pub text: BString,
-    /// Number of its first physical line, from 1.
+    /// Number of the first physical line, from 1.
     pub number: u32,
-    /// Line number in the reference: that of the last physical line.
+    /// Number that the reference gives the line: that of the last physical line.
     pub reference_number: u32,
     /// Positions of the pieces of `text` in the source: offset in `text`, offset in the source.
     pieces: Vec<(u32, u32)>,
-    /// Source of the line.
+    /// Text that contains the line.
     pub source: Arc<TransformSource>,
 }
 
@@ -61,8 +61,8 @@ impl RuleLine {
         }))
     }
 
-    /// Returns the position in the source of a range of the text; the range ends at the latest with the piece
-    /// that it begins in.
+    /// Returns the position in the source of a range of the line's text. The returned range does not extend beyond the
+    /// source piece in which it begins.
     pub fn locate(&self, place: Span) -> Span {
         lines::locate(&self.pieces, self.text.len(), place)
     }
@@ -107,7 +107,7 @@ impl RulesText {
         let mut lines = Vec::new();
         while let Some(line) = reader.next_line() {
             let last = ends_at_transform && header_arguments(&line.text, b"transform").is_some();
-            // Blank lines are not needed, and there may be millions.
+            // Blank lines have no effect, and a file may have millions of them.
             if !trim(&line.text).is_empty() {
                 lines.push(RuleLine::new(&source, line));
             }

@@ -29,11 +29,11 @@ pub struct CheckResult {
     pub failure: Option<TransformFailure>,
 }
 
-/// Target of a run.
+/// Object on which the text of a transform is executed.
 enum RunTarget<'a> {
-    /// The ad that is changed.
+    /// The ad that the transform changes.
     Ad(&'a mut ClassAd),
-    /// A check without an ad; contains the number of commands so far.
+    /// No ad: the text is only checked. Contains the number of commands reached so far.
     Check(usize),
 }
 
@@ -69,12 +69,12 @@ impl TransformSession<'_> {
     }
 }
 
-/// Text during its execution.
+/// Execution of one text in progress.
 struct TransformRun<'r, 'w> {
     session: &'r mut TransformSession<'w>,
     target: RunTarget<'r>,
     observer: &'r mut dyn Observer,
-    /// Number of files around this text that include it.
+    /// Number of nested includes around this text.
     depth: usize,
 }
 
@@ -128,7 +128,7 @@ impl TransformRun<'_, '_> {
                         (&mut self.target, !matches!(error, CommandSyntaxError::UnknownKeyword(_)))
                     {
                         *commands += usize::from(known);
-                        // The check uses only the first argument.
+                        // A check without an ad needs only the first argument.
                         if matches!(error, CommandSyntaxError::OneArgument(_)) {
                             continue;
                         }
@@ -141,7 +141,7 @@ impl TransformRun<'_, '_> {
                 PreparedStatement::Directive(directive) => self.run_directive(line, directive)?,
             }
         }
-        // If both an `if` and a block are open, the reference reports the `if`.
+        // If an `if` and an `@=` block are both open, the reference reports the `if`.
         if let (false, Some(last)) = (conditions.is_empty(), program.steps.last()) {
             let reason = FailureReason::UnclosedIf;
             return Err(TransformFailure::new(&last.line, Span::new(0, last.line.text.len()), reason));

@@ -1,4 +1,4 @@
-//! References to a scope in the text of an expression.
+//! Search for references to a scope in the text of an expression.
 
 use htc_base::text::caseless;
 

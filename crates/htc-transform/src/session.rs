@@ -1,4 +1,4 @@
-//! State passed from one transform to the next: macros, and the expansion with them (`TransformClassAd`).
+//! State passed from one transform to the next: macros, and their expansion (`TransformClassAd`).
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use htc_classad::{ClassAd, Context};
 use htc_config::expand;
 use htc_config::{CommandPolicy, MacroSource};
 
-/// Session in which transforms are applied; keeps the macros that are passed from one to the next.
+/// Session in which transforms are applied; keeps the macros that each transform passes to the next.
 pub struct TransformSession<'w> {
     /// Interface to the outside: clock, files, commands.
     pub world: &'w dyn World,
@@ -28,7 +28,7 @@ pub struct TransformSession<'w> {
     /// Macros. Define some before the first ad with [`MacroTable::set`], and reset them between ads with
     /// [`MacroTable::rewind`].
     pub macros: MacroTable,
-    /// Predefined macros.
+    /// Predefined macros, such as `$(Step)`.
     pub built_in: BuiltInMacros,
     /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
@@ -36,8 +36,8 @@ pub struct TransformSession<'w> {
     pub commands: CommandPolicy,
     /// Cache for included texts, or `None` to read them again for every ad like the reference.
     pub include_cache: Option<Rc<IncludeCache>>,
-    /// Reason why an `include ifexist` was skipped: the reference reports it with the next failure that has
-    /// no reason of its own.
+    /// Reason why an `include ifexist` was skipped: the reference reports this reason with the next failure that has no
+    /// reason of its own.
     pub stale_reason: String,
 }
 
@@ -60,8 +60,8 @@ impl<'w> TransformSession<'w> {
         }
     }
 
-    /// Returns true if the ad meets the transform's REQUIREMENTS: they are evaluated in the ad without
-    /// TARGET, as an expression outside any ad. Only `true` and nonzero numbers count as met.
+    /// Returns true if the ad meets the transform's REQUIREMENTS. They are evaluated with the ad as MY, without TARGET,
+    /// as an expression outside any ad. Only `true` and nonzero numbers count as met.
     pub fn meets_requirements(&self, transform: &Transform, ad: &ClassAd) -> bool {
         let Some(requirements) = &transform.envelope.requirements else { return true };
         // An aborted evaluation counts as met (`MacroStreamXFormSource::matches`).
@@ -69,7 +69,7 @@ impl<'w> TransformSession<'w> {
         value.is_none_or(|value| value.truth() == Some(true))
     }
 
-    /// Expands a text like a command's value but without an ad, for the arguments of TRANSFORM.
+    /// Expands a text as the value of a command is expanded, but without an ad, for the arguments of TRANSFORM.
     pub fn expand_without_ad(
         &self,
         line: &RuleLine,

@@ -1,7 +1,7 @@
 //! Classification of one line of a transform (`Parse_macros` of `config.cpp` in its submit form).
 //!
-//! It needs neither the ad nor the macros, so it is done once. Errors are only reported when the line is
-//! executed, because the conditions around it may skip it.
+//! The classification depends neither on the ad nor on the macros, so each line is classified once. Errors are only
+//! reported when the line is executed, because an `if` around the line may skip it.
 
 use bstr::{BString, ByteSlice};
 
@@ -13,7 +13,7 @@ use htc_base::text::space::{is_space, trim};
 pub enum TransformStatement {
     /// A blank line or a comment.
     Blank,
-    /// `if`, `elif`, `else`, `endif`: the whole line is passed to the condition stack.
+    /// `if`, `elif`, `else`, `endif`: the `if` reader gets the whole line.
     Condition,
     /// A command, or the reason why it is not valid, which is reported when the line is reached.
     Command(Result<TransformCommand, CommandSyntaxError>),
@@ -30,7 +30,7 @@ pub struct MacroAssignment {
     pub name: BString,
     /// Operator of the assignment.
     pub operator: AssignmentOperator,
-    /// Rest of the line; for `@=` the tag.
+    /// Rest of the line, or the tag of an `@=` block.
     pub value: BString,
     /// Offset of the value in the line.
     pub value_at: usize,
@@ -41,7 +41,7 @@ pub struct MacroAssignment {
 pub enum AssignmentOperator {
     /// `=`: replaces the value.
     Replace,
-    /// `+=`, or with a separator, single or doubled (`+,=`, `+&&=`): appends to the value.
+    /// `+=`, or `+,=` and `+&&=` with a separator character that may be doubled: appends to the value.
     Append(Option<u8>, bool),
     /// `@=`: the value is the lines up to `@tag`.
     Block,
@@ -50,7 +50,7 @@ pub enum AssignmentOperator {
 /// Configuration statement in a transform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigDirective {
-    /// `use`: always fails in a transform, because there are no templates for it.
+    /// `use`: always fails in a transform, because transforms have no templates.
     Use {
         /// Category, unexpanded.
         category: BString,
@@ -109,7 +109,7 @@ pub fn split_statement(text: &[u8]) -> TransformStatement {
             });
         }
         if bare.eq_ignore_ascii_case(b"use") {
-            // Without a space before the colon, the reference's category extends to the end of the line.
+            // Without a space before the colon, the reference reads the rest of the line as the category.
             let category = match words() {
                 b"" => b"",
                 words if text[..operator_at].last().is_some_and(|&b| is_space(b)) => words,
@@ -140,8 +140,8 @@ pub fn split_statement(text: &[u8]) -> TransformStatement {
     }
 }
 
-/// Returns true if the reference reports an invalid command as a syntax error: the first word is followed by
-/// an operator or the end of the line, so that the reference first tries it as an assignment.
+/// Returns true if the reference reports an invalid command as a syntax error: the first word is followed by an
+/// operator or the end of the line, so that the reference first reads the line as an assignment.
 pub(super) fn is_reported_as_syntax_error(text: &[u8]) -> bool {
     let Some(name_end) = text.iter().position(|&b| is_space(b) || is_operator_byte(b)) else { return false };
     let at = skip_space(text, name_end);
@@ -189,7 +189,7 @@ fn read_operator(text: &[u8], at: &mut usize) -> Option<(u8, AssignmentOperator)
     None
 }
 
-/// Returns true if the name is valid for assignments: letters, digits, `_`, `.` and `/`.
+/// Returns true if the name is valid in an assignment: letters, digits, `_`, `.` and `/`.
 pub fn is_macro_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/'))
 }

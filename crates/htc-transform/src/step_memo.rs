@@ -11,10 +11,10 @@ use rustc_hash::FxHashMap;
 use htc_classad::regex::{Captures, MatchError, Regex, SearchOptions};
 use htc_classad::{ClassAd, Expr, ParseError};
 
-/// Groups of a match, up to the last one that took part in it.
+/// Groups of a match, up to the last group that is part of the match.
 pub(super) type MatchGroups = Arc<[Range<usize>]>;
 
-/// Result of a match.
+/// Result of matching a name: its groups, or `None` if the name does not match.
 pub(super) type MatchResult = Result<Option<MatchGroups>, MatchError>;
 
 /// Maximum number of names that a pattern caches.
@@ -22,7 +22,7 @@ const MAX_REMEMBERED_NAMES: usize = 2048;
 /// Maximum length of cached texts and names, in bytes.
 const MAX_REMEMBERED_BYTES: usize = 4096;
 
-/// Cache of one step. It does not affect the result.
+/// Cached results of one step. The cache never changes the result of the step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepMemo {
     parsed: RefCell<Option<(BString, Expr)>>,
@@ -34,30 +34,30 @@ pub(super) struct StepMemo {
 /// Matching attributes of an ad, with their new names.
 pub(super) type RenamePairs = Arc<[(BString, BString)]>;
 
-/// Attributes that a pattern selected from the previous ad.
+/// Attributes of the previous ad that a pattern selected.
 #[derive(Clone, Debug)]
 struct PatternSelection {
     template: BString,
-    /// Names of the ad, concatenated; `ends` contains the end of each.
+    /// Names of the ad's attributes, concatenated; `ends` contains the end of each name.
     names: Vec<u8>,
     ends: Vec<usize>,
     pairs: RenamePairs,
 }
 
 impl StepMemo {
-    /// Takes the buffer for the step's text. [`StepMemo::return_buffer`] keeps it for the next use.
+    /// Takes the buffer for the step's text. [`StepMemo::return_buffer`] stores it for the next use.
     pub(super) fn take_buffer(&self) -> Vec<u8> {
         self.buffer.take()
     }
 
-    /// Returns the buffer for later use.
+    /// Stores the buffer for the next [`StepMemo::take_buffer`].
     pub(super) fn return_buffer(&self, buffer: Vec<u8>) {
         if buffer.capacity() <= MAX_REMEMBERED_BYTES {
             self.buffer.replace(buffer);
         }
     }
 
-    /// Parses an expanded text, or returns the previous expression if the text is the same.
+    /// Parses an expanded text, or returns the previously parsed expression if the text is the same.
     pub(super) fn parse_cached(
         &self,
         text: &[u8],
@@ -83,7 +83,8 @@ impl StepMemo {
         Ok(expr)
     }
 
-    /// Returns the pattern's selection from an earlier ad with the same names in the same order, or `None`.
+    /// Returns the pattern's selection from the previous ad if this ad has the same names in the same order, otherwise
+    /// `None`.
     pub(super) fn cached_selection(&self, ad: &ClassAd, template: &[u8]) -> Option<RenamePairs> {
         let selected = self.selected.borrow();
         let selected = selected.as_ref().filter(|known| known.ends.len() == ad.len())?;
@@ -96,7 +97,7 @@ impl StepMemo {
         (same && selected.template == template).then(|| Arc::clone(&selected.pairs))
     }
 
-    /// Caches a selection.
+    /// Caches the attributes that the pattern selected from an ad.
     pub(super) fn cache_selection(&self, ad: &ClassAd, template: &[u8], pairs: &RenamePairs) {
         let mut names = Vec::new();
         let mut ends = Vec::with_capacity(ad.len());

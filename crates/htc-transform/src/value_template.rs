@@ -1,5 +1,5 @@
-//! Values that contain only text and plain references `$(NAME)`, as most non-constant values do. They are
-//! split once, so that each ad does not have to search for references again.
+//! Values that consist of text and plain references `$(NAME)`, which most values with macros do. Each value is split
+//! once, so that its references need not be searched for again for each ad.
 
 use bstr::BString;
 
@@ -7,10 +7,10 @@ use super::macros::MacroScope;
 use htc_config::MacroSource;
 use htc_config::macro_reference::{MacroFunction, next_reference};
 
-/// Value, split at its references.
+/// Value of a command, split at its references.
 #[derive(Clone, Debug)]
 pub(super) struct ValueTemplate {
-    /// Text and the name of the reference after it.
+    /// Pieces of the value: text, and the name of the reference after the text.
     pieces: Vec<(BString, BString)>,
     /// Text after the last reference.
     rest: BString,
@@ -37,8 +37,8 @@ impl ValueTemplate {
         (!pieces.is_empty()).then(|| ValueTemplate { pieces, rest: value[at..].into() })
     }
 
-    /// Writes the value with its references replaced to `text`. Returns false if the value of a reference
-    /// contains further references.
+    /// Writes the value to `text` with its references replaced. Returns false if the value of a reference contains
+    /// further references.
     pub(super) fn fill(&self, scope: &MacroScope<'_>, text: &mut Vec<u8>) -> bool {
         text.clear();
         for (before, name) in &self.pieces {
