@@ -60,7 +60,7 @@ pub(super) fn split_integer(text: &[u8]) -> Option<(i64, &[u8])> {
     Some((value, &text[end..]))
 }
 
-/// Parses a reason on a line of its own; a missing line is an empty reason.
+/// Parses a reason on a line of its own; returns an empty reason if the line is missing.
 fn parse_reason(line: Option<&BString>) -> Option<BString> {
     match line {
         Some(line) => line.strip_prefix(b"\t").map(Into::into),
@@ -68,14 +68,14 @@ fn parse_reason(line: Option<&BString>) -> Option<BString> {
     }
 }
 
-/// Parses `C Subcode S`.
+/// Parses a hold code and subcode in the form `C Subcode S`.
 pub(super) fn parse_hold_codes(text: &[u8]) -> Option<(i32, i32)> {
     let (code, rest) = split_integer(text)?;
     let (subcode, rest) = split_integer(rest.strip_prefix(b" Subcode ")?)?;
     rest.is_empty().then_some((i32::try_from(code).ok()?, i32::try_from(subcode).ok()?))
 }
 
-/// Parses an event with at most a reason.
+/// Parses an event whose lines contain at most a reason.
 fn parse_only_reason(text: &str, first: &[u8], rest: &[BString]) -> Option<BString> {
     expect_line(first, text)?;
     if rest.len() > 1 {
@@ -94,7 +94,7 @@ fn parse_submit(first: &[u8], rest: &[BString]) -> Option<EventBody> {
         return None;
     }
     let note = |at: usize| match rest.get(at) {
-        // A structured note is parsed elsewhere.
+        // This parser does not accept a structured note, which `other_events` parses.
         Some(note) => strip_label(note, "    ").filter(|note| !is_structured(note)),
         None => Some(BString::default()),
     };
@@ -219,7 +219,7 @@ fn parse_transfer(first: &[u8], rest: &[BString]) -> Option<EventBody> {
     Some(EventBody::Transfer { step, host })
 }
 
-/// Parses the numbers of materialized jobs and items, the completion and the notes of a removed cluster.
+/// Parses a removed cluster: the numbers of materialized jobs and items, the completion, and the notes.
 fn parse_cluster_remove(first: &[u8], rest: &[BString]) -> Option<EventBody> {
     expect_line(first, "Cluster removed")?;
     if rest.len() > 2 {
@@ -265,14 +265,14 @@ fn parse_remote_error(first: &[u8], rest: &[BString]) -> Option<EventBody> {
     })
 }
 
-/// Lines that are not those of the event that they should be.
+/// Error for lines that do not have the form of the expected event.
 struct InvalidEvent;
 
 /// Reader of the lines of an event.
 pub(super) struct EventLines<'a>(&'a [BString]);
 
 impl<'a> EventLines<'a> {
-    /// Creates a reader that begins with the first of these lines.
+    /// Creates a reader whose first line is the first of these lines.
     pub(super) fn new(lines: &'a [BString]) -> Self {
         EventLines(lines)
     }
@@ -283,14 +283,14 @@ impl<'a> EventLines<'a> {
         Some(first)
     }
 
-    /// Reads CPU times, with the words of their label.
+    /// Reads CPU times from a line with two tabs that ends in `  -  <which> <place> Usage`.
     fn read_indented_cpu_time(&mut self, which: &str, place: &str) -> Option<CpuTime> {
         let line = self.next_line().filter(|line| line.starts_with(b"\t\t"))?;
         let text = line.strip_suffix(b" Usage")?.strip_suffix(place.as_bytes())?;
         parse_cpu_time(text.strip_suffix(b" ")?.strip_suffix(which.as_bytes())?.strip_suffix(b"  -  ")?)
     }
 
-    /// Reads CPU times followed by this label, at any indentation.
+    /// Reads CPU times that this label follows, at any indentation.
     pub(super) fn read_cpu_time(&mut self, label: &str) -> Option<CpuTime> {
         parse_cpu_time(self.next_line()?.strip_suffix(label.as_bytes())?)
     }
@@ -326,7 +326,7 @@ impl<'a> EventLines<'a> {
         Some(JobTermination::Signalled(signal, core))
     }
 
-    /// Reads the table of resources up to the end of the event, which may lack it.
+    /// Reads the table of resources, which extends to the end of the event. Returns `None` if the event has no table.
     fn read_resources(self) -> Result<Option<ResourceTable>, InvalidEvent> {
         match self.0.is_empty() {
             true => Ok(None),

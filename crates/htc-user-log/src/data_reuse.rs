@@ -10,7 +10,7 @@ use super::EventKind;
 use htc_base::text::number;
 use htc_classad::ClassAd;
 
-/// Line of an event: its label, the name of the attribute, and true if the value is a number.
+/// Line of an event: its label, the name of its attribute, and true if the value is a number.
 type ReuseLine = (&'static str, &'static str, bool);
 
 const BYTES_LINE: ReuseLine = ("Bytes", "Size", true);
@@ -19,7 +19,7 @@ const CHECKSUM_TYPE_LINE: ReuseLine = ("Checksum Type", "ChecksumType", false);
 const TAG_LINE: ReuseLine = ("Tag", "Tag", false);
 const RESERVATION_LINE: ReuseLine = ("Reservation UUID", "UUID", false);
 
-/// Event about reserved space or a reusable file, with one value for each line of its kind.
+/// Event about reserved space or a reusable file, with one value for each line that this kind of event has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataReuseEvent {
     kind: EventKind,
@@ -50,8 +50,8 @@ impl DataReuseEvent {
         self.kind.number()
     }
 
-    /// Parses the event from the rest of its first line, which must be empty, and the lines below. Returns
-    /// `None` if they do not match the kind.
+    /// Parses an event from its lines. The first line contains the text after the time and must be empty. Returns
+    /// `None` if the lines do not match the event's kind.
     pub(super) fn parse(number: u16, lines: &[BString]) -> Option<Self> {
         let kind = EventKind::from_number(number)?;
         let wanted = Self::expected_lines(kind)?;

@@ -113,10 +113,10 @@ fn set_evicted(ad: &mut ClassAd, event: &EvictedEvent) {
 }
 
 fn set_terminated(ad: &mut ClassAd, event: &TerminatedEvent) {
-    // The resources of an eviction are only in its text, as in the reference.
+    // The reference does not put the resources of an eviction into its ad, only into its text.
     for (name, text) in event.resources.iter().flat_map(|table| &table.attributes) {
         if let Ok(expr) = Expr::parse_with(text, Dialect::old_syntax()) {
-            // As in the reference, a name that no ad can have is left out.
+            // The reference omits a name that is not a valid attribute name.
             let _ = ad.try_insert(name.as_slice(), expr);
         }
     }
@@ -128,14 +128,14 @@ fn set_terminated(ad: &mut ClassAd, event: &TerminatedEvent) {
     ad.set("TotalReceivedBytes", event.total.received);
 }
 
-/// Adds the attributes of an event written by an older release or by a node of a parallel job. Returns `None`
-/// if the event is not recognized as such.
+/// Adds the attributes of an event that an older release or a node of a parallel job wrote. Returns `None` for any
+/// other event.
 fn add_older_event(ad: &mut ClassAd, number: u16, lines: &[BString]) -> Option<()> {
     let (number, lines, node) = other_events::to_current_wording(number, lines)?;
     other_events::parse_ignoring_extra_lines(number, &lines)?.add_to_ad(ad);
     if let Some(node) = node {
         ad.set("Node", node);
-        // The event of a node has both attributes.
+        // The terminated event of a node has both attributes, -1 for the missing one.
         for name in ["ReturnValue", "TerminatedBySignal"].into_iter().filter(|_| number == 5) {
             if !ad.contains(name) {
                 ad.set(name, -1);
@@ -184,7 +184,7 @@ impl EventBody {
                 set_text(ad, "ExecuteHost", host);
                 set_text(ad, "ErrorMsg", message);
                 if !critical {
-                    // This value is a number, unlike the other flags.
+                    // CriticalError is a number, unlike other flags.
                     ad.set("CriticalError", 0);
                 }
                 if *code != 0 {
@@ -227,7 +227,7 @@ impl EventBody {
             EventBody::JobAdInformation(information) => {
                 let kept = ad.clone();
                 ad.update(information);
-                // Attributes that are already set identify the event and take precedence.
+                // The attributes that `ad` already had identify the event and take precedence.
                 ad.update(&kept);
             }
             EventBody::Other { number, lines } => match other_events::parse_attributes(*number, lines) {

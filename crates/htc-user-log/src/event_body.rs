@@ -1,4 +1,4 @@
-//! Details of events apart from job and time.
+//! Details of events, without the job and the time.
 
 use bstr::BString;
 
@@ -7,7 +7,7 @@ use htc_base::process::Exit;
 use htc_base::text::words;
 use htc_classad::ClassAd;
 
-/// CPU time as events contain it, in seconds.
+/// CPU time in events, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// Time in user mode.
@@ -21,7 +21,7 @@ pub struct CpuTime {
 pub enum JobTermination {
     /// The job exited with this code.
     Exited(i32),
-    /// The job was killed by this signal; with the path of its core file, if there is one.
+    /// The job was killed by this signal. Contains the path of its core file, if the job left one.
     Signalled(i32, Option<BString>),
 }
 
@@ -48,7 +48,7 @@ pub struct RunUsage {
     pub received: f64,
 }
 
-/// End of a job.
+/// End of a job, with its resource usage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TerminatedEvent {
     /// Exit code or signal.
@@ -61,18 +61,18 @@ pub struct TerminatedEvent {
     pub resources: Option<ResourceTable>,
 }
 
-/// Eviction of a job from its slot before its end, or its end followed by a requeue.
+/// Eviction of a job from its slot before the job ended, or requeue of a job that ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EvictedEvent {
-    /// Code and subcode of the reason; a code of 0 is not written.
+    /// Vacate code and subcode; a code of 0 is not written.
     pub code: (i32, i32),
     /// True if the job had written a checkpoint.
     pub checkpointed: bool,
-    /// Termination of the job, if it ended and was requeued.
+    /// Termination of the job if it ended and was then requeued, otherwise `None`.
     pub requeued: Option<JobTermination>,
     /// Usage of this run.
     pub run: RunUsage,
-    /// Reason; may be empty.
+    /// Reason for the eviction; may be empty.
     pub reason: BString,
     /// Resources requested, allocated and used.
     pub resources: Option<ResourceTable>,
@@ -97,14 +97,15 @@ words! {
     }
 }
 
-/// Details of an event.
+/// Details of an event, by kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventBody {
     /// 000: the job was submitted.
     Submit {
         /// Address of the access point.
         host: BString,
-        /// `submit_event_notes`; empty for none. The text form has `structure` instead, if it is not empty.
+        /// `submit_event_notes`; empty for none. In the text form, a `structure` that is not empty replaces these
+        /// notes.
         log_notes: BString,
         /// `submit_event_user_notes`; empty for none.
         user_notes: BString,
@@ -114,7 +115,7 @@ pub enum EventBody {
     },
     /// 001: the job is executing.
     Execute {
-        /// Address of the startd; in a starter's own log, that of the starter.
+        /// Address of the startd, or in a log that a starter writes itself, the address of the starter.
         host: BString,
         /// Name of the slot; empty for none.
         slot_name: BString,
@@ -142,7 +143,7 @@ pub enum EventBody {
     Aborted(BString),
     /// 046: a dataflow job was skipped; the reason may be empty.
     DataflowSkipped(BString),
-    /// 010: the job was suspended; with the number of suspended processes.
+    /// 010: the job was suspended. Contains the number of suspended processes.
     Suspended(i64),
     /// 011: the job was unsuspended.
     Unsuspended,
@@ -159,11 +160,11 @@ pub enum EventBody {
     Released(BString),
     /// 021: error or message from a daemon.
     RemoteError {
-        /// True for an error, false for a mere message.
+        /// True for an error, false for a message.
         critical: bool,
         /// Name of the sending daemon, such as `starter`.
         daemon: BString,
-        /// Name of the slot; in a starter's own log, the address of the starter.
+        /// Name of the slot, or in a log that a starter writes itself, the address of the starter.
         host: BString,
         /// Text of the message; may have several lines.
         message: BString,
@@ -218,12 +219,12 @@ pub enum EventBody {
     ClusterRemove {
         /// Number of materialized jobs.
         jobs: i32,
-        /// Number of items.
+        /// Number of items from which jobs were materialized.
         items: i32,
         /// Materialization state: 1 for complete, 0 for incomplete, negative for an error, 2 or more while
         /// paused.
         completion: i32,
-        /// Other notes; empty for none.
+        /// Further notes; empty for none.
         notes: BString,
     },
     /// 041 to 045: events about data reuse.
@@ -232,14 +233,14 @@ pub enum EventBody {
     Transfer {
         /// Step of the transfer.
         step: FileTransferStep,
-        /// Address of the other side, when the input transfer starts; empty for none.
+        /// Address of the other side of the transfer, when the input transfer starts; empty for none.
         host: BString,
     },
-    /// Any other event: the rest of its first line and the following lines, unchanged.
+    /// Any event whose details are not parsed: the rest of its first line and the following lines, unchanged.
     Other {
         /// Event number.
         number: u16,
-        /// Lines without their ends.
+        /// Lines without line ends.
         lines: Vec<BString>,
     },
 }

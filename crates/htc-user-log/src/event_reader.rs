@@ -1,4 +1,4 @@
-//! Reader of text logs, also while they are being written (`ReadUserLog`, `readEvent` of each event).
+//! Reader of text logs, including logs that are still being written (`ReadUserLog`, `readEvent` of each event).
 
 use std::io::{self, BufRead, Read};
 
@@ -26,7 +26,7 @@ pub enum EventReadError {
         /// Beginning of the line.
         text: BString,
     },
-    /// The next event begins before the `...` of this one; that line was lost.
+    /// The line `...` at the end of an event is missing: the next event begins before it.
     #[error("line {line}: an event begins before the previous one ends with '...'")]
     Unclosed {
         /// Line number of the first line of the next event.
@@ -46,11 +46,11 @@ const MAX_EVENT_BYTES: usize = 16 << 20;
 /// Maximum number of lines whose buffers are kept for the next event.
 const MAX_SPARE_LINES: usize = 64;
 
-/// Reader of events in their order.
+/// Reader that returns the events of a log in their order.
 pub struct EventReader<R> {
     input: R,
     line: usize,
-    /// First line of an event that was read where `...` was expected; true if the error is still to be
+    /// First line of the next event, which was read where `...` was expected. True if the error is still to be
     /// reported.
     early_first_line: Option<(BString, bool)>,
     /// Buffers of the lines of earlier events.
@@ -106,8 +106,8 @@ impl<R: BufRead> EventReader<R> {
                 first = self.line + 1;
                 continue;
             }
-            // Lines of an event are indented, or do not look like the start of an event. 25.14 would read
-            // this line as part of the previous event and lose the new one.
+            // The text of an event is indented, or does not look like the start of an event, so this line begins a new
+            // event. 25.14 would read it as part of the previous event and lose the new event.
             if !lines.is_empty() && is_event_start(&text) {
                 let is_event = lines.first().is_some_and(|text| is_event_start(text));
                 self.early_first_line = Some((text.into(), is_event));
@@ -142,8 +142,7 @@ impl<R: BufRead> Iterator for EventReader<R> {
 }
 
 impl JobEvent {
-    /// Parses an event from its lines. Lines that do not match the event's kind are kept as
-    /// [`EventBody::Other`].
+    /// Parses an event from its lines. Lines that do not match the event's kind become [`EventBody::Other`].
     fn from_lines(lines: &mut [BString]) -> Option<JobEvent> {
         let EventHeader { number, cluster, proc, subproc, time, rest } = EventHeader::parse(lines.first()?)?;
         lines[0] = rest;
@@ -185,7 +184,7 @@ impl EventHeader {
     }
 }
 
-/// Returns true if a line begins an event as written: with three digits at the start of the line.
+/// Returns true if a line begins an event in the form in which events are written: with three digits.
 fn is_event_start(line: &[u8]) -> bool {
     let is_number = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
     line.get(..3).is_some_and(is_number) && line.get(3) == Some(&b' ') && EventHeader::parse(line).is_some()

@@ -137,7 +137,7 @@ impl EventBody {
 }
 
 impl CpuTime {
-    /// Formats the times as `Usr D HH:MM:SS, Sys D HH:MM:SS` (`rusageToStr`).
+    /// Formats CPU times as `Usr D HH:MM:SS, Sys D HH:MM:SS` (`rusageToStr`).
     pub fn to_text(self) -> String {
         let mut out = String::with_capacity(40);
         for (label, seconds) in [("Usr ", self.user), (", Sys ", self.system)] {
@@ -148,11 +148,11 @@ impl CpuTime {
     }
 }
 
-/// Appends `D HH:MM:SS`.
+/// Appends a duration as `D HH:MM:SS`.
 fn push_duration(out: &mut String, seconds: i64) {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     match u32::try_from(rest) {
-        // Without the costs of a format string: a log has millions of durations.
+        // Avoids the cost of a format string, because a log has millions of durations.
         Ok(rest) if days == 0 => {
             out.push('0');
             for (separator, number) in [(' ', rest / 3600), (':', rest / 60 % 60), (':', rest % 60)] {

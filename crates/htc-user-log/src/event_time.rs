@@ -4,8 +4,8 @@ use super::FormatOptions;
 use htc_base::text::calendar;
 use htc_base::world::Zone;
 
-/// Time as written. Unless it is `utc`, its meaning in seconds since the epoch depends on the writer's time
-/// zone.
+/// Calendar time as written in a log. Unless `utc` is true, its meaning in seconds since the epoch depends on the
+/// writer's time zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventTime {
     /// Year, or `None` in old logs.
@@ -27,8 +27,8 @@ pub struct EventTime {
 }
 
 impl EventTime {
-    /// Converts `micros` microseconds since the epoch, in the zone that the options select. Milliseconds are
-    /// always kept, because the ad forms always show them.
+    /// Converts a time in microseconds since the epoch to the zone that the options select. Milliseconds are always
+    /// kept, because events in the form of ads always show them.
     pub fn from_micros(micros: i64, options: FormatOptions, zone: &Zone) -> Self {
         let seconds = micros.div_euclid(1_000_000);
         let offset = if options.utc { 0 } else { i64::from(zone.offset) };
@@ -64,12 +64,13 @@ impl EventTime {
         out
     }
 
-    /// Returns the time as in the ad forms: with `T`, and with milliseconds if they are known
+    /// Formats the time as in events in the form of ads: with `T`, and with milliseconds if they are known
     /// (`ULogEvent::toClassAd`).
     pub fn to_iso(&self) -> String {
         let EventTime { month, day, hour, minute, second, .. } = *self;
         let year = self.year.unwrap_or(0);
-        // The usual numbers of digits, without the costs of a format string: a log has millions of times.
+        // Formats times with the usual numbers of digits without the cost of a format string, because a log has
+        // millions of times.
         let mut out = String::with_capacity(24);
         match u32::try_from(year) {
             Ok(year) if year < 10_000 => push_digits(&mut out, year, 4),
@@ -99,7 +100,7 @@ impl EventTime {
         out
     }
 
-    /// Converts a UTC time to the local time that the reference shows after reading it; any other time is
+    /// Converts a UTC time to the local time that the reference shows after reading it; returns any other time
     /// unchanged. `zone` returns the time zone at a number of seconds since the epoch.
     pub fn to_local(self, zone: impl Fn(i64) -> Zone) -> Self {
         let Some(year) = self.year.filter(|_| self.utc) else { return self };
@@ -116,7 +117,8 @@ impl EventTime {
         EventTime { milli: self.milli, ..Self::from_micros(micros, FormatOptions::default(), &zone(seconds)) }
     }
 
-    /// Parses any of the written forms at the start of a text. Returns the time and its length in bytes.
+    /// Parses a time in any form that the reference writes, at the start of a text. Returns the time and its length in
+    /// bytes.
     pub fn parse(text: &[u8]) -> Option<(Self, usize)> {
         let mut reader = TimeReader { text, at: 0 };
         let first = reader.read_number()?;
@@ -165,7 +167,7 @@ impl TimeReader<'_> {
         std::str::from_utf8(text).ok()?.parse().ok()
     }
 
-    /// Reads the digits after a decimal point, of which there may be any number.
+    /// Reads any number of digits after a decimal point as milliseconds.
     fn read_milliseconds(&mut self) -> Option<u16> {
         let rest = self.text.get(self.at..)?;
         let count = rest.iter().take_while(|b| b.is_ascii_digit()).count();

@@ -24,13 +24,13 @@ impl Default for FormatOptions {
 }
 
 impl FormatOptions {
-    /// Returns the defaults for the log of all jobs, which differ by not having ISO dates.
+    /// Returns the default options of the log of all jobs (EVENT_LOG), whose dates are not in ISO form.
     pub fn for_event_log() -> Self {
         FormatOptions { iso_date: false, ..FormatOptions::default() }
     }
 
-    /// Parses the words of a parameter and applies them to the default. Words are separated by whitespace and
-    /// commas; unknown words are ignored.
+    /// Applies the words of a parameter to the default options. Words are separated by whitespace and commas; unknown
+    /// words are ignored.
     ///
     /// ```
     /// use htc_user_log::FormatOptions;

@@ -6,14 +6,14 @@ use htc_base::world::World;
 use htc_classad::{AttrName, ClassAd, Context, Value};
 
 impl JobEvent {
-    /// Returns the event that accompanies this one with the attributes named by JobAdInformationAttrs in the
-    /// job's ad, or `None` if it is not set.
+    /// Returns event 028 for this event, with the attributes of the job's ad that JobAdInformationAttrs names, or
+    /// `None` if JobAdInformationAttrs is not set.
     pub fn job_ad_information_event(&self, ad: &ClassAd, world: &dyn World) -> Option<JobEvent> {
         let names = Context::new(world).my(ad).string("JobAdInformationAttrs")?;
         self.job_ad_information_event_of(&names, ad, world)
     }
 
-    /// Returns the event that accompanies this one with the given attributes, or `None` if there are none.
+    /// Returns event 028 for this event with the given attributes, or `None` if there are no attributes.
     pub fn job_ad_information_event_of(
         &self,
         names: &[u8],

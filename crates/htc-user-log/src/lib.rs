@@ -38,9 +38,9 @@ pub use resource_table::{ResourceRow, ResourceTable};
 pub struct JobEvent {
     /// Event number; [`EventKind`] has its names.
     pub number: u16,
-    /// `ClusterId`, or `-1` if the event belongs to no job.
+    /// `ClusterId`, or `-1` if the event does not belong to a job.
     pub cluster: i32,
-    /// `ProcId`; `-1` for a whole cluster.
+    /// `ProcId`, or `-1` if the event belongs to a whole cluster.
     pub proc: i32,
     /// Always 0 for jobs of one process.
     pub subproc: i32,
@@ -51,7 +51,7 @@ pub struct JobEvent {
 }
 
 impl JobEvent {
-    /// Creates an event of a job; the number follows from the body.
+    /// Creates an event of a job. The body determines the event number.
     pub fn new(cluster: i32, proc: i32, time: EventTime, body: EventBody) -> Self {
         JobEvent { number: body.event_number(), cluster, proc, subproc: 0, time, body }
     }

@@ -8,8 +8,8 @@ use super::body_parser::{EventLines, parse_hold_codes, split_integer};
 use super::event_body::{EventBody, FileTransferStep};
 use htc_classad::{ClassAd, Dialect, Value};
 
-/// Parses the attributes of an event with this number, or returns `None` if the lines do not have the
-/// expected form. Lines with more content than their attributes are also returned as `Info`.
+/// Parses the attributes of an event with this number, or returns `None` if the lines do not have the expected form.
+/// Lines that contain more than the attributes are also set as `Info`.
 pub(super) fn parse_attributes(number: u16, lines: &[BString]) -> Option<ClassAd> {
     let (first, rest) = lines.split_first()?;
     let first = first.as_slice();
@@ -85,9 +85,9 @@ fn parse_grid_event(banner: &[u8], first: &[u8], rest: &[BString], ad: &mut Clas
     Some(())
 }
 
-/// Rewrites the lines of an event to the wording of 25.14, for events of earlier releases and of the nodes of
-/// parallel jobs. Returns the number, the lines and the node number, if there is one; `None` if the event is
-/// neither.
+/// Rewrites the lines of an event to the wording of 25.14, for events of earlier releases and of the nodes of parallel
+/// jobs. Returns the number, the lines and the node number, if there is one; or `None` if the event is neither of
+/// these.
 pub(super) fn to_current_wording(number: u16, lines: &[BString]) -> Option<(u16, Vec<BString>, Option<i64>)> {
     let told = lines.len() - lines.iter().rev().take_while(|line| line.trim().is_empty()).count();
     let mut lines = lines.get(..told).filter(|lines| !lines.is_empty())?.to_vec();
@@ -126,25 +126,27 @@ pub(super) fn to_current_wording(number: u16, lines: &[BString]) -> Option<(u16,
     Some((number, lines, node))
 }
 
-/// Replaces the leading whitespace of a line with that of its event kind, because the reference accepts any.
+/// Replaces the leading whitespace of a line by the whitespace that 25.14 writes for the event's kind. The reference
+/// accepts any whitespace when it reads.
 fn normalize_indent(number: u16, line: &mut BString) {
     let words = line.trim_start();
     let space: &[u8] = match number {
         22..=24 => b"    ",
         _ if words.starts_with(b"Usr ") => b"\t\t",
-        // Rows of the table of resources keep their columns.
+        // Rows of the table of resources keep their leading whitespace.
         _ if line.starts_with(b"\t ") => return,
         _ => b"\t",
     };
     *line = [space, words].concat().into();
 }
 
-/// Parses the event from as many leading lines as match its kind: the reference ignores the rest.
+/// Parses the event from the largest number of leading lines that match its kind; like the reference, ignores the lines
+/// after them.
 pub(super) fn parse_ignoring_extra_lines(number: u16, lines: &[BString]) -> Option<EventBody> {
     (1..=lines.len()).rev().find_map(|count| EventBody::parse(number, &lines[..count]))
 }
 
-/// Updates an eviction whose second line was `Job was not checkpointed.`
+/// Converts an eviction with the line `Job was not checkpointed.` to the wording of 25.14.
 fn update_old_eviction(lines: &mut [BString]) -> Option<()> {
     let said = lines.get_mut(1)?;
     let (flag, words) = split_integer(said.strip_prefix(b"\t(")?)?;
@@ -155,7 +157,7 @@ fn update_old_eviction(lines: &mut [BString]) -> Option<()> {
     let is_reason = |line: &&mut BString| {
         !line.starts_with(b"\tPartitionable Resources") && !line.starts_with(b"\tReason: ")
     };
-    // The reason follows the flags, usage and byte counts.
+    // The reason is the line after the flags, the usage and the byte counts.
     if let Some(reason) = lines.get_mut(6).filter(is_reason) {
         *reason = [b"\tReason: ", reason.trim()].concat().into();
     }
@@ -192,7 +194,7 @@ fn parse_submit(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> 
     Some(())
 }
 
-/// Parses notes: structured notes and node names are set in `ad`, texts in `told`.
+/// Parses notes. Sets structured notes and node names in `ad`, and text notes in `told`.
 fn parse_notes(lines: &[BString], told: &mut ClassAd, ad: &mut ClassAd) {
     const STRUCTURE: &str = "StructuredNotes";
     for (at, line) in lines.iter().enumerate() {
@@ -283,7 +285,7 @@ fn parse_post_script(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option
     Some(())
 }
 
-/// Returns the lines after the first, or nothing if the first line lacks the word that introduces them.
+/// Returns the lines after the first line, or an empty slice if the first line does not contain `word`.
 fn lines_after_banner<'a>(first: &[u8], rest: &'a [BString], word: &str) -> &'a [BString] {
     if first.contains_str(word) { rest } else { &[] }
 }
@@ -306,7 +308,7 @@ fn parse_factory_paused(first: &[u8], rest: &[BString], ad: &mut ClassAd) {
     ad.set("HoldCode", hold);
 }
 
-/// Parses a transfer that waited in a queue.
+/// Parses a file transfer event with the time that the transfer waited in a queue.
 fn parse_transfer(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
     let step = FileTransferStep::ALL.into_iter().find(|step| step.text().as_bytes() == first)?;
     ad.set("Type", step as i64);
@@ -324,7 +326,7 @@ fn parse_transfer(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()
     Some(())
 }
 
-/// Parses an event of a kind unknown to 25.14: the assignments in its lines.
+/// Parses an event of a kind unknown to 25.14 by reading the assignments in its lines.
 fn parse_future_event(first: &[u8], rest: &[BString], lines: &[BString], ad: &mut ClassAd) {
     ad.set("EventHead", BString::from(first));
     let mut told = true;

@@ -8,7 +8,7 @@ use htc_base::text::list;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr, Value};
 
-/// Row of one resource. The values are the displayed texts; an empty one is blank.
+/// Row of one resource. The fields are the displayed texts; an empty field is displayed as blanks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceRow {
     /// Name with its unit, such as `Memory (MB)`.
@@ -32,7 +32,7 @@ pub struct ResourceTable {
     pub has_allocated: bool,
     /// True if there is a column of assigned devices.
     pub has_assigned: bool,
-    /// Contents of the table as attributes of the event's ad: names and the texts of their values.
+    /// Contents of the table as attributes of the event's ad: names and texts of the values.
     pub attributes: Vec<(BString, BString)>,
 }
 
@@ -75,8 +75,8 @@ impl ResourceTable {
         }
     }
 
-    /// Builds the table from the attributes `Request<R>`, `Assigned<R>`, `<R>Usage`, `<R>AverageUsage` and
-    /// `<R>` of an ad that contains only such attributes; returns `None` if there are none.
+    /// Builds the table from the attributes `Request<R>`, `Assigned<R>`, `<R>Usage`, `<R>AverageUsage` and `<R>` of an
+    /// ad that contains no other attributes. Returns `None` if the ad is empty.
     fn from_usage_ad(ad: &ClassAd) -> Option<Self> {
         let mut rows: BTreeMap<Vec<u8>, (BString, [TableCell; 4])> = BTreeMap::new();
         for (name, expr) in ad.in_ad_order() {
@@ -150,7 +150,7 @@ impl ResourceTable {
         Self::from_usage_ad(&usage)
     }
 
-    /// Parses a table from its lines, beginning with the title; returns `None` if they are not a table.
+    /// Parses a table from its lines, of which the first is the title. Returns `None` if the lines are not a table.
     pub fn parse(lines: &[BString]) -> Option<Self> {
         let (title, rows) = lines.split_first()?;
         let head = title.strip_prefix(TITLE)?;
@@ -199,7 +199,7 @@ impl ResourceRow {
     }
 }
 
-/// Value as displayed.
+/// Value in the form in which the table displays it.
 #[derive(Default)]
 struct TableCell {
     text: BString,
@@ -229,7 +229,7 @@ impl TableCell {
     }
 }
 
-/// Returns the column and the resource of an attribute.
+/// Splits the name of an attribute into the number of the table's column and the name of the resource.
 fn column_and_resource(name: &[u8]) -> (usize, &[u8]) {
     if let Some(resource) = name.strip_prefix(b"Request") {
         (1, resource)

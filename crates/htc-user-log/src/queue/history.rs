@@ -1,7 +1,7 @@
 //! Records of jobs that left the queue. Each record ends with a line of three stars, its trailer.
 //!
-//! Trailers contain the offset of their record. The readers here use only the text, because wrong offsets
-//! occur in practice.
+//! Trailers contain the offset of their record, but these readers do not use it, because wrong offsets occur in
+//! practice.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::{ClassAd, LineError};
 
-/// Maximum size of a record, in bytes; a larger one is an error.
+/// Maximum size of a record, in bytes; a larger record is an error.
 const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// Size of the first block that is read backwards, in bytes. Each further block of the same record is twice as large, so
@@ -95,13 +95,13 @@ impl<R: BufRead> Iterator for HistoryReader<R> {
 /// Reader of records from the end of a file to its start, the newest first.
 pub struct BackwardHistoryReader<R> {
     input: R,
-    /// Bytes of the file from `start` on; those before `end` have not been returned yet.
+    /// Bytes of the file from `start` on. The records before `end` have not been returned yet.
     buffer: Vec<u8>,
     end: usize,
     start: u64,
     /// Size of the next block.
     block_bytes: usize,
-    /// Buffer of the block before, whose memory is reused.
+    /// Buffer of the previous block, whose memory is reused.
     spare: Vec<u8>,
 }
 
@@ -147,7 +147,7 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
         }
     }
 
-    /// Reads the block before the buffered bytes. Returns false at the start of the file.
+    /// Reads the block before the buffered bytes. Returns false if the buffer already begins at the start of the file.
     fn read_previous_block(&mut self) -> io::Result<bool> {
         if self.start == 0 {
             return Ok(false);
@@ -169,11 +169,12 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
         Ok(true)
     }
 
-    /// Returns the start of the last line of three stars that begins before `end`, or `None`.
+    /// Returns the start of the last trailer line that begins before `end`, or `None`. A trailer line begins with three
+    /// stars.
     fn find_trailer_before(&self, end: usize) -> Option<usize> {
         let mut end = end;
         loop {
-            // One star is found faster than three, and values rarely contain any.
+            // A search for one star is faster than a search for three, and values rarely contain a star.
             let star = memchr::memrchr(b'*', &self.buffer[..end])?;
             let at = star.checked_sub(2)?;
             let begins_line = if at == 0 { self.start == 0 } else { self.buffer[at - 1] == b'\n' };
@@ -188,7 +189,7 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
         memchr::memchr(b'\n', &self.buffer[at..self.end]).map_or(self.end, |end| at + end + 1)
     }
 
-    /// Returns the previous record of the file, or `None` at its start.
+    /// Returns the record before the previously returned one, or `None` at the start of the file.
     ///
     /// # Errors
     /// The file cannot be read, or a record is too large.
@@ -202,10 +203,10 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
         Ok(Some(BorrowedHistoryRecord { text: &self.buffer[text], trailer }))
     }
 
-    /// Finds a record in the buffer.
+    /// Finds the next record to return in the buffer, and reads further blocks as needed.
     fn previous_record(&mut self) -> io::Result<Option<RecordPlace>> {
         loop {
-            // Find the trailer of the record at the end, if there is one, and the trailer before it.
+            // Find the trailer of the last record, which may be missing, and the trailer before that record.
             let last = self.find_trailer_before(self.end).filter(|&at| self.line_end(at) == self.end);
             let limit = last.unwrap_or(self.end);
             let from = match self.find_trailer_before(limit) {
@@ -233,7 +234,7 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
     }
 }
 
-/// Places of a record and of its trailer in the buffer.
+/// Positions of a record and of its trailer in the buffer.
 struct RecordPlace {
     text: Range<usize>,
     trailer: Option<Range<usize>>,
@@ -251,8 +252,7 @@ impl<R: Read + Seek> Iterator for BackwardHistoryReader<R> {
     }
 }
 
-/// Lists the files of a history, the newest first: `history`, `history.20261121T000000`, including compressed
-/// ones.
+/// Lists the files of a history, the newest first: `history`, `history.20261121T000000` and compressed files.
 pub fn list_history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
     let (Some(directory), Some(name)) = (history.parent(), history.file_name()) else { return Vec::new() };
     let mut names = world.list_dir(directory).unwrap_or_default();

@@ -12,9 +12,9 @@ use htc_classad::{ClassAd, Dialect, Value};
 /// Ad of the queue as stored, without the attributes of its cluster.
 #[derive(Clone, Debug, Default)]
 struct StoredAd {
-    /// Attributes. The ads of clusters are shared with the ads chained to them.
+    /// Attributes of the ad. The ad of a cluster is shared with the job ads chained to it.
     ad: Arc<ClassAd>,
-    /// Number of the ad in the order of entry.
+    /// Position of the ad in the order in which ads were created.
     entry_number: u64,
 }
 
@@ -43,7 +43,8 @@ impl QueueRecords for JobQueue {
                 Arc::make_mut(&mut stored.ad).insert_old_syntax(name, value, self.dialect)?;
             }
             QueueLogRecord::Delete { key, name } => {
-                // A cluster's attribute that a job deletes is hidden from that job, but not removed.
+                // If a job deletes an attribute of its cluster, the attribute is hidden from this job but remains in
+                // the cluster.
                 let cluster = key.cluster_id();
                 let hidden =
                     key.is_job() && self.ads.get(&cluster).is_some_and(|stored| stored.ad.contains(name));
@@ -80,8 +81,8 @@ impl JobQueue {
         ids.into_iter().filter_map(&mut job).collect()
     }
 
-    /// Moves a job to the end of the entry order, which is how a router's view of the queue treats a job that
-    /// it has edited in place.
+    /// Moves a job to the end of the entry order, as the router does in its copy of the queue after it edited a job in
+    /// place.
     pub fn move_to_end(&mut self, key: JobId) {
         self.entry_count += 1;
         if let Some(stored) = self.ads.get_mut(&key) {

@@ -8,7 +8,7 @@
 //! | `queue_log` | incremental reading of a queue log: transactions, unfinished lines |
 //! | `history` | records of jobs that left the queue, forwards and backwards |
 //!
-//! Nothing here opens files: callers pass bytes or readers. Reference: `classad_log.cpp`,
+//! The code of this module opens no files: callers pass bytes or readers. Reference: `classad_log.cpp`,
 //! `ClassAdLogReader.cpp`, `history_queue.cpp`, `condor_router_history`.
 
 mod history;

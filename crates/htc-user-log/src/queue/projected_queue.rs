@@ -1,4 +1,5 @@
-//! Jobs of a queue log with some of their attributes, kept as compact texts: a queue of 100,000 jobs takes some 20 MB.
+//! Jobs of a queue log with some of their attributes, kept as compact texts: a queue of 100,000 jobs needs about 20 MB
+//! of memory.
 
 use rustc_hash::FxHashMap;
 
@@ -8,24 +9,24 @@ use htc_classad::{AttrName, ClassAd, Dialect, Expr, ParseError};
 
 use super::record::{QueueLogRecord, QueueRecords};
 
-/// Maximum number of checked values that are remembered.
+/// Maximum number of checked values that the queue remembers.
 const MAX_CHECKED_VALUES: usize = 4096;
-/// Maximum length of a checked value that is remembered.
+/// Maximum length in bytes of a checked value that the queue remembers.
 const MAX_CHECKED_LENGTH: usize = 4096;
-/// Maximum number of remembered names of attributes that are not kept.
+/// Maximum number of names that the queue remembers of attributes that it does not keep.
 const MAX_OTHER_NAMES: usize = 4096;
-/// Text of the value that hides an attribute of the cluster.
+/// Text of a value that hides an attribute of the cluster.
 const HIDDEN: &[u8] = b"undefined";
 
-/// Attributes that the values of kept attributes refer to, and that are not kept.
+/// Attributes that are not kept although values of kept attributes refer to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MissingAttributes {
-    /// None: the kept attributes have the same values as in the whole ads.
+    /// No attributes: the kept attributes have the same values as in the complete ads.
     #[default]
     None,
-    /// These.
+    /// The attributes with these names.
     Names(Vec<AttrName>),
-    /// Possibly any.
+    /// Unknown: any attribute may be referred to.
     All,
 }
 
@@ -33,14 +34,15 @@ pub enum MissingAttributes {
 #[derive(Clone, Debug)]
 struct KnownName {
     spelling: Box<[u8]>,
-    /// Number of the first spelling of the same name, which is the same for all its spellings.
+    /// Number of the first spelling of the name, which identifies the attribute in all spellings.
     attribute: u32,
     is_kept: bool,
-    /// True if it is an identifier, which needs no further check.
+    /// True if the spelling is an identifier, which needs no further check.
     is_identifier: bool,
 }
 
-/// Attributes of one ad: for each the number of its spelling, the length of its value, and the value.
+/// Attributes of one ad. Each attribute is stored as the number of its spelling, the length of its value, and the
+/// value.
 #[derive(Clone, Debug, Default)]
 struct CompactAd {
     bytes: Vec<u8>,
@@ -54,26 +56,26 @@ struct CompactEntry {
     end: usize,
 }
 
-/// Size of the numbers before a value.
+/// Size in bytes of the spelling number and the length before a value.
 const ENTRY_HEADER: usize = 8;
 
 /// Jobs and clusters of a queue with some of their attributes.
 #[derive(Clone, Debug)]
 pub struct ProjectedQueue {
     ads: FxHashMap<JobId, u32>,
-    /// Ads by number; that of a destroyed ad is empty and used again.
+    /// Ads by number; a destroyed ad becomes empty and its number is reused.
     stored: Vec<CompactAd>,
     free: Vec<u32>,
-    /// The ad of the previous record.
+    /// Key and number of the ad that the previous record named.
     last: Option<(JobId, u32)>,
     names: Vec<KnownName>,
     by_spelling: FxHashMap<Box<[u8]>, u32>,
-    /// Number of the first spelling by the name in lower case.
+    /// Number of the first spelling of each name, by the name in lower case.
     by_name: FxHashMap<Box<[u8]>, u32>,
     /// True if all attributes are kept.
     keeps_all: bool,
     dialect: Dialect,
-    /// Valid values that are not literals; true if all that they refer to is kept.
+    /// Checked values that are not literals; true if all attributes that the value refers to are kept.
     checked: FxHashMap<Box<[u8]>, bool>,
     /// Ad into which values are inserted to check them.
     scratch: ClassAd,
@@ -81,7 +83,7 @@ pub struct ProjectedQueue {
 }
 
 impl ProjectedQueue {
-    /// Creates a queue that keeps the attributes with these names, or all if `names` is `None`.
+    /// Creates a queue that keeps the attributes with these names, or all attributes if `names` is `None`.
     pub fn new(names: Option<&[AttrName]>, dialect: Dialect) -> Self {
         let mut queue = ProjectedQueue {
             ads: FxHashMap::default(),
@@ -103,13 +105,13 @@ impl ProjectedQueue {
         queue
     }
 
-    /// Returns the attributes to keep in another attempt, because values refer to them.
+    /// Returns the attributes that another reading must keep as well, because values refer to them.
     pub fn missing_attributes(&self) -> &MissingAttributes {
         &self.missing
     }
 
-    /// Returns the jobs in numerical order, including the attributes of their clusters. A job without any of the
-    /// attributes `any_of` gets an empty ad, unless there are none.
+    /// Returns the jobs in numerical order, including the attributes of their clusters. A job that has none of the
+    /// attributes in `any_of` gets an empty ad, unless `any_of` itself is empty.
     pub fn into_jobs(self, any_of: &[&str]) -> ProjectedJobs {
         let mut ids: Vec<JobId> = self.ads.keys().copied().filter(|id| id.is_job()).collect();
         ids.sort_unstable();
@@ -140,7 +142,7 @@ impl ProjectedQueue {
         number
     }
 
-    /// Returns the number of a spelling, or `None` for one of too many attributes that are not kept.
+    /// Returns the number of a spelling, or `None` if the attribute is not kept and the limit on such names is reached.
     fn name_number(&mut self, spelling: &[u8]) -> Option<u32> {
         if let Some(number) = self.by_spelling.get(spelling) {
             return Some(*number);
@@ -150,7 +152,7 @@ impl ProjectedQueue {
         (is_kept || self.names.len() < MAX_OTHER_NAMES).then(|| self.add_name(spelling, is_kept))
     }
 
-    /// Returns the number of an ad, or `None` if the queue does not have it.
+    /// Returns the number of an ad, or `None` if the queue does not have the ad.
     fn ad_number(&mut self, key: JobId) -> Option<u32> {
         match self.last {
             Some((last, number)) if last == key => Some(number),
@@ -199,7 +201,7 @@ impl ProjectedQueue {
         Ok(())
     }
 
-    /// Checks that a value is valid, and notes what a kept value refers to.
+    /// Checks that a value is valid, and records the attributes that a kept value refers to.
     fn check(
         &mut self,
         name: &[u8],
@@ -224,7 +226,7 @@ impl ProjectedQueue {
         Ok(())
     }
 
-    /// Returns true if everything that an expression refers to is kept; otherwise it is missing.
+    /// Returns true if all attributes that an expression refers to are kept; otherwise records the missing attributes.
     fn note_references(&mut self, expr: &Expr) -> bool {
         let Some(references) = Projection::for_exprs([expr]) else {
             self.missing = MissingAttributes::All;
@@ -251,7 +253,8 @@ impl ProjectedQueue {
         if !self.names[attribute as usize].is_kept {
             return;
         }
-        // A cluster's attribute that a job deletes is hidden from that job, but not removed.
+        // If a job deletes an attribute of its cluster, the attribute is hidden from this job but remains in the
+        // cluster.
         let cluster = self.ads.get(&key.cluster_id()).map(|number| &self.stored[*number as usize]);
         let is_hidden = key.is_job() && cluster.is_some_and(|ad| ad.find(attribute, &self.names).is_some());
         let Some(ad) = self.ad_number(key) else { return };
@@ -293,12 +296,12 @@ impl CompactAd {
         })
     }
 
-    /// Returns the entry of an attribute in any spelling, or `None` if the ad does not have it.
+    /// Returns the entry of an attribute in any spelling, or `None` if the ad does not have the attribute.
     fn find(&self, attribute: u32, names: &[KnownName]) -> Option<CompactEntry> {
         self.entries().find(|entry| names[entry.name as usize].attribute == attribute)
     }
 
-    /// Sets an attribute, which keeps its first spelling.
+    /// Sets an attribute. An existing attribute keeps its first spelling.
     fn set(&mut self, name: u32, attribute: u32, value: &[u8], names: &[KnownName]) {
         let length = (value.len() as u32).to_le_bytes();
         match self.find(attribute, names) {
@@ -319,15 +322,15 @@ impl CompactAd {
     }
 }
 
-/// Jobs of a queue in numerical order, which are made one by one.
+/// Iterator over the jobs of a queue in numerical order, which builds their ads one by one.
 #[derive(Debug)]
 pub struct ProjectedJobs {
     queue: ProjectedQueue,
     ids: std::vec::IntoIter<JobId>,
-    /// True if every ad is needed; otherwise those with one of the attributes `needed`.
+    /// True if every ad is needed; false if only ads with one of the attributes `needed` are.
     needs_all: bool,
     needed: Vec<u32>,
-    /// Expressions by their text, which ads share.
+    /// Parsed expressions by their text; ads share them.
     expressions: FxHashMap<Box<[u8]>, Expr>,
 }
 
@@ -344,7 +347,7 @@ impl ProjectedJobs {
             ad.insert(name, expr.clone());
             return;
         }
-        // The value is valid, as it was checked before.
+        // The value was checked when it was stored, so it is valid.
         let is_literal = ad.insert_old_syntax(name, value, self.queue.dialect).unwrap_or(true);
         if !is_literal && value.len() <= MAX_CHECKED_LENGTH && self.expressions.len() < MAX_CHECKED_VALUES {
             self.expressions.extend(ad.get(name).map(|expr| (value.into(), expr)));
@@ -381,7 +384,7 @@ impl Iterator for ProjectedJobs {
     }
 }
 
-/// True if a value is certainly a literal: decimal digits, or a string without escapes.
+/// Returns true if a value is certainly a literal: decimal digits, or a string without escapes.
 fn is_simple_literal(value: &[u8]) -> bool {
     match value {
         [b'"', text @ .., b'"'] => memchr::memchr3(b'"', b'\\', 0, text).is_none(),
@@ -472,7 +475,7 @@ mod tests {
             ("1A", "\"x\""),
             ("true", "1"),
         ] {
-            // The second time the value may be remembered.
+            // The second iteration may use the remembered result.
             for _ in 0..2 {
                 let expected = ClassAd::new().insert_old_syntax(name, value, dialect).map(|_| ());
                 let found = queue.set(JobId::new(1, 0), name.as_bytes(), value.as_bytes());

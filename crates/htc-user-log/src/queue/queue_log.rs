@@ -1,4 +1,4 @@
-//! Incremental reader of a queue log, also while it is being written (`ClassAdLogReader`,
+//! Incremental reader of a queue log, including a log that is still being written (`ClassAdLogReader`,
 //! `ClassAdLogParser`).
 
 use super::job_queue::JobQueue;
@@ -6,7 +6,7 @@ use super::record::{QueueLogRecord, QueueRecords, RecordError};
 use htc_base::job::JobId;
 use htc_classad::{Dialect, ParseError};
 
-/// Record that was skipped.
+/// Record that the reader skipped.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("offset {offset}: {reason}")]
 pub struct BadRecord {
@@ -37,20 +37,20 @@ pub enum BadRecordReason {
 enum LineOutcome {
     /// The line begins a transaction.
     TransactionBegun,
-    /// The line is part of a transaction and takes effect when it ends.
+    /// The line is part of a transaction and takes effect when the transaction ends.
     Pending,
     /// The line has taken effect.
     Applied,
 }
 
-/// Maximum number of bad records that are kept; further ones are only counted.
+/// Maximum number of bad records that are kept; further bad records are only counted.
 const MAX_KEPT_BAD_RECORDS: usize = 20;
 
-/// Reader that takes a queue log in pieces of any size. The queue reflects the last completed transaction.
+/// Reader of a queue log in pieces of any size. The queue reflects the last completed transaction.
 #[derive(Clone, Debug, Default)]
 pub struct QueueLogReader<Q = JobQueue> {
     queue: Q,
-    /// Beginning of a line whose end has not been read.
+    /// Beginning of a line whose end has not been read yet.
     partial_line: Vec<u8>,
     /// Lines of an unfinished transaction.
     pending_lines: Vec<u8>,
@@ -70,7 +70,7 @@ impl QueueLogReader {
         QueueLogReader::default()
     }
 
-    /// Sets the dialect of values, which the configuration of the reading program determines.
+    /// Sets the dialect of the values. The configuration of the reading program determines the dialect.
     #[must_use]
     pub fn with_dialect(mut self, dialect: Dialect) -> Self {
         self.queue.dialect = dialect;
@@ -100,7 +100,7 @@ impl<Q: QueueRecords> QueueLogReader<Q> {
         &self.queue
     }
 
-    /// Returns the queue for modification by the caller.
+    /// Returns the queue, so that the caller can modify it.
     pub fn queue_mut(&mut self) -> &mut Q {
         &mut self.queue
     }
@@ -115,7 +115,7 @@ impl<Q: QueueRecords> QueueLogReader<Q> {
         self.header
     }
 
-    /// Returns the first skipped records and the number of all skipped records.
+    /// Returns the first bad records and the number of all bad records.
     pub fn bad_records(&self) -> (&[BadRecord], u64) {
         (&self.bad_records, self.bad_count)
     }
@@ -141,8 +141,8 @@ impl<Q: QueueRecords> QueueLogReader<Q> {
             piece = &piece[end + 1..];
         }
         let mut start = 0;
-        // Start of the current transaction's lines in this piece. They are copied only if the transaction
-        // ends in a later piece.
+        // Start of the current transaction's lines in this piece. The lines are copied only if the transaction ends in
+        // a later piece.
         let mut from = 0;
         for end in memchr::memchr_iter(b'\n', piece) {
             if self.process_line(&piece[start..end], &piece[from..start]) == LineOutcome::TransactionBegun {
@@ -156,12 +156,12 @@ impl<Q: QueueRecords> QueueLogReader<Q> {
         self.partial_line.extend_from_slice(&piece[start..]);
     }
 
-    /// Processes a line. `before` are the lines of its transaction in the current piece, which are not in
-    /// `pending_lines`.
+    /// Processes a line. `before` contains the lines of the same transaction that precede it in the current piece and
+    /// are not in `pending_lines`.
     fn process_line(&mut self, line: &[u8], before: &[u8]) -> LineOutcome {
         let at = self.offset;
         self.offset += line.len() as u64 + 1;
-        // Only the operation is needed here: the records of a transaction are parsed when it ends.
+        // Only the operation of the line is needed here, because the records of a transaction are parsed when it ends.
         match line.get(..3) {
             Some(b"105") => {
                 self.in_transaction = true;

@@ -5,15 +5,15 @@ use htc_classad::ParseError;
 
 /// Ads to which the records of a queue log are applied.
 pub trait QueueRecords {
-    /// Applies a record. Setting or deleting attributes of ads that do not exist has no effect, as in the
-    /// reference.
+    /// Applies a record. A record that sets or deletes an attribute of an ad that does not exist has no effect, as in
+    /// the reference.
     ///
     /// # Errors
     /// The value of a set operation is not a valid expression; the ad is unchanged.
     fn apply_record(&mut self, record: QueueLogRecord<'_>) -> Result<(), ParseError>;
 }
 
-/// Operation on the queue.
+/// Record of the queue log: an operation on the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLogRecord<'a> {
     /// 101: creates an ad.
@@ -43,7 +43,7 @@ pub enum QueueLogRecord<'a> {
         /// Name of the attribute.
         name: &'a [u8],
     },
-    /// 105: begins a transaction; the records in it take effect when it ends.
+    /// 105: begins a transaction; its records take effect when it ends.
     Begin,
     /// 106: ends a transaction.
     End,
@@ -83,7 +83,7 @@ fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     (&text[..end], &text[end..])
 }
 
-/// Returns a type name; `(empty)` stands for an empty one.
+/// Returns the type that a word names; the word `(empty)` means an empty type.
 fn parse_type_word(word: &[u8]) -> &[u8] {
     if word == b"(empty)" { b"" } else { word }
 }
@@ -116,8 +116,8 @@ fn parse_key(word: &[u8]) -> Result<JobId, RecordError> {
     JobId::parse_key(word).ok_or(RecordError::Key)
 }
 
-/// Parses a record 103 in the form that the schedd writes, with single spaces between the parts: nearly all
-/// records have it. Returns `None` for any other line, which the general parser handles.
+/// Parses a record 103 in the form that the schedd writes, with single spaces between the parts: nearly all records
+/// have this form. Returns `None` for any other line, which the general parser handles.
 fn parse_plain_set(line: &[u8]) -> Option<QueueLogRecord<'_>> {
     /// Maximum number of digits whose value cannot overflow.
     const MAX_DIGITS: usize = 9;
@@ -176,7 +176,7 @@ impl<'a> QueueLogRecord<'a> {
             b"103" => {
                 let (key, rest) = with_key(rest)?;
                 let (name, rest) = with_name(rest)?;
-                // Whitespace before the value is not part of it.
+                // The whitespace before a value is not part of the value.
                 let blanks = rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
                 let value = &rest[blanks..];
                 if value.is_empty() {
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_plain_set_is_read_as_the_general_way_reads_it() {
         let general = |line: &[u8]| {
-            // Two spaces are not the plain form.
+            // With two spaces, the fast path does not apply and the general parser reads the line.
             let text = [b"103  ", &line[4..]].concat();
             QueueLogRecord::parse(&text)
                 .map(|record| format!("{record:?}"))
