@@ -13,11 +13,11 @@ use htc_classad::Expr;
 /// Manager that runs cron jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CronManager {
-    /// The execution point's.
+    /// The startd, on an execution point.
     Startd,
-    /// The access point's.
+    /// The schedd, on an access point.
     Schedd,
-    /// The benchmarks of the execution point, which all run on demand.
+    /// The startd, for benchmarks, which all run on demand.
     Benchmarks,
 }
 
@@ -43,7 +43,7 @@ impl CronManager {
         names
     }
 
-    /// Returns the maximum load of all running jobs together. The manual of STARTD_CRON says 0.2, the code uses 0.1.
+    /// Returns the maximum load of all running jobs together. The default is 0.1; the manual of STARTD_CRON says 0.2.
     pub fn max_load(self, knobs: &dyn ParameterSource) -> f64 {
         let knob = format!("{}_MAX_JOB_LOAD", self.parameter_prefix());
         let default = match self {
@@ -54,20 +54,21 @@ impl CronManager {
     }
 }
 
-/// Policy for sending new values to the collector at once (`STARTD_CRON_AUTOPUBLISH`); policy expressions see them at once in any case.
+/// Policy for sending the new values of a cron job to the collector immediately (`STARTD_CRON_AUTOPUBLISH`). Policy
+/// expressions see new values immediately in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AutoPublish {
-    /// The ad is sent only when the cron job requests it.
+    /// The ad is sent immediately only if the cron job requests it.
     #[default]
     Never,
-    /// Publishes with each block of output.
+    /// The ad is sent immediately after each block of output.
     Always,
-    /// Publishes if anything but `<PREFIX>LastUpdate` differs.
+    /// The ad is sent immediately if any attribute except `<PREFIX>LastUpdate` differs.
     IfChanged,
 }
 
 impl CronManager {
-    /// Reads AUTOPUBLISH. As in the reference, an invalid word is treated as Never; it is returned for a warning.
+    /// Reads AUTOPUBLISH. An invalid word counts as Never, as in the reference, and is returned for a warning.
     pub fn read_auto_publish(self, knobs: &dyn ParameterSource) -> (AutoPublish, Option<BString>) {
         let Some(text) = knobs.get(format!("{}_AUTOPUBLISH", self.parameter_prefix()).as_bytes()) else {
             return (AutoPublish::Never, None);
@@ -91,7 +92,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Parses `SUM:<resource>` or `PEAK:<resource>`. Only the beginning of the kind is compared.
+    /// Parses `SUM:<resource>` or `PEAK:<resource>`. Compares only the beginning of the word before the colon.
     fn parse(text: &[u8]) -> Option<Self> {
         let (kind, rest) = text.split_once_str(":")?;
         let resource = rest.split(|&byte| byte == b':').next().unwrap_or_default().into();
@@ -106,7 +107,7 @@ impl Metric {
         BString::from(format!("Uptime{}{suffix}", self.resource))
     }
 
-    /// Returns the metric of an attribute name, split as in `splitAttributeName`.
+    /// Returns the metric that an attribute name belongs to, split as in `splitAttributeName`, or `None`.
     pub fn from_attribute(name: &[u8]) -> Option<Self> {
         let rest = name.strip_prefix(b"Uptime")?;
         let sum = rest.strip_suffix(b"Seconds").map(|resource| (true, resource));
@@ -122,20 +123,20 @@ words! {
     /// Schedule of a cron job.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum CronMode.name {
-        /// At fixed intervals of one period.
+        /// The job runs once per period.
         #[default]
         Periodic => "Periodic",
-        /// One period after its last exit.
+        /// The job runs one period after its last exit.
         WaitForExit => "WaitForExit",
-        /// Once.
+        /// The job runs once.
         OneShot => "OneShot",
-        /// The job runs on request only, so cron jobs in this mode never run.
+        /// The job runs only on request. Only benchmarks are requested, so cron jobs in this mode never run.
         OnDemand => "OnDemand",
     }
 }
 
 impl CronMode {
-    /// Returns the mode with this name, ignoring case.
+    /// Returns the mode with this name, ignoring case, or `None`.
     pub fn from_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name().as_bytes().eq_ignore_ascii_case(name))
     }
@@ -160,23 +161,24 @@ pub struct CronJob {
     pub mode: CronMode,
     /// PERIOD in seconds.
     pub period: i64,
-    /// KILL: kill a run that has not ended when the next one is due.
+    /// KILL: true to kill a run that has not ended when the next run is due.
     pub kill: bool,
-    /// RECONFIG: send SIGHUP at reconfig.
+    /// RECONFIG: true to send SIGHUP to the running job at a reconfiguration.
     pub reconfig: bool,
-    /// RECONFIG_RERUN: run again at reconfig.
+    /// RECONFIG_RERUN: true to run the job again at a reconfiguration.
     pub rerun: bool,
     /// Value of JOB_LOAD.
     pub load: f64,
-    /// SLOTS: numbers of the slots that get the output; empty for all.
+    /// SLOTS: numbers of the slots that get the output; empty for all slots.
     pub slots: Vec<i64>,
     /// CONDITION, evaluated in the daemon's ad before each start.
     pub condition: Option<Expr>,
-    /// METRICS; if there are any, the job is a resource monitor.
+    /// METRICS; if the list is not empty, the job is a resource monitor.
     pub metrics: Vec<Metric>,
     /// CONFIG_VAL_PROG, passed in the environment.
     pub config_val: BString,
-    /// STARTD_CRON_CONFIG_VAL and its counterparts, passed in the environment under that name; 25.14 does not read it.
+    /// STARTD_CRON_CONFIG_VAL or its counterpart for another manager, passed in the environment under the parameter's
+    /// name. 25.14 does not read the parameter.
     pub manager_config_val: BString,
     /// Warnings about the configuration.
     pub warnings: Vec<String>,
@@ -186,9 +188,9 @@ pub struct CronJob {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{knob}: {problem}; the job is skipped")]
 pub struct CronJobError {
-    /// Parameter.
+    /// Name of the parameter that causes the error.
     pub knob: String,
-    /// Problem with its value.
+    /// Problem with the parameter's value.
     pub problem: String,
 }
 
@@ -197,12 +199,12 @@ fn parse_real(text: &[u8]) -> Option<f64> {
 }
 
 impl CronJob {
-    /// Creates a job with the defaults that runs a program.
+    /// Creates a job that runs a program, with the defaults for all other settings.
     pub fn new(name: &[u8], executable: &[u8]) -> Self {
         CronJob { name: name.into(), executable: executable.into(), load: 0.01, ..CronJob::default() }
     }
 
-    /// Adds the entries of METRICS; invalid ones are skipped with a warning.
+    /// Adds the entries of METRICS. Skips invalid entries with a warning.
     pub fn read_metrics(&mut self, text: &[u8]) {
         for item in list::split(text) {
             match Metric::parse(item) {
@@ -216,7 +218,7 @@ impl CronJob {
         }
     }
 
-    /// Reads a job from the configuration.
+    /// Reads a job from the configuration of its manager.
     ///
     /// # Errors
     /// Returns the reason why the manager skips the job.
@@ -320,7 +322,7 @@ impl CronJob {
         Ok(())
     }
 
-    /// Reads KILL, RECONFIG and RECONFIG_RERUN, of which the reference uses the first letter only.
+    /// Reads KILL, RECONFIG and RECONFIG_RERUN. The reference compares only the first letter of their values.
     fn read_switches(&mut self, own: &CronJobParameters<'_>, quirks: QuirkMode) {
         let switches =
             [("KILL", &mut self.kill), ("RECONFIG", &mut self.reconfig), ("RECONFIG_RERUN", &mut self.rerun)];
@@ -338,7 +340,7 @@ impl CronJob {
         }
     }
 
-    /// Reads SLOTS; if an entry is not a number, the job is for all slots.
+    /// Reads SLOTS. If an entry is not a number, all slots get the output.
     fn read_slots(&mut self, own: &CronJobParameters<'_>) {
         let text = own.get("SLOTS").unwrap_or_default();
         for item in list::split(&text) {
@@ -355,7 +357,7 @@ impl CronJob {
     }
 }
 
-/// Parameters of one cron job.
+/// Access to the parameters of one cron job.
 struct CronJobParameters<'a> {
     manager: CronManager,
     name: &'a [u8],
@@ -377,7 +379,7 @@ impl CronJobParameters<'_> {
     }
 }
 
-/// Parses a number with an optional unit S, M or H in either case; text after it is ignored.
+/// Parses a number with an optional unit S, M or H in either case, and returns seconds. Ignores text after the unit.
 fn parse_period(text: &[u8]) -> Result<i64, String> {
     let (value, used) =
         number::integer_prefix(text).ok_or_else(|| format!("'{}' is not a valid period", text.as_bstr()))?;

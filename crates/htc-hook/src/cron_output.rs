@@ -16,19 +16,19 @@ use htc_classad::{ClassAd, Context, Dialect, Expr};
 /// Maximum length of a line in bytes (STDOUT_LINEBUF_SIZE); the first byte that exceeds it is lost.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// Maximum size of a block in bytes; further lines are dropped. The reference has no limit: its memory use
+/// Maximum size of a block in bytes; lines beyond this size are dropped. The reference has no limit: its memory use
 /// grows until it is killed.
 const MAX_BLOCK_BYTES: usize = 4 << 20;
 
-/// Splitter of a byte stream into lines, which end at a newline or a NUL. Keeps carriage returns and drops
-/// empty lines.
+/// Splitter of a byte stream into lines, each of which ends at a newline or a NUL byte. Keeps carriage returns and
+/// drops empty lines.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer {
     incomplete: Vec<u8>,
 }
 
 impl LineBuffer {
-    /// Adds bytes and calls `line` with each line that they complete.
+    /// Adds bytes and calls `line` with each line that is now complete.
     pub fn push_bytes(&mut self, bytes: &[u8], mut line: impl FnMut(&[u8])) {
         let mut bytes = bytes;
         while !bytes.is_empty() {
@@ -62,29 +62,29 @@ impl LineBuffer {
 /// Block of output, ended by a line that starts with `-` or by the end of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputBlock {
-    /// Lines, with the job's prefix in front of each.
+    /// Lines, each with the job's prefix before it.
     pub lines: Vec<BString>,
     /// Text after the `-` that ended the block, without surrounding blanks; empty if there is none.
     pub arguments: BString,
 }
 
-/// The output of one cron job over all its runs.
+/// Output of one cron job over all its runs.
 #[derive(Clone, Debug)]
 pub struct CronOutput {
     prefix: BString,
     buffer: LineBuffer,
     queue: Vec<BString>,
     queued: usize,
-    /// True if the overflow of the current block was reported.
+    /// True if a warning about the size of the current block was reported.
     overflow_reported: bool,
     separator: BString,
-    /// True if a line of dashes alone is treated as a tag.
+    /// True if a line that consists only of dashes ends a block with these dashes as the tag.
     dashes_are_tag: bool,
     last_line_leaks: QuirkDecision,
 }
 
 impl CronOutput {
-    /// Creates the output of a job with this PREFIX before its first run.
+    /// Creates the state for a job with this PREFIX before its first run.
     pub fn new(prefix: &[u8], quirks: QuirkMode) -> Self {
         CronOutput {
             prefix: prefix.into(),
@@ -98,25 +98,25 @@ impl CronOutput {
         }
     }
 
-    /// Sets the job's PREFIX for the following lines.
+    /// Sets the job's PREFIX for the lines that follow.
     pub fn set_prefix(&mut self, prefix: &[u8]) {
         self.prefix = prefix.into();
     }
 
-    /// Starts a new run; drops the queued lines that an earlier run did not finish.
+    /// Starts a new run, and drops the lines of a block that an earlier run began but did not end.
     pub fn begin_run(&mut self) {
         self.queue.clear();
         (self.queued, self.overflow_reported) = (0, false);
         self.separator.clear();
     }
 
-    /// Returns true if the block has grown past `MAX_BLOCK_BYTES`, so that lines are dropped. Only the first
-    /// call for each block returns true.
+    /// Returns true if lines are dropped because the block is larger than `MAX_BLOCK_BYTES`. Only the first call for
+    /// each block returns true.
     pub fn has_overflowed(&mut self) -> bool {
         self.queued > MAX_BLOCK_BYTES && !std::mem::replace(&mut self.overflow_reported, true)
     }
 
-    /// Adds a piece of output and returns the blocks that it completes.
+    /// Adds a piece of output and returns the blocks that are now complete.
     pub fn push_output(&mut self, bytes: &[u8]) -> VecDeque<OutputBlock> {
         let mut blocks = VecDeque::new();
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -125,8 +125,8 @@ impl CronOutput {
         blocks
     }
 
-    /// Ends the run and returns the block that no dash ended. A last line without newline belongs to this
-    /// block; in the reference it becomes part of the next run (quirk `cron-last-line-leaks`).
+    /// Ends the run and returns the last block, if no line with a dash ended it. A last line without newline belongs to
+    /// this block; in the reference it becomes part of the next run (quirk `cron-last-line-leaks`).
     pub fn finish_run(&mut self) -> VecDeque<OutputBlock> {
         let mut blocks = VecDeque::new();
         if !self.last_line_leaks.as_reference {
@@ -162,7 +162,7 @@ impl CronOutput {
         self.finish_block()
     }
 
-    /// Ends the current block. An empty queue makes no block; its arguments are kept for the next block.
+    /// Ends the current block. A block without lines is dropped, and its arguments are kept for the next block.
     fn finish_block(&mut self) -> Option<OutputBlock> {
         if self.queue.is_empty() {
             return None;
@@ -173,14 +173,14 @@ impl CronOutput {
     }
 }
 
-/// Ad that a block is published in, and whether it is sent to the collector at once.
+/// Ad in which a block is published, and whether the ad is sent to the collector immediately.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublishTarget {
     /// Tag that makes the ad's name `<JOB>.<tag>`.
     pub tag: Option<BString>,
-    /// Value of `update`: true to send the ad at once. It overrides AUTOPUBLISH.
+    /// Value of `update`: true to send the ad immediately. Overrides AUTOPUBLISH.
     pub update: Option<bool>,
-    /// Words that have no effect.
+    /// Arguments that have no effect.
     pub ignored: Vec<BString>,
 }
 
@@ -233,7 +233,7 @@ impl OutputBlock {
         for word in words {
             match word.strip_prefix(b"update") {
                 Some(b"") => address.update = Some(true),
-                // A value that is not a boolean is ignored, and so is its `update`.
+                // If the value of `update` is not a boolean, the word `update` is ignored as well.
                 Some(value) if value.starts_with(b":") => match eval_boolean(&value[1..], ad, world) {
                     Some(value) => address.update = Some(value),
                     None => address.ignored.push(word.into()),
@@ -245,7 +245,7 @@ impl OutputBlock {
     }
 }
 
-/// Evaluates a boolean word, or an expression in the ad, as `string_is_boolean_param` does.
+/// Evaluates a boolean word, or an expression in the ad, like `string_is_boolean_param`.
 fn eval_boolean(text: &[u8], ad: &ClassAd, world: &dyn World) -> Option<bool> {
     match text.trim_end().to_ascii_lowercase().as_slice() {
         b"true" | b"1" => Some(true),

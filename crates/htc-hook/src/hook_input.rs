@@ -1,7 +1,6 @@
-//! Exact bytes that each type of hook reads.
+//! Input of hooks, byte for byte as HTCondor writes it.
 //!
-//! Ads are printed sorted, unevaluated, without private attributes, and with one attribute per line
-//! (`sPrintAd`).
+//! HTCondor prints ads sorted, unevaluated, without private attributes, and with one attribute per line (`sPrintAd`).
 
 use bstr::BString;
 
@@ -11,8 +10,8 @@ use htc_classad::format::long;
 
 /// Separator between job and slot in the input of REPLY_FETCH and EVICT_CLAIM.
 const SLOT_AD_SEPARATOR: &[u8] = b"-----\n";
-/// Separator between the two parts of a router hook's input. It makes an empty line after a printed ad, but
-/// not after the line of a route (`JobRouterHookMgr.cpp`).
+/// Separator between the two parts of a router hook's input. It leads to an empty line after a printed ad, but not
+/// after the line of a route (`JobRouterHookMgr.cpp`).
 const ROUTER_SEPARATOR: &[u8] = b"\n------\n";
 
 /// Returns the input of FETCH_WORK: the slot ad as it would be sent to the collector.
@@ -98,7 +97,7 @@ fn push_claim_line(text: &mut Vec<u8>, id: &[u8], quirks: QuirkMode) {
     text.extend_from_slice(b"\"\n");
 }
 
-/// Cuts the text at its first NUL byte: the reference writes it as a C string (`Write_Stdin_Pipe`).
+/// Cuts the text at its first NUL byte, because the reference writes the text as a C string (`Write_Stdin_Pipe`).
 fn truncate_at_nul(mut text: Vec<u8>) -> Vec<u8> {
     if let Some(end) = memchr::memchr(0, &text) {
         text.truncate(end);

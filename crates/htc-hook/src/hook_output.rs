@@ -1,8 +1,8 @@
 //! Parsing of hook output, and the treatment of output that was cut off.
 //!
-//! There are two parsers. *Token lines*: every non-blank line must be an attribute, otherwise the whole
-//! output is invalid (FETCH_WORK and the hooks of the router). *Ad prefix*: lines are used up to the first
-//! that is not an attribute, and the hook still succeeds (prepare hooks; `initAdFromString`).
+//! There are two parsers. *Token lines*: every non-blank line must be an attribute, otherwise the whole output is
+//! invalid (FETCH_WORK and the hooks of the router). *Ad prefix*: the lines before the first line that is not an
+//! attribute are used, and the hook still succeeds (prepare hooks; `initAdFromString`).
 
 use bstr::{BString, ByteSlice};
 
@@ -14,7 +14,7 @@ use htc_base::text::space::is_space;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, LineError, Value};
 
-/// Line that is not an attribute.
+/// Line of hook output that is not an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadOutputLine {
     /// Line number, from 1.
@@ -23,7 +23,8 @@ pub struct BadOutputLine {
     pub span: Span,
     /// The line as the reference quotes it.
     pub line: BString,
-    /// Error in the line, with spans relative to the start of `line`, or `None` if it begins with a quote (`'`).
+    /// Syntax error in the line, with spans relative to the start of `line`; `None` if the line begins with a quote
+    /// (`'`).
     pub error: Option<LineError>,
 }
 
@@ -33,7 +34,7 @@ impl BadOutputLine {
         format!("Failed to insert \"{}\" into ClassAd, ignoring invalid hook output", self.line)
     }
 
-    /// Returns the invalid bytes of the output, as precisely as known.
+    /// Returns the invalid bytes of the output, or the whole line if the position of the error is not known.
     pub fn error_span(&self) -> Span {
         match &self.error {
             Some(LineError::Value(error)) => {
@@ -58,21 +59,20 @@ impl std::fmt::Display for BadOutputLine {
     }
 }
 
-/// Returns the part of an output that callers see: bytes after a NUL are lost (`Read_Std_Pipe` makes a C
-/// string of it).
+/// Returns the part of an output before its first NUL byte. Callers do not see the rest (`Read_Std_Pipe` makes a C
+/// string of the output).
 pub fn visible_output(output: &[u8]) -> &[u8] {
     &output[..memchr::memchr(0, output).unwrap_or(output.len())]
 }
 
-/// Decides if output that was cut off at PIPE_BUFFER_MAX is used, including its last line; 25.14 uses it.
+/// Decides if output that was cut off at PIPE_BUFFER_MAX is used, including its incomplete last line, as in 25.14.
 /// Returns `None` if the output is complete.
 pub fn decide_cut_output(cut: bool, quirks: QuirkMode) -> Option<QuirkDecision> {
     cut.then(|| quirks.decide(Quirk::AnswerCutAccepted))
 }
 
-/// Returns the non-blank lines of a hook's output with their numbers, without blanks and carriage returns at
-/// both ends: the input of the
-/// *token lines* parser.
+/// Returns the non-blank lines of a hook's output with their numbers, for the *token lines* parser. Removes blanks and
+/// carriage returns at both ends of each line.
 pub fn output_lines(output: &[u8]) -> impl Iterator<Item = (usize, Span)> + '_ {
     let text = visible_output(output);
     let mut at = 0;
@@ -88,7 +88,7 @@ pub fn output_lines(output: &[u8]) -> impl Iterator<Item = (usize, Span)> + '_ {
 /// replace earlier ones.
 ///
 /// # Errors
-/// Returns the first line that is not an attribute; nothing of the output is then used.
+/// Returns the first line that is not an attribute. No other line of the output is used in this case.
 pub fn parse_token_lines(output: &[u8], dialect: Dialect) -> Result<ClassAd, BadOutputLine> {
     let mut ad = ClassAd::new();
     let text = visible_output(output);
@@ -107,7 +107,7 @@ pub fn parse_token_lines(output: &[u8], dialect: Dialect) -> Result<ClassAd, Bad
 /// Output parsed up to its first invalid line.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedAdPrefix {
-    /// Attributes before that line.
+    /// Attributes before the first invalid line.
     pub ad: ClassAd,
     /// Line at which parsing stopped, or `None` if everything was parsed.
     pub unread: Option<BadOutputLine>,
@@ -122,7 +122,7 @@ pub fn parse_ad_prefix(output: &[u8], dialect: Dialect) -> ParsedAdPrefix {
         at += text[at..].iter().take_while(|byte| is_space(**byte)).count();
         let end = at + memchr::memchr(b'\n', &text[at..]).unwrap_or(text.len() - at);
         let line = &text[at..end];
-        // The reference fails on the empty rest at the end, which has no effect.
+        // The reference also fails on the empty rest at the end of the output, but without an effect.
         if line.is_empty() {
             break;
         }
@@ -140,10 +140,10 @@ pub fn parse_ad_prefix(output: &[u8], dialect: Dialect) -> ParsedAdPrefix {
 /// Reader of the status of a prepare hook: starter and shadow interpret `HookStatusCode` differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrepareStatusReader {
-    /// PREPARE_JOB and PREPARE_JOB_BEFORE_TRANSFER: any number is used (reals are truncated), except negative
-    /// ones (`HookPrepareJobClient::hookExited`).
+    /// PREPARE_JOB and PREPARE_JOB_BEFORE_TRANSFER: any number that is not negative is used; reals are truncated
+    /// (`HookPrepareJobClient::hookExited`).
     Starter,
-    /// SHADOW_PREPARE_JOB: only an integer is used, including a negative one (`ShadowHookMgr.cpp`).
+    /// SHADOW_PREPARE_JOB: any integer is used, even if it is negative, and no other value (`ShadowHookMgr.cpp`).
     Shadow,
 }
 
@@ -154,15 +154,15 @@ pub struct PrepareStatus {
     pub status: i64,
     /// True if the status comes from `HookStatusCode` rather than the exit.
     pub reported: bool,
-    /// `exited with status 3`, `died with signal 9`, `reported status 005`.
+    /// Description of the status: `exited with status 3`, `died with signal 9`, `reported status 005`.
     pub how: String,
-    /// `HookStatusMessage`; empty if there is none.
+    /// `HookStatusMessage`; empty if the output does not set it.
     pub message: BString,
 }
 
 impl PrepareStatus {
-    /// Returns the line for the log and the job's events: `PREPARE_JOB (script) failed (exited with status
-    /// 3): <no message>`.
+    /// Returns the text for the log and the job's events: `PREPARE_JOB (script) failed (exited with status 3): <no
+    /// message>`.
     pub fn log_message(&self, hook: HookType, path: &[u8]) -> BString {
         let name = path.rsplitn_str(2, "/").next().unwrap_or(path);
         let outcome = if self.status == 0 { "succeeded" } else { "failed" };

@@ -1,4 +1,4 @@
-//! Hook types: their callers, their parameters, and whether the caller waits for them.
+//! Hook types: the daemons that call them, their parameters, and whether the caller waits for them.
 //!
 //! Reference: `enum_utils.cpp` (HookTypeTranslation) for names, the hook managers of startd, starter, shadow and router.
 
@@ -11,18 +11,18 @@ use htc_base::text::words;
 /// The daemon that calls a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HookCaller {
-    /// The startd on the execution point, under the condor account.
+    /// The startd on the execution point. Its hooks run under the condor account.
     Startd,
-    /// The starter of one job, under the job's account.
+    /// The starter of one job. Its hooks run under the job's account.
     Starter,
-    /// The shadow of the job on the access point, under the account of the job's owner.
+    /// The shadow of the job on the access point. Its hooks run under the account of the job's owner.
     Shadow,
-    /// The job router, under the account of the source job's owner.
+    /// The job router. Its hooks run under the account of the source job's owner.
     Router,
 }
 
 impl HookCaller {
-    /// Returns the common name of the daemon.
+    /// Returns the usual name of the daemon.
     pub fn name(self) -> &'static str {
         match self {
             HookCaller::Startd => "startd",
@@ -53,7 +53,8 @@ pub struct TimeoutParameter {
 }
 
 words! {
-    /// Hook type. The two `UPDATE_JOB_INFO` are separate types here, because their callers use the output differently.
+    /// Hook type. UPDATE_JOB_INFO of the starter and of the router are separate types, because the two callers use the
+    /// output differently.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum HookType.word {
         /// Asks for a job.
@@ -62,7 +63,7 @@ words! {
         ReplyFetch => "reply",
         /// Reports that a fetched claim was evicted.
         EvictClaim => "evict",
-        /// Prepares a job before its input is transferred; only with a shadow.
+        /// Prepares a job before its input is transferred. Only starters with a shadow call this hook.
         PrepareJobBeforeTransfer => "prepare-before-transfer",
         /// Prepares a job before it is started.
         PrepareJob => "prepare",
@@ -84,8 +85,8 @@ words! {
 }
 
 impl HookType {
-    /// All names in the reference's table of hook types. The check whether a keyword has any hook uses this list, including
-    /// `EVICT_JOB`, which is never called.
+    /// All names in the reference's table of hook types. The reference uses this list to check whether a keyword has
+    /// any hook. The list includes `EVICT_JOB`, a hook that is never called.
     pub const REFERENCE_NAMES: [&str; 12] = [
         "FETCH_WORK",
         "REPLY_FETCH",
@@ -139,13 +140,14 @@ impl HookType {
         hook_parameter_name(keyword, self.name())
     }
 
-    /// Returns the parameter that is read if the first one is not set: `JOB_EXIT` for the router's `JOB_FINALIZE`.
+    /// Returns the parameter that is read if the hook's own path parameter is not set: `JOB_EXIT` for the router's
+    /// `JOB_FINALIZE`.
     pub fn legacy_path_parameter(self, keyword: &[u8]) -> Option<BString> {
         (self == HookType::JobFinalize).then(|| hook_parameter_name(keyword, "JOB_EXIT"))
     }
 
-    /// Returns the parameter with extra arguments in raw V2 syntax. Both prepare hooks of the starter use the same one
-    /// (`JobHookClientMgr::getHookArgs` is only called for PREPARE_JOB).
+    /// Returns the parameter with extra arguments in raw V2 syntax. Both prepare hooks of the starter use the same
+    /// parameter (`JobHookClientMgr::getHookArgs` is only called for PREPARE_JOB).
     pub fn arguments_parameter(self, keyword: &[u8]) -> Option<BString> {
         match self {
             HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
@@ -156,7 +158,8 @@ impl HookType {
         }
     }
 
-    /// Returns the parameter for the timeout, or `None` if the caller waits without a limit or does not wait.
+    /// Returns the parameter for the timeout, or `None` if the caller does not wait for the hook or waits without a
+    /// limit.
     pub fn timeout_parameter(self, keyword: &[u8]) -> Option<TimeoutParameter> {
         let (name, seconds) = match self {
             HookType::JobExit => ("JOB_EXIT_TIMEOUT", 30),
@@ -174,7 +177,8 @@ impl HookType {
         !matches!(self, HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo)
     }
 
-    /// Returns true if the caller reads the output. Otherwise descriptors 1 and 2 are closed (quirk `closed-stdio`).
+    /// Returns true if the caller reads the output of the hook. Otherwise descriptors 1 and 2 of the hook are closed
+    /// (quirk `closed-stdio`).
     pub fn is_output_read(self) -> bool {
         !matches!(self, HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo)
     }
@@ -185,8 +189,8 @@ impl HookType {
         matches!(self.caller(), HookCaller::Startd | HookCaller::Router)
     }
 
-    /// Returns the type with this name, as used in parameters or on command lines (case-insensitive; `_` and `-` are the same).
-    /// `UPDATE_JOB_INFO` is the starter's.
+    /// Returns the type with this name, as used in parameters or on command lines (case-insensitive; `_` and `-` are
+    /// the same). `UPDATE_JOB_INFO` means the starter's hook.
     pub fn from_name(name: &[u8]) -> Option<Self> {
         let plain = |text: &[u8]| -> Vec<u8> {
             text.iter().map(|&b| if b == b'_' { b'-' } else { b.to_ascii_lowercase() }).collect()
@@ -197,8 +201,8 @@ impl HookType {
             .find(|hook| plain(hook.name().as_bytes()) == wanted || hook.word().as_bytes() == wanted)
     }
 
-    /// Returns the type suggested by a file name such as `prepare-hook` or `Q_HOOK_FETCH_WORK.sh`, or `None`. `update` is the
-    /// starter's, `exit` is JOB_EXIT.
+    /// Returns the type suggested by a file name such as `prepare-hook` or `Q_HOOK_FETCH_WORK.sh`, or `None`. `update`
+    /// means UPDATE_JOB_INFO of the starter, `exit` means JOB_EXIT.
     pub fn guess_from_file_name(file: &[u8]) -> Option<Self> {
         let name = file.to_ascii_lowercase();
         [

@@ -1,4 +1,4 @@
-//! Checks of a fetched job's ad before it is given to a startd.
+//! Checks of a fetched job's ad before a startd gets the ad.
 
 use htc_config::lint_rule::LintRule;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use htc_config::SourceId;
 use htc_config::finding::Finding;
 use htc_config::source_location::SourceLocation;
 
-/// Attributes that must be strings if they are set.
+/// Attributes that must be strings if the ad sets them.
 const STRING_ATTRIBUTES: [&str; 15] = [
     "Cmd",
     "Iwd",
@@ -44,7 +44,7 @@ const INTEGER_ATTRIBUTES: [&str; 8] = [
     "JobPrio",
 ];
 
-/// Other attributes that the starter or the slot reads.
+/// Attributes that the starter or the slot reads with any type.
 const OTHER_ATTRIBUTES: [&str; 18] = [
     "RequestCpus",
     "RequestMemory",
@@ -66,10 +66,11 @@ const OTHER_ATTRIBUTES: [&str; 18] = [
     "WantIOProxy",
 ];
 
-/// Number of findings after which the text is not treated as an ad, and checking stops.
+/// Number of findings after which checking stops, because the text is probably not an ad.
 const MAX_FINDINGS: usize = 1000;
 
-/// Returns the problems of the ad in a text of `Name = value` lines. `name` is the name of its file.
+/// Returns the problems of an ad in a text of `Name = value` lines. `name` is the name of the file that contains the
+/// text.
 pub fn lint_job_ad(name: &str, text: &[u8], dialect: Dialect) -> Vec<Finding> {
     let mut reading = JobAdReader { dialect, ..JobAdReader::default() };
     for (number, text) in (1..).zip(text.lines()) {
@@ -129,12 +130,12 @@ impl JobAdLine<'_> {
     }
 }
 
-/// Reader of the ad, with the attributes read until now.
+/// Reader of the ad, with the attributes that have been read so far.
 #[derive(Default)]
 struct JobAdReader {
     ad: ClassAd,
     dialect: Dialect,
-    /// Attributes and the numbers of the lines that set them.
+    /// Names of the attributes and numbers of the lines that set them.
     attribute_lines: Vec<(BString, u32)>,
     findings: Vec<Finding>,
 }
@@ -172,7 +173,8 @@ impl JobAdReader {
         self.check_value(line, name, &attribute);
     }
 
-    /// Checks that the value has the type that its reader expects, and that something reads the attribute.
+    /// Checks that the value has the type that the reader of the attribute expects, and that HTCondor reads the
+    /// attribute.
     fn check_value(&mut self, line: JobAdLine<'_>, name: Range<usize>, attribute: &[u8]) {
         let shown = attribute.as_bstr();
         let equals = line.text.find_byte(b'=').map_or(name.start, |equals| equals + 1);

@@ -1,4 +1,4 @@
-//! Hook keyword used by a caller, and the places where it was looked up.
+//! Hook keyword that a caller uses, and the places where the caller looks for it.
 
 use bstr::{BString, ByteSlice};
 
@@ -17,33 +17,33 @@ pub const HOOK_KEYWORD: &str = "HookKeyword";
 pub struct KeywordLookup {
     /// Keyword, or `None` if no hooks are used.
     pub keyword: Option<BString>,
-    /// Places that were read, in order.
+    /// Places where the keyword was looked up, in order.
     pub steps: Vec<LookupStep>,
-    /// Quirk that affects this lookup, whichever way it was decided.
+    /// Quirk that affects this lookup, reproduced or not.
     pub quirk: Option<Quirk>,
 }
 
-/// One place that was read.
+/// Place where the keyword was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookupStep {
-    /// Parameter, or `HookKeyword of the job`.
+    /// Name of the parameter, or `HookKeyword of the job`.
     pub place: BString,
-    /// Place where it is set, if known.
+    /// Position of the parameter's setting in the configuration, if known.
     pub origin: Option<String>,
-    /// Result.
+    /// Value that was found in this place.
     pub found: LookupResult,
 }
 
 /// Value found in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupResult {
-    /// No value.
+    /// The place has no value.
     NotSet,
     /// The keyword that is used.
     Used(BString),
-    /// A keyword for which no hook is configured.
+    /// The place names a keyword for which no hook is configured.
     WithoutHooks(BString),
-    /// An attribute that is not a string.
+    /// The job attribute is not a string.
     NotAString,
 }
 
@@ -66,7 +66,7 @@ impl std::fmt::Display for LookupStep {
 }
 
 impl KeywordLookup {
-    /// Returns the keyword that the job names but for which no hook is configured, if any.
+    /// Returns the keyword that the job names although no hook is configured for it, or `None`.
     pub fn ignored_keyword(&self) -> Option<&BString> {
         self.steps.iter().find_map(|step| match &step.found {
             LookupResult::WithoutHooks(keyword) => Some(keyword),
@@ -74,7 +74,7 @@ impl KeywordLookup {
         })
     }
 
-    /// Looks up a parameter; returns true if it sets the keyword.
+    /// Looks up a parameter. Returns true if the parameter sets the keyword.
     fn try_parameter(&mut self, knobs: &dyn ParameterSource, name: BString) -> bool {
         let found = knobs.get(&name);
         let origin = found.as_ref().and_then(|_| knobs.origin(&name));
@@ -87,7 +87,7 @@ impl KeywordLookup {
         self.keyword.is_some()
     }
 
-    /// Looks up the job's attribute and returns its value without using it.
+    /// Looks up the job's attribute. Returns its value without making it the result of the lookup.
     fn try_job_attribute(&mut self, job: &ClassAd, world: &dyn World) -> Option<BString> {
         let value = Context::new(world).my(job).string(HOOK_KEYWORD);
         let found = match &value {
@@ -131,10 +131,10 @@ pub fn startd_keyword(
     lookup
 }
 
-/// Looks up the keyword for a job in starter or shadow (`<P>` is `STARTER` or `SHADOW`): first
-/// `<P>_JOB_HOOK_KEYWORD`, then the job's `HookKeyword` unless no hook is configured for it, then
-/// `<P>_DEFAULT_JOB_HOOK_KEYWORD`. A hook of that caller counts as configured even if its path is invalid: an
-/// invalid path refuses the job, and no other keyword is used instead.
+/// Looks up the keyword for a job in starter or shadow (`<P>` is `STARTER` or `SHADOW`): first `<P>_JOB_HOOK_KEYWORD`,
+/// then the job's `HookKeyword` unless no hook is configured for it, then `<P>_DEFAULT_JOB_HOOK_KEYWORD`. A hook of
+/// starter or shadow counts as configured even if its path is invalid. The caller then refuses the job instead of using
+/// another keyword.
 ///
 /// Reference: `JobHookClientMgr::initialize`, which never reaches the last step if the job names a keyword
 /// without hooks (quirk `hook-keyword-fallback-blocked`).
@@ -167,7 +167,8 @@ pub fn starter_keyword(
             lookup.quirk = Some(blocked.quirk);
         }
         if blocked.as_reference {
-            // The reference logs that it ignores the keyword, but keeps using it and finds no hook.
+            // The reference logs that it ignores the keyword of the job, but keeps using this keyword and finds no
+            // hook.
             lookup.keyword = Some(wish);
             return lookup;
         }
@@ -176,10 +177,10 @@ pub fn starter_keyword(
     lookup
 }
 
-/// Looks up the keyword for a routed job: `HookKeyword` of the source job as it is now, then
+/// Looks up the keyword for a routed job: first the current `HookKeyword` of the source job, then
 /// `JOB_ROUTER_HOOK_KEYWORD`.
 ///
-/// Reference: `JobRouterHookMgr::getHookKeyword`. An empty string in the job means no hooks.
+/// Reference: `JobRouterHookMgr::getHookKeyword`. If `HookKeyword` is an empty string, no hooks are used.
 pub fn router_keyword(source: &ClassAd, knobs: &dyn ParameterSource, world: &dyn World) -> KeywordLookup {
     let mut lookup = KeywordLookup::default();
     let wish = lookup.try_job_attribute(source, world);

@@ -1,6 +1,7 @@
-//! Protocol of hooks: types, keywords, path checks, hook input and the parsing of hook output.
+//! Protocol of hooks: hook types, keywords, path checks, hook input and the parsing of hook output.
 //!
-//! This crate neither runs hooks nor decides what follows from their output; `slot`, `starter` and `router` do.
+//! This crate neither runs hooks nor decides what follows from their output; the crates `htc-slot`, `htc-starter` and
+//! `htc-router` do.
 
 pub mod cron_job;
 pub mod cron_output;

@@ -4,12 +4,13 @@ use bstr::BString;
 
 /// Configuration as hooks see it: expanded values of parameters.
 ///
-/// Any function from a name to a value will do; tests use one.
+/// Any function from a parameter name to a value implements this trait; tests use such functions.
 pub trait ParameterSource {
-    /// Returns the value, or `None` if the parameter is undefined or empty, which is the same for all hooks (`param()`).
+    /// Returns the value, or `None` if the parameter is undefined or empty. Hooks treat the two cases alike
+    /// (`param()`).
     fn get(&self, name: &[u8]) -> Option<BString>;
 
-    /// Returns where the parameter is set, such as `file:line`, for messages.
+    /// Returns the place where the parameter is set, such as `file:line`, for messages.
     fn origin(&self, _name: &[u8]) -> Option<String> {
         None
     }
@@ -22,7 +23,8 @@ impl<F: Fn(&[u8]) -> Option<BString>> ParameterSource for F {
 }
 
 impl ParameterSource for htc_config::ConfigView<'_> {
-    // A value that cannot be expanded is none; the configuration has said so when it was read.
+    // Treats a value that cannot be expanded as unset, because reading the configuration has already reported the
+    // error.
     fn get(&self, name: &[u8]) -> Option<BString> {
         let name = std::str::from_utf8(name).ok()?;
         self.text(name)

@@ -1,8 +1,8 @@
 //! Checks of a hook's path, in the reference's order.
 //!
-//! The whole value of the parameter is the path: no arguments, no quotes, no search in PATH. The checks do
-//! not cover the kind of file (a directory passes and fails at exec), its owner, links, and directories
-//! further up. Reference: `hook_utils.cpp` (validateHookPath).
+//! The whole value of the parameter is the path: no arguments, no quotes, no search in PATH. The checks do not cover
+//! the kind of the file (a directory passes the checks and fails at exec), its owner, links, and directories above the
+//! parent directory. Reference: `hook_utils.cpp` (validateHookPath).
 
 use std::fmt;
 use std::io;
@@ -17,14 +17,14 @@ use htc_base::world::{FileKind, World};
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 const EXECUTABLE_BY_OWNER: u32 = 0o100;
 
-/// Path that the callers refuse.
+/// Path that the caller of a hook refuses.
 #[derive(Debug)]
 pub struct PathRefusal {
     /// The path as configured.
     pub path: BString,
-    /// Reason.
+    /// Reason for the refusal.
     pub reason: PathRefusalReason,
-    /// True if the path is a directory, for which the mode bits do not help.
+    /// True if the path is a directory; changing its mode then does not help.
     pub is_directory: bool,
 }
 
@@ -35,9 +35,9 @@ pub enum PathRefusalReason {
     Stat(io::Error),
     /// The file is world-writable.
     WorldWritable,
-    /// The owner may not execute it; the execute bits of group and others do not help.
+    /// The owner of the file may not execute it. Execute permission for group and others makes no difference.
     NotExecutable,
-    /// The directory of the file is world-writable; this includes sticky ones such as /tmp.
+    /// The directory of the file is world-writable. Sticky directories such as /tmp are refused as well.
     DirectoryWorldWritable(PathBuf),
 }
 
@@ -60,7 +60,7 @@ impl PathRefusal {
         }
     }
 
-    /// Returns the reason and the remedy, without the path.
+    /// Returns the reason for the refusal and the remedy, without the path.
     pub fn explanation(&self) -> String {
         let path = self.path.as_bstr();
         match &self.reason {
@@ -102,10 +102,10 @@ impl std::error::Error for PathRefusal {
     }
 }
 
-/// Checks a path as all four callers do before they use it.
+/// Checks a path like all four callers (startd, starter, shadow, router) before they use the path.
 ///
 /// # Errors
-/// Returns the first check that fails.
+/// Returns the refusal for the first check that fails.
 pub fn check_path(world: &dyn World, path: &[u8]) -> Result<(), PathRefusal> {
     let file = path.to_path_lossy();
     let status = world.stat(&file);
@@ -122,7 +122,7 @@ pub fn check_path(world: &dyn World, path: &[u8]) -> Result<(), PathRefusal> {
         return refuse(PathRefusalReason::NotExecutable);
     }
     let directory = parent_directory(path);
-    // An error of this `stat` is ignored, as in the reference.
+    // The reference also ignores an error when it reads the status of the directory.
     match world.stat(&directory) {
         Ok(status) if status.mode & WRITABLE_BY_OTHERS != 0 => {
             refuse(PathRefusalReason::DirectoryWorldWritable(directory))
@@ -131,7 +131,7 @@ pub fn check_path(world: &dyn World, path: &[u8]) -> Result<(), PathRefusal> {
     }
 }
 
-/// Returns the text before the last slash, or `.` (`condor_dirname`).
+/// Returns the text before the last slash, or `.` if the path has no slash (`condor_dirname`).
 fn parent_directory(path: &[u8]) -> PathBuf {
     match path.rfind_byte(b'/') {
         None => PathBuf::from("."),
@@ -140,12 +140,12 @@ fn parent_directory(path: &[u8]) -> PathBuf {
     }
 }
 
-/// Returns the checked path of a hook for a keyword, or `None` if none is configured. For the router's
-/// JOB_FINALIZE the legacy parameter is read as well.
+/// Returns the checked path of a hook for a keyword, or `None` if no path is configured. For the router's JOB_FINALIZE,
+/// reads the legacy parameter as well.
 ///
 /// # Errors
-/// Returns an error if the path is refused. Startd, router and shadow then run without the hook; the starter
-/// does not start the job.
+/// Returns the refusal if the path is refused. Startd, router and shadow then run without the hook; the starter does
+/// not start the job.
 pub fn configured_path(
     world: &dyn World,
     knobs: &dyn ParameterSource,
@@ -160,16 +160,16 @@ pub fn configured_path(
     }
 }
 
-/// Result of the search for a hook's path; each path comes with its parameter.
+/// Result of the search for a hook's path. Each path comes with the name of its parameter.
 #[derive(Debug, Default)]
 pub struct HookPathSearch {
     /// First valid path.
     pub found: Option<(BString, BString)>,
-    /// Invalid paths before it.
+    /// Refused paths that were found before the valid path.
     pub refused: Vec<(BString, PathRefusal)>,
 }
 
-/// Searches like [`configured_path`], and returns everything that was checked.
+/// Searches for a path like [`configured_path`], and also returns the paths that are refused.
 pub fn search_hook_path(
     world: &dyn World,
     knobs: &dyn ParameterSource,
@@ -193,7 +193,7 @@ pub fn search_hook_path(
     tried
 }
 
-/// Returns true if any hook of any type with a good path is configured for the keyword
+/// Returns true if a hook of any type is configured for the keyword with a path that passes the checks
 /// (`JobHookClientMgr::initialize`).
 pub fn has_usable_hook(world: &dyn World, knobs: &dyn ParameterSource, keyword: &[u8]) -> bool {
     HookType::REFERENCE_NAMES.iter().any(|name| {

@@ -1,4 +1,4 @@
-//! Time limit of a caller that waits for a hook.
+//! Time for which a caller waits for a hook.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::parameter_source::ParameterSource;
 use htc_base::world::World;
 use htc_classad::{Context, Dialect, Expr};
 
-/// Returns the time limit of a hook, or `None` if its type has none. The parameter is an integer expression
-/// (`<KEYWORD>_HOOK_JOB_EXIT_TIMEOUT = 2 * 3`); if its value is not a 32-bit integer, the default applies, and the text is
-/// returned, too.
+/// Returns the time limit of a hook, or `None` if hooks of its type have no limit. The parameter is an integer
+/// expression (`<KEYWORD>_HOOK_JOB_EXIT_TIMEOUT = 2 * 3`). If its value is not a 32-bit integer, the default applies,
+/// and the text of the parameter is returned as the second value.
 pub fn caller_timeout(
     hook: HookType,
     keyword: &[u8],
@@ -27,7 +27,7 @@ pub fn caller_timeout(
         .and_then(|expr| Context::new(world).eval(&expr).as_int());
     // Integers of the configuration have 32 bits.
     match value.filter(|seconds| i32::try_from(*seconds).is_ok()) {
-        // A timer with a negative time expires immediately.
+        // A negative limit expires immediately, like a timer with a negative time.
         Some(seconds) => (Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0))), None),
         None => (Some(limit.default), Some(text)),
     }

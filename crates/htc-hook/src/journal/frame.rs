@@ -42,7 +42,7 @@ pub(super) fn parse_header(line: &[u8]) -> Option<(usize, u32)> {
 
 fn parse_hex_number(text: &[u8]) -> Option<(u32, &[u8])> {
     let (digits, rest) = text.split_at_checked(HEX_DIGITS)?;
-    // `from_str_radix` would accept a sign.
+    // `from_str_radix` would also accept a sign.
     let is_plain = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     let digits = std::str::from_utf8(digits).ok().filter(|_| is_plain)?;
     Some((u32::from_str_radix(digits, 16).ok()?, rest.strip_prefix(b" ")?))

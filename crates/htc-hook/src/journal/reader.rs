@@ -9,9 +9,9 @@ use super::frame::{HEADER_BYTES, parse_header};
 /// Content of a journal.
 #[derive(Debug)]
 pub struct Journal<T> {
-    /// Records, in the order they were written.
+    /// Records in the order in which they were written.
     pub records: Vec<T>,
-    /// Damaged parts, in the order of the file.
+    /// Damaged parts, in the order in which they occur in the file.
     pub damage: Vec<JournalDamage>,
 }
 
@@ -20,7 +20,7 @@ pub struct Journal<T> {
 pub struct JournalDamage {
     /// Byte range in the file.
     pub place: Range<usize>,
-    /// The bytes.
+    /// Bytes of the damaged part.
     pub piece: Vec<u8>,
     /// Kind of damage.
     pub flaw: JournalFlaw,
@@ -29,21 +29,21 @@ pub struct JournalDamage {
 /// Kind of damage to a journal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalFlaw {
-    /// The end of the file: the writer was stopped, or the power was lost, in the middle of it.
+    /// The last line has no newline: the writer was stopped, or the power failed, while it wrote the line.
     #[error("the last record was not written to its end")]
     Truncated,
-    /// Length or checksum does not match the record.
+    /// The length or the checksum does not match the record.
     #[error("the record was changed after it was written")]
     Changed,
-    /// The record is complete, but a version of the program with other records wrote it.
+    /// The record is complete, but a program version with different records wrote it.
     #[error("the record is of another version: {0}")]
     OtherVersion(String),
 }
 
 /// Reads a whole journal. Never fails: damaged parts are reported, and all intact records are read.
 ///
-/// A last line without newline counts as truncated whatever it contains, because its writer never learned
-/// that it was written.
+/// A last line without newline counts as truncated even if its record is complete, because its writer never learned
+/// that the record was written.
 pub fn read_journal<T: DeserializeOwned>(bytes: &[u8]) -> Journal<T> {
     let mut journal = Journal { records: Vec::new(), damage: Vec::new() };
     let mut start = 0;
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_line_is_length_checksum_and_the_record() {
-        // The checksum of zlib and PNG.
+        // The expected checksum is the CRC-32 of zlib and PNG.
         assert_eq!(encode_record(&"a\nb").unwrap(), b"00000006 1ecd4592 \"a\\nb\"\n");
     }
 
@@ -132,7 +132,8 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] ^= by;
             let journal = read_journal::<String>(&bytes);
-            // A newline that came or went joins or splits lines; two records at most are concerned.
+            // If the changed byte was or became a newline, two lines are joined or one line is split, which affects at
+            // most two records.
             prop_assert!(journal.records.len() + 2 >= records.len());
             prop_assert!(!journal.damage.is_empty());
             let mut rest = records.iter();

@@ -21,7 +21,7 @@ pub enum SenderFileKind {
     Other,
 }
 
-/// Metadata of a file on the sending side, with links followed.
+/// Metadata of a file on the sending side. Symbolic links are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderFileInfo {
     /// Kind of the file.
@@ -50,14 +50,14 @@ pub trait SenderFiles {
     fn list_directory(&self, directory: &[u8]) -> Result<Vec<BString>, i32>;
 }
 
-/// A file, directory or URL to transfer.
+/// File, directory or URL to transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferItem {
-    /// Name as listed, or below a listed directory.
+    /// Name in the list of files, or path of a file below a directory in the list.
     pub source: BString,
-    /// Directory below the destination; empty for the destination itself.
+    /// Directory below the destination directory; empty for the destination directory itself.
     pub directory: BString,
-    /// Metadata, or `None` for a URL and for a missing file.
+    /// Metadata, or `None` for a URL or a missing file.
     pub file: Option<SenderFileInfo>,
     /// URL to upload to, or `None`.
     pub to_url: Option<BString>,
@@ -82,14 +82,15 @@ impl TransferItem {
 /// Maximum depth of a directory listing. Links of the job cannot form a cycle, but a mount might.
 const MAX_DEPTH: usize = 1000;
 
-/// Items in the order in which they are transferred, and the paths that were skipped.
+/// Items in the order in which they are transferred, with the paths that were skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpandedFileList {
     /// Items to transfer.
     pub items: Vec<TransferItem>,
-    /// Directories that cannot be read: the reference sends them as empty ones.
+    /// Directories that cannot be read; the reference sends empty directories instead.
     pub unread: Vec<BString>,
-    /// Names in a directory that do not resolve to a file, such as dangling links: the reference skips them (`Directory::Next`).
+    /// Names in directories that do not resolve to a file, such as dangling links; the reference skips these names
+    /// (`Directory::Next`).
     pub left_out: Vec<BString>,
 }
 
@@ -151,7 +152,7 @@ fn changed_files(
     names
 }
 
-/// Remaining depth of a listing, and whether relative paths are preserved.
+/// Remaining depth of a directory listing, and whether relative paths are preserved.
 #[derive(Clone, Copy)]
 struct ListingDepth {
     left: usize,
@@ -163,7 +164,7 @@ struct FileListing<'a> {
     preserve: bool,
     sender: &'a dyn SenderFiles,
     items: Vec<TransferItem>,
-    /// Listed parent directories of preserved paths.
+    /// Parent directories of preserved paths that are already in the list.
     kept: BTreeSet<BString>,
     unread: Vec<BString>,
     left_out: Vec<BString>,
@@ -180,7 +181,7 @@ impl FileListing<'_> {
         if item.is_from_url() {
             return self.items.push(item);
         }
-        // A missing file stays in the list, so that sending it reports the error.
+        // A missing file remains in the list, so that sending it reports the error.
         let Ok(seen) = self.stat(source) else { return self.items.push(item) };
         item.file = Some(seen);
         let relative = !source.starts_with(b"/");
@@ -222,7 +223,7 @@ impl FileListing<'_> {
             Vec::new()
         });
         names.sort();
-        // The directory itself has been added, so its entries need no parents.
+        // The directory itself was added with its parents, so its entries need no parents.
         let preserve = depth.preserve && source.ends_with(b"/");
         for name in names {
             let source = join_path(source, &name);
@@ -233,7 +234,7 @@ impl FileListing<'_> {
         }
     }
 
-    /// Adds a file and its parent directories, each once.
+    /// Adds a file and its parent directories; adds each directory only once.
     fn add_with_parents(&mut self, source: &[u8]) {
         let Some(at) = source.rfind_byte(b'/') else { return };
         self.add_parents(&source[..at]);
@@ -252,13 +253,15 @@ impl FileListing<'_> {
     }
 }
 
-/// Sets the upload URLs: everything goes below OutputDestination, otherwise files that a rule maps to a URL.
+/// Sets the upload URLs. With OutputDestination, everything is uploaded below it; otherwise only files that a rule maps
+/// to a URL are uploaded.
 fn assign_upload_urls(task: &TransferTask, items: &mut [TransferItem]) {
     let remaps = remaps_from_rules(&task.uploads);
     for item in items.iter_mut() {
         if let Some(destination) = &task.destination {
             let renamed = task.renamed.iter().find(|(name, _)| *name == item.source);
-            // Directories are not created at URLs; standard files keep the names of the job ad.
+            // Directories at URLs are not created. Standard output and error are uploaded only if the job ad names URLs
+            // for them.
             item.to_url = match renamed {
                 Some((_, name)) => url::is_url(name).then(|| name.clone()),
                 None => Some(join_path(destination, &item.source)),
@@ -269,14 +272,14 @@ fn assign_upload_urls(task: &TransferTask, items: &mut [TransferItem]) {
     }
 }
 
-/// Builds the lookup table of rename rules.
+/// Builds the lookup table of the rename rules.
 pub(super) fn remaps_from_rules(rules: &[(BString, BString)]) -> Remaps {
     let mut remaps = Remaps::default();
     rules.iter().for_each(|(name, target)| remaps.add(name.clone(), target.clone()));
     remaps
 }
 
-/// Removes duplicates: of several files with the same destination the last one is kept.
+/// Removes duplicates. If several files have the same destination, the last of them is kept.
 fn remove_duplicates(items: &mut Vec<TransferItem>) {
     let mut names = BTreeSet::new();
     let mut kept: Vec<TransferItem> = Vec::with_capacity(items.len());
@@ -302,18 +305,18 @@ pub(super) fn join_path(above: &[u8], name: &[u8]) -> BString {
     }
 }
 
-/// Resolves a listed name in the base directory.
+/// Resolves a name of the file list in the base directory.
 pub(super) fn absolute_path(base: &[u8], name: &[u8]) -> BString {
     if name.starts_with(b"/") { name.into() } else { join_path(base, name) }
 }
 
 impl TransferTask {
-    /// Returns the path of a listed name.
+    /// Returns the path of a name of the file list.
     pub fn source_path(&self, source: &[u8]) -> BString {
         absolute_path(&self.base, source)
     }
 
-    /// Returns the rename rules for the destination.
+    /// Returns the rename rules that apply at the destination.
     pub fn target_remaps(&self) -> Remaps {
         remaps_from_rules(&self.remaps)
     }
@@ -328,7 +331,7 @@ mod tests {
     use super::*;
     use htc_classad::System;
 
-    /// Paths with their kind: `d` a directory, `f` a file, `l` a link to a directory, `p` a FIFO.
+    /// Paths of a simulated disk with their kinds: `d` a directory, `f` a file, `l` a link to a directory, `p` a FIFO.
     struct Disk(BTreeMap<BString, char>);
 
     impl SenderFiles for Disk {

@@ -25,46 +25,47 @@ pub struct TransferFailure {
     /// Hold code of the transfer: 13 if the sender failed, 12 if the receiver failed, 32 or 33 if a size
     /// limit was exceeded.
     pub code: i64,
-    /// Error number of the system, 256 times a plugin's exit status, a signal, or a negative number.
+    /// Hold subcode: the error number of the system, 256 times a plugin's exit status, a signal, or a negative number.
     pub subcode: i64,
-    /// Message, with the markers from which the reference builds its texts.
+    /// Message of the transfer, with the markers that the reference replaces in its texts.
     pub text: BString,
-    /// Retry of the transfer by the reference itself.
+    /// Retry of the transfer by the reference, without a decision of the job's policies.
     pub retry: TransferRetry,
 }
 
-/// Retry of a failed transfer without a decision of the job's policies.
+/// Retry of a failed transfer by the reference, without a decision of the job's policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransferRetry {
-    /// The failure is not retried: the job is held.
+    /// The transfer is not retried: the job is held.
     #[default]
     Never,
-    /// The job is requeued, and not held; a sender's failure on the way back is retried before that.
+    /// The job is requeued and not held. If the sender failed while output was transferred, the transfer is retried
+    /// before the requeue.
     Requeue,
     /// The two sides lose their connection, and the output is transferred again when they have reconnected
     /// (`JICShadow::transferOutputFinish`).
     Reconnect,
 }
 
-/// Hold code of a transfer in which this side received (`FILETRANSFER_HOLD_CODE`).
+/// Hold code of a failed transfer to this side (`FILETRANSFER_HOLD_CODE`).
 pub const DOWNLOAD_FILE_ERROR: i64 = 12;
-/// Hold code of a transfer in which this side sent.
+/// Hold code of a failed transfer from this side.
 pub const UPLOAD_FILE_ERROR: i64 = 13;
 const EPERM: i64 = 1;
 const MEGABYTE: u64 = 1024 * 1024;
 
 impl TransferFailure {
-    /// Creates the failure of a plugin from its message about input or output.
+    /// Creates the failure of a plugin from its message. `way` determines whether the message is about input or output.
     pub fn from_plugin(way: TransferKind, subcode: i64, text: &[u8], retry: TransferRetry) -> Self {
         let (code, text) = match way.is_input() {
             true => (DOWNLOAD_FILE_ERROR, text.into()),
-            // The sender puts this before the messages of plugins.
+            // The sender puts `: ` before the messages of plugins.
             false => (UPLOAD_FILE_ERROR, [b": ", text].concat().into()),
         };
         TransferFailure { side: FailureSide::Plugin, code, subcode, text, retry }
     }
 
-    /// Creates the failure of a transfer helper that did not run: the transfer is retried and the job is not
+    /// Creates the failure of a transfer helper that could not be run. The transfer is retried, and the job is not
     /// held.
     pub fn from_helper(way: TransferKind, reason: &str) -> Self {
         let code = if way.is_input() { DOWNLOAD_FILE_ERROR } else { UPLOAD_FILE_ERROR };
@@ -77,8 +78,8 @@ impl TransferFailure {
         }
     }
 
-    /// Creates the failure of a task; the sender's error takes precedence. `strerror` returns the text of an
-    /// error number.
+    /// Creates the failure from the result of a task. If both sides have an error, the sender's error is used.
+    /// `strerror` returns the text of an error number.
     pub fn from_task_result(
         way: TransferKind,
         carried: &TransferTaskResult,
@@ -108,7 +109,7 @@ impl TransferFailure {
         })
     }
 
-    /// Returns the text of event 021. `ip` is used as the address of both sides.
+    /// Returns the text of event 021. `ip` is used as the address of both the sender and the receiver.
     pub fn event_message(&self, way: TransferKind, ip: &str) -> BString {
         let text = &self.text;
         let receiver = receiver_name(way);
@@ -137,7 +138,7 @@ fn receiver_name(way: TransferKind) -> &'static str {
     if way.is_input() { "STARTER" } else { "SHADOW" }
 }
 
-/// Placeholder for the address in the receiver's message.
+/// Placeholder for the address in the message of the receiver.
 const ADDRESS_PLACEHOLDER: &str = "\u{1}";
 
 fn insert_address(text: &BString, ip: &str) -> BString {

@@ -1,10 +1,10 @@
 //! File transfer of a job without file access: which files are transferred, by which plugin, and how failures
 //! are reported.
 //!
-//! [`TransferRequest`] is the transfer that a job ad asks for. A [`TransferTask`] describes one direction of
-//! one transfer as plain data; [`expand_file_list`] lists its files from what the sender finds
-//! ([`SenderFiles`]). [`TransferPlugins`] maps URL schemes to plugins and speaks their protocol. A
-//! [`TransferFailure`] has the codes and messages of the reference. `runner::transfer` performs the transfer.
+//! [`TransferRequest`] is the transfer that a job ad asks for. A [`TransferTask`] describes one direction of one
+//! transfer as plain data; [`expand_file_list`] determines its files from the sender's file system ([`SenderFiles`]).
+//! [`TransferPlugins`] maps URL schemes to plugins and implements their protocol. A [`TransferFailure`] has the codes
+//! and messages of the reference. The crate `htc-runner` performs the transfer.
 //!
 //! Reference: `file_transfer.cpp`, `jic_shadow.cpp`, `baseshadow.cpp`.
 

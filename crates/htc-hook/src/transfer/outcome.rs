@@ -10,9 +10,9 @@ use super::task::TransferKind;
 /// Outcome of a complete transfer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransferOutcome {
-    /// Direction.
+    /// Direction of the transfer.
     pub way: TransferKind,
-    /// Failure, or `None` on success.
+    /// Failure of the transfer, or `None` if it succeeded.
     pub failure: Option<TransferFailure>,
     /// Files and bytes transferred, by protocol.
     pub tally: TransferTally,
@@ -20,7 +20,7 @@ pub struct TransferOutcome {
     pub stored: Vec<BString>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// Records of the plugins.
+    /// Records of the plugins that were called.
     pub plugins: PluginRecords,
 }
 

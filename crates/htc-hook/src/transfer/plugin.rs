@@ -10,21 +10,20 @@ use htc_classad::{ClassAd, Context, Dialect, EvalWorld};
 /// Program that transfers files to and from URLs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransferPlugin {
-    /// Path as configured, or as the job gives it.
+    /// Path in the configuration or in the job ad.
     pub path: BString,
-    /// True if the plugin comes from the job.
+    /// True if the job brings the plugin.
     pub of_job: bool,
     /// Newest protocol that the plugin supports: 1 handles one file per call, 2 and later a list of files.
     pub protocol: i64,
-    /// Name of the plugin; environment variables of the job that start with this name and `_` are passed to
-    /// it.
+    /// Name of the plugin. Environment variables of the job that begin with this name and `_` are passed to the plugin.
     pub name: BString,
 }
 
 /// Settings for plugins that handle a list of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MultiFilePluginSettings {
-    /// ENABLE_MULTIFILE_TRANSFER_PLUGINS: true if such plugins are used at all.
+    /// ENABLE_MULTIFILE_TRANSFER_PLUGINS: true if plugins may get a list of files.
     pub enabled: bool,
     /// ASSUME_COMPATIBLE_MULTIFILE_PLUGINS: true if plugins of protocol 2 get the job's PluginData.
     pub get_data: bool,
@@ -36,7 +35,7 @@ impl Default for MultiFilePluginSettings {
     }
 }
 
-/// All plugins, and the plugin for each scheme.
+/// All plugins, with the plugin to use for each URL scheme.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TransferPlugins {
     /// Settings for plugins that handle a list of files.
@@ -54,8 +53,8 @@ impl TransferPlugins {
         TransferPlugins { multi_file: lists, ..TransferPlugins::default() }
     }
 
-    /// Returns the supported schemes as they are advertised: a plugin for `https` implies `s3` and `gs` too
-    /// (`FileTransfer::GetSupportedMethods`).
+    /// Returns the supported schemes in the form in which they are advertised. A plugin for `https` also supports `s3`
+    /// and `gs` (`FileTransfer::GetSupportedMethods`).
     pub fn advertised_schemes(&self) -> BString {
         let mut names = self.supported_schemes();
         if names.iter().any(|name| name.eq_ignore_ascii_case(b"https")) {
@@ -64,10 +63,10 @@ impl TransferPlugins {
         bstr::join(",", names).into()
     }
 
-    /// Adds a plugin of the configuration; `printed` is its output for `-classad`.
+    /// Adds a plugin of the configuration. `printed` is the output of the plugin when it is called with `-classad`.
     ///
     /// # Errors
-    /// Returns the reason if the output names no scheme.
+    /// Returns the reason if the output does not name a scheme.
     pub fn add_configured_plugin(
         &mut self,
         path: &[u8],
@@ -104,7 +103,7 @@ impl TransferPlugins {
         Ok(())
     }
 
-    /// Adds a plugin of the job; it replaces other plugins for its schemes.
+    /// Adds a plugin of the job, which replaces other plugins for the same schemes.
     pub fn add_job_plugin(&mut self, path: &[u8], methods: &[u8]) {
         self.add_plugin(path, methods, 2, true);
     }
@@ -129,7 +128,7 @@ impl TransferPlugins {
         }
     }
 
-    /// Returns the plugin for a scheme, or `None` if no plugin supports it.
+    /// Returns the plugin for a scheme, or `None` if no plugin supports the scheme.
     pub fn plugin_for_scheme(&self, scheme: &[u8]) -> Option<&TransferPlugin> {
         let (_, id) = self.schemes.iter().find(|(known, _)| caseless::eq(known, scheme))?;
         self.plugins.get(*id)
@@ -143,14 +142,14 @@ impl TransferPlugins {
     }
 }
 
-/// Returns the base name in capitals, without `_plugin` and the text after it, or without the extension.
+/// Returns the base name of a plugin in capitals, up to `_plugin` or otherwise up to the extension.
 pub fn plugin_name(path: &[u8]) -> BString {
     let base = path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..]);
     let end = base.find("_plugin").or_else(|| base.rfind_byte(b'.')).unwrap_or(base.len());
     base[..end].to_ascii_uppercase().into()
 }
 
-/// Parses the plugins of a job into (path, schemes) in the order of the list, and the fields without `=`.
+/// Parses the plugins of a job into (path, schemes) in the order of the list. Also returns the fields without `=`.
 pub(super) fn parse_job_plugins(text: &[u8]) -> (Vec<(BString, BString)>, Vec<BString>) {
     let (mut plugins, mut bad) = (Vec::new(), Vec::new());
     for field in list::split_by(text, b";") {

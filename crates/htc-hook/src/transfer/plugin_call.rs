@@ -12,7 +12,7 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::format::new_syntax;
 use htc_classad::{ClassAd, Context, Dialect, EvalWorld, Value};
 
-/// A file transferred by a plugin.
+/// File that a plugin transfers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlFile {
     /// URL to download from or upload to.
@@ -24,17 +24,17 @@ pub struct UrlFile {
 /// One call of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginCall {
-    /// Program as configured; for a plugin of the job its path in the scratch directory.
+    /// Program as configured. For a plugin of the job, its path in the scratch directory.
     pub program: BString,
-    /// True if the plugin belongs to the job.
+    /// True if the job brings the plugin.
     pub of_job: bool,
-    /// Prefix of variables: those of the job that begin with this and `_` are set for the plugin.
+    /// Name of the plugin. Variables of the job that begin with this name and `_` are passed to the plugin.
     pub name: BString,
     /// Arguments after the program.
     pub arguments: Vec<BString>,
-    /// Input file with its content, or `None` for plugins of protocol 1.
+    /// Name and content of the input file, or `None` for plugins of protocol 1.
     pub infile: Option<(BString, Vec<u8>)>,
-    /// Output file, or `None` for plugins of protocol 1, which print their result.
+    /// Name of the output file, or `None` for plugins of protocol 1, which print their result.
     pub outfile: Option<BString>,
     /// Files to transfer.
     pub files: Vec<UrlFile>,
@@ -54,11 +54,11 @@ pub enum PluginExit {
 /// Failure of a plugin call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginFailure {
-    /// Subcode of the hold or vacate.
+    /// Subcode of the resulting hold or vacate.
     pub subcode: i64,
-    /// Message.
+    /// Message for the reason of the resulting hold or vacate.
     pub text: BString,
-    /// Retry by the reference.
+    /// Retry of the transfer by the reference.
     pub retry: TransferRetry,
 }
 
@@ -67,28 +67,28 @@ pub struct PluginFailure {
 pub struct PluginResult {
     /// Result ads, one per file.
     pub results: Vec<ClassAd>,
-    /// Failure, or `None`.
+    /// Failure of the call, or `None` if it succeeded.
     pub failure: Option<PluginFailure>,
-    /// Quirk by which 25.14 would treat this end differently, or `None`.
+    /// Quirk because of which 25.14 would handle this end of the plugin differently, or `None`.
     pub differs: Option<Quirk>,
 }
 
-/// ETIME, the subcode of a plugin that timed out.
+/// Subcode of a plugin that timed out (ETIME).
 const TIMED_OUT_SUBCODE: i64 = 62;
-/// FileTransferPluginNotFound and related subcodes (`condor_holdcodes.h`).
+/// Subcode of a plugin that was not found (FileTransferPluginNotFound of `condor_holdcodes.h`).
 const PLUGIN_NOT_FOUND_SUBCODE: i64 = -1001;
 const PLUGIN_NOT_EXECUTED_SUBCODE: i64 = -1003;
 const PLUGIN_NO_RESULT_SUBCODE: i64 = -1004;
-/// Subcode of a failure that would hold the job if the reference had not given up retrying it
+/// Subcode of a failure that would hold the job if the reference had not stopped retrying the transfer
 /// (`JICShadow::transferOutputMopUp`).
 const GIVEN_UP_SUBCODE: i64 = -1000;
 
 impl TransferPlugins {
-    /// Plans the calls that transfer the files: one for each plugin with multi-file support, ordered by path. `data` returns the
-    /// job's attributes for plugins (`PluginData`, `<scheme>_PluginData`).
+    /// Plans the plugin calls that transfer the files. A plugin with multi-file support gets one call; the plugins are
+    /// ordered by path. `data` returns the job's attributes for plugins (`PluginData`, `<scheme>_PluginData`).
     ///
     /// # Errors
-    /// Returns subcode and text if no plugin supports a scheme.
+    /// Returns subcode and text of the failure if no plugin supports a scheme.
     pub fn plan_calls(
         &self,
         files: &[UrlFile],
@@ -159,7 +159,7 @@ impl TransferPlugins {
     }
 }
 
-/// Returns new-style ads, concatenated without a line end.
+/// Returns the content of an input file: ads in the new syntax, concatenated without line ends.
 fn infile_text(files: &[UrlFile], protocol: i64, data: &dyn Fn(&str) -> Option<BString>) -> Vec<u8> {
     let mut schemes: Vec<BString> =
         files.iter().filter_map(|file| url::scheme(&file.url)).map(BString::from).collect();
@@ -218,8 +218,8 @@ fn format_error_stack(texts: &[String]) -> BString {
 }
 
 impl PluginCall {
-    /// Interprets the end of a call. `written` is the content of the output file, or for protocol 1 the standard output; `None`
-    /// if the file does not exist.
+    /// Interprets the end of a call. `written` is the content of the output file, or the standard output for protocol
+    /// 1; `None` if the output file does not exist.
     pub fn interpret_exit(
         &self,
         ended: &PluginExit,
@@ -271,7 +271,8 @@ impl PluginCall {
                 Some(Exit::Code(_)) => subcode.max(1),
                 _ => subcode,
             };
-            // Whatever ended the plugin, nothing was sent to the shadow, and the connection to it is lost.
+            // If 25.14 loops during an upload, it sends nothing to the shadow, however the plugin ended, and the
+            // connection to the shadow is lost.
             let retry = match loops && uploads {
                 true => TransferRetry::Reconnect,
                 false => TransferRetry::Never,
@@ -292,7 +293,7 @@ impl PluginCall {
         if fails && texts.is_empty() {
             texts.push(self.no_message_given(ended, code));
         }
-        // An exit status of 0 counts as success, whatever the result ads say.
+        // The exit status 0 counts as success even if the result ads report a failure.
         let failure = fails.then(|| PluginFailure {
             subcode,
             text: format_error_stack(&texts),
@@ -301,7 +302,7 @@ impl PluginCall {
         PluginResult { results, failure, differs: None }
     }
 
-    /// Returns the message for a plugin whose output file contains no ad.
+    /// Returns the message for a plugin whose output file does not contain an ad.
     fn no_ads_message(&self, exit: Option<Exit>, code: i64) -> String {
         let program = &self.program;
         let (kind, number) = match exit {
@@ -368,7 +369,8 @@ impl PluginCall {
     }
 }
 
-/// Parses new-style ads. If there are none and it is permitted, parses old-style ads separated by empty lines.
+/// Parses ads in the new syntax. If the text has none and `new_only` is false, parses ads in the old syntax separated
+/// by empty lines.
 fn parse_result_ads(text: &[u8], new_only: bool) -> Vec<ClassAd> {
     let found = parse_new_syntax_ads(text);
     if new_only || !found.is_empty() {
@@ -393,7 +395,7 @@ fn parse_new_syntax_ads(text: &[u8]) -> Vec<ClassAd> {
     }
 }
 
-/// Parses `Name = value` lines.
+/// Parses an ad of `Name = value` lines.
 fn parse_old_syntax_ad(text: &[u8]) -> ClassAd {
     let mut ad = ClassAd::new();
     text.lines().filter(|line| !line.is_empty()).for_each(|line| drop(ad.insert_line(line)));

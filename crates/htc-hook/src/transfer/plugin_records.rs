@@ -1,5 +1,5 @@
-//! Records of what plugins did in one transfer: the ads of the INPUT, OUTPUT and CHECKPOINT records in the history of a
-//! job's runs.
+//! Records of the plugins' work in one transfer: the ads of the INPUT, OUTPUT and CHECKPOINT records in the history of
+//! a job's runs.
 //!
 //! Reference: `InvokeMultipleFileTransferPlugin`, `updateShadowWithPluginResults`, `filterPluginResults`,
 //! `RemoteResource::updateFromStarter`.
@@ -17,14 +17,14 @@ use htc_classad::{ClassAd, Expr, List, Value};
 pub enum TransferClass {
     /// Input of the job.
     Input,
-    /// Output of the job, however it ended.
+    /// Output of the job, even if the job failed or was evicted.
     Output,
-    /// Checkpoint from which the job continues.
+    /// Checkpoint, from which the job continues later.
     Checkpoint,
 }
 
 impl TransferClass {
-    /// Returns the class of a transfer.
+    /// Returns the class that a transfer belongs to.
     pub fn of(way: TransferKind) -> Self {
         match way {
             TransferKind::Input => TransferClass::Input,
@@ -42,7 +42,7 @@ impl TransferClass {
         }
     }
 
-    /// Returns the beginning of the attributes of this class, such as `Input`.
+    /// Returns the prefix of the attributes of this class, such as `Input`.
     fn attribute_prefix(self) -> &'static str {
         match self {
             TransferClass::Input => "Input",
@@ -61,7 +61,7 @@ impl TransferClass {
     }
 }
 
-/// Files and results of the plugins that transfer several files per call, in one transfer.
+/// Records of the plugins that transfer several files per call, in one transfer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PluginRecords {
     /// Result ads of the plugins, one per file, with the attributes that a shadow accepts.
@@ -76,7 +76,7 @@ impl PluginRecords {
         self.results.is_empty() && self.invocations.is_empty()
     }
 
-    /// Adds a call whose output file could be read, with the results that it contained.
+    /// Adds a call whose output file could be read, and the result ads in that file.
     pub fn add_call(
         &mut self,
         way: TransferKind,
@@ -104,7 +104,7 @@ impl PluginRecords {
     }
 }
 
-/// Numbers of `TransferPluginResult`.
+/// Numbers in `TransferPluginResult`.
 const RESULT_SUCCESS: i64 = 0;
 const RESULT_ERROR: i64 = 1;
 const RESULT_TIMED_OUT: i64 = 3;
@@ -133,7 +133,7 @@ fn invocation_ad(class: TransferClass, call: &PluginCall, ended: &PluginExit, se
             ad.set("ExitBySignal", false);
             ad.set("ExitCode", i64::from(*code));
         }
-        // 25.14 prints uninitialised numbers here. The plugin was killed.
+        // The plugin was killed. 25.14 prints uninitialised numbers in this case.
         PluginExit::TimedOut(_) | PluginExit::NotExecuted(_) => {
             ad.set("ExitBySignal", true);
             ad.set("ExitSignal", 9i64);
@@ -149,12 +149,12 @@ enum AttributeType {
     Integer,
     Real,
     String,
-    /// A list. Its elements may be expressions.
+    /// A list, whose elements may be expressions.
     List,
     Ad,
 }
 
-/// Attributes of result ads that a shadow accepts.
+/// Attributes of result ads that a shadow accepts, with their types.
 const RESULT_ATTRIBUTES: [(&str, AttributeType); 14] = [
     ("TransferSuccess", AttributeType::Boolean),
     ("TransferError", AttributeType::String),
@@ -173,7 +173,7 @@ const RESULT_ATTRIBUTES: [(&str, AttributeType); 14] = [
 ];
 /// List of ads about the attempts of a transfer.
 const ERROR_DATA: &str = "TransferErrorData";
-/// Attributes of the ads in [`ERROR_DATA`] that a shadow accepts.
+/// Attributes of the ads in [`ERROR_DATA`] that a shadow accepts, with their types.
 const ERROR_ATTRIBUTES: [(&str, AttributeType); 13] = [
     ("IntermediateServerErrorType", AttributeType::String),
     ("IntermediateServer", AttributeType::String),
@@ -190,7 +190,7 @@ const ERROR_ATTRIBUTES: [(&str, AttributeType); 13] = [
     ("DeveloperData", AttributeType::Ad),
 ];
 
-/// Returns the ad with only those of the attributes whose values are of the right type (`filterClassAd`).
+/// Returns the accepted attributes of the ad whose values have the right type (`filterClassAd`).
 fn filter(ad: &ClassAd, accepted: &[(&str, AttributeType)]) -> ClassAd {
     let mut filtered = ClassAd::new();
     for (name, value) in ad.sorted() {
@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    /// `expected_pil` and `expected_prl` of test_multiple_schemes.py.
+    /// The expected ads are `expected_pil` and `expected_prl` of test_multiple_schemes.py.
     #[test]
     fn a_record_has_the_calls_of_plugins_and_the_attributes_that_a_shadow_accepts() {
         let text = b"[ TransferUrl = \"file://no-such.file/1\"; TransferSuccess = false; TransferStartTime = 1.5; Own = 1; \

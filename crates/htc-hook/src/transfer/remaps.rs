@@ -9,7 +9,7 @@ pub struct Remaps {
     rules: Vec<(BString, BString)>,
 }
 
-/// Error for remap rules that form a cycle, with the chain as the reference prints it.
+/// Error for remap rules that form a cycle. Contains the chain of rules as the reference prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("remaps resulted in a cycle: {0}")]
 pub struct RemapCycle(pub BString);
@@ -18,7 +18,7 @@ pub struct RemapCycle(pub BString);
 pub const DEFAULT_MAX_REMAP_RECURSIONS: usize = 128;
 
 impl Remaps {
-    /// Parses rules. A field without `=` is skipped. A backslash escapes `=` in a name and `;` in a target
+    /// Parses rules. Skips a field without `=`. A backslash escapes `=` in a name and `;` in a target
     /// (`filename_remap_find`).
     pub fn parse(text: &[u8]) -> Self {
         let text: Vec<u8> = text.iter().copied().filter(|byte| !b"\t\n".contains(byte)).collect();
@@ -42,13 +42,13 @@ impl Remaps {
         Remaps { rules }
     }
 
-    /// Adds a rule after the existing ones; the first rule that matches is used.
+    /// Adds a rule after the existing rules. If several rules match, the first one is used.
     pub fn add(&mut self, name: impl Into<BString>, target: impl Into<BString>) {
         self.rules.push((name.into(), target.into()));
     }
 
-    /// Returns the name under which a file is stored, or `None` if no rule matches. A rule for a directory
-    /// applies to the files in it, and rules are applied again to the result of a rule.
+    /// Returns the name under which a file is stored, or `None` if no rule matches. A rule for a directory applies to
+    /// the files in that directory. The rules are applied again to the result of a rule.
     ///
     /// # Errors
     /// Returns an error if more than `most` rules are applied in a row.
@@ -89,7 +89,7 @@ impl Remaps {
 }
 
 fn extend_cycle(level: usize, name: &[u8], cycle: &RemapCycle) -> RemapCycle {
-    // Cut to a maximum length, because each level repeats the levels below it.
+    // The chain is cut to a maximum length, because each level repeats the levels below it.
     let rest = &cycle.0[..cycle.0.len().min(512)];
     RemapCycle([format!("<{level}: ").as_bytes(), name, b">", rest].concat().into())
 }
@@ -136,7 +136,7 @@ mod tests {
         let rules = Remaps::parse(b"a = b ; b = a");
         assert!(rules.find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
         assert!(Remaps::parse(b"a = a").find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
-        // A rule that makes names longer forever is one as well.
+        // A rule that makes a name longer without end counts as a cycle as well.
         assert!(Remaps::parse(b"a = a/a").find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
     }
 }

@@ -17,7 +17,7 @@ pub const JOB_STDOUT_FILE: &str = "_condor_stdout";
 /// Name of the job's standard error in the scratch directory.
 pub const JOB_STDERR_FILE: &str = "_condor_stderr";
 
-/// Files of the starter that are never transferred back.
+/// Files of the starter in the scratch directory that are never transferred back.
 const NEVER_TRANSFERRED_BACK: [&str; 9] = [
     ".job.ad",
     ".execution_overlay.ad",
@@ -30,23 +30,23 @@ const NEVER_TRANSFERRED_BACK: [&str; 9] = [
     ".update.ad.tmp",
 ];
 
-/// WhenToTransferOutput.
+/// Value of the attribute `WhenToTransferOutput`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenToTransferOutput {
     /// NEVER, which condor_submit does not write: no output is transferred.
     Never,
-    /// ON_EXIT.
+    /// ON_EXIT: output is transferred when the job exits.
     OnExit,
-    /// ON_EXIT_OR_EVICT: output is transferred when the job is evicted, too.
+    /// ON_EXIT_OR_EVICT: output is transferred when the job exits and when it is evicted.
     OnExitOrEvict,
-    /// ON_SUCCESS.
+    /// ON_SUCCESS: output is transferred when the job succeeds.
     OnSuccess,
 }
 
 /// Files to transfer back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputFiles {
-    /// Files that are new or changed.
+    /// Files in the scratch directory that are new or changed.
     Changed,
     /// The listed files.
     Listed(Vec<BString>),
@@ -55,20 +55,20 @@ pub enum OutputFiles {
 /// Error in the file transfer attributes of a job ad, which every starter rejects.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TransferRequestError {
-    /// The value is not a valid keyword.
+    /// The value of the attribute is not a valid keyword.
     #[error("{attribute} is '{word}': use {words}")]
     Word {
-        /// Attribute.
+        /// Name of the attribute.
         attribute: &'static str,
-        /// Its value.
+        /// Value of the attribute.
         word: BString,
         /// Valid keywords.
         words: &'static str,
     },
-    /// The attribute is missing.
+    /// A required attribute is missing.
     #[error("{attribute} is missing though ShouldTransferFiles asks for transfer: use {words}")]
     Missing {
-        /// Attribute.
+        /// Name of the attribute.
         attribute: &'static str,
         /// Valid keywords.
         words: &'static str,
@@ -86,19 +86,20 @@ pub struct TransferRequest {
     pub output: OutputFiles,
     /// Value of the attribute `TransferCheckpoint`.
     pub checkpoint: Option<Vec<BString>>,
-    /// FailureFiles, with standard output and error.
+    /// Files of FailureFiles, and standard output and error.
     pub failure: Vec<BString>,
     /// True if FailureFiles names any file.
     pub has_failure_files: bool,
     /// TransferOutputRemaps, plus the names of standard output and error.
     pub remaps: Remaps,
-    /// TransferOutputRemaps alone, which the execution point uses for uploads.
+    /// Rules of TransferOutputRemaps alone, which the execution point uses for uploads.
     pub uploads: Remaps,
     /// Value of the attribute `PreserveRelativePaths`.
     pub preserve: bool,
-    /// Cmd and its name in the scratch directory, or `None` if it is not transferred.
+    /// Value of Cmd, and the name of the executable in the scratch directory; `None` if the executable is not
+    /// transferred.
     pub executable: Option<(BString, BString)>,
-    /// Names of standard output and error in the scratch directory; `None` if streamed or /dev/null.
+    /// Names of standard output and error in the scratch directory; `None` for a file that is streamed or /dev/null.
     pub standard_files: [Option<BString>; 2],
     /// Names of standard output and error in the job ad.
     pub standard_file_targets: [Option<BString>; 2],
@@ -106,15 +107,15 @@ pub struct TransferRequest {
     pub output_directory: Option<BString>,
     /// Value of the attribute `OutputDestination`.
     pub destination: Option<BString>,
-    /// Plugins of the job: (path, methods).
+    /// Plugins of the job: (path, schemes).
     pub plugins: Vec<(BString, BString)>,
-    /// Entries of TransferPlugins that are not valid.
+    /// Fields of TransferPlugins that are not valid.
     pub invalid_plugins: Vec<BString>,
-    /// Maximum number of input bytes, from the ad.
+    /// Maximum number of input bytes, if the ad limits it.
     pub max_input_bytes: Option<i64>,
-    /// Maximum number of output bytes, from the ad.
+    /// Maximum number of output bytes, if the ad limits it.
     pub max_output_bytes: Option<i64>,
-    /// Directory of the manifest.
+    /// Name of the directory for the manifest, if the job asks for a manifest.
     pub manifest: Option<BString>,
     /// Iwd of the job on the access point.
     pub iwd: BString,
@@ -123,11 +124,11 @@ pub struct TransferRequest {
 const MEGABYTE: i64 = 1024 * 1024;
 
 impl TransferRequest {
-    /// Reads the job ad as it was submitted. `domain` is this machine's FILESYSTEM_DOMAIN. Returns `None` if the job does not
-    /// transfer files.
+    /// Reads the job ad in the form in which it was submitted. `domain` is this machine's FILESYSTEM_DOMAIN. Returns
+    /// `None` if the job does not transfer files.
     ///
     /// # Errors
-    /// Returns an error for keywords that 25.14 does not know either.
+    /// Returns an error for keywords that 25.14 does not know.
     pub fn read(
         ad: &ClassAd,
         domain: &[u8],
@@ -171,7 +172,7 @@ impl TransferRequest {
             when,
             input: reader.input_files(&plugins, executable.as_ref()),
             output,
-            // Only this list may also be separated by spaces.
+            // Unlike the other lists, TransferCheckpoint may also be separated by spaces.
             checkpoint: string("TransferCheckpoint")
                 .map(|text| with_standard(list::split(&text).map(BString::from).collect())),
             has_failure_files: failure.is_some(),
@@ -193,8 +194,8 @@ impl TransferRequest {
         }))
     }
 
-    /// Counts the listed input files by protocol: `CEDAR` for files sent by the access point, the upper-case scheme for URLs.
-    /// Files are counted even if they are not transferred (`UniShadow::checkInputFileTransfer`).
+    /// Counts the listed input files by protocol: `CEDAR` for files sent by the access point, the upper-case scheme for
+    /// URLs. Counts files even if they are not transferred (`UniShadow::checkInputFileTransfer`).
     pub fn count_input_by_protocol(ad: &ClassAd, world: &dyn EvalWorld) -> ClassAd {
         let reader = RequestReader { ad, world };
         let (plugins, _) = plugin::parse_job_plugins(&reader.string("TransferPlugins").unwrap_or_default());
@@ -213,13 +214,14 @@ impl TransferRequest {
         counts
     }
 
-    /// Returns the transfer task for one direction. `since` is the content of the scratch directory after the input transfer.
+    /// Returns the transfer task for one direction. `since` lists the scratch directory after the input transfer.
     pub fn to_task(&self, way: TransferKind, scratch: &[u8], since: &DirectorySnapshot) -> TransferTask {
         let (base, target) = match way.is_input() {
             true => (self.iwd.clone(), scratch.into()),
             false => (scratch.into(), self.iwd.clone()),
         };
-        // OutputDirectory applies to the final output only; checkpoints are stored with the job's own files.
+        // OutputDirectory applies only to the final output, also of a failed job, but not to checkpoints and evicted
+        // jobs.
         let own = self
             .output_directory
             .as_ref()
@@ -230,7 +232,7 @@ impl TransferRequest {
             None => target,
         };
         let back = !way.is_input();
-        // Checkpoints keep the names they have in the scratch directory.
+        // Checkpoint files keep their names in the scratch directory.
         let renames = matches!(way, TransferKind::Output | TransferKind::Failure);
         let standard = self.standard_files.iter().zip(&self.standard_file_targets);
         let standard = standard.filter_map(|(name, asked)| Some((name.clone()?, asked.clone()?)));
@@ -301,7 +303,8 @@ struct RequestReader<'a> {
 }
 
 impl RequestReader<'_> {
-    /// Returns the names of standard output and error in the scratch directory (`None` if streamed), and those of the job ad.
+    /// Returns the names of standard output and error in the scratch directory (`None` if streamed), and their names in
+    /// the job ad.
     fn standard_files(&self) -> [[Option<BString>; 2]; 2] {
         let file = |name: &str| self.string(name).filter(|file| *file != "/dev/null" && !file.is_empty());
         let asked = [file("Out"), file("Err")];
@@ -364,7 +367,8 @@ impl RequestReader<'_> {
         let single = ["In", "x509userproxy"].into_iter().filter_map(|name| self.string(name));
         names.extend(single.filter(|file| *file != "/dev/null" && !file.is_empty()));
         names.extend(executable.cloned());
-        // Common files are not shared here: each job has its own copy (`RemoteResource::modifyFileTransferObject`).
+        // Common files are not shared between jobs: each job gets its own copy
+        // (`RemoteResource::modifyFileTransferObject`).
         let catalogs = self.string("CommonInputCatalogs").unwrap_or_default();
         let lists = list::split(&catalogs).map(|name| format!("_x_catalog_{}", name.as_bstr()));
         for list in lists.chain(["CommonInputFiles".to_owned()]) {
@@ -375,7 +379,7 @@ impl RequestReader<'_> {
         names
     }
 
-    /// Returns Cmd if it is transferred.
+    /// Returns Cmd, or `None` if the executable is not transferred.
     fn executable(&self) -> Option<BString> {
         let transfers = Context::new(self.world).my(self.ad).boolean("TransferExecutable").unwrap_or(true);
         self.string("Cmd").filter(|cmd| transfers && !cmd.is_empty())

@@ -1,4 +1,4 @@
-//! Files and bytes transferred, by protocol: TransferInputStats and TransferOutputStats.
+//! Counts of transferred files and bytes by protocol: TransferInputStats and TransferOutputStats.
 
 use bstr::ByteSlice;
 
@@ -8,22 +8,22 @@ use htc_classad::{ClassAd, Context, EvalWorld};
 /// Number of bytes sent for a directory in addition to its name.
 pub const DIRECTORY_OVERHEAD_BYTES: u64 = 4;
 
-/// Files and bytes transferred in one direction in one run.
+/// Counts of files and bytes transferred in one direction in one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TransferTally {
-    /// Attribute names and counts, in the order in which they first occurred.
+    /// Attribute names with their counts, in the order in which the names first occurred.
     counts: Vec<(String, i64)>,
-    /// Bytes of all protocols.
+    /// Number of bytes over all protocols.
     pub bytes: u64,
 }
 
 impl TransferTally {
-    /// Adds the result of a copy in a transfer that failed or succeeded. For a URL to be fetched, the URL
-    /// itself was sent.
+    /// Adds the result of a copy in a transfer that failed or succeeded. A URL that the receiver downloads counts as
+    /// sent, because the sender sends the URL.
     ///
-    /// Both sides count, and each sends its counts to the other. The sender counts directories as well. The
-    /// receiver, whose count of input files is final, counts only files. It counts bytes at the end of a
-    /// successful transfer, where its number replaces the sender's unless it is 0
+    /// Sender and receiver both count, and each sends its counts to the other. The sender counts files and directories.
+    /// The receiver counts only files, and its count of input files is final. The receiver counts bytes at the end of a
+    /// successful transfer; its number of bytes replaces the sender's number unless it is 0
     /// (`UpdateTransferStatsTotals`, `GetTransferAck`).
     pub fn add_task_result(&mut self, way: TransferKind, carried: &TransferTaskResult, failed: bool) {
         let sent = carried.urls.iter().filter(|_| way.is_input()).map(|(url, _)| url.len()).sum::<usize>();
@@ -65,7 +65,7 @@ impl TransferTally {
         }
     }
 
-    /// Returns the nested ad, including the totals of earlier runs (`updateFileTransferStats`).
+    /// Returns the counts as a nested ad, including the totals of earlier runs (`updateFileTransferStats`).
     pub fn to_stats_ad(&self, before: &ClassAd, world: &dyn EvalWorld) -> ClassAd {
         if self.counts.is_empty() {
             return before.clone();
@@ -125,7 +125,7 @@ mod tests {
             let ad = counts(way, carried, failed);
             (count(&ad, "CedarSizeBytes"), count(&ad, "CedarFilesCount"))
         };
-        // An empty directory and two empty files; the same with five bytes in one of them.
+        // First an empty directory and two empty files, then the same with five bytes in one of the files.
         assert_eq!(both(TransferKind::Output, &of(4, 3, 1), false), (Some(4), Some(3)));
         assert_eq!(both(TransferKind::Output, &of(9, 3, 1), false), (Some(5), Some(3)));
         assert_eq!(both(TransferKind::Output, &of(9, 3, 1), true), (Some(9), Some(3)));

@@ -3,18 +3,20 @@
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
-/// Direction and occasion of a file transfer.
+/// Direction of a file transfer, and the occasion for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TransferKind {
-    /// To the execution point.
+    /// Transfer to the execution point.
     Input,
-    /// From the execution point, at the end of the job.
+    /// Transfer from the execution point at the end of the job.
     Output,
-    /// From the execution point, as a checkpoint from which the job continues; numbered from 0.
+    /// Transfer of a checkpoint, from which the job continues, from the execution point. Checkpoints are numbered from
+    /// 0.
     Checkpoint(u32),
-    /// From the execution point, of a job that did not end as its ad requires (WhenToTransferOutput = ON_SUCCESS).
+    /// Transfer from the execution point, for a job that did not end as its ad requires (WhenToTransferOutput =
+    /// ON_SUCCESS).
     Failure,
-    /// To the spool, of a job that is evicted; the files are kept for the next run.
+    /// Transfer to the spool when the job is evicted; the spool keeps the files for the next run.
     Evicted,
 }
 
@@ -25,27 +27,27 @@ impl TransferKind {
     }
 }
 
-/// Content of the scratch directory after the input transfer: names, modification times in nanoseconds, sizes in bytes.
+/// Listing of the scratch directory after the input transfer: names, modification times in nanoseconds, sizes in bytes.
 pub type DirectorySnapshot = Vec<(BString, i64, u64)>;
 
-/// Files to transfer.
+/// Choice of the files to transfer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileList {
-    /// The named files.
+    /// Files with these names.
     Named(Vec<BString>),
-    /// Files directly in the directory that are new or changed since the snapshot, and those of `also`.
+    /// Files directly in the directory that are new or changed since the snapshot, and the files in `also`.
     Changed {
-        /// Snapshot to compare with.
+        /// Snapshot with which the directory is compared.
         since: DirectorySnapshot,
-        /// Files and directories sent even if they have not changed.
+        /// Files and directories that are transferred even if they have not changed.
         also: Vec<BString>,
     },
 }
 
-/// Transfer to be performed by a helper process.
+/// Transfer that a helper process performs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferTask {
-    /// Direction.
+    /// Direction of the transfer.
     pub way: TransferKind,
     /// Files to transfer.
     pub list: FileList,
@@ -57,31 +59,32 @@ pub struct TransferTask {
     pub preserve: bool,
     /// Base names that are never transferred.
     pub except: Vec<BString>,
-    /// Executable of the job: (name in the list, name at the destination). It is made executable.
+    /// Executable of the job: (name in the list, name at the destination). The receiver makes this file executable.
     pub executable: Option<(BString, BString)>,
-    /// Rename rules applied at the destination, including those to URLs.
+    /// Rename rules that apply at the destination, including rules that map to URLs.
     pub remaps: Vec<(BString, BString)>,
-    /// Rules of TransferOutputRemaps alone: files that they map to a URL are uploaded.
+    /// Rules of TransferOutputRemaps alone. Files that these rules map to a URL are uploaded.
     pub uploads: Vec<(BString, BString)>,
     /// Value of MAX_REMAP_RECURSIONS.
     pub most_remaps: usize,
-    /// URL below which everything is uploaded (OutputDestination).
+    /// URL below which everything is uploaded (OutputDestination), or `None`.
     pub destination: Option<BString>,
-    /// Names of the list, with the names used below [`TransferTask::destination`].
+    /// Standard output and error of the final output: (name in the list, name in the job ad). With
+    /// [`TransferTask::destination`], they are uploaded only to names in the job ad that are URLs.
     pub renamed: Vec<(BString, BString)>,
-    /// Maximum number of bytes.
+    /// Maximum number of bytes of all files, or `None`.
     pub limit: Option<u64>,
-    /// True if directories named by a rule are created (ALLOW_TRANSFER_REMAP_TO_MKDIR).
+    /// True if directories that a rule names are created (ALLOW_TRANSFER_REMAP_TO_MKDIR).
     pub makes_directories: bool,
     /// True if the destination directory itself is created.
     pub makes_target: bool,
     /// True to report only the files that are transferred by URL, without copying anything.
     pub only_urls: bool,
-    /// Account that reads: uid, gid, groups; `None` is the helper's own.
+    /// Account that reads the files: uid, gid, groups. `None` means the helper's own account.
     pub reader: Option<(u32, u32, Vec<u32>)>,
-    /// Account that writes: uid, gid, groups; `None` is the helper's own.
+    /// Account that writes the files: uid, gid, groups. `None` means the helper's own account.
     pub writer: Option<(u32, u32, Vec<u32>)>,
-    /// Directories that the access point may read and write (LIMIT_DIRECTORY_ACCESS); if empty, all.
+    /// Directories that the access point may read and write (LIMIT_DIRECTORY_ACCESS); empty for all directories.
     pub allowed: Vec<BString>,
 }
 
@@ -97,7 +100,7 @@ pub enum FileTransferError {
         /// True if the path is a symbolic link to a directory.
         link: bool,
     },
-    /// The file exceeds the remaining limit.
+    /// The file exceeds the rest of the byte limit.
     TooLarge {
         /// Path of the file.
         path: BString,
@@ -118,7 +121,7 @@ pub enum FileTransferError {
         /// Error number of the system.
         errno: i32,
     },
-    /// The directory for the job's output could not be created.
+    /// OutputDirectory of the job could not be created.
     OutputDirectory {
         /// Path of the directory.
         path: BString,
@@ -129,7 +132,7 @@ pub enum FileTransferError {
     Illegal(BString),
     /// The rename rules contain a cycle.
     Cycle(BString),
-    /// A rename rule maps a file that the receiver stores to a URL.
+    /// A rename rule maps a file to a URL, but the receiver has to store the file.
     ToUrl(BString),
 }
 
@@ -146,14 +149,15 @@ pub struct TransferTaskResult {
     pub urls: Vec<(BString, BString)>,
     /// Number of files that could not be sent.
     pub unsent: u64,
-    /// First file that could not be sent.
+    /// Error for the first file that could not be sent.
     pub first_unsent: Option<FileTransferError>,
-    /// First file that could not be stored.
+    /// Error for the first file that could not be stored.
     pub unstored: Option<FileTransferError>,
     /// Names at the top level of the destination (SpooledOutputFiles).
     pub stored: Vec<BString>,
-    /// Directories that could not be read and were sent as empty ones.
+    /// Directories that could not be read and were sent as empty directories.
     pub unread: Vec<BString>,
-    /// Names in transferred directories that do not resolve to a file, such as dangling links, and were skipped.
+    /// Names in transferred directories that were skipped because they do not resolve to a file, such as dangling
+    /// links.
     pub left_out: Vec<BString>,
 }

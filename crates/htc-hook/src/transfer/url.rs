@@ -1,4 +1,4 @@
-//! Recognition and parts of URLs in lists of files.
+//! Recognition of URLs in lists of files, and their parts.
 
 use bstr::{BString, ByteSlice};
 
@@ -35,7 +35,7 @@ pub fn base_name(name: &[u8]) -> &[u8] {
     path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..])
 }
 
-/// Returns a URL for messages: its query, which may contain a signature, is replaced by `...` (`UrlSafePrint`).
+/// Returns the text of a URL for messages: `...` replaces the query, which may contain a signature (`UrlSafePrint`).
 pub fn without_query(name: &[u8]) -> BString {
     match name.find_byte(b'?').filter(|_| is_url(name)) {
         Some(at) => [&name[..at], b"?..."].concat().into(),

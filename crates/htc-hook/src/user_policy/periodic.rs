@@ -1,5 +1,5 @@
 //! Periodic expressions of a managed job and of the configuration, in the order of evaluation
-//! (`UserPolicy::AnalyzePolicy`, user_job_policy.cpp). Releases and vacates have no effect in a router.
+//! (`UserPolicy::AnalyzePolicy`, user_job_policy.cpp). A router does not evaluate release and vacate policies.
 
 use bstr::{BString, ByteSlice};
 
@@ -9,7 +9,7 @@ use htc_base::text::{caseless, list};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr};
 
-/// Action that policies require for a running job.
+/// Action that a policy requires for a running job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunningJobAction {
     /// The job is vacated and run again.
@@ -25,7 +25,7 @@ pub enum RunningJobAction {
     HoldOrRemove(PolicyAction),
 }
 
-/// Action that policies require for a job.
+/// Action that a policy requires for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyAction {
     /// The job is held.
@@ -42,8 +42,8 @@ pub enum PolicyAction {
 }
 
 /// Returns the action of the first policy that is true for a running job, or `None` if no policy is true.
-/// PeriodicVacate is evaluated after the allowed durations and before all other policies. Its codes differ
-/// from those of a hold (`ShadowUserPolicy::doAction`).
+/// PeriodicVacate is evaluated after the allowed durations and before all other policies. The codes of a vacate differ
+/// from the codes of a hold (`ShadowUserPolicy::doAction`).
 pub fn evaluate_while_running(
     job: &ClassAd,
     knobs: &dyn ParameterSource,
@@ -68,7 +68,7 @@ fn hold_action(reason: String, code: HoldCode) -> Option<PolicyAction> {
     Some(PolicyAction::Hold { reason: reason.into(), code, subcode: 0 })
 }
 
-/// Returns the hold of a job that exceeded its allowed duration.
+/// Returns the hold for a job that exceeded its allowed duration, or `None`.
 fn duration_hold(job: &ClassAd, world: &dyn World) -> Option<PolicyAction> {
     let context = Context::new(world).my(job);
     let now = world.now().epoch();
@@ -130,7 +130,7 @@ pub fn evaluate_periodic(
     Some(PolicyAction::Remove(why.reason))
 }
 
-/// Returns the reason to release a held job, or `None` if it stays held. A job that its user holds is not
+/// Returns the reason to release a held job, or `None` if the job stays held. A job that its user holds is not
 /// released, nor is a job that was held SYSTEM_MAX_RELEASES times or more.
 pub fn release_reason(job: &ClassAd, knobs: &dyn ParameterSource, world: &dyn World) -> Option<PolicyReason> {
     let int = |name: &str| Context::new(world).my(job).int(name).unwrap_or(0);
@@ -145,7 +145,7 @@ pub fn release_reason(job: &ClassAd, knobs: &dyn ParameterSource, world: &dyn Wo
     find_true_policy(job, "PeriodicRelease", Some("SYSTEM_PERIODIC_RELEASE"), knobs, world)
 }
 
-/// Returns why a job that has ended is held, if OnExitHold is true.
+/// Returns the reason to hold a job that has ended, or `None` if OnExitHold is not true.
 pub fn exit_hold_reason(
     job: &ClassAd,
     knobs: &dyn ParameterSource,
@@ -154,8 +154,8 @@ pub fn exit_hold_reason(
     find_true_policy(job, "OnExitHold", None, knobs, world)
 }
 
-/// Returns the reason why a job that has ended stays in the queue: OnExitRemove is false or 0. Otherwise
-/// returns `None`.
+/// Returns the reason why a job that has ended stays in the queue, or `None`. A job stays in the queue if OnExitRemove
+/// is false or 0.
 pub fn stay_in_queue_reason(job: &ClassAd, world: &dyn World) -> Option<BString> {
     let expr = job.get("OnExitRemove")?;
     let value = Context::new(world).my(job).eval(&expr);
@@ -166,15 +166,15 @@ pub fn stay_in_queue_reason(job: &ClassAd, world: &dyn World) -> Option<BString>
 /// Reason why a policy is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyReason {
-    /// The job's own reason, or the reference's sentence.
+    /// Reason that the job ad gives, or the sentence that the reference makes.
     pub reason: BString,
     /// Code that identifies the policy.
     pub code: HoldCode,
-    /// `<Attribute>SubCode`.
+    /// Value of `<Attribute>SubCode`.
     pub subcode: i64,
 }
 
-/// Returns the reason of the first expression that is true, of the job or of the configuration.
+/// Returns the reason of the first true expression, in the job ad or in the configuration.
 fn find_true_policy(
     job: &ClassAd,
     attribute: &str,
@@ -228,7 +228,8 @@ fn reason_sentence(source: &str, name: &str, text: &[u8], value: &str) -> String
     format!("The {source} {name} expression '{}' evaluated to {value}", String::from_utf8_lossy(text))
 }
 
-/// Returns the parameters of one kind of policy: those in the list of names, then the one without a name.
+/// Returns the parameters of one kind of policy: first the parameters that the list of names selects, then the
+/// parameter without a name.
 fn policy_parameters(knob: &str, knobs: &dyn ParameterSource) -> Vec<String> {
     let list = knobs.get(format!("{knob}_NAMES").as_bytes()).unwrap_or_default();
     let tags = list::split(&list).filter(|tag| !caseless::eq(tag, b"NAMES"));
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(at_1000(both, &[]), held(text, HoldCode::JobPolicy, 0));
         let own = format!("{both}PeriodicHoldReason = \"so\"\nPeriodicHoldSubCode = 7\n");
         assert_eq!(at_1000(&own, &[]), held("so", HoldCode::JobPolicy, 7));
-        // A held job is not held again, but removed.
+        // A job that is already held is removed instead of being held again.
         let removed = "The job attribute PeriodicRemove expression 'true' evaluated to TRUE";
         assert_eq!(at_1000(&both.replace("= 1\n", "= 5\n"), &[]), Some(PolicyAction::Remove(removed.into())));
         let timer = format!("{both}TimerRemove = 999\n");
@@ -307,7 +308,7 @@ mod tests {
         let text = "The system macro SYSTEM_PERIODIC_HOLD expression 'Old' evaluated to TRUE";
         let job = "JobStatus = 1\nSize = 6\nOld = 1\n";
         assert_eq!(at_1000(job, &knobs), held(text, HoldCode::SystemPolicy, 0));
-        // Texts are those of the parsed expressions.
+        // The reasons quote the parsed expressions.
         let knobs_of = |text| [("SYSTEM_PERIODIC_HOLD", text)];
         let text = "The system macro SYSTEM_PERIODIC_HOLD expression 'Size =!= 5' evaluated to TRUE";
         let held_for = at_1000("JobStatus = 1\nSize = 6\n", &knobs_of("Size   isnt 5"));
@@ -346,7 +347,7 @@ mod tests {
             running(&late, &[]),
             held(text, HoldCode::JobDurationExceeded, 0).map(RunningJobAction::HoldOrRemove)
         );
-        // What does not run cannot be sent back.
+        // A job that does not run cannot be vacated.
         let idle = own.replace("JobStatus = 2", "JobStatus = 1");
         assert!(matches!(running(&idle, &[]), Some(RunningJobAction::HoldOrRemove(PolicyAction::Remove(_)))));
     }
