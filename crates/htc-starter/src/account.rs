@@ -1,4 +1,4 @@
-//! Account under which a starter that runs as root starts hooks and jobs; it is never root.
+//! Account under which a starter that runs as root starts hooks and jobs. The account is never root.
 //!
 //! Reference: `JICLocal::initUserPriv` of `jic_local.cpp`; with a shadow `JICShadow::initUserPriv` and
 //! `sameUidDomain` of `jic_shadow.cpp`; `allowRunAsOwner` and `checkDedicatedExecuteAccounts` of
@@ -15,7 +15,7 @@ use htc_classad::regex::{Regex, RegexOptions};
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 use htc_config::ConfigView;
 
-/// Inputs of the choice of the account.
+/// Inputs for the choice of the job's account.
 pub struct AccountInputs<'a> {
     /// Job ad.
     pub ad: &'a ClassAd,
@@ -25,7 +25,7 @@ pub struct AccountInputs<'a> {
     pub slot: &'a [u8],
     /// Role of the access point for this starter.
     pub access_point: AccessPointRole,
-    /// Deviations from the manual to reproduce.
+    /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
 }
 
@@ -38,14 +38,15 @@ pub struct ChosenAccount {
     pub named_by: &'static str,
     /// True if all processes of the account belong to the job (DEDICATED_EXECUTE_ACCOUNT_REGEXP).
     pub dedicated: bool,
-    /// Notices for the user.
+    /// Notices about the choice, for the user.
     pub notices: Vec<String>,
 }
 
-/// Chooses the account of the job. If this program does not run as root, it is the program's own account.
+/// Chooses the account of the job. If this program does not run as root, the job runs under the program's own account.
 ///
 /// # Errors
-/// Returns an error if no account is named, if it is unknown or root, or if a parameter is invalid.
+/// Returns an error if no attribute or parameter names an account, if the account is unknown or root, or if a parameter
+/// is invalid.
 pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRefusal> {
     let world = asking.view.world();
     let own = world.effective_uid();
@@ -90,7 +91,7 @@ pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRe
     let by_hand = asking.access_point != AccessPointRole::Shadow
         && asking.quirks.reproduces(Quirk::DedicatedAccountIgnored);
     let dedicated = !by_hand && asking.is_dedicated(&account.name, &mut told)?;
-    // With a shadow, 25.14 uses these attributes, too.
+    // With a shadow, 25.14 also uses Owner and `SLOT<N>_USER`, so nothing needs to be reported.
     if asking.access_point != AccessPointRole::Shadow
         && told.is_empty()
         && (by == attr::OWNER || by == "SLOT<N>_USER")
@@ -102,7 +103,7 @@ pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRe
 }
 
 impl AccountInputs<'_> {
-    /// Decides whether `Owner` and `SLOT<N>_USER` are ignored, as in 25.14 without a shadow.
+    /// Decides if `Owner` and `SLOT<N>_USER` are ignored, as in 25.14 without a shadow.
     fn ignores_owner(&self) -> QuirkDecision {
         self.quirks.decide(Quirk::OwnerIgnored)
     }
@@ -116,7 +117,7 @@ impl AccountInputs<'_> {
         value.filter(|value| !value.trim().is_empty())
     }
 
-    /// Returns the error in a parameter, with the place where it is set.
+    /// Returns the error in a parameter, with the place in the configuration where the parameter is set.
     fn parameter_error(&self, name: &str, reason: &str) -> JobRefusal {
         let place = self.view.raw(name).map(|setting| format!(" ({})", setting.origin.describe()));
         JobRefusal::Knob { reason: format!("{name}{}: {reason}", place.unwrap_or_default()) }
@@ -128,8 +129,8 @@ impl AccountInputs<'_> {
         Ok(read.map_or(default, |setting| setting.value))
     }
 
-    /// Returns the account of `OsUser`, otherwise of `User` up to its `@`, otherwise (unless reproducing
-    /// 25.14) of `Owner`.
+    /// Returns the account in `OsUser`, otherwise the one in `User` up to its `@`, otherwise (unless 25.14 is
+    /// reproduced) the one in `Owner`.
     fn account_named_by_job(&self) -> Option<(BString, &'static str)> {
         let user = || self.job_string(attr::USER).map(|user| (strip_domain(&user), attr::USER));
         let owner = || {
@@ -147,7 +148,7 @@ impl AccountInputs<'_> {
 
     /// Evaluates STARTER_ALLOW_RUNAS_OWNER and the job's RunAsOwner.
     fn is_run_as_owner_allowed(&self) -> Result<bool, JobRefusal> {
-        // MY and TARGET are both the job (`allowRunAsOwner`).
+        // In these expressions, both MY and TARGET are the job (`allowRunAsOwner`).
         let context = || Context::new(self.view.world()).my(self.ad).target(self.ad);
         let allowed = match self.parameter("STARTER_ALLOW_RUNAS_OWNER") {
             None => true,
@@ -167,10 +168,10 @@ impl AccountInputs<'_> {
         Ok(allowed && context().boolean("RunAsOwner").unwrap_or(true))
     }
 
-    /// Returns true if a job with a shadow runs as its owner: allowed, requested, and both machines have the
-    /// same accounts.
+    /// Returns true if a job with a shadow runs as its owner: the configuration allows it, the job requests it, and
+    /// both machines have the same accounts.
     fn runs_as_owner(&self, told: &mut Vec<String>) -> Result<bool, JobRefusal> {
-        // Both parameters are read before there is a job (`JICShadow::config`).
+        // 25.14 reads TRUST_UID_DOMAIN and TRUST_LOCAL_UID_DOMAIN before there is a job (`JICShadow::config`).
         let trusted = self.view.boolean_crufty("TRUST_UID_DOMAIN");
         let trusted = trusted.map_err(|error| JobRefusal::Knob { reason: error.user_message() })?;
         let trusts_own = self.boolean_parameter("TRUST_LOCAL_UID_DOMAIN", true)?;
@@ -180,7 +181,8 @@ impl AccountInputs<'_> {
         let world = self.view.world();
         let host = BString::from(world.full_host());
         let own = self.parameter("UID_DOMAIN").unwrap_or_else(|| host.clone());
-        // The shadow sets the attribute from its own configuration, which is the one read here.
+        // The shadow sets UidDomain from UID_DOMAIN in its own configuration, which is also the configuration read
+        // here.
         let of_job = self.job_string("UidDomain").unwrap_or_else(|| own.clone());
         if !of_job.eq_ignore_ascii_case(&own) {
             told.push(format!(
@@ -188,7 +190,7 @@ impl AccountInputs<'_> {
             ));
             return Ok(false);
         }
-        // The shadow runs on this machine.
+        // The shadow runs on this machine, so TRUST_LOCAL_UID_DOMAIN applies.
         if trusts_own || trusted.is_some_and(|setting| setting.value) {
             return Ok(true);
         }
@@ -202,8 +204,8 @@ impl AccountInputs<'_> {
         Ok(false)
     }
 
-    /// Returns `SLOT1_USER` for slot1, or `None` if `SLOT<N>_USER` is ignored. Without a shadow, slot1_2 uses
-    /// this account too if it has none of its own.
+    /// Returns `SLOT1_USER` for slot1, or `None` if `SLOT<N>_USER` is ignored. Without a shadow, slot1_2 also uses this
+    /// account if `SLOT1_2_USER` is not set.
     fn slot_user(&self) -> Option<(BString, &'static str)> {
         let slot =
             self.slot.to_str().ok().filter(|slot| !slot.is_empty() && !self.ignores_owner().as_reference)?;
@@ -216,7 +218,7 @@ impl AccountInputs<'_> {
         Some((found, "SLOT<N>_USER"))
     }
 
-    /// Returns the account for jobs that do not run as their owners.
+    /// Returns the account for jobs that do not run as their owners, with the name of its parameter.
     fn slot_account(&self, told: &mut Vec<String>) -> (BString, &'static str) {
         // A slot name of 4 or fewer characters is treated as slot1.
         let slot = if self.slot.len() > 4 { self.slot } else { b"slot1" };

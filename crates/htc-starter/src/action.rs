@@ -14,13 +14,14 @@ use htc_base::time::MonotonicTime;
 use htc_hook::HookType;
 use htc_hook::transfer::TransferKind;
 
-/// One action for the runner. Actions are performed in order; each answer is reported as the event named here.
+/// Action that the runner performs. Actions are performed in order. The runner reports the answer to an action as the
+/// event that the comment of the action names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StarterAction {
-    /// Create the scratch directory of the setup and these files in it, owned by the job's account, and make it the current
+    /// Create the scratch directory of the setup with these files, owned by the job's account, and make it the current
     /// directory of the program. Answer: `ScratchMade` or `ScratchFailed`.
     MakeScratch {
-        /// Files to create.
+        /// Files to create in the scratch directory.
         files: Vec<ScratchFile>,
     },
     /// Open the job's event log and write the visa, if the job asks for them.
@@ -35,7 +36,7 @@ pub enum StarterAction {
     OpenFiles([StandardFile; 3]),
     /// Create a directory below the scratch directory as the job's account.
     MakeDirectory {
-        /// Path of the directory.
+        /// Path of the directory below the scratch directory.
         path: PathBuf,
         /// Mode of the directory.
         mode: u32,
@@ -49,18 +50,19 @@ pub enum StarterAction {
     RememberPull {
         /// Name of the image.
         image: BString,
-        /// Tag that marks the image as one of ours.
+        /// Tag by which the image is recognised as one of ours.
         own: BString,
     },
-    /// Write docker's configuration into its directory (answer: `DockerConfig`), or remove it if `None`.
+    /// Write docker's configuration into the directory for it (answer: `DockerConfig`), or remove the configuration if
+    /// `None`.
     DockerConfig(Option<Vec<u8>>),
     /// Start the job, PreCmd or PostCmd. Answer: `ProcessStarted` and later `ProcessEnded`, or `ProcessFailed`.
     StartProcess(Box<JobProcess>),
-    /// Transfer the job's files. Answer: `Transferred`, unless `AbortTransfer` comes first.
+    /// Transfer the job's files. Answer: `Transferred`, unless `AbortTransfer` aborts the transfer.
     Transfer(TransferKind),
-    /// Abort the current transfer; its outcome is not reported.
+    /// Abort the current transfer. Its result is not reported.
     AbortTransfer,
-    /// Let the shadow lose its connection to the starter and reconnect.
+    /// Make the shadow lose its connection to the starter and reconnect.
     ReconnectShadow,
     /// Write a manifest file into the scratch directory as the job's account.
     Manifest {
@@ -81,11 +83,11 @@ pub enum StarterAction {
     StopFamily,
     /// Send SIGCONT to the job's process family.
     ContinueFamily,
-    /// Send SIGKILL to one hook and its process family. `CallEnded` is reported as usual, with the output so far.
+    /// Send SIGKILL to one hook and its process family. `CallEnded` is still reported, with the output so far.
     KillCall(CallId),
     /// Send SIGKILL to all running hooks; their ends are not reported.
     KillCalls,
-    /// Send `Timeout` at this time; replaces any earlier request. `None` cancels it.
+    /// Send `Timeout` at this time, instead of at any time requested earlier. `None` cancels the request.
     WakeAt(Option<MonotonicTime>),
     /// Replace the file named by `-job-update-ad`, if any.
     WriteUpdateAd(Vec<u8>),
@@ -97,7 +99,7 @@ pub enum StarterAction {
     Report(StarterNotice),
     /// Remove the scratch directory. Answer: `ScratchRemoved`.
     RemoveScratch,
-    /// Exit; no action follows.
+    /// Exit. No further action follows.
     Finish {
         /// Exit status of the program, as in the reference.
         status: u8,
@@ -108,12 +110,12 @@ pub enum StarterAction {
     },
 }
 
-/// Outcome of the job, as reported by the program.
+/// Outcome of the job that the program reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
     /// The job ran and ended with this exit.
     Ran(Exit),
-    /// The job was not started.
+    /// The job did not start.
     NotStarted,
 }
 
@@ -134,7 +136,7 @@ pub struct StarterHookCall {
     pub arguments: Vec<BString>,
     /// Bytes for standard input.
     pub stdin: Vec<u8>,
-    /// Variables added to the starter's environment, overriding it.
+    /// Variables added to the starter's environment. They override variables with the same names.
     pub environment: Vec<(BString, BString)>,
 }
 
@@ -171,22 +173,23 @@ pub struct JobProcess {
     pub mounts: Vec<(PathBuf, PathBuf)>,
     /// True if /dev/shm is a private file system.
     pub private_shm: bool,
-    /// Namespaces that the process does not share with the machine.
+    /// Isolation of the process: its namespaces and its tracking group.
     pub isolation: ProcessIsolation,
-    /// Control group to run in, or `None`.
+    /// Control group in which the process runs, or `None`.
     pub group: Option<Box<CgroupPlan>>,
-    /// Command named in error messages.
+    /// Command that error messages name.
     pub command: BString,
-    /// Arguments shown in error messages: V2 raw syntax, without the first one.
+    /// Arguments that error messages show: V2 raw syntax, without `argv[0]`.
     pub arguments_shown: BString,
     /// True for PreCmd and PostCmd.
     pub script: bool,
     /// True if the process writes the records of CondorJavaWrapper.
     pub java: bool,
-    /// Session of the process: a new one with USE_PROCESS_GROUPS. PreCmd and PostCmd stay in the starter's session; an
-    /// interactive shell runs in the foreground there.
+    /// Session of the process: a new session with USE_PROCESS_GROUPS. PreCmd and PostCmd stay in the starter's session;
+    /// an interactive shell runs in the foreground of that session.
     pub session: SessionMode,
-    /// Reasons why the process cannot be started, found after its standard files were opened. The files remain.
+    /// Reasons why the process cannot be started, found after its standard files were opened. Files that were created
+    /// remain.
     pub failures: Vec<StartFailure>,
     /// Account of the process.
     pub account: ProcessAccount,
@@ -195,15 +198,15 @@ pub struct JobProcess {
 /// Account that a process runs as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessAccount {
-    /// The job's account.
+    /// The account of the job.
     #[default]
     Job,
-    /// The account of the daemons: the process represents a container run by docker. Its standard files are still the job's, and
-    /// its environment is the starter's.
+    /// The account of the daemons, for a process that represents a container run by docker. The standard files of the
+    /// process are still the job's, and its environment is the starter's.
     Daemon,
 }
 
-/// One of a process's standard files.
+/// Source or destination of one of a process's standard files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StandardFile {
     /// `/dev/null`.
@@ -215,7 +218,7 @@ pub enum StandardFile {
     Path {
         /// Path of the file; a relative path is resolved in the scratch directory.
         path: PathBuf,
-        /// True if an output file is truncated first.
+        /// True if an output file is truncated when it is opened.
         truncate: bool,
     },
 }
@@ -223,7 +226,7 @@ pub enum StandardFile {
 /// Event of the job's own log (`local_user_log.cpp`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobLogEvent {
-    /// 001: the job is about to execute.
+    /// 001: the job is about to be executed.
     Execute,
     /// 004: the job ended on request.
     Evicted {
@@ -246,11 +249,11 @@ pub enum JobLogEvent {
     },
     /// 011: the job was continued.
     Continued,
-    /// 021: a failure.
+    /// 021: an error or a message.
     Error {
-        /// The failure.
+        /// The error or message.
         failure: StartFailure,
-        /// False if the event is only a message.
+        /// True for an error, false for a message.
         critical: bool,
     },
 }
@@ -276,23 +279,23 @@ pub enum StarterNotice {
     HookFailed {
         /// Hook type.
         hook: HookType,
-        /// Reason.
+        /// Reason for the failure.
         reason: String,
     },
     /// A hook wrote to its standard error.
     HookStderr {
         /// Hook type.
         hook: HookType,
-        /// Last part of the text.
+        /// The last part of the text.
         text: String,
     },
-    /// The verdict on the output of a hook.
+    /// The output of a hook was judged.
     Verdict {
         /// Hook type.
         hook: HookType,
         /// The verdict in one or two words.
         verdict: &'static str,
-        /// Reason.
+        /// Reason for the verdict.
         reason: String,
     },
     /// The job was started.
@@ -300,9 +303,9 @@ pub enum StarterNotice {
         /// Process ID.
         pid: u32,
     },
-    /// The runtime chosen for the job.
+    /// The runtime of the job was chosen.
     RuntimeChosen(Box<RuntimeChoice>),
-    /// The container that the job will run in.
+    /// A container was planned for the job.
     ContainerPlanned(Box<ContainerPlan>),
     /// The job was suspended (true) or continued (false).
     JobSuspended(bool),
@@ -310,39 +313,39 @@ pub enum StarterNotice {
     JobEnded {
         /// Exit of the job.
         exit: Exit,
-        /// The request that ended it: `evict`, `remove` or `hold`, or `None` if there was none.
+        /// Request that ended the job: `evict`, `remove` or `hold`; `None` if the job ended by itself.
         requested: Option<&'static str>,
     },
-    /// The deferral time was missed; the schedd will hold the job.
+    /// The job missed its deferral time; the schedd will hold the job.
     DeferralMissed,
     /// The job was not started.
     NotStarted {
-        /// Reason.
+        /// Reason why the job was not started.
         reason: String,
     },
     /// A directory that was to be private to the job was not mounted; the job sees the machine's directory.
     NotMounted {
-        /// The directory.
+        /// Directory over which nothing was mounted.
         target: PathBuf,
-        /// Reason.
+        /// Reason why the directory was not mounted.
         why: &'static str,
-        /// True if only the default asked for the mount.
+        /// True if the mount comes only from the default of MOUNT_UNDER_SCRATCH.
         is_default: bool,
     },
-    /// Any other warning.
+    /// A warning about anything else.
     Warning(String),
     /// A warning that a slot runner reports once for all its starters.
     WarningOnce {
         /// Subject that identifies the warning.
         subject: &'static str,
-        /// The message.
+        /// Text of the warning.
         reason: String,
     },
-    /// HTCondor 25.14 would have behaved differently here.
+    /// HTCondor 25.14 would have behaved differently at this point.
     Quirk {
-        /// The quirk.
+        /// Quirk that 25.14 has at this point.
         quirk: Quirk,
-        /// Description of what was done instead.
+        /// Description of what the starter did instead.
         reason: String,
     },
 }

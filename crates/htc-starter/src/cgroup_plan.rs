@@ -29,21 +29,22 @@ pub struct CgroupPlan {
     pub spec: Option<ControlGroupSpec>,
     /// Polling interval of the group (CGROUP_POLLING_INTERVAL).
     pub polling: Duration,
-    /// `None` if the kernel's peak memory count is not used; otherwise true if caches are subtracted from it.
+    /// Use of the kernel's peak memory count: `None` if it is not used; otherwise true if caches are subtracted from
+    /// it.
     pub peak: Option<bool>,
-    /// Alternative name, used if another group already has the preferred one.
+    /// Alternative name of the control group, used if another group already has the preferred name.
     pub other_name: String,
     /// Memory provisioned for the job, in MiB, independent of the policy; quoted in hold reasons.
     pub memory_mib: i64,
-    /// Limits, with what set each of them.
+    /// Limits of the control group, each with its origin.
     pub limits: Vec<CgroupLimit>,
-    /// Notices for the user: a subject, reported once for all jobs of a slot runner, and the message.
+    /// Notices for the user: a subject and a message. A slot runner reports each subject once for all its jobs.
     pub notices: Vec<(&'static str, String)>,
-    /// True if the job or the configuration asks for a limit.
+    /// True if the job or the configuration asks for a limit on the job's resources.
     pub is_requested: bool,
-    /// A limit that is not a number: 25.14 exits with an exception when it creates the group.
+    /// Failure for a limit that is not a number: 25.14 exits with an exception when it creates the control group.
     pub failure: Option<StartFailure>,
-    /// An invalid parameter that 25.14 reads after the job has started in its group.
+    /// Failure for an invalid parameter that 25.14 reads after the job has started in its control group.
     pub late_failure: Option<StartFailure>,
 }
 
@@ -113,7 +114,7 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
         .fault_before_memory_limits(about.machine, about.world)
         .or(plan.failure.take())
         .or_else(|| knobs.fault_of_parameter(DISABLE_SWAP));
-    // Limits are read only if there are control groups.
+    // 25.14 reads the limits only if it uses control groups.
     if let Some(failure) = plan.failure.take_if(|_| unavailable.is_some()) {
         plan.notices.push((
             "group-limit",
@@ -149,7 +150,7 @@ fn set_memory_limits(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec:
         }
         b"custom" => set_custom_memory_limit(about, plan, spec),
         b"soft" => set_soft_memory_limits(about, plan, spec),
-        // `none` or an invalid word.
+        // The policy is `none` or an invalid word.
         other => {
             if other != b"none" {
                 let line = format!(
@@ -173,12 +174,12 @@ fn set_memory_limits(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec:
     set_protected_memory(about, plan, spec);
 }
 
-/// Converts MiB to bytes; returns `None` (no limit) for 0 and negative values.
+/// Converts MiB to bytes. Returns `None`, which means no limit, for 0 and negative values.
 fn positive_mib_to_bytes(mib: i64) -> Option<u64> {
     u64::try_from(mib).ok().filter(|mib| *mib > 0).map(|mib| mib.saturating_mul(MIB))
 }
 
-/// Returns true if the job's requests are limits when there is no slot.
+/// Returns true if the job's requests are used as limits because there is no slot.
 fn limits_by_request(about: &EnvironmentInputs<'_>) -> bool {
     about.settings.groups.enforced_by_request || !about.quirks.reproduces(Quirk::SlotlessUnlimited)
 }
@@ -257,7 +258,7 @@ fn set_custom_memory_limit(
 
 /// Sets the memory that is protected from reclaim for the job.
 fn set_protected_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
-    // 25.14 evaluates this parameter first.
+    // 25.14 evaluates CGROUP_LOW_MEMORY_LIMIT before the other limits.
     let Some(setting) = &about.settings.groups.low else { return };
     let earlier = plan.failure.take();
     let low = plan.eval_limit(about, LOW_MEMORY_LIMIT, setting, 0);
@@ -333,20 +334,20 @@ fn hidden_gpus(about: &EnvironmentInputs<'_>) -> Vec<DeviceNumber> {
     hidden.map(|(_, minor)| DeviceNumber { major: NVIDIA_DEVICE_MAJOR, minor: *minor }).collect()
 }
 
-/// Outcome of a job that the kernel killed for its memory usage.
+/// Verdict on a job that the kernel killed for its memory usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OutOfMemoryVerdict {
     /// The job is held, with this reason.
     Hold(String),
-    /// The job used less than its limit: the machine ran out of memory, and the job is requeued.
+    /// The job is requeued: it used less than its limit, so the machine ran out of memory.
     Requeue,
 }
 
-/// Determines the outcome. `used_kib` is the largest image size seen.
+/// Determines the verdict on the job. `used_kib` is the largest image size that was measured.
 pub(super) fn judge_out_of_memory(memory_mib: i64, used_kib: u64, always_hold: bool) -> OutOfMemoryVerdict {
     let mut used = i64::try_from(used_kib / 1024).unwrap_or(i64::MAX);
     if used == 0 || always_hold {
-        // The job died before its memory was measured.
+        // No image size was measured before the job died, or every such job is held.
         used = memory_mib;
     }
     if !always_hold && (used as f64) < 0.9 * memory_mib as f64 {

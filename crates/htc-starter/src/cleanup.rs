@@ -1,4 +1,5 @@
-//! Steps of the state machine after the job has ended: exit hook, result, removal.
+//! Steps of the state machine after the job has ended: exit hook, output transfer, result ad, removal of the scratch
+//! directory.
 
 use std::path::PathBuf;
 
@@ -22,7 +23,7 @@ use htc_classad::ClassAd;
 use htc_classad::format::long;
 
 impl Starter<'_> {
-    /// Calls JOB_EXIT once when no process of the job is left, then continues with the clean-up
+    /// Calls JOB_EXIT once when all processes of the job have ended, then continues with the clean-up
     /// (`Starter::allJobsDone`).
     pub(super) fn finish_all_jobs(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if matches!(
@@ -36,7 +37,7 @@ impl Starter<'_> {
         }
         self.stop_monitoring();
         if self.job_end.exit_ad.is_none() {
-            // Built once and kept for retries.
+            // The ad is built once and kept for retries of the hook.
             let mut ad = self.ad.clone();
             self.publish_job_process(&mut ad, now);
             self.scripts.publish(&mut ad);
@@ -68,7 +69,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Calls JOB_EXIT if it is configured.
+    /// Calls JOB_EXIT if the hook is configured.
     pub(super) fn call_exit_hook(
         &mut self,
         now: ClockReading,
@@ -82,8 +83,8 @@ impl Starter<'_> {
         Some(self.call_hook(now, JOB_EXIT_HOOK, path, vec![reason], &ad, out))
     }
 
-    /// Sets ExitReason in the ad of JOB_EXIT, as the manual promises, for a job that exited by itself; 25.14
-    /// sets it only for signals.
+    /// Sets ExitReason in the input of JOB_EXIT for a job that exited by itself, as the manual promises; 25.14 sets it
+    /// only for signals.
     fn publish_exit_reason(&self, ad: &mut ClassAd, out: &mut Vec<StarterAction>) {
         let Some(Exit::Code(code)) = self.job_run.process_end().map(|ended| ended.exit) else { return };
         if !ad.contains("ExitReason")
@@ -98,7 +99,7 @@ impl Starter<'_> {
         self.phase = StarterPhase::Exiting { call, until, late: false };
     }
 
-    /// Stops waiting for JOB_EXIT after its time-out and kills it; 25.14 kills it only at the end.
+    /// Kills JOB_EXIT after its time-out and continues without the hook. 25.14 kills the hook only at the end.
     pub(super) fn on_exit_hook_timeout(
         &mut self,
         now: ClockReading,
@@ -115,7 +116,7 @@ impl Starter<'_> {
         self.clean_up(now, out);
     }
 
-    /// Continues without JOB_EXIT, which cannot be executed.
+    /// Continues without JOB_EXIT after the hook could not be executed.
     pub(super) fn on_exit_hook_not_executed(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let hangs = unspawnable_exit_hook_hangs(self.setup.quirks);
         Self::report_quirk(hangs.quirk, "the starter ends without JOB_EXIT", out);
@@ -146,8 +147,7 @@ impl Starter<'_> {
             }));
             out.push(StarterAction::WriteResultAd(long::print(&result)));
         } else if self.job_run.process.is_some() && self.job_run.evicted {
-            // Only when reproducing 25.14 can a job be evicted without having ended: its container was not
-            // started.
+            // A job that has not ended can only be evicted if 25.14 is reproduced: its container was not started.
             let mut result = ClassAd::new();
             self.publish_job_process(&mut result, now);
             out.push(StarterAction::Log(JobLogEvent::Evicted { exit: Exit::Code(0) }));
@@ -184,7 +184,7 @@ impl Starter<'_> {
 
     /// Kills the hooks that still run when the starter ends.
     fn kill_running_hooks(&mut self, out: &mut Vec<StarterAction>) {
-        // The runner waits a moment for the remaining hooks.
+        // The runner waits for a moment until the hooks have ended, except for update hooks.
         let waited_for = self.calls.open.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO_HOOK);
         out.extend(waited_for.map(|(call, _)| StarterAction::KillCall(*call)));
         out.push(StarterAction::KillCalls);
@@ -212,7 +212,7 @@ impl Starter<'_> {
             }
         }
         if !remains.is_empty() && !self.calls.open.is_empty() && self.kills_hooks_last() {
-            // A hook that is still running may have written to the directory in the meantime.
+            // A hook that still runs may have written to the scratch directory during its removal.
             self.kill_running_hooks(out);
             return out.push(StarterAction::RemoveScratch);
         }
@@ -228,8 +228,8 @@ impl Starter<'_> {
     }
 }
 
-/// Decides how to treat a scratch directory that cannot be removed. 25.14 reports nothing and leaves changed
-/// modes behind. Otherwise the modes are kept, the removal is retried, and the rest is reported.
+/// Decides how to treat a scratch directory that cannot be removed. 25.14 reports nothing and leaves changed modes
+/// behind. Otherwise the starter keeps the modes, retries the removal, and reports the files that remain.
 pub fn unremovable_scratch_silent(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::UnremovableScratchSilent)
 }

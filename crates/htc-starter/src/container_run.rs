@@ -1,5 +1,5 @@
-//! State machine steps of a job in a container: queries to the runtime before the job, the process that
-//! represents the job while it runs, and the removal of the container at the end.
+//! State machine steps of a job in a container: queries to the runtime before the job starts, the process that
+//! represents the job, and the removal of the container at the end.
 //!
 //! Reference: `OsProc::StartJob` for Singularity; docker is in [`super::docker_run`].
 
@@ -23,7 +23,7 @@ use htc_base::time::ClockReading;
 use htc_base::world::FileKind;
 
 impl Starter<'_> {
-    /// Calls `plan` with the current ad; returns `None` if there is no job.
+    /// Calls `plan` with the current ad. Returns `None` if the job was refused.
     pub(super) fn with_container_inputs<T>(
         &self,
         now: ClockReading,
@@ -31,7 +31,7 @@ impl Starter<'_> {
     ) -> Option<T> {
         let job = self.setup.job.as_ref().ok()?;
         let world = self.world_at(now);
-        // Docker does not know the job's private /tmp.
+        // A docker container does not have the job's private /tmp.
         let temporary: &Path =
             if self.container.is_docker() { &self.setup.scratch } else { &self.temporary_directory };
         let about = self.environment_inputs(job, &world, temporary, &[]);
@@ -39,7 +39,7 @@ impl Starter<'_> {
         Some(plan(&ContainerInputs { job_inputs: &about, host: &self.setup.surroundings, remarks }))
     }
 
-    /// Reports new remarks about settings and attributes that have no effect.
+    /// Reports new remarks about settings and attributes that have no usable value.
     pub(super) fn report_remarks(&self, out: &mut Vec<StarterAction>) {
         let told = self.container.remarks.take_new().into_iter().map(
             |SettingRemark { setting, line: reason, .. }| {
@@ -54,12 +54,12 @@ impl Starter<'_> {
         out.splice(end..end, told);
     }
 
-    /// Writes event 001 once.
+    /// Writes event 001 unless it has already been written.
     pub(super) fn log_execute_event(&mut self, out: &mut Vec<StarterAction>) {
         out.extend(self.container.pending_execute_event.take().map(StarterAction::Log));
     }
 
-    /// Calls the runtime; its output is awaited.
+    /// Starts a call of the runtime and waits for its output before the next step.
     pub(super) fn call_runtime(
         &mut self,
         stage: ContainerStage,
@@ -77,8 +77,7 @@ impl Starter<'_> {
         out.push(StarterAction::RunTool(id, Box::new(call)));
     }
 
-    /// Starts a job under Singularity: first its files are opened, then event 001 is written, then the rest
-    /// follows.
+    /// Starts a job under Singularity. The job's standard files are opened first, then event 001 is written.
     pub(super) fn start_singularity(&mut self, process: JobProcess, out: &mut Vec<StarterAction>) {
         self.phase = StarterPhase::Container;
         self.container.stage = ContainerStage::Files;
@@ -114,7 +113,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles the end of a call of the runtime.
+    /// Handles the end of a call of the runtime that the next step waits for.
     pub(super) fn on_tool_ended(
         &mut self,
         now: ClockReading,
@@ -209,7 +208,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Starts the process that is the job, or that represents it.
+    /// Starts the process that is the job (singularity) or represents it (docker).
     pub(super) fn start_container_process(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let Some(process) = self.container.process.take() else { return };
         let process = match process.account {
@@ -225,7 +224,7 @@ impl Starter<'_> {
         out.push(StarterAction::StartProcess(Box::new(process)));
     }
 
-    /// Handles a failed image test: the job is not started.
+    /// Handles a failed image test, after which the job is not started.
     fn on_image_test_failed(
         &mut self,
         now: ClockReading,
@@ -253,8 +252,7 @@ impl Starter<'_> {
         self.report_not_started(now, failure, out);
     }
 
-    /// Returns true if the runtime ended before it reached the job, so that the runtime failed and not the
-    /// job.
+    /// Returns true if the runtime ended before it reached the job, and reports this failure of the runtime.
     pub(super) fn runtime_ended_before_job(
         &mut self,
         now: ClockReading,
@@ -273,14 +271,14 @@ impl Starter<'_> {
             Quirk::StarterExceptions,
             out,
         ) {
-            // 25.14 does not clean up in this case.
+            // 25.14 does not clean up after this exception.
             self.end_in_exception(out);
         }
         true
     }
 
-    /// Reports an exception of 25.14 that occurs while there is a job, and sets status 4. By default the
-    /// usual clean-up follows; returns true if it does not.
+    /// Reports an exception that ends 25.14 while it has a job, and sets exit status 4. Returns true if 25.14 is
+    /// reproduced; otherwise the usual clean-up follows.
     pub(super) fn report_exception_with_job(
         &mut self,
         now: ClockReading,

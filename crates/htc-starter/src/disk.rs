@@ -1,7 +1,7 @@
-//! Disk usage of a job's directory: published in updates, and compared with the limit of the slot.
+//! Disk usage of a job's directory, which updates contain and which is compared with the limit of the slot.
 //!
-//! Reference: `JICShadow::publishUpdateAd` of `jic_shadow.cpp`; `Starter::CheckLVUsage` of `starter.cpp`,
-//! which needs a logical volume. By default the directory is also checked when there is no logical volume.
+//! Reference: `JICShadow::publishUpdateAd` of `jic_shadow.cpp`; `Starter::CheckLVUsage` of `starter.cpp`, which only
+//! checks logical volumes. Unless 25.14 is reproduced, a directory without a logical volume is checked as well.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::time::ClockReading;
 use htc_classad::{ClassAd, Context};
 
-/// Delay of the first check, short enough that a job that writes fast cannot fill the disk before it.
+/// Delay of the first check of the disk usage. It is short so that a job that writes fast cannot fill the disk before
+/// the check.
 const FIRST_CHECK_DELAY: Duration = Duration::from_secs(1);
 
 /// Returns the limit that STARTD_ENFORCE_DISK_LIMITS sets, in KiB: Disk of the slot, or RequestDisk if there
@@ -31,12 +32,12 @@ pub fn has_disk_limit(settings: &StarterSettings, quirks: QuirkMode) -> bool {
     settings.enforce_disk && !quirks.reproduces(Quirk::DiskUnwatched)
 }
 
-/// Attributes about disk usage and CPU usage that are only sent to a shadow.
+/// Attributes about disk usage and CPU usage that only a shadow gets.
 pub const SHADOW_ONLY_ATTRIBUTES: [&str; 6] =
     ["CpusUsage", "DiskUsage", "ExecuteDirWasEncrypted", "ScratchDirFileCount", "StderrMtime", "StdoutMtime"];
 
 impl Starter<'_> {
-    /// Starts to check the directory of a running job.
+    /// Starts the checks of a running job's directory.
     pub(super) fn start_disk_checks(&mut self, now: ClockReading) {
         if !has_disk_limit(&self.setup.settings, self.setup.quirks) {
             return;
@@ -47,7 +48,7 @@ impl Starter<'_> {
             bytes.map(|bytes| DiskLimit { bytes, due: now.monotonic().plus(FIRST_CHECK_DELAY) });
     }
 
-    /// Holds the job if its directory exceeds the limit.
+    /// Holds the job if the size of its directory exceeds the limit.
     pub(super) fn hold_if_over_disk_limit(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let (Some(limit), Some((used, _))) = (self.job_run.disk, self.job_run.usage.disk) else { return };
         if used < limit.bytes || self.shutdown_requests.has_any() {
@@ -67,8 +68,8 @@ impl Starter<'_> {
         self.on_request(now, StarterCommand::Hold(None), out);
     }
 
-    /// Adds the attributes about the scratch directory that are sent to a shadow. Its usage is only included
-    /// if the job's files are transferred.
+    /// Adds the attributes about the scratch directory that are sent to a shadow. The usage of the directory is only
+    /// included if the job's files are transferred.
     pub(super) fn publish_disk_usage(&self, ad: &mut ClassAd) {
         if self.setup.transfer.is_some() {
             ad.set("ExecuteDirWasEncrypted", self.job_run.encrypted);
@@ -85,8 +86,8 @@ impl Starter<'_> {
         ad.set("ScratchDirFileCount", i64::try_from(entries).unwrap_or(i64::MAX));
     }
 
-    /// Removes the attributes that are only sent to a shadow: they are not in the ad of JOB_EXIT, nor in
-    /// updates other than periodic ones.
+    /// Removes the attributes that only a shadow gets. The ad of JOB_EXIT and updates that are not periodic do not have
+    /// these attributes.
     pub(super) fn remove_shadow_only_attributes(&self, ad: &mut ClassAd) {
         if self.setup.transfer.is_none() {
             return;

@@ -38,7 +38,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Fetches the credentials from the access point; without one, 25.14 passes docker an empty
+    /// Fetches the credentials from the access point. If there is no access point, 25.14 passes docker an empty
     /// configuration.
     fn request_docker_credentials(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.setup.transfer.is_none() {
@@ -60,7 +60,7 @@ impl Starter<'_> {
         out.push(StarterAction::DockerConfig(Some(config)));
     }
 
-    /// Continues after docker's configuration was written, or fails the job if it could not be.
+    /// Continues after docker's configuration was written. If it could not be written, the job is not started.
     pub(super) fn on_docker_config_written(
         &mut self,
         now: ClockReading,
@@ -78,8 +78,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Tags an image that was pulled although the job was asked to end, so that it is cleaned up with our
-    /// other images.
+    /// Tags an image whose pull completed after the end of the job was requested, so that the image is later removed
+    /// like our other images.
     pub(super) fn remember_pulled_image(
         &mut self,
         was: &ContainerStage,
@@ -133,8 +133,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles the list of images: uses the job's image if it is present; otherwise lists the images once
-    /// more, then pulls it.
+    /// Handles the list of images. Uses the job's image if it is present; otherwise lists the images once more, then
+    /// pulls the image.
     fn on_images_listed(
         &mut self,
         now: ClockReading,
@@ -159,7 +159,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Removes images until there is room for one more, then pulls the image.
+    /// Removes images until there is room for one more, then pulls the job's image.
     fn prune_images(
         &mut self,
         now: ClockReading,

@@ -1,4 +1,4 @@
-//! State machine steps of a job in a docker container: its creation and its end.
+//! State machine steps of a job in a docker container: creation and end of the container.
 //!
 //! Reference: `docker_proc.cpp`; the calls themselves are in [`super::container`].
 
@@ -26,15 +26,15 @@ use htc_classad::format::long;
 use htc_classad::{ClassAd, Context};
 use htc_hook::transfer::url;
 
-/// Maximum number of queries for the state of an ended container, one second apart.
+/// Maximum number of queries for the state of an ended container. The queries are one second apart.
 const MAX_STATE_QUERIES: u32 = 20;
 
-/// Returns the command line of the job in the container.
+/// Returns the command line of the job inside the container.
 fn command_in_container(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, StartFailure> {
     let job = || about.job_context();
     let command = job().string(attr::CMD).unwrap_or_default();
     let sent = job().boolean("TransferExecutable").unwrap_or(true);
-    // A transferred executable is in the container's working directory, under its base name.
+    // A transferred executable is in the working directory of the container, under its base name.
     let mut words = vec![match about.job.transfers_files && sent {
         true => [b"./", url::base_name(&command)].concat().into(),
         false => command,
@@ -42,7 +42,7 @@ fn command_in_container(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, S
     words.extend(process::argument_list(about.ad, "", about.world).map_err(|error| {
         StartFailure::silent(format!("Failed to read job arguments from job ad: '{error}'."))
     })?);
-    // An interactive job sleeps for as long as a user may work in it.
+    // An interactive job sleeps for the time that its user may work in the container.
     if job().boolean("InteractiveJob").unwrap_or(false) {
         words.push("86400".into());
     }
@@ -50,8 +50,8 @@ fn command_in_container(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, S
 }
 
 impl Starter<'_> {
-    /// Plans and creates the container. Failures before event 001 are the starter's, later ones the
-    /// container's. Without a shadow, 25.14 waits forever after both if it had to pull the image.
+    /// Plans and creates the container. Failures before event 001 are reported as the starter's, later failures as the
+    /// container's. Without a shadow, 25.14 waits forever after a failure if it had to pull the image.
     pub(super) fn create_docker_container(
         &mut self,
         now: ClockReading,
@@ -64,7 +64,7 @@ impl Starter<'_> {
             let words = command_in_container(inputs.job_inputs)?;
             let mut environment = inputs.job_inputs.job_environment(&own)?;
             if pulled {
-                // The starter already lists the job, without a process.
+                // After a pull, 25.14 already lists the job among its processes, without a PID.
                 environment.set("_CONDOR_JOB_PIDS", "-1");
             }
             Ok((words, environment))
@@ -115,7 +115,8 @@ impl Starter<'_> {
     ) {
         let names = self.container.docker_names().filter(|_| failure.exception && pulled);
         if let Some(names) = names.filter(|_| self.has_quirk(Quirk::StarterExceptions)) {
-            // The starter already lists the job: it is killed, and JOB_EXIT is not called.
+            // After a pull, 25.14 already lists the job among its processes: it kills the job and does not call
+            // JOB_EXIT.
             let kill = names.kill_call(9);
             self.job_end.status = EXCEPTION_STATUS;
             self.shutdown_requests.request_fast_end();
@@ -156,8 +157,8 @@ impl Starter<'_> {
         out.extend(files.map(StarterAction::OpenFiles));
     }
 
-    /// Handles a failed `docker create`; in 25.14 this is the job's exit, and a shadow that holds the job
-    /// does not get it.
+    /// Handles a failed `docker create`. In 25.14 the failure counts as the exit of the job, and a shadow that holds
+    /// the job does not get this exit.
     fn on_create_failed(
         &mut self,
         now: ClockReading,
@@ -176,7 +177,8 @@ impl Starter<'_> {
         self.on_container_failed(now, failure, out);
     }
 
-    /// Reports a hold as in 25.14: to a shadow; without a shadow it is not reported (`JICLocal::holdJob`).
+    /// Reports that the job is held, as 25.14 does: a shadow gets the report; without a shadow, no report is made
+    /// (`JICLocal::holdJob`).
     fn report_hold_to_shadow(&mut self, failure: StartFailure, out: &mut Vec<StarterAction>) {
         if self.setup.transfer.is_some() {
             self.shutdown_requests.hold = HoldRequest::ByRequest;
@@ -184,7 +186,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Reports what is done instead of 25.14's infinite wait after a failure to start without a shadow.
+    /// Reports what the starter does instead of waiting forever, as 25.14 does after a failure to start without a
+    /// shadow.
     pub(super) fn report_hang_quirk(&self, instead: &str, out: &mut Vec<StarterAction>) {
         self.report_quirk_without_shadow(Quirk::DockerStartHangs, instead, out);
     }
@@ -199,7 +202,7 @@ impl Starter<'_> {
         if failures.is_empty() {
             return self.call_runtime(ContainerStage::Architecture, names.architecture_call(), out);
         }
-        // Only the first failure is reported; it ends the job.
+        // Only the first failure is reported, because it ends the job.
         failures.truncate(1);
         self.counts_unstarted_as_evicted(now);
         self.call_in_background(names.kill_call(9), out);
@@ -208,8 +211,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Counts a container that could not be started as a job that ran and was evicted, when reproducing
-    /// 25.14; returns true in that case.
+    /// Counts a container that could not be started as a job that ran and was evicted, if 25.14 is reproduced. Returns
+    /// true in this case.
     fn counts_unstarted_as_evicted(&mut self, now: ClockReading) -> bool {
         let counts = self.has_quirk(Quirk::DockerFailureIsEviction);
         if counts {
@@ -243,7 +246,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Records the ports of the container's services, for all later updates and for the end of the job ad file.
+    /// Records the host ports of the container's services for all later updates, and for the end of the job ad file.
     pub(super) fn on_service_ports(&mut self, ports: ClassAd, out: &mut Vec<StarterAction>) {
         if self.phase != StarterPhase::Running || !self.container.is_docker() {
             return;
@@ -254,7 +257,7 @@ impl Starter<'_> {
         out.push(StarterAction::WriteFile(ScratchFile { name: ".job.ad", bytes }));
     }
 
-    /// Handles the end of the process that represents the job: queries the state of the container.
+    /// Handles the end of the process that represents the job, and queries the state of the container.
     pub(super) fn on_docker_process_ended(
         &mut self,
         exit: Exit,
@@ -324,7 +327,7 @@ impl Starter<'_> {
         self.on_docker_job_ended(now, exit, attached.usage, out);
     }
 
-    /// Handles the end of the job as reported by docker.
+    /// Handles the end of the job that docker reports.
     fn on_docker_job_ended(
         &mut self,
         now: ClockReading,
@@ -337,8 +340,7 @@ impl Starter<'_> {
         self.on_job_ended(ProcessEnd { at: now, exit, core: false }, usage, None, out);
     }
 
-    /// Holds a job that exceeded the memory limit of its container. Without a shadow, 25.14 exits without a
-    /// message.
+    /// Holds a job that exceeded the memory limit of its container. Without a shadow, 25.14 exits and reports nothing.
     fn hold_for_container_memory(
         &mut self,
         now: ClockReading,
@@ -378,7 +380,7 @@ impl Starter<'_> {
         let Some(names) = self.container.docker_names().cloned() else { return };
         self.container.stage = ContainerStage::Idle;
         if self.counts_unstarted_as_evicted(now) {
-            // 25.14 kills the job twice although it has already ended, and counts it as evicted.
+            // 25.14 kills the job twice although it has already ended, and counts the job as evicted.
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason: text.clone() }));
             self.report_hold_to_shadow(
                 StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0),
@@ -396,7 +398,7 @@ impl Starter<'_> {
         self.on_container_failed(now, failure, out);
     }
 
-    /// Makes a call whose answer is not needed.
+    /// Starts a call whose output is not needed.
     pub(super) fn call_in_background(
         &mut self,
         call: super::container::ToolCall,
@@ -416,7 +418,8 @@ impl Starter<'_> {
             self.container.background_call = Some(BackgroundCall { id, pauses });
             out.push(StarterAction::RunTool(id, Box::new(call)));
         } else if let Some(waiting) = self.container.waiting_call.take() {
-            // If the phase has changed since, the answer is no longer needed, and the call is not made.
+            // If the phase has changed since the call was prepared, its output is no longer needed, and the call is not
+            // made.
             let (stage, call) = *waiting;
             if self.phase == StarterPhase::Container {
                 self.call_runtime(stage, call, out);
@@ -424,8 +427,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles the answer to a background call. If docker cannot be asked to end the job, the process that
-    /// represents it is killed.
+    /// Handles the end of a background call. If the call failed and an immediate end of the job was requested, kills
+    /// the process that represents the job.
     pub(super) fn on_background_call_ended(&mut self, answer: ToolAnswer<'_>, out: &mut Vec<StarterAction>) {
         let pauses = self.container.background_call.is_some_and(|side| side.pauses);
         if !answer.is_success() && pauses && self.job_run.suspended {
@@ -442,7 +445,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Removes the container, if there is one. Returns true if the next step has to wait for this.
+    /// Removes the container, if docker has one for the job. Returns true if the next step has to wait for the removal.
     pub(super) fn remove_container(&mut self, after: AfterRemoval, out: &mut Vec<StarterAction>) -> bool {
         let Some(names) = self.container.docker_names().cloned() else { return false };
         if matches!(self.container.stage, ContainerStage::LastState(_) | ContainerStage::Remove(_)) {
@@ -457,7 +460,7 @@ impl Starter<'_> {
         made
     }
 
-    /// Handles the state of the container before it is removed.
+    /// Handles the state of the container that was queried before its removal.
     pub(super) fn on_last_container_state(
         &mut self,
         now: ClockReading,
@@ -467,7 +470,7 @@ impl Starter<'_> {
     ) {
         let Some(names) = self.container.docker_names().cloned() else { return };
         let state = ContainerState::parse(output, &self.world_at(now));
-        // 25.14 keeps a container that is not known to have ended.
+        // 25.14 does not remove a container unless it knows that the container has ended.
         let ended = state.is_some_and(|state| state.running == Some(false));
         match ended || !self.has_quirk(Quirk::DockerUnknownStays) {
             true => self.call_runtime(ContainerStage::Remove(after), names.remove_container_call(), out),
@@ -475,7 +478,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles the end of the removal.
+    /// Handles the end of the call that removes the container.
     pub(super) fn on_container_removed(
         &mut self,
         now: ClockReading,
@@ -485,7 +488,7 @@ impl Starter<'_> {
     ) {
         let Some(names) = self.container.docker_names() else { return };
         if !answer.is_success() {
-            // The outcome of the job does not depend on this result.
+            // A container that could not be removed does not change the outcome of the job.
             let (name, why) = (&names.container, answer.output.trim().as_bstr());
             let way = format!("remove it with 'docker rm -f -v {name}'");
             let text = format!("the container '{name}' could not be removed: {why}; {way}");

@@ -1,8 +1,9 @@
 //! Environment variables that a starter sets for its hooks and jobs.
 //!
-//! Reference: `Starter::PublishToEnv` and `Starter::GetJobEnv` of `starter.cpp`, `OsProc::StartJob`. In increasing precedence:
-//! `STARTER_JOB_ENVIRONMENT`, the job's environment, the published variables. The starter's own environment has the lowest
-//! precedence or only adds missing variables. Hooks get the published variables on top of the starter's environment.
+//! Reference: `Starter::PublishToEnv` and `Starter::GetJobEnv` of `starter.cpp`, `OsProc::StartJob`. In increasing
+//! precedence: `STARTER_JOB_ENVIRONMENT`, the job's environment, the published variables. The starter's own environment
+//! has the lowest precedence or only adds missing variables. Hooks get the starter's environment, in which the
+//! published variables override others.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -23,7 +24,7 @@ use htc_classad::{ClassAd, Context, Dialect, regex};
 /// Placeholder for the scratch directory in values.
 const SCRATCH_PLACEHOLDER: &[u8] = b"#CoNdOrScRaTcHdIr#";
 
-/// Inputs of the published variables.
+/// Inputs for the environment of hooks and jobs.
 pub struct EnvironmentInputs<'a> {
     /// The configuration.
     pub settings: &'a StarterSettings,
@@ -31,7 +32,7 @@ pub struct EnvironmentInputs<'a> {
     pub job: &'a JobInfo,
     /// Job ad.
     pub ad: &'a ClassAd,
-    /// Slot ad; empty for fetched jobs of 25.14.
+    /// Slot ad; empty for fetched jobs if 25.14 is reproduced.
     pub machine: &'a ClassAd,
     /// The scratch directory.
     pub scratch: &'a Path,
@@ -43,15 +44,15 @@ pub struct EnvironmentInputs<'a> {
     pub slot: &'a BStr,
     /// Home directory of the job's account.
     pub home: Option<&'a BStr>,
-    /// File of the result ad, unless it is standard output.
+    /// File of the result ad; `None` if there is no such file or the ad goes to standard output.
     pub output_ad: Option<&'a BStr>,
-    /// Exit of PreCmd, if it has ended and the job has not been started since.
+    /// Exit of PreCmd, if PreCmd has ended and the job has not been started since then.
     pub pre_exit: Option<Exit>,
-    /// Exit of the job, once it has ended.
+    /// Exit of the job, or `None` while the job has not ended.
     pub main_exit: Option<Exit>,
     /// Process IDs of the running processes.
     pub pids: &'a [u32],
-    /// Deviations from the manual to reproduce.
+    /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
     /// World in which expressions are evaluated.
     pub world: &'a dyn World,
@@ -68,7 +69,7 @@ impl<'a> EnvironmentInputs<'a> {
         Context::new(self.world).my(self.machine)
     }
 
-    /// Adds the published variables to `environment`, overriding it.
+    /// Adds the published variables to `environment`. They override variables with the same names.
     pub fn publish(&self, environment: &mut Environment) {
         let settings = self.settings;
         let scratch = BString::from(self.scratch.as_os_str().as_bytes());
@@ -138,7 +139,7 @@ impl<'a> EnvironmentInputs<'a> {
         });
     }
 
-    /// Sets the number of CPUs for multithreaded programs, unless the job sets it.
+    /// Sets variables with the number of CPUs for multithreaded programs, unless the job sets them.
     fn publish_thread_count(&self, environment: &mut Environment) {
         let cpus = self.slot_context().int(attr::CPUS).unwrap_or(0);
         if cpus <= 0 {
@@ -207,7 +208,8 @@ impl<'a> EnvironmentInputs<'a> {
         }
     }
 
-    /// Processes `NAME=/pattern/replacement/` items and a final bare `NAME` (`SetEnvironmentForAssignedRes`).
+    /// Processes the `NAME=/pattern/replacement/` items and the final `NAME` of a prototype
+    /// (`SetEnvironmentForAssignedRes`).
     fn publish_prototypes(&self, environment: &mut Environment, mut prototype: &[u8], ids: &[u8]) {
         let digits = || BString::from_iter(ids.iter().copied().filter(|b| b.is_ascii_digit() || *b == b','));
         loop {
@@ -274,7 +276,7 @@ impl<'a> EnvironmentInputs<'a> {
         Some(edited)
     }
 
-    /// Returns the complete environment of the job without ancestor markers; `own` is the starter's environment.
+    /// Returns the complete environment of the job without ancestor markers. `own` is the starter's own environment.
     ///
     /// # Errors
     /// Returns an error if STARTER_JOB_ENVIRONMENT or the environment in the ad is invalid.
@@ -315,15 +317,15 @@ impl<'a> EnvironmentInputs<'a> {
     }
 }
 
-/// Returns what 25.14 inserts for `$N`: it takes the N-th pair of 32-bit numbers from the 64-bit offsets, whose second half is
-/// always 0.
+/// Returns the text that 25.14 inserts for `$N`. 25.14 takes the N-th pair of 32-bit numbers from the 64-bit offsets,
+/// whose second half is always 0.
 fn misread_capture_group<'i>(id: &'i [u8], found: &regex::Captures, group: usize) -> &'i [u8] {
     if group >= found.len() {
         return b"";
     }
     let pair = found.group(group / 2);
     let offset = pair.map_or(0, |range| if group.is_multiple_of(2) { range.start } else { range.end });
-    // The length is minus the offset: an empty text for 0, otherwise everything up to the end.
+    // The length in 25.14 is minus the offset: an empty text for offset 0, otherwise the text up to the end.
     if offset == 0 { b"" } else { id.get(offset..).unwrap_or_default() }
 }
 

@@ -13,21 +13,22 @@ use htc_base::process::Exit;
 use htc_classad::ClassAd;
 use htc_hook::transfer::TransferOutcome;
 
-/// One event. Failures are events too: the state machine decides what follows.
+/// Event that the runner reports. Failures are events as well: the state machine decides what follows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StarterEvent {
-    /// Everything has been read; the starter begins.
+    /// All inputs have been read, and the starter begins.
     Begin,
     /// The scratch directory and its files were created.
     ScratchMade {
-        /// True if the data written there is encrypted.
+        /// True if the data in the scratch directory is encrypted.
         encrypted: bool,
     },
-    /// The scratch directory or a file in it could not be created; `RemoveScratch` removes the rest as usual.
+    /// The scratch directory or a file in it could not be created; `RemoveScratch` still has to remove the files that
+    /// were created.
     ScratchFailed {
         /// True if the parent directory (EXECUTE) does not exist.
         no_execute: bool,
-        /// Failed step and the reason.
+        /// Step that failed, with the reason.
         reason: String,
     },
     /// The file of a `WriteFile` action could not be written.
@@ -48,7 +49,7 @@ pub enum StarterEvent {
     CallFailed {
         /// Identifier of the call.
         call: CallId,
-        /// Reason.
+        /// Reason for the failure.
         reason: String,
         /// True if the failure may be temporary: out of processes or memory, or the file is being written.
         retry: bool,
@@ -59,7 +60,7 @@ pub enum StarterEvent {
         call: CallId,
         /// Exit of the hook.
         exit: Exit,
-        /// Standard output, if it was captured.
+        /// Standard output, or empty if it was not captured.
         stdout: Vec<u8>,
         /// True if the output reached its limit and was truncated.
         cut: bool,
@@ -72,31 +73,32 @@ pub enum StarterEvent {
         call: CallId,
         /// Exit of the command, or `None` if it could not be executed or timed out.
         exit: Option<Exit>,
-        /// Standard output.
+        /// Standard output of the command.
         output: Vec<u8>,
-        /// Standard error if it is captured separately, otherwise the reason why the command could not be executed.
+        /// Standard error of the command if it is captured separately, otherwise the reason why the command could not
+        /// be executed.
         errors: Vec<u8>,
     },
-    /// The answer to `Transfer`.
+    /// Answer to `Transfer`.
     Transferred(Box<TransferOutcome>),
-    /// The answer to `OpenFiles`: one failure for each file that cannot be opened.
+    /// Answer to `OpenFiles`: one failure for each file that cannot be opened.
     FilesOpened(Vec<StartFailure>),
-    /// Docker's configuration was written, or the reason why it could not be.
+    /// Answer to `DockerConfig`: `None` if the configuration was written, otherwise the reason why not.
     DockerConfig(Option<String>),
     /// The process of a `StartProcess` is running (its exec succeeded).
     ProcessStarted {
         /// Process ID.
         pid: u32,
     },
-    /// The process could not be started, for these reasons; the first one determines the outcome.
+    /// The process could not be started, for the given reasons; the first reason determines the outcome.
     ProcessFailed(Vec<StartFailure>),
-    /// The process ended; the rest of its family has been killed.
+    /// The process ended, and the rest of its family has been killed.
     ProcessEnded {
         /// Exit of the process.
         exit: Exit,
-        /// Exit of the job inside a PID namespace whose first process this was.
+        /// Exit of the job, if the process was the first process of a PID namespace and the job ran inside it.
         inside: Option<Exit>,
-        /// Resource usage of the whole family; process counts are from before the rest was killed.
+        /// Resource usage of the whole family. The process counts are from before the rest of the family was killed.
         usage: FamilyUsage,
         /// True if a core file was found and renamed.
         core: bool,
@@ -107,13 +109,13 @@ pub enum StarterEvent {
     },
     /// Host ports that docker assigned to the services of the container.
     ServicePorts(Box<ClassAd>),
-    /// The answer to `Action::Measure`.
+    /// Answer to `Measure`.
     Measured(FamilyUsage),
-    /// A request by signal or command.
+    /// A request arrived by signal or command.
     Requested(StarterCommand),
     /// The time of the last `WakeAt` has been reached.
     Timeout,
-    /// The answer to `RemoveScratch`.
+    /// Answer to `RemoveScratch`.
     ScratchRemoved {
         /// Paths that could not be removed.
         remains: Vec<PathBuf>,
@@ -121,7 +123,7 @@ pub enum StarterEvent {
 }
 
 impl StarterEvent {
-    /// Returns the event for a process that ended without a core file and without records of a wrapper or Java.
+    /// Returns the event for a process that ended without a core file and without records of a job wrapper or of Java.
     pub fn process_ended(exit: Exit, usage: FamilyUsage) -> Self {
         StarterEvent::ProcessEnded {
             exit,
@@ -166,24 +168,25 @@ pub enum StarterCommand {
     Graceful(Option<StarterVacateReason>),
     /// SIGQUIT: vacate the job immediately.
     Fast(Option<StarterVacateReason>),
-    /// SIGUSR1: remove the job, with the reason if one was given.
+    /// SIGUSR1: remove the job. Contains the reason if the request has one.
     Remove(Option<StarterVacateReason>),
-    /// Requeue a job of the local universe: ended like a removed job, but JOB_EXIT is called as if no one had requested the end
-    /// (`JICLocalSchedd::requeueJob`).
+    /// Requeue a job of the local universe. The job ends like a removed job, but JOB_EXIT is called as if no one had
+    /// requested the end (`JICLocalSchedd::requeueJob`).
     Requeue,
-    /// Hold the job (only a schedd asks for this; there is no signal), with the reason if one was given.
+    /// Hold the job. Contains the reason if the request has one. Only a schedd makes this request, for which there is
+    /// no signal.
     Hold(Option<StarterVacateReason>),
-    /// Record why a shadow ends the job; the request that ends it follows.
+    /// Record why a shadow ends the job. The request that ends the job follows.
     SetShadowReason(ShadowReason),
-    /// Send an update now.
+    /// Send an update immediately.
     Update,
-    /// SIGTSTP (ours; the reference has a command): suspend the job.
+    /// SIGTSTP: suspend the job. The signal is an addition; the reference has a command.
     Suspend,
     /// SIGCONT: continue the job.
     Continue,
 }
 
-/// Reason why a shadow ends its job, if it is more than a vacate.
+/// Reason why a shadow ends its job, other than a vacate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShadowReason {
     /// The job is held, by a user or a policy.
@@ -197,14 +200,14 @@ pub enum ShadowReason {
 pub struct StarterVacateReason {
     /// Value of the attribute `VacateReason`.
     pub reason: BString,
-    /// VacateReasonCode: 1010 for a command, 1011 PREEMPT, 1013 shutdown, 1014 draining; 21 holds the job (WANT_HOLD).
+    /// VacateReasonCode: 1010 for a command, 1011 PREEMPT, 1013 shutdown, 1014 draining; 21 for a hold (WANT_HOLD).
     pub code: i64,
     /// Value of the attribute `VacateReasonSubCode`.
     pub subcode: i64,
 }
 
 impl StarterVacateReason {
-    /// Returns true if the job is to be held: the code is a hold code; codes from 1000 only vacate the job
+    /// Returns true if the job is to be held. Codes from 1000 are not hold codes and only vacate the job
     /// (`shouldVacateJobBasedOnCodes`).
     pub fn is_hold(&self) -> bool {
         (1..1000).contains(&self.code) && self.subcode > -1000
@@ -220,7 +223,7 @@ pub struct FamilyUsage {
     pub user: Duration,
     /// CPU time in kernel mode.
     pub system: Duration,
-    /// Maximum total of virtual memory seen, in KiB.
+    /// Largest total of virtual memory so far, in KiB.
     pub max_image_kib: u64,
     /// Current total of resident memory, in KiB.
     pub resident_kib: u64,
@@ -230,13 +233,14 @@ pub struct FamilyUsage {
     pub block_read_bytes: u64,
     /// Bytes written to block devices.
     pub block_write_bytes: u64,
-    /// Read operations, if they are counted.
+    /// Number of read operations, or 0 if they are not counted.
     pub block_reads: u64,
-    /// Write operations, if they are counted.
+    /// Number of write operations, or 0 if they are not counted.
     pub block_writes: u64,
     /// Size of the scratch directory in bytes and entries, or `None` if it was not scanned.
     pub disk: Option<(u64, u64)>,
-    /// Time of the last write to standard output and error, in seconds since 1970, if those files are transferred.
+    /// Times of the last writes to standard output and standard error, in seconds since 1970; `None` for a file that is
+    /// not transferred.
     pub written: [Option<i64>; 2],
     /// Resource usage of the container, if docker reported it.
     pub docker: Option<DockerUsage>,

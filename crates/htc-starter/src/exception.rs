@@ -1,8 +1,7 @@
 //! Exceptions that end the starter in 25.14, and their consequences (`EXCEPT`, `Starter::ExceptHandler`).
 //!
-//! The message is written to the job's log, the job is killed, JOB_EXIT is called if there is no job, and the
-//! starter exits with [`EXCEPTION_STATUS`] without waiting for anything. If there is no JOB_EXIT hook, it
-//! exits as after a success.
+//! 25.14 writes the message to the job's log, kills the job, calls JOB_EXIT if it has no job, and exits with
+//! [`EXCEPTION_STATUS`] without waiting for anything. If there is no JOB_EXIT hook, 25.14 exits as after a success.
 
 use bstr::BString;
 
@@ -23,9 +22,9 @@ pub const EXCEPTION_STATUS: u8 = 4;
 const CHILD_FAILED_ERRNO: i32 = 666_669;
 
 impl Starter<'_> {
-    /// Returns the message of the exception that ends 25.14 at this point, if any.
+    /// Returns the message of the exception that ends 25.14 at this point, or `None` if 25.14 continues.
     pub(super) fn find_fault(&self, moment: ParameterReadPoint) -> Option<BString> {
-        // PREPARE_JOB may have changed it to a number (`build_job_env`).
+        // PREPARE_JOB may have changed Iwd to a number (`build_job_env`).
         let no_iwd = || Context::new(self.setup.world).my(&self.ad).string(attr::IWD).is_none();
         if moment == ParameterReadPoint::Environment
             && self.has_quirk(Quirk::StarterExceptions)
@@ -42,7 +41,7 @@ impl Starter<'_> {
             .map(|fault| fault.text.clone())
     }
 
-    /// Ends the starter if a parameter causes an exception at this point; returns true in that case.
+    /// Ends the starter if a parameter causes an exception at this point. Returns true if the starter was ended.
     pub(super) fn end_if_faulty(
         &mut self,
         now: ClockReading,
@@ -54,9 +53,8 @@ impl Starter<'_> {
         true
     }
 
-    /// Returns the failures that prevent the exec after the files are open and event 001 is written: an
-    /// exception of the starter, or of its child, which the starter reports together with an unknown error
-    /// number.
+    /// Returns the failures that prevent the exec after the files are open and event 001 is written: an exception of
+    /// the starter, or an exception of its child, which the starter reports together with an unknown error number.
     pub(super) fn faults_before_exec(&self, process: &JobProcess) -> Vec<StartFailure> {
         if let Some(text) = self.find_fault(ParameterReadPoint::Launch) {
             return vec![StartFailure::exception(text).after_event()];
@@ -69,7 +67,7 @@ impl Starter<'_> {
         ]
     }
 
-    /// Kills a running job if a parameter causes an exception at this point; its exit is not reported.
+    /// Kills a running job if a parameter causes an exception at this point. The exit of the job is not reported.
     pub(super) fn kill_job_if_faulty(
         &mut self,
         moment: ParameterReadPoint,
@@ -93,7 +91,7 @@ impl Starter<'_> {
         self.remove_scratch(out);
     }
 
-    /// Ends the starter after an exception during the handling of an exception; nothing is cleaned up.
+    /// Ends the starter after a second exception, during the handling of the first. Nothing is cleaned up.
     pub(super) fn end_in_exception(&mut self, out: &mut Vec<StarterAction>) {
         self.job_end.status = EXCEPTION_STATUS;
         self.finish(out);

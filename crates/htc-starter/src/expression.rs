@@ -1,5 +1,5 @@
-//! Parameters that are expressions over the slot (MY) and the job (TARGET): their values, and errors for
-//! unusable ones. All such parameters for containers and control groups are evaluated here.
+//! Parameters that are expressions over the slot (MY) and the job (TARGET): their values, and the errors for values
+//! that cannot be used. This module evaluates all such parameters for containers and control groups.
 //!
 //! Reference: `param_boolean`, `param_longlong` and `param_eval_string` of `condor_config.cpp`.
 
@@ -17,7 +17,7 @@ use htc_config::{Setting, SettingOrigin};
 pub(super) enum StringExprError {
     /// The expression refers to attributes of this job or slot and is undefined for them.
     UndefinedHere,
-    /// Unusable for every job, with the reason.
+    /// The expression is unusable for every job. Contains the reason.
     Invalid(String),
 }
 
@@ -28,7 +28,7 @@ fn slot_and_job_context<'a>(about: &EnvironmentInputs<'a>) -> Context<'a> {
 /// Evaluates a boolean parameter (`param_boolean` with both ads).
 ///
 /// # Errors
-/// Returns an error for any other value, at which 25.14 exits with an exception.
+/// Returns an error if the value is not a boolean; 25.14 then exits with an exception.
 pub(super) fn eval_boolean(
     about: &EnvironmentInputs<'_>,
     name: &str,
@@ -40,11 +40,11 @@ pub(super) fn eval_boolean(
     })
 }
 
-/// Evaluates an integer parameter (`param_longlong` with both ads). `least` is the minimum in the reference's
-/// message; nothing checks it.
+/// Evaluates an integer parameter (`param_longlong` with both ads). `least` is the minimum that the reference's message
+/// names; no code checks this minimum.
 ///
 /// # Errors
-/// Returns an error for any other value, at which 25.14 exits with an exception.
+/// Returns an error if the value is not an integer; 25.14 then exits with an exception.
 pub(super) fn eval_integer(
     about: &EnvironmentInputs<'_>,
     name: &str,
@@ -80,7 +80,8 @@ pub(super) fn eval_string(about: &EnvironmentInputs<'_>, text: &[u8]) -> Result<
     }
 }
 
-/// Returns true if an expression refers to attributes of job or slot, which may be missing.
+/// Returns true if an expression refers to attributes of job or slot by name. The value may be undefined if these
+/// attributes are missing.
 pub(super) fn references_ad_by_name(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
     text.contains_str("target.") || text.contains_str("my.")

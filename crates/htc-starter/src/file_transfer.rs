@@ -1,4 +1,4 @@
-//! Transfer of input before the job and of output after it, if the starter has a shadow.
+//! Transfer of input before the job runs and of output after it has ended, if the starter has a shadow.
 //!
 //! Reference: `JICShadow::beginInputTransfer`, `transferOutput`, `uploadCheckpointFiles`;
 //! `Starter::SkipJobs`.
@@ -20,7 +20,7 @@ use htc_hook::HookType;
 use htc_hook::transfer::{FailureSide, TransferKind, TransferOutcome, TransferRetry, WhenToTransferOutput};
 
 impl Starter<'_> {
-    /// Calls PREPARE_JOB_BEFORE_TRANSFER if there is a shadow and such a hook, then transfers the input.
+    /// Calls PREPARE_JOB_BEFORE_TRANSFER if there is a shadow and the hook is configured. Then transfers the input.
     pub(super) fn prepare_transfer(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         match self.setup.hooks.prepare_before_transfer.clone().filter(|_| self.setup.transfer.is_some()) {
             Some(path) => {
@@ -34,7 +34,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Transfers the input, if files are transferred.
+    /// Transfers the input of the job, if its files are transferred.
     pub(super) fn transfer_input(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.setup.transfer.as_ref().is_none_or(|moves| moves.when_to_transfer.is_none()) {
             return self.on_input_present(now, out);
@@ -52,14 +52,14 @@ impl Starter<'_> {
         self.call_prepare_hook(now, out);
     }
 
-    /// Lists the scratch directory in the manifest, if the job asks for one.
+    /// Writes a list of the files in the scratch directory to the manifest, if the job asks for a manifest.
     fn write_file_manifest(&self, name: &'static str, out: &mut Vec<StarterAction>) {
         if let Some(directory) = self.setup.transfer.as_ref().and_then(|moves| moves.manifest.clone()) {
             out.push(StarterAction::Manifest { directory, name, content: None });
         }
     }
 
-    /// Writes the job's environment to the manifest, if the job asks for one.
+    /// Writes the job's environment to the manifest, if the job asks for a manifest.
     pub(super) fn write_environment_manifest(&self, environment: &[BString], out: &mut Vec<StarterAction>) {
         if let Some(directory) = self.setup.transfer.as_ref().and_then(|moves| moves.manifest.clone()) {
             let content = htc_base::text::arguments::join_v2_raw(environment);
@@ -96,7 +96,7 @@ impl Starter<'_> {
     fn transfer_start_failure(&self, done: &TransferOutcome) -> Option<StartFailure> {
         let failure = done.failure.as_ref()?;
         let ip = self.setup.transfer.as_ref().map_or("", |moves| &moves.ip);
-        // A failure that will be retried does not hold the job.
+        // With the subcode -1000 the shadow does not hold the job, because the transfer will be retried.
         let subcode = match failure.retry != TransferRetry::Never && failure.subcode > -1000 {
             true => -1000,
             false => failure.subcode,
@@ -117,7 +117,7 @@ impl Starter<'_> {
             return self.on_input_present(now, out);
         };
         self.transfer_progress.output_policy = OutputPolicy::FailureFiles;
-        // JOB_EXIT is not called if the setup itself fails.
+        // JOB_EXIT is not called if the input transfer fails.
         self.job_end.exit_hook_done = true;
         self.shutdown_requests.request_fast_end();
         out.push(StarterAction::Report(StarterNotice::NotStarted { reason: failure.reason() }));
@@ -125,7 +125,7 @@ impl Starter<'_> {
         self.finish_all_jobs(now, out);
     }
 
-    /// Reports an input transfer that failed, with a final update about the scratch directory for the shadow
+    /// Reports an input transfer that failed, and sends the shadow a final update about the scratch directory
     /// (`transferOutputMopUp`).
     pub(super) fn report_failed_input(&mut self, out: &mut Vec<StarterAction>) {
         let Some(failure) = self.transfer_progress.input_failure.take() else { return };
@@ -135,12 +135,12 @@ impl Starter<'_> {
         self.report_start_failure(failure, out);
     }
 
-    /// Uploads the checkpoint of a job that exited after writing one; the job is then restarted.
+    /// Uploads the checkpoint of a job that exited after writing the checkpoint. The job is then restarted.
     pub(super) fn upload_checkpoint(&mut self, out: &mut Vec<StarterAction>) {
         self.start_transfer(TransferKind::Checkpoint(self.transfer_progress.checkpoints), out);
     }
 
-    /// Returns true if checkpoints can be uploaded at all.
+    /// Returns true if the starter can upload checkpoints: it has a shadow and files are transferred.
     pub(super) fn can_upload_checkpoints(&self) -> bool {
         self.setup.transfer.as_ref().is_some_and(|moves| moves.when_to_transfer.is_some())
     }
@@ -185,12 +185,12 @@ impl Starter<'_> {
         }
     }
 
-    /// Records the exit of the job, which determines the output that is transferred.
+    /// Records the exit of the job, which determines which output is transferred.
     pub(super) fn record_exit(&mut self, exit: Exit) {
         self.transfer_progress.exit = Some(exit);
     }
 
-    /// Starts the transfer of the output; returns true if the caller has to wait for it.
+    /// Starts the transfer of the output. Returns true if the caller has to wait for the end of the transfer.
     pub(super) fn start_output_transfer(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) -> bool {
         let Some(moves) = self.setup.transfer.as_ref() else { return false };
         let Some(when) = moves.when_to_transfer else { return false };
@@ -239,11 +239,12 @@ impl Starter<'_> {
                 return;
             }
         }
-        // Only one failure can be reported: the one of the setup or of a failed job takes precedence.
+        // Only one failure can be reported. A failure of the setup or of the job takes precedence over a failure of the
+        // output transfer.
         match (self.transfer_start_failure(done), done.way) {
             (Some(failure), TransferKind::Output) => self.report_start_failure(failure, out),
-            // Standard output and error of a job that was not started do not exist; the reference tries to
-            // transfer them too.
+            // A job that was not started has no standard output and error, but the reference tries to transfer them as
+            // well.
             (Some(_), TransferKind::Failure)
                 if self.transfer_progress.exit.is_none() && !self.has_failure_files() => {}
             (Some(failure), _) => {
@@ -261,8 +262,8 @@ impl Starter<'_> {
         self.setup.transfer.as_ref().is_some_and(|moves| moves.names_failure_files)
     }
 
-    /// Handles a request to end the job during a transfer: an input transfer is aborted at once, an output
-    /// transfer only for a fast end.
+    /// Handles a request to end the job during a transfer. Aborts an input transfer immediately, and an output transfer
+    /// only if an immediate end is requested.
     pub(super) fn on_request_during_transfer(
         &mut self,
         now: ClockReading,

@@ -1,21 +1,21 @@
-//! Quirks of 25.14 about the starter's hooks. The state machine applies the decisions; the setup of the
-//! starter and `htc-hook-test` report them.
+//! Quirks of 25.14 in the starter's hooks. The state machine applies these decisions; the setup of the starter and
+//! `htc-hook-test` report them.
 
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 
-/// Decides about JOB_EXIT for an accepted job that the starter refuses: 25.14 does not call it.
+/// Decides if JOB_EXIT is called for an accepted job that the starter refuses: 25.14 does not call it.
 pub fn refusal_without_exit_hook(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::StarterRefusalUntold)
 }
 
-/// Decides the argument of JOB_EXIT for a job that its shadow holds or removes: always `evict` in 25.14,
-/// whose starter is only asked to vacate.
+/// Decides the argument of JOB_EXIT for a job that its shadow holds or removes. In 25.14 it is always `evict`, because
+/// the shadow only asks the starter to vacate.
 pub fn exit_reason_always_evict(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::ExitReasonAlwaysEvict)
 }
 
-/// Decides about a JOB_EXIT hook that cannot be executed: 25.14 waits for it forever; otherwise the starter
-/// ends without it.
+/// Decides what follows if JOB_EXIT cannot be executed: 25.14 waits for the hook forever; otherwise the starter ends
+/// without it.
 pub fn unspawnable_exit_hook_hangs(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::ExitHookUnspawnableHangs)
 }
@@ -26,13 +26,13 @@ pub fn prepare_failure_hangs(with_shadow: bool, quirks: QuirkMode) -> Option<Qui
     with_shadow.then(|| quirks.decide(Quirk::PrepareFailureHangsShadow))
 }
 
-/// Decides when hooks that still run at the end are killed: 25.14 kills them last, after their directory was
-/// removed; otherwise they are killed before it is removed.
+/// Decides when hooks that still run at the end are killed: 25.14 kills them after it has removed their directory;
+/// otherwise they are killed before the removal.
 pub fn hooks_killed_last(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::HooksKilledLast)
 }
 
-/// Decides the TMPDIR of hooks after the job has started: in 25.14 it is the job's.
+/// Decides TMPDIR of hooks after the job has started: 25.14 uses the value for the job.
 pub fn hook_tmpdir_of_job(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::HookTmpdirAfterJob)
 }

@@ -1,7 +1,7 @@
 //! Hooks of one job: keyword, paths, and the reasons for which the reference refuses a job.
 //!
-//! Reference: `StarterHookMgr::initialize`. Every path is checked once, before anything of the job runs. One
-//! invalid path refuses the job, even if that hook would not be called.
+//! Reference: `StarterHookMgr::initialize`. The starter checks every path once, before it runs anything of the job. A
+//! single invalid path refuses the job, even if that hook would not be called.
 
 use std::time::Duration;
 
@@ -14,10 +14,11 @@ use htc_classad::ClassAd;
 use htc_hook::keyword::{self, KeywordLookup};
 use htc_hook::{HookCaller, HookType, ParameterSource, caller_timeout, path_check};
 
-/// Hooks found for a job.
+/// Hooks that the configuration has for a job.
 #[derive(Clone, Debug)]
 pub struct FoundHooks {
-    /// Hooks that can be used. Hooks before a refused one stay usable, to report the refusal.
+    /// Hooks that can be used. If a path is refused, hooks found before it remain usable, so that they can report the
+    /// refusal.
     pub hooks: StarterHooks,
     /// Result of looking up the keyword.
     pub lookup: KeywordLookup,

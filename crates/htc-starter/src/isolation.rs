@@ -1,5 +1,5 @@
-//! Isolation of a job's process: its namespaces and a group of its own; and the marks by which its process
-//! family is recognised.
+//! Isolation of a job's process: namespaces, a tracking group, and the methods by which its process family is
+//! recognised.
 //!
 //! Reference: `VanillaProc::StartJob` of `vanilla_proc.cpp`, `ProcFamilyProxy::start_procd` of
 //! `proc_family_proxy.cpp`.
@@ -12,7 +12,7 @@ use super::start_failure::StartFailure;
 use htc_base::process::Namespaces;
 use htc_base::quirks::{Quirk, QuirkMode};
 
-/// Name in LIBEXEC of the program that runs as the first process of a PID namespace.
+/// Name of the program in LIBEXEC that runs as the first process of a PID namespace.
 pub const INIT_PROGRAM: &str = "condor_pid_ns_init";
 
 /// Isolation of a job's process.
@@ -23,28 +23,28 @@ pub struct ProcessIsolation {
     /// File in which the first process of the PID namespace records the job's exit; `None` if the job itself
     /// is the first process.
     pub status_file: Option<PathBuf>,
-    /// Link to our own program to create, which then acts as the first process; `None` if LIBEXEC has the
-    /// program.
+    /// Link to this program to create, through which this program acts as the first process; `None` if LIBEXEC has the
+    /// init program.
     pub init_link: Option<PathBuf>,
-    /// Range of groups of which one is assigned to the job alone.
+    /// Range of group IDs, one of which is assigned to this job only.
     pub tracking: Option<RangeInclusive<u32>>,
 }
 
-/// Ways to recognise the processes of a job, the most reliable first.
+/// Methods to recognise the processes of a job, the most reliable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyTracking {
-    /// A control group.
+    /// The processes are in a control group.
     Cgroup,
-    /// A PID namespace; all processes end with it.
+    /// The processes are in a PID namespace, and all of them end with it.
     PidNamespace,
-    /// A supplementary group.
+    /// The processes have a supplementary group.
     TrackingGroup,
-    /// Descent from the job, its session, its process group, and a variable in the environment.
+    /// The processes descend from the job, or have its session, its process group or a variable in the environment.
     ProcessMarks,
 }
 
 impl FamilyTracking {
-    /// Returns a description, which mentions processes that may be missed.
+    /// Returns a description of the method, which mentions processes that it may miss.
     pub fn description(self) -> &'static str {
         match self {
             FamilyTracking::Cgroup => "a control group",
@@ -58,7 +58,7 @@ impl FamilyTracking {
 }
 
 impl ProcessIsolation {
-    /// Returns how the family is recognised; `grouped` is true if there is a control group.
+    /// Returns the method by which the family is recognised. `grouped` is true if there is a control group.
     pub fn family_tracking(&self, grouped: bool) -> FamilyTracking {
         match () {
             () if grouped => FamilyTracking::Cgroup,
@@ -69,14 +69,15 @@ impl ProcessIsolation {
     }
 }
 
-/// Subject, reported once for all jobs of a slot runner, and the message.
+/// Notice about isolation: a subject, which is reported once for all jobs of a slot runner, and a message.
 type IsolationNotice = (&'static str, String);
 
-/// Plans the isolation of a job and returns it with notices for the user. `contained` is true if a container
-/// runtime creates namespaces for the job.
+/// Plans the isolation of a job, and returns it with notices for the user. `contained` is true if a container runtime
+/// creates namespaces for the job.
 ///
 /// # Errors
-/// Returns an error if no tracking group can be used; without root, 25.14 fails for any tracking group.
+/// Returns an error if tracking groups are configured but no group can be used. Without root, 25.14 fails whatever the
+/// range of groups is.
 pub(super) fn plan_isolation(
     about: &EnvironmentInputs<'_>,
     contained: bool,
@@ -116,8 +117,8 @@ pub(super) fn plan_isolation(
     Ok((made, told))
 }
 
-/// Returns the failure of 25.14 for NO_JOB_NETWORKING without a PID namespace: it writes to a pipe that it
-/// has not created, loses the job, and exits.
+/// Returns the failure of 25.14 for NO_JOB_NETWORKING without a PID namespace: 25.14 writes to a pipe that it has not
+/// created, loses the job, and exits.
 pub(super) fn network_quirk_failure(made: &ProcessIsolation, quirks: QuirkMode) -> Option<StartFailure> {
     let lost = made.namespaces.no_network && !made.namespaces.private_pids;
     (lost && quirks.reproduces(Quirk::NoJobNetworkingFails))

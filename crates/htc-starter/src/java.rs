@@ -17,7 +17,7 @@ use htc_base::text::{arguments, list};
 use htc_classad::ClassAd;
 use htc_hook::transfer::url;
 
-/// Class that runs the job's main class.
+/// Java class that runs the job's main class.
 const WRAPPER_CLASS: &str = "CondorJavaWrapper";
 
 /// File in the scratch directory that the wrapper creates before it runs the job.
@@ -33,7 +33,7 @@ const EXCEPTION_SIGNAL: i32 = 15;
 /// program.
 ///
 /// # Errors
-/// Returns an error if JAVA is not set or the arguments are invalid; 25.14 does not report these to anyone.
+/// Returns an error if JAVA is not set or the arguments are invalid; 25.14 does not report these errors to anyone.
 pub(super) fn java_command(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, StartFailure> {
     let job = || about.job_context();
     let scratch = about.scratch.as_os_str().as_bytes().as_bstr();
@@ -63,7 +63,7 @@ pub(super) fn java_command(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>
     Ok(line)
 }
 
-/// Returns the job's JAR files, in the scratch directory if files are transferred.
+/// Returns the paths of the job's JAR files. If files are transferred, the paths are in the scratch directory.
 fn jar_paths(about: &EnvironmentInputs<'_>, scratch: &BStr) -> Vec<BString> {
     let names = about.job_context().string("JarFiles").unwrap_or_default();
     list::split(&names)
@@ -74,14 +74,14 @@ fn jar_paths(about: &EnvironmentInputs<'_>, scratch: &BStr) -> Vec<BString> {
         .collect()
 }
 
-/// Sets the command line in the job ad, where hooks and later steps see it (`InsertArgsIntoClassAd`).
+/// Sets the command line in the job ad, so that hooks and later steps see it (`InsertArgsIntoClassAd`).
 pub(super) fn set_command_in_ad(ad: &mut ClassAd, line: &[BString]) {
     let Some((program, words)) = line.split_first() else { return };
     ad.set(attr::CMD, program.clone());
     ad.set(attr::ARGUMENTS_V2, arguments::join_v2_raw(words));
 }
 
-/// Records left by the wrapper.
+/// Records that the wrapper left in the scratch directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JavaRecords {
     /// True if the wrapper reached the job.
@@ -93,9 +93,9 @@ pub struct JavaRecords {
 /// Outcome of a Java job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JavaEnd {
-    /// The job ended like its virtual machine.
+    /// The job ended with the exit of its virtual machine.
     Normal,
-    /// The job threw an exception or could not be executed: its own fault.
+    /// The job threw an exception or could not be executed, which is the job's own fault.
     Exception,
     /// This machine failed, for this reason; the job may succeed on another one.
     SystemError(&'static str),
@@ -122,12 +122,12 @@ pub(super) struct JavaException {
 }
 
 impl JavaException {
-    /// Parses the text after the wrapper's first word: the rest of that line, and the line with the class
+    /// Parses the text after the first word of the end record: the rest of that line, and the line with the class
     /// hierarchy (`ParseExceptionFile`).
     fn parse(rest: &[u8]) -> Self {
         let mut lines = rest.lines_with_terminator();
         let first = lines.next().unwrap_or_default();
-        // If there is no second line, the first one, including its line end, is used as the hierarchy.
+        // If the second line is missing, the first line including its line end is used as the class hierarchy.
         let Some(classes) = lines.next() else {
             return JavaException { hierarchy: first.into(), ..JavaException::default() };
         };
@@ -165,7 +165,7 @@ impl JavaException {
 
 /// Determines the outcome from the exit of the virtual machine and the wrapper's files (`JavaProc::ClassifyExit`).
 pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, JavaException) {
-    /// Maximum number of bytes read of the first word.
+    /// Maximum number of bytes that are read of the first word.
     const MAX_WORD_LEN: usize = 10;
     let nothing = JavaException::default();
     if matches!(exit, Exit::Signal { .. }) {
@@ -175,7 +175,7 @@ pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, Java
         let why = "the virtual machine did not start CondorJavaWrapper, which is in HTCondor's LIB";
         return (JavaEnd::SystemError(why), nothing);
     }
-    // The record is missing if the job called System.exit().
+    // The end record is missing if the job called System.exit().
     let Some(text) = &records.ended else { return (JavaEnd::Normal, nothing) };
     let text = text.trim_start();
     let end = text
@@ -200,9 +200,9 @@ pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, Java
 /// State of a Java job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JavaState {
-    /// True once the virtual machine is the command in the job ad.
+    /// True once the command in the job ad is the virtual machine.
     pub(super) command_set: bool,
-    /// True if the machine failed and the job is to be tried again.
+    /// True if the machine failed and the job is to be run again.
     pub(super) machine_failed: bool,
     pub(super) thrown: JavaException,
 }

@@ -1,4 +1,4 @@
-//! State machine steps of a Java job: the virtual machine as its command, and the meaning of its exit.
+//! State machine steps of a Java job: the virtual machine as its command, and the interpretation of the exit.
 
 use super::action::{StarterAction, StarterNotice};
 use super::java::{JavaEnd, JavaRecords, classify_exit, java_command, set_command_in_ad};
@@ -9,8 +9,7 @@ use htc_base::quirks::Quirk;
 use htc_base::time::ClockReading;
 
 impl Starter<'_> {
-    /// Makes the virtual machine the job's command, once: a job that restarts from a checkpoint already has
-    /// it.
+    /// Makes the virtual machine the job's command. A job that restarts from a checkpoint already has this command.
     pub(super) fn set_java_command(&mut self, now: ClockReading) -> Result<(), StartFailure> {
         let Some(job) = self.setup.job.as_ref().ok().filter(|_| !self.job_run.java.command_set) else {
             return Ok(());
@@ -22,7 +21,7 @@ impl Starter<'_> {
         Ok(())
     }
 
-    /// Returns the exit of the job, which may differ from that of its virtual machine.
+    /// Returns the exit of the job, which may differ from the exit of its virtual machine.
     pub(super) fn judge_java_exit(
         &mut self,
         exit: Exit,
@@ -33,7 +32,7 @@ impl Starter<'_> {
         self.job_run.java.thrown = thrown;
         let JavaEnd::SystemError(why) = end else { return end.job_exit(exit) };
         self.job_run.java.machine_failed = true;
-        // If the end was requested, the reason is already known.
+        // If someone requested the end of the job, the reason for its end is already known.
         if !self.shutdown_requests.has_any() {
             let text = format!("the job is put back into the queue as if it had been evicted: {why}");
             out.push(StarterAction::Report(StarterNotice::Warning(text)));

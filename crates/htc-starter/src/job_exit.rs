@@ -1,4 +1,4 @@
-//! Ends of jobs and processes: kill signals, exit attributes, deferral, checkpoint exits, promised statuses.
+//! Ends of jobs and processes: kill signals, exit attributes, deferral, checkpoint exits, promised exit statuses.
 
 use bstr::{BString, ByteSlice};
 
@@ -9,7 +9,7 @@ use htc_classad::{ClassAd, Context, Dialect, Value};
 
 /// SIGTERM, the default kill signal.
 pub const SIGTERM: i32 = 15;
-/// SIGTRAP, which 25.14 treats as a stop.
+/// SIGTRAP, which 25.14 treats as a stop of the process.
 pub const SIGTRAP: i32 = 5;
 
 /// Returns the signal that an attribute names: a number that is not negative, or a name with `SIG`; `None`
@@ -23,14 +23,14 @@ pub fn kill_signal(ad: &ClassAd, name: &str, world: &dyn World) -> Option<i32> {
     signal_number(&Context::new(world).my(ad).string(name)?)
 }
 
-/// Returns the reason, such as `died on signal 9 (Killed)`.
+/// Returns the reason for an exit by a signal, such as `died on signal 9 (Killed)`.
 fn exit_reason(signal: i32) -> String {
-    // `GetExceptionString` uses only the low bits of numbers that are too large.
+    // `GetExceptionString` uses only the low bits of a signal number that is too large.
     let shown = if signal > 64 { signal & 0x7f } else { signal };
     format!("died on signal {shown} ({})", signal_description(shown))
 }
 
-/// Sets the exit attributes of a process in an ad; scripts have a prefix.
+/// Sets the exit attributes of a process in an ad. Attributes of scripts have a prefix.
 pub fn publish_exit(ad: &mut ClassAd, prefix: &str, exit: Exit) {
     let name = |name: &str| format!("{prefix}{name}");
     match exit {
@@ -46,22 +46,22 @@ pub fn publish_exit(ad: &mut ClassAd, prefix: &str, exit: Exit) {
     }
 }
 
-/// Returns the seconds between two times as `timersub_double` computes them, including the rounding in the
-/// last digits of `JobDuration`.
+/// Returns the seconds between two times like `timersub_double`, with the same rounding in the last digits of
+/// `JobDuration`.
 pub fn seconds_between(start: ClockReading, end: ClockReading) -> f64 {
     let parts = |now: ClockReading| (now.wall_us.div_euclid(1_000_000), now.wall_us.rem_euclid(1_000_000));
     let ((start_s, start_us), (end_s, end_us)) = (parts(start), parts(end));
     (end_s as f64 - start_s as f64) + (end_us as f64 - start_us as f64) / 1_000_000.0
 }
 
-/// Start time of a job.
+/// Decision about the start time of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deferral {
-    /// Start at once.
+    /// Start immediately.
     Now,
     /// Start after this number of seconds.
     Wait(u64),
-    /// Do not start: it is too late, or the time is not valid; with the reference's message.
+    /// Do not start, because it is too late or the time is not valid. Contains the reference's message.
     Missed(String),
 }
 
@@ -88,8 +88,8 @@ pub fn read_deferral(ad: &ClassAd, id: &str, now: i64, world: &dyn World) -> Def
     Deferral::Now
 }
 
-/// Returns the raw wait status that the ad promises for `Pre`, `Post` or the job
-/// (`computeDesiredExitStatus`), or `None` if it promises none.
+/// Returns the raw wait status that the ad promises for PreCmd (`Pre`), PostCmd (`Post`) or the job
+/// (`computeDesiredExitStatus`), or `None` if the ad promises no status.
 pub fn promised_status(ad: &ClassAd, prefix: &str, world: &dyn World) -> Option<i64> {
     let name = |what: &str| match prefix {
         "" => format!("JobSuccessExit{what}"),
@@ -122,7 +122,7 @@ pub fn is_checkpoint_exit(ad: &ClassAd, exit: Exit, world: &dyn World) -> bool {
     }
 }
 
-/// Returns the content of the first update: the resources that the slot ad provides for the job.
+/// Returns the attributes of the first update: the resources that the slot ad provides for the job.
 ///
 /// Reference: `Starter::WriteAdFiles`.
 pub fn provisioned_resources(machine: &ClassAd, world: &dyn World) -> ClassAd {
@@ -145,7 +145,7 @@ pub fn provisioned_resources(machine: &ClassAd, world: &dyn World) -> ClassAd {
     update
 }
 
-/// Evaluates a condition of the configuration: MY is the slot, TARGET the job. Returns `None` if the value is
+/// Evaluates a condition of the configuration. MY is the slot, and TARGET is the job. Returns `None` if the value is
 /// neither a boolean nor a number.
 pub fn eval_condition(expression: &[u8], machine: &ClassAd, ad: &ClassAd, world: &dyn World) -> Option<bool> {
     let expression = htc_classad::Expr::parse_with(expression, Dialect::of_world(world).old()).ok()?;

@@ -1,7 +1,7 @@
-//! Attributes that are read from the job ad before anything else, and the changes made to the ad then.
+//! Properties of a job that are read from its ad before anything else, and the changes made to the ad at that time.
 //!
-//! Reference: `JICLocal::initJobInfo` of `jic_local.cpp`. A starter without a shadow adds `OrigCmd` and `OrigIwd` and makes
-//! `Cmd` absolute; it changes nothing else.
+//! Reference: `JICLocal::initJobInfo` of `jic_local.cpp`. A starter without a shadow adds `OrigCmd` and `OrigIwd` and
+//! makes `Cmd` absolute; it makes no other change.
 
 use std::path::Path;
 
@@ -17,17 +17,17 @@ use htc_hook::transfer::{TransferRequest, url};
 /// Command-line options that override the job ad.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobOverrides {
-    /// `-job-cluster`.
+    /// Value of `-job-cluster`.
     pub cluster: Option<i64>,
-    /// `-job-proc`.
+    /// Value of `-job-proc`.
     pub proc: Option<i64>,
-    /// `-job-subproc`.
+    /// Value of `-job-subproc`.
     pub subproc: Option<i64>,
-    /// `-job-stdin`, `-job-stdout`, `-job-stderr`; `-` is the starter's own file.
+    /// Values of `-job-stdin`, `-job-stdout` and `-job-stderr`; `-` means the starter's own file.
     pub files: [Option<BString>; 3],
 }
 
-/// Properties of the job that are fixed at the start; a prepare hook cannot change them.
+/// Properties of the job that do not change after the start, even if a prepare hook changes the ad.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobInfo {
     /// Value of the attribute `ClusterId`.
@@ -38,13 +38,13 @@ pub struct JobInfo {
     pub subproc: i64,
     /// Initial working directory.
     pub iwd: BString,
-    /// Files of descriptors 0 to 2 from the ad; `None` is `/dev/null`.
+    /// Files of descriptors 0 to 2 according to the ad; `None` means `/dev/null`.
     pub files: [Option<BString>; 3],
-    /// Files of descriptors 0 to 2 from the command line; these take precedence.
+    /// Files of descriptors 0 to 2 according to the command line, which take precedence over the ad.
     pub overrides: [Option<BString>; 3],
     /// True if files are transferred to the scratch directory, including the executable unless the ad says otherwise.
     pub transfers_files: bool,
-    /// Credentials of the user that the job can use.
+    /// Credentials of the user that are available to the job.
     pub credentials: JobCredentials,
 }
 
@@ -59,14 +59,14 @@ impl JobInfo {
     }
 }
 
-/// Credentials of the user that a job can use.
+/// Credentials of the user that are available to a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobCredentials {
     /// The directory that `_CONDOR_CREDS` names.
     pub directory: Option<BString>,
     /// The Kerberos cache that `KRB5CCNAME` names.
     pub cache: Option<BString>,
-    /// Reason why required credentials are missing; the job is then not started.
+    /// Reason why required credentials are missing; the starter then does not start the job.
     pub missing: Option<String>,
 }
 
@@ -77,18 +77,18 @@ impl JobInfo {
     }
 }
 
-/// Reason why a starter refuses a job. It then exits with status 1.
+/// Reason why a starter refuses a job. The starter then exits with status 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JobRefusal {
     /// `Cmd` is missing or is not a string.
     #[error("the job ad has no string Cmd: nothing to run")]
     NoCommand,
-    /// The universe needs a shadow or a schedd.
+    /// The job's universe needs a shadow or a schedd.
     #[error("JobUniverse {number} ({name}) {}", universe_refusal(*number))]
     Universe {
         /// Number of the universe.
         number: i64,
-        /// Name of the universe, if it has one.
+        /// Name of the universe; empty if it has none.
         name: String,
     },
     /// No attribute names an account, and jobs do not run as root.
@@ -127,34 +127,34 @@ pub enum JobRefusal {
     /// A hook cannot be used; the reference then refuses all jobs.
     #[error("{knob} cannot be used: {reason}")]
     Hook {
-        /// Name of the parameter.
+        /// Name of the parameter for the hook.
         knob: String,
-        /// Problem with its value.
+        /// Problem with the value of the parameter.
         reason: String,
     },
     /// The timeout of a hook is not a number; 25.14 exits with an exception.
     #[error("{knob} cannot be used: {reason}")]
     HookTimeOut {
-        /// Name of the parameter.
+        /// Name of the parameter for the timeout.
         knob: String,
-        /// Problem with its value.
+        /// Problem with the value of the parameter.
         reason: String,
     },
     /// The file transfer attributes of the ad are invalid.
     #[error("file transfer: {reason}")]
     Transfer {
-        /// The problem.
+        /// Problem with the attributes.
         reason: String,
     },
     /// A parameter of the starter is invalid.
     #[error("the configuration of the starter: {reason}")]
     Knob {
-        /// The parameter and the problem with its value.
+        /// Name of the parameter and problem with its value.
         reason: String,
     },
 }
 
-/// Returns why a universe is unsupported, and the alternative.
+/// Returns the reason why a universe is unsupported, and the alternative for the user.
 fn universe_refusal(universe: i64) -> &'static str {
     match universe {
         7 => "is run by a schedd on its own machine; use 12 (local) with --as local",
@@ -167,7 +167,8 @@ fn universe_refusal(universe: i64) -> &'static str {
     }
 }
 
-/// Reads the attributes that a starter needs and completes the ad. Jobs without `Iwd` start in `scratch`.
+/// Reads the attributes that a starter needs, and adds missing attributes to the ad. Jobs without `Iwd` start in
+/// `scratch`.
 ///
 /// # Errors
 /// Returns an error if the job cannot run without a shadow.
@@ -225,8 +226,8 @@ pub fn read_job_info(
     })
 }
 
-/// Removes the paths in a scratch directory that [`read_job_info`] added to the ad: `Iwd`, and the directory of a relative
-/// `Cmd`. For ads that are read after the directory was removed.
+/// Removes the paths in a scratch directory that [`read_job_info`] added to the ad: `Iwd`, and the directory of a
+/// relative `Cmd`. Call this function for ads that are read after the directory was removed.
 pub fn remove_scratch_paths(ad: &mut ClassAd, scratch: &Path) {
     use std::os::unix::ffi::OsStrExt;
     let scratch = scratch.as_os_str().as_bytes();
@@ -242,9 +243,9 @@ pub fn remove_scratch_paths(ad: &mut ClassAd, scratch: &Path) {
     }
 }
 
-/// Does the same as [`read_job_info`] for a job whose files are transferred (`JICShadow::initWithFileTransfer`, `initStdFiles`):
-/// the job starts in the scratch directory, and its standard files are created there under generated names unless they are
-/// streamed.
+/// Reads the properties like [`read_job_info`], but for a job whose files are transferred
+/// (`JICShadow::initWithFileTransfer`, `initStdFiles`): the job starts in the scratch directory, and its standard files
+/// are created there under generated names unless they are streamed.
 ///
 /// # Errors
 /// Returns the errors of [`read_job_info`].
@@ -300,7 +301,7 @@ pub(super) fn is_universe_supported(universe: i64) -> bool {
     matches!(universe, 5 | 10 | 12)
 }
 
-/// Returns `directory/name`, joined by exactly one added slash, as in the reference.
+/// Returns `directory/name`. Like the reference, adds exactly one slash.
 pub(super) fn join_directory(directory: &[u8], name: &[u8]) -> BString {
     [directory, b"/", name].concat().into()
 }

@@ -11,19 +11,19 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, LineError, ParseError};
 use htc_hook::ParameterSource;
 
-/// Line of a job file that is not an attribute. The reference skips it.
+/// Line of a job file that is not an attribute. Like the reference, the starter skips it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadJobAdLine {
     /// Line number, from 1.
     pub number: usize,
-    /// The line.
+    /// Text of the line.
     pub line: BString,
     /// The syntax error, or `None` if the name is quoted.
     pub error: Option<LineError>,
 }
 
 impl BadJobAdLine {
-    /// Returns the error with the line, and a caret if the position is known.
+    /// Formats the error with its line, and with a caret if the position is known.
     pub fn render(&self) -> String {
         match &self.error {
             Some(error) => error.render(&self.line),
@@ -35,17 +35,17 @@ impl BadJobAdLine {
 /// Content of a job file.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedJobFile {
-    /// All attributes. Empty lines do not separate ads; the last line for a name wins.
+    /// All attributes. Empty lines do not separate ads. If several lines set the same name, the last one wins.
     pub ad: ClassAd,
-    /// Lines that were skipped.
+    /// Lines that were skipped because they are not attributes.
     pub bad: Vec<BadJobAdLine>,
-    /// Number of lines, including invalid and empty lines and comments. If there are none, there is no job.
+    /// Number of lines, including invalid and empty lines and comments. A file without any lines does not define a job.
     pub lines: usize,
     /// Number of groups of attributes separated by empty lines; more than 1 suggests that several ads were meant.
     pub parts: usize,
 }
 
-/// Reads a job ad as the reference does: comments, empty lines and lines that are not attributes are skipped.
+/// Reads a job ad like the reference: skips comments, empty lines and lines that are not attributes.
 pub fn read_job_file(text: &[u8], dialect: Dialect) -> ParsedJobFile {
     let mut source = ParsedJobFile::default();
     let mut in_part = false;
@@ -80,25 +80,25 @@ pub enum JobKeywordError {
     /// A required parameter is missing.
     #[error("{knob} is not set; it is needed to run a job from the configuration")]
     Missing {
-        /// Parameter, by the name that is looked up last.
+        /// Name of the parameter that is looked up last.
         knob: String,
     },
     /// The value is not the name or number of a universe.
     #[error("{knob} = {value} is not a universe; use a name such as vanilla, or a number")]
     Universe {
-        /// Parameter.
+        /// Name of the parameter.
         knob: String,
-        /// Value.
+        /// Value of the parameter.
         value: BString,
     },
     /// The value is not a valid expression.
     #[error("{knob} = {value} cannot be put into the job ad: {error}")]
     Value {
-        /// Parameter.
+        /// Name of the parameter.
         knob: String,
-        /// Value.
+        /// Value of the parameter.
         value: BString,
-        /// Syntax error.
+        /// Syntax error in the value.
         error: ParseError,
     },
 }
@@ -118,7 +118,7 @@ impl JobKeywordError {
     }
 }
 
-/// Attribute, alternative name of the parameter, and true if the value is quoted.
+/// Optional attributes: name, alternative name of the parameter, and true if the value is quoted.
 const OPTIONAL_ATTRIBUTES: &[(&str, &str, bool)] = &[
     (attr::OWNER, "", true),
     (attr::INPUT, "input", true),
@@ -141,7 +141,7 @@ pub struct AdCompletion<'a> {
     pub keyword: &'a str,
     /// Cluster and process from the command line, which take precedence.
     pub ids: (Option<i64>, Option<i64>),
-    /// True if the ad's JobUniverse is a number; it is then used, and no parameter is needed.
+    /// True if JobUniverse in the ad is a number. The number is then used, and no parameter is needed.
     pub universe: bool,
     /// The configuration.
     pub knobs: &'a dyn ParameterSource,
@@ -149,8 +149,9 @@ pub struct AdCompletion<'a> {
     pub dialect: Dialect,
 }
 
-/// Completes a job ad from the configuration: missing attributes come from `<KEYWORD>_<Attribute>`, otherwise from the
-/// parameter's alternative name. Returns the optional values that were skipped because they are not valid expressions.
+/// Completes a job ad from the configuration: a missing attribute comes from `<KEYWORD>_<Attribute>`, or else from the
+/// parameter with the alternative name. Returns the optional values that were skipped because they are not valid
+/// expressions.
 ///
 /// # Errors
 /// Returns an error if a required value is missing or invalid; the starter then has no job.
@@ -176,7 +177,7 @@ pub fn complete_ad(
         }
     }
     let mut leave_out = |taken: Result<(), JobKeywordError>| {
-        // `conf_arguments` is looked up twice.
+        // The starter looks up `conf_arguments` twice, so an error in it must not be reported twice.
         left_out.extend(taken.err().filter(|error| {
             !left_out.iter().any(|known: &JobKeywordError| known.is_about_same_parameter(error))
         }));
@@ -199,7 +200,7 @@ pub fn complete_ad(
     Ok(left_out)
 }
 
-/// Returns the keyword that the ad itself names (`JobKeyword`).
+/// Returns the keyword in the ad itself (`JobKeyword`), or `None`.
 pub fn job_keyword(ad: &ClassAd, world: &dyn World) -> Option<BString> {
     Context::new(world).my(ad).string("JobKeyword")
 }
@@ -238,8 +239,8 @@ impl AdCompletion<'_> {
         }
     }
 
-    /// Inserts a value. A string is quoted unless it starts with a quote; nothing in it is escaped. The whole value must be a
-    /// single expression (`AssignExpr`).
+    /// Inserts a value into the ad. A string is quoted unless it starts with a quote; no characters in it are escaped.
+    /// The whole value must be a single expression (`AssignExpr`).
     fn insert_value(
         &self,
         ad: &mut ClassAd,
@@ -262,7 +263,7 @@ impl AdCompletion<'_> {
     }
 }
 
-/// Returns the number at the start of a text, or 0 if there is none (`atoi`).
+/// Returns the number at the start of a text, or 0 if the text does not start with a number (`atoi`).
 pub fn parse_leading_number(text: &[u8]) -> i64 {
     let text = text.trim_start();
     let (sign, digits) = match text.split_first() {
@@ -330,7 +331,7 @@ mod tests {
         assert_eq!(ad.get("ProcId").unwrap().unparse(), "1");
         let missing = complete_ad(&mut ad, &from("none"), QuirkMode::Manual).unwrap_err();
         assert_eq!(missing, JobKeywordError::Missing { knob: "none_universe".to_owned() });
-        // JobUniverse of the ad is kept, and no parameter is needed.
+        // If the ad has JobUniverse, the attribute is kept and no parameter is needed.
         let mut ad = ClassAd::new();
         ad.set("JobUniverse", 12i64);
         ad.set("Cmd", "/bin/true");

@@ -1,8 +1,8 @@
-//! Start of a job that 25.14 starts although it is already ending (quirk `job-started-while-ending`).
+//! Start of a job that 25.14 starts although the job is already ending (quirk `job-started-while-ending`).
 //!
-//! If a job is asked to end while PREPARE_JOB runs, JOB_EXIT is called at once and PREPARE_JOB keeps running.
-//! If PREPARE_JOB ends while JOB_EXIT still runs, 25.14 starts the job: `HookPrepareJobClient::hookExited`
-//! does not check for this.
+//! If a job is asked to end while PREPARE_JOB runs, JOB_EXIT is called immediately and PREPARE_JOB keeps running. If
+//! PREPARE_JOB ends while JOB_EXIT still runs, 25.14 starts the job: `HookPrepareJobClient::hookExited` does not check
+//! whether the job is ending.
 
 use bstr::BString;
 
@@ -54,7 +54,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Records the start of the late job.
+    /// Records the start of a job while JOB_EXIT already runs.
     pub(super) fn on_late_job_started(
         &mut self,
         now: ClockReading,
@@ -69,13 +69,14 @@ impl Starter<'_> {
         self.job_run.record_start(process);
     }
 
-    /// Reports that the late job could not be started.
+    /// Reports that a job could not be started while JOB_EXIT already runs.
     pub(super) fn on_late_job_failed(&mut self, failures: Vec<StartFailure>, out: &mut Vec<StarterAction>) {
         out.push(StarterAction::Log(JobLogEvent::Execute));
         failures.into_iter().for_each(|failure| self.report_start_failure(failure, out));
     }
 
-    /// Records the end of the late job while JOB_EXIT still runs, whose end is awaited as usual.
+    /// Records the end of a job that was started while JOB_EXIT was already running. The starter still waits for the
+    /// end of JOB_EXIT.
     pub(super) fn on_late_job_ended(
         &mut self,
         now: ClockReading,
@@ -89,7 +90,7 @@ impl Starter<'_> {
         out.push(StarterAction::Report(StarterNotice::JobEnded { exit: ended.exit, requested: None }));
     }
 
-    /// Ends the late job after another request.
+    /// Ends a job that was started while JOB_EXIT was already running, after a further request.
     pub(super) fn end_late_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.job_run.live_process().is_some() {
             self.job_run.evicted = true;

@@ -22,10 +22,11 @@ use htc_base::time::ClockReading;
 use htc_base::world::{FileKind, World};
 use htc_classad::Context;
 
-/// Error number that 25.14 reports for mounts if PER_JOB_NAMESPACES is false.
+/// Error number (ENOSYS) that 25.14 reports for mounts if PER_JOB_NAMESPACES is false.
 const ENOSYS: i32 = 38;
 
-/// Returns the actions that create the directories to mount over those of the machine.
+/// Returns the actions that create the directories below the scratch directory which are mounted over directories of
+/// the machine.
 fn make_mount_directories(mounts: &[(PathBuf, PathBuf)], world: &dyn World) -> Vec<StarterAction> {
     let there = |target: &Path| world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory);
     let mounts = mounts.iter().filter(|(_, target)| there(target));
@@ -64,7 +65,7 @@ impl Starter<'_> {
         }
         let (runtime, late) = self.choose_runtime(now, out)?;
         if runtime != ContainerRuntime::Plain && matches!(self.phase, StarterPhase::Exiting { .. }) {
-            // The container would start too late, and nothing would remove it.
+            // JOB_EXIT already runs, so the container would start too late, and nothing would remove it.
             return Ok(());
         }
         if runtime == ContainerRuntime::Docker {
@@ -76,8 +77,8 @@ impl Starter<'_> {
             return Ok(());
         }
         let mounts = self.plan_mounts(&world, universe != Universe::Local.number(), out)?;
-        // Later steps see the job's temporary directory, even if invalid arguments or environment keep the
-        // job from starting.
+        // Later steps use the job's temporary directory, even if invalid arguments or an invalid environment prevent
+        // the start of the job.
         self.temporary_directory =
             process::temporary_directory(mounts.as_deref(), &self.setup.scratch, self.setup.quirks);
         let encrypts = Context::new(&world).my(&self.ad).boolean("EncryptExecuteDirectory") == Some(true);
@@ -89,8 +90,8 @@ impl Starter<'_> {
         let directories = make_mount_directories(mounts.as_deref().unwrap_or_default(), &world);
         let process = self.plan_job_process(&world, runtime, late, mounts, out);
         if runtime == ContainerRuntime::Singularity || process.is_err() {
-            // 25.14 creates them before it reads arguments and environment, so JOB_EXIT finds them
-            // (VanillaProc::StartJob).
+            // 25.14 creates the directories before it reads arguments and environment, so JOB_EXIT finds them
+            // (`VanillaProc::StartJob`).
             out.extend(directories);
         }
         let process = JobProcess { java: universe == Universe::Java.number(), ..process? };
@@ -104,7 +105,7 @@ impl Starter<'_> {
         Ok(())
     }
 
-    /// Plans the mounts over directories of the machine; `None` if mounting is not possible.
+    /// Plans the mounts over directories of the machine. Returns `None` if mounts are not possible.
     fn plan_mounts(
         &self,
         world: &dyn World,
@@ -157,8 +158,7 @@ impl Starter<'_> {
         if !target.is_absolute() {
             return Some("it is not an absolute path");
         }
-        // A mount over one of its parent directories would hide the scratch directory from the job and from
-        // later mounts.
+        // A mount over a parent directory would hide the scratch directory from the job and from later mounts.
         if self.setup.scratch.starts_with(target) {
             return Some("the scratch directory is below it (EXECUTE)");
         }
@@ -166,8 +166,7 @@ impl Starter<'_> {
         (!is_there).then_some("there is no such directory on this machine")
     }
 
-    /// Plans the job's process. The given failure, if any, is reported only after the standard
-    /// files are open.
+    /// Plans the job's process. `late` is a failure that is reported only after the standard files are open, or `None`.
     fn plan_job_process(
         &mut self,
         world: &dyn World,
@@ -177,7 +176,7 @@ impl Starter<'_> {
         out: &mut Vec<StarterAction>,
     ) -> Result<JobProcess, StartFailure> {
         let Ok(job) = self.setup.job.clone() else { return Err(StartFailure::silent("there is no job")) };
-        // /dev/shm is private even if none of the directories exists.
+        // With MOUNT_PRIVATE_DEV_SHM, /dev/shm is private even if none of the directories to mount over exists.
         let private_shm =
             self.setup.settings.private_shm && mounts.is_some() && runtime == ContainerRuntime::Plain;
         let about = self.environment_inputs(&job, world, &self.temporary_directory, &[]);
@@ -204,8 +203,8 @@ impl Starter<'_> {
         process.map(|process| self.put_in_cgroup(JobProcess { private_shm, ..process }, group, out))
     }
 
-    /// Replaces the process by a shell if one is requested, and adds namespaces, the job wrapper, and the
-    /// failures that they cause.
+    /// Replaces the command of the process by a shell if the user asked for one. Adds the namespaces and the job
+    /// wrapper, and the failures that they cause.
     fn wrap_process(
         &self,
         process: JobProcess,
@@ -251,8 +250,8 @@ impl Starter<'_> {
         JobProcess { group: plan.spec.is_some().then(|| Box::new(plan)), ..process }
     }
 
-    /// Chooses the runtime of the job; attributes that the configuration adds become part of the job ad. The
-    /// second value is a failure to report only after the standard files are open.
+    /// Chooses the runtime of the job, and adds attributes from the configuration to the job ad. Also returns a failure
+    /// that is reported only after the standard files are open, or `None`.
     fn choose_runtime(
         &mut self,
         now: ClockReading,
@@ -310,13 +309,13 @@ impl Starter<'_> {
         }
     }
 
-    /// Returns true if the job is stopped as soon as it is executed.
+    /// Returns true if the job is stopped as soon as its program is executed.
     pub(super) fn is_suspended_at_exec(&self, now: ClockReading) -> bool {
         let world = self.world_at(now);
         Context::new(&world).my(&self.ad).boolean("SuspendJobAtExec").unwrap_or(false)
     }
 
-    /// Sets `Renice` in the ad from the exec on, even if the exec fails.
+    /// Sets `Renice` in the ad when the program is executed, even if the execution fails.
     pub(super) fn publish_renice(&mut self) {
         if let Some(renice) = &self.setup.settings.renice
             && let Ok(expression) = htc_classad::Expr::parse(renice)
@@ -325,7 +324,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles a process that could not be started. If several standard files failed, each is reported.
+    /// Handles a process that could not be started. If several standard files failed, reports each failure.
     pub(super) fn on_process_failed(
         &mut self,
         now: ClockReading,
@@ -343,13 +342,13 @@ impl Starter<'_> {
         match self.phase {
             StarterPhase::Starting => {
                 if first.code == HoldCode::FailedToCreateProcess.number() || first.after_event {
-                    // Event 001 is written before the exec and stays (`JICLocal::notifyJobPreSpawn`).
+                    // Event 001 is written before the program is executed, and remains (`JICLocal::notifyJobPreSpawn`).
                     self.log_execute_event(out);
                     self.publish_renice();
                 }
             }
             StarterPhase::PreScript | StarterPhase::PostScript => self.job_end.ended_by_exception = true,
-            // The process counted as started while it waited for the other end of a FIFO.
+            // The process was reported as started while it waited to open a FIFO, and failed later.
             StarterPhase::Running => {
                 self.job_run.process = None;
                 return self.report_not_started(now, first, out);

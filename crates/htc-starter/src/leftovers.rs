@@ -1,19 +1,21 @@
-//! Records in the state file of a starter, from which a later process can clean up if the starter is killed.
+//! Records in the state file of a starter. If the starter is killed, a later process cleans up with the help of these
+//! records.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Record of something that has to be removed when the starter ends. It is written before the thing is created.
+/// Record of an object that has to be removed when the starter ends. The record is written before the object is
+/// created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeftoverRecord {
-    /// The starter itself, the directory for its own directories, and the uid of its job.
+    /// The starter: its process, its directory, and the uid of its job.
     Starter {
         /// Process ID of the starter.
         pid: i32,
-        /// Start time of that process, in clock ticks after boot.
+        /// Start time of the starter's process, in clock ticks after boot.
         started: u64,
-        /// The scratch directory and its parent directories of this starter.
+        /// Directory of this starter below EXECUTE: the scratch directory or its parent.
         directory: PathBuf,
         /// Uid of the job.
         uid: u32,
@@ -26,31 +28,31 @@ pub enum LeftoverRecord {
     Reported,
     /// The job that the starter runs.
     Job {
-        /// Job ID.
+        /// ID of the job.
         id: String,
-        /// Job ad as it is in the scratch directory, without private attributes.
+        /// Job ad in the state that is in the scratch directory, without private attributes.
         ad: String,
     },
-    /// The outcome of a job that could not be reported.
+    /// The outcome of the job, which could not be reported.
     Untold {
         /// Job ad with the outcome.
         ad: String,
     },
-    /// The stage that begins, in one or two words ([`Starter::state`](super::Starter::state)).
+    /// A stage that begins, in one or two words ([`Starter::state`](super::Starter::state)).
     Stage {
         /// Name of the stage.
         name: String,
     },
-    /// The process of the job or of a script.
+    /// A process of the job or of a script.
     Process {
         /// Process ID.
         pid: i32,
-        /// Start time, in clock ticks after boot.
+        /// Start time of the process, in clock ticks after boot.
         started: u64,
     },
     /// A control group.
     Group {
-        /// One of the directories of the control group.
+        /// Path of one of the control group's directories.
         directory: PathBuf,
     },
     /// A group (gid) that only the job's processes have.
@@ -62,12 +64,12 @@ pub enum LeftoverRecord {
     Pull {
         /// Name of the image.
         image: String,
-        /// Tag that marks the image as one of ours once it is present.
+        /// Tag by which the image is recognised as one of ours after the pull.
         own: String,
     },
     /// A logical volume.
     Volume {
-        /// Volume group.
+        /// Name of the volume group.
         group: String,
         /// Name of the logical volume.
         name: String,
@@ -79,16 +81,16 @@ pub enum LeftoverRecord {
     },
 }
 
-/// Job that did not end.
+/// Job that had not ended when its starter was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedJob {
-    /// Description in one line.
+    /// Description of the job in one line.
     pub line: String,
-    /// Job ad.
+    /// Job ad of the unfinished job.
     pub ad: String,
 }
 
-/// Returns the unfinished job described by the records of a killed starter, or `None` if it had none.
+/// Returns the unfinished job that the records of a killed starter describe, or `None` if the starter had none.
 pub fn find_unfinished_job(records: &[LeftoverRecord]) -> Option<UnfinishedJob> {
     if records.contains(&LeftoverRecord::Reported) {
         return None;
@@ -119,8 +121,8 @@ pub fn find_unfinished_job(records: &[LeftoverRecord]) -> Option<UnfinishedJob> 
     })
 }
 
-/// Returns true if the name is that of a container of this starter: no other container is removed, whatever a
-/// file says.
+/// Returns true if the name is that of a container of this starter. Only such containers are removed, even if a file
+/// names another container.
 pub fn is_container_of_starter(name: &str, starter: i32) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-' | '@');
     name.starts_with("HTCJob") && name.ends_with(&format!("_PID{starter}")) && name.chars().all(plain)
@@ -132,8 +134,8 @@ pub fn container_from_recovery_file(text: &[u8]) -> Option<String> {
     Some(ad.string("DockerContainerName")?.to_string())
 }
 
-/// Returns the PID of the starter that a name in EXECUTE belongs to: `dir_<pid>`, possibly with a numeric
-/// suffix (if that name was already in use) or the suffix of an accompanying file.
+/// Returns the PID of the starter that a name in EXECUTE belongs to: `dir_<pid>`, possibly with a numeric suffix if the
+/// name was already in use, or with the suffix of an accompanying file.
 pub fn starter_pid_from_name(name: &str) -> Option<i32> {
     let rest = name.strip_prefix("dir_")?;
     let rest = [".recover", ".left.lock", ".left", ".disk", ".docker"]

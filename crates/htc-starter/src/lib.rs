@@ -1,8 +1,8 @@
-//! The starter as a state machine without I/O: one job with its hooks, sandbox, updates and outcome.
+//! The starter as a state machine without I/O: one job with its hooks, scratch directory, updates and outcome.
 //!
-//! [`StarterEvent`] and [`StarterAction`] are the whole interface of the state machine: the runner reports events, the machine
-//! returns actions. The inputs (job ad, account, configuration) are parsed by pure functions as well, so that the same code
-//! serves live runs, simulations and `htc-hook-test`.
+//! [`StarterEvent`] and [`StarterAction`] are the whole interface of the state machine: the runner reports events, and
+//! the machine returns actions for the runner. The inputs (job ad, account, configuration) are also parsed by pure
+//! functions, so that the same code serves live runs, simulations and `htc-hook-test`.
 //!
 //! ```text
 //! Begin -> MakeScratch -> (update hook) -> prepare hook -> deferral -> PreCmd -> job -> updates ... -> job ended

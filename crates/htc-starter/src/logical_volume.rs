@@ -1,7 +1,7 @@
 //! Logical volume for a job's directory, which the starter creates if the startd uses LVM.
 //!
-//! Reference: `VolumeManager.cpp`, `Starter.cpp` of the startd, `createTempExecuteDir` of `starter.cpp`. The
-//! behaviour is taken from the source only; it was not compared with a running startd.
+//! Reference: `VolumeManager.cpp`, `Starter.cpp` of the startd, `createTempExecuteDir` of `starter.cpp`. The behaviour
+//! follows the source; it was not compared with a running startd.
 
 use std::path::PathBuf;
 
@@ -13,19 +13,19 @@ use htc_config::{ConfigView, ValueError};
 /// Parameters of LVM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeParameters {
-    /// LVM_VOLUME_GROUP_NAME, otherwise THINPOOL_VOLUME_GROUP_NAME.
+    /// Value of LVM_VOLUME_GROUP_NAME, or else THINPOOL_VOLUME_GROUP_NAME.
     group: BString,
-    /// LVM_THINPOOL_NAME, otherwise THINPOOL_NAME, if LVM_USE_THIN_PROVISIONING is true.
+    /// Value of LVM_THINPOOL_NAME, or else THINPOOL_NAME; `None` if LVM_USE_THIN_PROVISIONING is false.
     pool: Option<BString>,
     /// Value of LVM_THIN_LV_EXTRA_SIZE_MB.
     extra_mib: u64,
-    /// Volume group to create on a file, if no group is named.
+    /// Volume group to create on a file, if the configuration does not name a group.
     on_file: Option<VolumeGroup>,
 }
 
 impl VolumeParameters {
-    /// Reads the parameters. Returns `None` if no volume group is named, or no pool although volumes are
-    /// thin, and there is no file for a group either.
+    /// Reads the parameters. If no volume group is named, or no pool although volumes are thin, reads the parameters of
+    /// a volume group on a file. Returns `None` if no file is set either.
     ///
     /// # Errors
     /// Returns an error if a parameter is not a valid number or boolean.
@@ -65,10 +65,10 @@ impl VolumeParameters {
         }
     }
 
-    /// Returns the command that fails if the group or pool does not exist.
+    /// Returns the command that fails if the volume group or the pool does not exist.
     ///
     /// # Errors
-    /// Returns the volume group that is created only when a job needs it.
+    /// Returns a volume group on a file, which is created only when a job needs it.
     pub fn check_command(&self) -> Result<LvmCommand, &VolumeGroup> {
         match (&self.on_file, &self.pool) {
             (Some(group), _) => Err(group),
@@ -80,7 +80,7 @@ impl VolumeParameters {
         }
     }
 
-    /// Returns the volume for a starter's job with a directory of `kib` KiB.
+    /// Returns the volume for the job of a starter, with a directory of `kib` KiB.
     pub fn volume_for_job(&self, slot: &[u8], starter: u32, kib: u64) -> LogicalVolume {
         let slot = if slot.is_empty() { b"slot1" } else { slot };
         let extra = if self.pool.is_some() { self.extra_mib.saturating_mul(1024) } else { 0 };
@@ -98,21 +98,21 @@ impl VolumeParameters {
 /// Logical volume of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogicalVolume {
-    /// Volume group.
+    /// Name of the volume group.
     pub group: BString,
-    /// Name of the volume, unique to its starter.
+    /// Name of the volume, which no other starter uses.
     pub name: BString,
     kib: u64,
     pool: Option<BString>,
-    /// True if the data on the volume is encrypted with a key that is not kept.
+    /// True if the data on the volume is encrypted with a key that is not stored.
     pub encrypted: bool,
-    /// Volume group to create for the volume, if any.
+    /// Volume group that is created for the volume, or `None` if the group exists.
     pub on_file: Option<VolumeGroup>,
 }
 
 impl LogicalVolume {
-    /// Returns the volume that an ended starter left behind, or `None` if a volume of that starter cannot
-    /// have this name.
+    /// Returns the volume that an ended starter left behind, or `None` if the name is not that of a volume of this
+    /// starter.
     pub fn from_leftover(group: &str, name: &str, starter: i32) -> Option<Self> {
         let plain = |text: &str| {
             let letter = |c: char| c.is_ascii_alphanumeric() || "+_.-@".contains(c);
@@ -135,12 +135,12 @@ impl LogicalVolume {
         LogicalVolume { encrypted, ..self }
     }
 
-    /// Returns the device to mount.
+    /// Returns the device that is mounted.
     pub fn mounted_device(&self) -> PathBuf {
         if self.encrypted { self.encrypted_device() } else { self.plain_device() }
     }
 
-    /// Returns the encrypting device, whose name 25.14 chooses itself.
+    /// Returns the device that encrypts the volume. Its name is the one that 25.14 chooses.
     pub fn encrypted_device(&self) -> PathBuf {
         PathBuf::from("/dev/mapper").join(self.encrypted_name().to_path_lossy())
     }

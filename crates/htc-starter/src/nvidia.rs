@@ -1,4 +1,4 @@
-//! Devices listed by the NVIDIA driver.
+//! Devices that the NVIDIA driver lists.
 
 use std::path::PathBuf;
 

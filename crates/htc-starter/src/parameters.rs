@@ -1,4 +1,4 @@
-//! Reading of [`StarterSettings`] from the configuration.
+//! Reader of [`StarterSettings`] from the configuration.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ use htc_config::{ConfigView, ValueError};
 use htc_hook::ParameterSource as _;
 
 impl StarterSettings {
-    /// Reads the parameters of a starter. `machine` is the slot ad, whose resources have parameters of their
-    /// own.
+    /// Reads the parameters of a starter. `machine` is the slot ad; the configuration has further parameters for each
+    /// resource in it.
     ///
     /// # Errors
-    /// Returns an error for an invalid number or boolean: the starter does not start with it.
+    /// Returns an error for an invalid number or boolean; the starter then does not start.
     pub fn read(
         view: &ConfigView<'_>,
         machine: Option<&ClassAd>,
@@ -33,11 +33,11 @@ impl StarterSettings {
         ParameterReader { view, late: None }.read_settings(machine, world)
     }
 
-    /// Reads the parameters as 25.14 does, which reads some of them only when it needs them: their errors are
-    /// kept in [`faults`](StarterSettings::faults).
+    /// Reads the parameters like 25.14, which reads some of them only when it needs them. The errors of such parameters
+    /// are kept in [`faults`](StarterSettings::faults).
     ///
     /// # Errors
-    /// Returns an error for an invalid parameter that the daemon reads at startup.
+    /// Returns an error for an invalid parameter that the daemon reads when it starts.
     pub fn read_deferring_faults(
         view: &ConfigView<'_>,
         machine: Option<&ClassAd>,
@@ -51,7 +51,7 @@ impl StarterSettings {
     }
 }
 
-/// Returns the mode of scratch directories for JOB_EXECDIR_PERMISSIONS.
+/// Returns the mode of scratch directories that JOB_EXECDIR_PERMISSIONS selects.
 fn parse_scratch_mode(word: Option<BString>) -> u32 {
     match word {
         Some(word) if word.eq_ignore_ascii_case(b"group") => 0o750,
@@ -60,10 +60,10 @@ fn parse_scratch_mode(word: Option<BString>) -> u32 {
     }
 }
 
-/// Reader of the parameters, which returns or defers errors.
+/// Reader of the parameters, which returns errors or keeps them for later.
 struct ParameterReader<'a> {
     view: &'a ConfigView<'a>,
-    /// Errors of parameters that 25.14 reads later, or `None` if every error is returned at once.
+    /// Errors of parameters that 25.14 reads later, or `None` if every error is returned immediately.
     late: Option<RefCell<Vec<ParameterFault>>>,
 }
 
@@ -109,7 +109,7 @@ impl ParameterReader<'_> {
             scratch_mode: parse_scratch_mode(text("JOB_EXECDIR_PERMISSIONS")?),
             initial_update_interval: initial.min(update_interval),
             update_interval,
-            // An empty value means that there is no metric.
+            // An empty MEMORY_USAGE_METRIC means that there is no metric.
             memory_usage_metric: text("MEMORY_USAGE_METRIC")?.unwrap_or_default(),
             statistics_window: self.read_statistics_window(default.statistics_window)?,
             job_environment: text("STARTER_JOB_ENVIRONMENT")?.unwrap_or_default(),
@@ -154,7 +154,7 @@ impl ParameterReader<'_> {
                 .unwrap_or_default(),
             graceful_timeout: self.read_seconds(
                 "SHUTDOWN_GRACEFUL_TIMEOUT",
-                // 25.14 does not check the range.
+                // 25.14 does not check the range of SHUTDOWN_GRACEFUL_TIMEOUT.
                 self.late.is_none().then_some(1),
                 ParameterReadPoint::Shutdown,
                 default.graceful_timeout,
@@ -163,7 +163,7 @@ impl ParameterReader<'_> {
         })
     }
 
-    /// Reads the interval of updates and the time of the first one.
+    /// Reads the interval of updates and the delay of the first update.
     fn read_update_intervals(&self, default: &StarterSettings) -> Result<[Duration; 2], ValueError> {
         let seconds = |name: &str, least: Option<i64>, default| {
             self.read_seconds(name, least, ParameterReadPoint::Updates, default)
@@ -183,13 +183,13 @@ impl ParameterReader<'_> {
 
     fn read_nvidia(&self, default: bool) -> Result<bool, ValueError> {
         match self.view.boolean("AUTO_SET_NVIDIA_VISIBLE_DEVICES") {
-            // 25.14 reads this only for a slot with GPUs, which the slots of fetched jobs never have.
+            // 25.14 reads this parameter only for a slot with GPUs, which the slots of fetched jobs never have.
             Err(_) if self.late.is_some() => Ok(default),
             set => Ok(set?.map_or(default, |setting| setting.value)),
         }
     }
 
-    /// Checks parameters that are otherwise unused here, but whose invalid values end 25.14.
+    /// Checks parameters that this program does not use, but whose invalid values end 25.14.
     fn check_unused_parameters(&self) -> Result<(), ValueError> {
         self.read_boolean("ENFORCE_CPU_AFFINITY", ParameterReadPoint::Launch, false)?;
         let slice = self.view.real("STARTER_UPDATE_INTERVAL_TIMESLICE").map(|_| ());
@@ -204,7 +204,7 @@ impl ParameterReader<'_> {
         let processes = self.read_boolean("USE_PID_NAMESPACES", ParameterReadPoint::Isolation, false)?;
         Ok(IsolationParameters {
             processes,
-            // Read only for jobs with a PID namespace.
+            // 25.14 reads USE_PID_NAMESPACE_INIT only for jobs with a PID namespace.
             init: !processes
                 || self.read_boolean("USE_PID_NAMESPACE_INIT", ParameterReadPoint::Isolation, true)?,
             no_network: self.read_boolean("NO_JOB_NETWORKING", ParameterReadPoint::Isolation, false)?,
@@ -217,7 +217,8 @@ impl ParameterReader<'_> {
         })
     }
 
-    /// Returns the value. If an error is found only later, records it and returns the default.
+    /// Returns the value that was read. If 25.14 would find an error in the value only later, records the error and
+    /// returns the default.
     fn value_or_deferred_fault<T>(
         &self,
         read: Result<T, ValueError>,
@@ -276,8 +277,8 @@ impl ParameterReader<'_> {
         self.value_or_deferred_fault(read.map_err(|error| error.with_default(words)), moment, default)
     }
 
-    /// Reads the ports of outgoing connections: `OUT_LOWPORT` and `OUT_HIGHPORT`, otherwise `LOWPORT` and
-    /// `HIGHPORT` (`get_port_range`). The daemon itself uses the last two as well.
+    /// Reads the ports of outgoing connections: `OUT_LOWPORT` and `OUT_HIGHPORT`, or else `LOWPORT` and `HIGHPORT`
+    /// (`get_port_range`). The daemon itself also uses `LOWPORT` and `HIGHPORT`.
     fn read_port_range(&self) -> Result<Option<(u16, u16)>, ValueError> {
         let ranges = [
             ("OUT_LOWPORT", "OUT_HIGHPORT", ParameterReadPoint::Environment),
@@ -287,7 +288,7 @@ impl ParameterReader<'_> {
         for (low, high, moment) in ranges {
             let port = |name: &str| {
                 let read = match self.late {
-                    // 25.14 does not check the range, and fails in other ways.
+                    // 25.14 does not check the range of ports, and fails in other ways.
                     Some(_) => self.view.int(name),
                     None => self.view.int_in(name, Some((0, 65_535))),
                 };
@@ -302,7 +303,8 @@ impl ParameterReader<'_> {
     }
 }
 
-/// Only a literal boolean or integer turns inheritance on or off; any other text is a list of names.
+/// Parses JOB_INHERITS_STARTER_ENVIRONMENT. Only a literal boolean or integer turns the inheritance on or off; any
+/// other text is a list of names.
 fn parse_environment_inheritance(text: &[u8]) -> EnvironmentInheritance {
     let literal = Expr::parse(text).ok().and_then(|expression| expression.as_literal());
     match literal {
@@ -314,7 +316,7 @@ fn parse_environment_inheritance(text: &[u8]) -> EnvironmentInheritance {
     }
 }
 
-/// Reads how the IDs of the machine's resources are passed to jobs.
+/// Reads the parameters that determine how jobs get the IDs of the machine's resources.
 fn read_assigned_resources(
     view: &ConfigView<'_>,
     machine: &ClassAd,

@@ -1,7 +1,7 @@
-//! Effect of a prepare hook's output on a starter.
+//! Verdict of a starter on the output of a prepare hook.
 //!
-//! Reference: `HookPrepareJobClient::hookExited` of `StarterHookMgr.cpp`. [`htc_hook::hook_output`] parses
-//! the output; this module judges it.
+//! Reference: `HookPrepareJobClient::hookExited` of `StarterHookMgr.cpp`. [`htc_hook::hook_output`] parses the output;
+//! this module judges the result.
 
 use bstr::BString;
 
@@ -12,23 +12,23 @@ use htc_classad::{ClassAd, Dialect};
 use htc_hook::HookType;
 use htc_hook::hook_output::{self, BadOutputLine, PrepareStatusReader};
 
-/// Outcome of a hook whose output was cut off.
+/// Text about a hook whose output was cut off.
 pub const CUT_OUTPUT_TEXT: &str = "output cut at PIPE_BUFFER_MAX";
 
-/// Verdict on a prepare hook.
+/// Verdict on the output of a prepare hook.
 #[derive(Clone, Debug)]
 pub struct PrepareVerdict {
-    /// Attributes in the output, up to the first invalid line.
+    /// Attributes in the output before the first invalid line.
     pub update: ClassAd,
-    /// 0 if the job continues; otherwise the exit status or `HookStatusCode`, or minus the signal that killed
-    /// the hook.
+    /// 0 if the job continues; otherwise the exit status, the value of `HookStatusCode`, or minus the number of the
+    /// signal that killed the hook.
     pub status: i64,
     /// Value of the attribute `HookStatusMessage`.
     pub message: BString,
     /// Line for the log and event 021, such as `PREPARE_JOB (script) failed (exited with status 3): <no
     /// message>`.
     pub text: BString,
-    /// Line at which parsing stopped; it and all later lines are ignored.
+    /// Line at which parsing stopped. This line and all later lines are ignored.
     pub unread: Option<BadOutputLine>,
 }
 
@@ -43,13 +43,13 @@ impl PrepareVerdict {
         self.status != 0 || !self.message.is_empty()
     }
 
-    /// Returns the hold code of a failure; with 0, a job with a shadow goes back to idle.
+    /// Returns the hold code for a failure. If the code is 0, a job with a shadow returns to idle.
     pub fn hold_code(&self) -> i64 {
         if (1..300).contains(&self.status) { HoldCode::HookPrepareJobFailure.number() } else { 0 }
     }
 }
 
-/// Exit and output of a prepare hook.
+/// Exit and output of a prepare hook that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct PrepareOutput<'a> {
     /// Exit of the hook.
@@ -60,8 +60,8 @@ pub struct PrepareOutput<'a> {
     pub cut: bool,
 }
 
-/// Judges the output of a prepare hook. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, `path` its
-/// path. Output that was cut off fails the hook; pass `cut: false` for quirk `answer-cut-accepted`.
+/// Judges the output of a prepare hook. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, and `path` is its
+/// path. Output that was cut off makes the hook fail; pass `cut: false` to reproduce the quirk `answer-cut-accepted`.
 pub fn judge_prepare_hook(
     hook: HookType,
     path: &[u8],

@@ -1,7 +1,8 @@
-//! The process to start for a job ad: command, arguments, files and limits.
+//! Process that is started for a job ad: command, arguments, files and limits.
 //!
-//! Reference: `OsProc::StartJob` and `canonicalizeJobPath` of `os_proc.cpp`, `ScriptProc::StartJob` of `script_proc.cpp`. The ad
-//! is read after the prepare hook has changed it, except for the directory and the standard files.
+//! Reference: `OsProc::StartJob` and `canonicalizeJobPath` of `os_proc.cpp`, `ScriptProc::StartJob` of
+//! `script_proc.cpp`. The ad is the one that the prepare hook may have changed. Only the directory and the standard
+//! files come from the original ad.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ fn to_path(bytes: &[u8]) -> PathBuf {
 /// Returns the job's universe after PREPARE_JOB, which may have changed it since the job was accepted (`Starter::SpawnJob`).
 ///
 /// # Errors
-/// Returns an error if the universe runs only with a shadow.
+/// Returns an error if the universe needs a shadow.
 pub fn current_universe(ad: &ClassAd, world: &dyn World) -> Result<i64, StartFailure> {
     let universe = Context::new(world).my(ad).int(attr::JOB_UNIVERSE).unwrap_or(5);
     if is_universe_supported(universe) {
@@ -46,7 +47,7 @@ pub fn current_universe(ad: &ClassAd, world: &dyn World) -> Result<i64, StartFai
 /// Returns the process of the job itself. `own` is the starter's environment, `mounts` the result of [`plan_mounts`].
 ///
 /// # Errors
-/// Returns the reason why the job cannot be started, in the reference's words.
+/// Returns the reason, in the reference's words, why the job cannot be started.
 pub fn plan_job_process(
     about: &EnvironmentInputs<'_>,
     own: &[(BString, BString)],
@@ -63,7 +64,7 @@ pub fn plan_job_process(
         () if about.job.transfers_files && transferred => {
             join_directory(about.scratch.as_os_str().as_bytes(), url::base_name(&command))
         }
-        // An empty command stays empty and cannot be executed (`canonicalizeJobPath`).
+        // An empty command stays empty, so that it cannot be executed (`canonicalizeJobPath`).
         () if command.starts_with(b"/") || command.is_empty() || (kept && !transferred) => command,
         () => join_directory(&about.job.iwd, &command),
     };
@@ -84,7 +85,7 @@ pub fn plan_job_process(
         environment: environment.entries(),
         cwd: about.scratch.join(to_path(&about.job.iwd)),
         files,
-        // Failures reported after the standard files have been opened; the first one determines the outcome.
+        // These failures are reported after the standard files have been opened. The first one determines the outcome.
         failures: nice.clone().err().into_iter().collect(),
         nice: nice.unwrap_or(0),
         limits: resource_limits(about),
@@ -99,8 +100,8 @@ pub fn plan_job_process(
     })
 }
 
-/// Puts USER_JOB_WRAPPER, if it is set, in front of the process. This comes last, so that a container runtime is wrapped as
-/// well.
+/// Puts USER_JOB_WRAPPER, if it is set, before the command of the process. Call this function last, so that the wrapper
+/// also runs a container runtime.
 pub fn with_job_wrapper(process: JobProcess, about: &EnvironmentInputs<'_>) -> JobProcess {
     let Some(wrapper) = &about.settings.wrapper else { return process };
     let mut process = with_program_in_front(process, wrapper.clone(), about.scratch);
@@ -111,14 +112,14 @@ pub fn with_job_wrapper(process: JobProcess, about: &EnvironmentInputs<'_>) -> J
     process
 }
 
-/// Runs `program` with the command line of the process as its arguments.
+/// Returns a process that runs `program` with the command line of the given process as its arguments.
 fn with_program_in_front(process: JobProcess, program: BString, scratch: &Path) -> JobProcess {
     let argv: Vec<BString> = std::iter::once(program).chain(process.argv.iter().cloned()).collect();
     with_command(process, argv, scratch)
 }
 
-/// Returns an interactive shell in place of the job, with the starter's standard files, in the scratch directory (like the shell
-/// that `condor_ssh_to_job` starts).
+/// Returns an interactive shell in place of the job, with the starter's standard files, in the scratch directory, like
+/// the shell that `condor_ssh_to_job` starts.
 pub(super) fn shell_process(process: JobProcess, shell: &BString, scratch: &Path) -> JobProcess {
     let files = [StandardFile::Inherited, StandardFile::Inherited, StandardFile::Inherited];
     let cwd = scratch.to_owned();
@@ -130,7 +131,7 @@ pub(super) fn shell_process(process: JobProcess, shell: &BString, scratch: &Path
     }
 }
 
-/// Replaces the command line of a process.
+/// Returns the process with another command line.
 pub(super) fn with_command(process: JobProcess, argv: Vec<BString>, scratch: &Path) -> JobProcess {
     let program = argv.first().cloned().unwrap_or_default();
     JobProcess {
@@ -142,7 +143,7 @@ pub(super) fn with_command(process: JobProcess, argv: Vec<BString>, scratch: &Pa
     }
 }
 
-/// Adds the namespaces to the process, and the init process if it has a PID namespace.
+/// Adds the namespaces to the process. If it has a PID namespace, also adds the init process.
 pub(super) fn with_namespaces(
     process: JobProcess,
     made: ProcessIsolation,
@@ -161,22 +162,22 @@ pub(super) fn with_namespaces(
         // Failures name the job, not the init process that starts it.
         (process.command, process.arguments_shown) = named;
     }
-    // /proc/self/exe works in any mount namespace; the name in argv[0] selects the function of the program.
+    // /proc/self/exe works in any mount namespace; argv[0] selects the function of the program.
     let program = if link.is_some() { PathBuf::from("/proc/self/exe") } else { process.program.clone() };
     JobProcess { program, isolation: ProcessIsolation { init_link: link, ..made }, ..process }
 }
 
-/// First process of a PID namespace.
+/// Program that runs as the first process of a PID namespace.
 struct InitProcess {
     path: BString,
-    /// Link under which this program is called, if it is the init process itself.
+    /// Link through which this program is called, if it is the init process itself; otherwise `None`.
     link: Option<PathBuf>,
-    /// True if error messages show this command instead of the job's.
+    /// True if error messages show the init program instead of the job's command.
     shown_instead: bool,
 }
 
-/// Returns the init program of LIBEXEC (25.14 does so even if it does not exist), or this program through a link beside the
-/// scratch directory.
+/// Returns the init program of LIBEXEC (in 25.14 even if the program does not exist), or otherwise this program through
+/// a link beside the scratch directory.
 fn find_init_process(about: &EnvironmentInputs<'_>) -> InitProcess {
     let shown = about.quirks.reproduces(Quirk::PidnsInitOfLibexec);
     let of_libexec = about.settings.isolation.libexec.as_ref().map(|libexec| {
@@ -196,7 +197,7 @@ fn find_init_process(about: &EnvironmentInputs<'_>) -> InitProcess {
     }
 }
 
-/// Returns the path of the program; a relative one is resolved in the scratch directory.
+/// Returns the path of the program. A relative path is resolved in the scratch directory.
 fn executable_path(program: &BString, scratch: &Path) -> PathBuf {
     match program.starts_with(b"/") || program.is_empty() {
         true => to_path(program),
@@ -255,7 +256,7 @@ pub fn plan_script_process(
     }))
 }
 
-/// Returns `<prefix>Arguments` (V2) if it is a string, otherwise `<prefix>Args` (V1).
+/// Returns the arguments in `<prefix>Arguments` (V2) if it is a string, otherwise in `<prefix>Args` (V1).
 ///
 /// # Errors
 /// Returns an error if a V2 string has an unbalanced quote.
@@ -271,7 +272,7 @@ pub(super) fn argument_list(
     Ok(string(attr::ARGUMENTS_V1).map(|text| arguments::parse_v1_raw(&text)).unwrap_or_default())
 }
 
-/// Returns the files of descriptors 0 to 2: from the command line, otherwise from the ad as it was at the start.
+/// Returns the files of descriptors 0 to 2: from the command line, otherwise from the original ad.
 pub(super) fn standard_files(about: &EnvironmentInputs<'_>) -> [StandardFile; 3] {
     let context = || about.job_context();
     let truncate = context().boolean("EraseOutputAndErrorOnRestart").unwrap_or(true)
@@ -287,7 +288,7 @@ pub(super) fn standard_files(about: &EnvironmentInputs<'_>) -> [StandardFile; 3]
     })
 }
 
-/// Evaluates JOB_RENICE_INCREMENT in the job ad, as its attribute `Renice`, limited to 0 to 19.
+/// Evaluates JOB_RENICE_INCREMENT as the attribute `Renice` of the job ad, and limits the value to 0 to 19.
 fn nice_value(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, StartFailure> {
     let expression = Expr::parse_with(expression, Dialect::of_world(world).old()).map_err(|_| {
         StartFailure::silent("ERROR: failed to insert JOB_RENICE_INCREMENT into job ad").after_event()
@@ -298,14 +299,14 @@ fn nice_value(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32,
     Ok(i32::try_from(nice.clamp(0, 19)).unwrap_or(19))
 }
 
-/// Returns the soft stack limit that `StackSize` asks for, or `None` if it asks for none. The kernel treats a negative number as
-/// a very large one.
+/// Returns the soft stack limit that `StackSize` requests, or `None` if it requests no limit. The kernel treats a
+/// negative number as a very large one.
 pub fn stack_limit(ad: &ClassAd, world: &dyn World) -> Option<u64> {
     Context::new(world).my(ad).int("StackSize").filter(|size| *size != 0).map(i64::cast_unsigned)
 }
 
-/// Returns the resource limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`. All others
-/// are raised to their hard limits (`Starter::Init`).
+/// Returns the resource limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`.
+/// Raises all other limits to their hard limits (`Starter::Init`).
 fn resource_limits(about: &EnvironmentInputs<'_>) -> Vec<ResourceLimit> {
     let context = || about.job_context();
     let core = match context().int("CoreSize") {
@@ -333,8 +334,8 @@ fn resource_limits(about: &EnvironmentInputs<'_>) -> Vec<ResourceLimit> {
     limits
 }
 
-/// Returns STARTER_RLIMIT_AS in MiB, and a warning if it is invalid. The reference evaluates the longest valid prefix: for `1G`
-/// the 1 (`ClassAdParser::ParseExpression`).
+/// Returns STARTER_RLIMIT_AS in MiB, and a warning if the value is invalid. The reference evaluates the longest valid
+/// prefix, such as the 1 of `1G` (`ClassAdParser::ParseExpression`).
 fn address_space_limit(about: &EnvironmentInputs<'_>) -> (Option<i64>, Option<String>) {
     let Some(text) = &about.settings.rlimit_as else { return (None, None) };
     let Ok((expression, end)) = Expr::parse_prefix(text, Dialect::of_world(about.world)) else {
@@ -365,10 +366,10 @@ fn address_space_limit(about: &EnvironmentInputs<'_>) -> (Option<i64>, Option<St
     }
 }
 
-/// Parses MOUNT_UNDER_SCRATCH: directories over which one of the same path below the scratch directory is bind-mounted. The
-/// value is an expression over the job ad, or a plain list if it does not start with an expression (a path does not). The runner
-/// skips entries that are not directories. Returns `None` if the parameter is not set; this differs from a list without usable
-/// entries.
+/// Parses MOUNT_UNDER_SCRATCH: directories over which the directory with the same path below the scratch directory is
+/// bind-mounted. The value is an expression over the job ad, or a plain list if it does not start with an expression (a
+/// path does not). The runner skips entries that are not directories. Returns `None` if the parameter is not set; an
+/// empty list means that no entry is usable.
 ///
 /// # Errors
 /// Returns an error if the expression does not evaluate to a string.
@@ -410,16 +411,16 @@ pub fn plan_mounts(
     Ok(Some(mounts))
 }
 
-/// Returns the mounts preceded by those of /tmp and /var/tmp: if the scratch directory is encrypted, the job must not write its
-/// data elsewhere (`VanillaProc::StartJob`).
+/// Returns the mounts, with mounts of /tmp and /var/tmp before them. If the scratch directory is encrypted, the job
+/// must not write its data to other directories (`VanillaProc::StartJob`).
 pub fn with_private_tmp(mounts: Vec<(PathBuf, PathBuf)>, scratch: &Path) -> Vec<(PathBuf, PathBuf)> {
     let own = ["tmp", "var/tmp"].map(|name| (scratch.join(name), Path::new("/").join(name)));
     let others = mounts.into_iter().filter(|mount| !own.contains(mount)).collect::<Vec<_>>();
     own.into_iter().chain(others).collect()
 }
 
-/// Returns TMPDIR of the job: `/tmp` if it is private to the job, otherwise the scratch directory. In 25.14 any setting has this
-/// effect, even if nothing was mounted.
+/// Returns TMPDIR of the job: `/tmp` if it is private to the job, otherwise the scratch directory. In 25.14 it is
+/// `/tmp` for any setting of MOUNT_UNDER_SCRATCH, even if nothing was mounted.
 pub fn temporary_directory(
     mounts: Option<&[(PathBuf, PathBuf)]>,
     scratch: &Path,
@@ -432,7 +433,8 @@ pub fn temporary_directory(
     if mapped { PathBuf::from("/tmp") } else { scratch.to_owned() }
 }
 
-/// Returns the failure of an exec. `detail` precedes the system's error, for example to name a missing interpreter.
+/// Returns the failure for a program that could not be executed. `detail` precedes the system's error, for example to
+/// name a missing interpreter.
 pub fn execute_failure(process: &JobProcess, detail: &str, errno: i32, reason: &str) -> StartFailure {
     let mut text = format!("Failed to execute '{}'", process.command);
     if !process.arguments_shown.is_empty() {
@@ -447,8 +449,8 @@ pub fn execute_failure(process: &JobProcess, detail: &str, errno: i32, reason: &
     StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), errno.into())
 }
 
-/// Returns the failures for PreCmd or PostCmd that could not be executed: the reference reports the cause, then the script
-/// itself.
+/// Returns the failures for PreCmd or PostCmd that could not be executed. The reference reports first the cause, then
+/// the script itself.
 pub fn script_failures(process: &JobProcess, errno: i32, reason: &str) -> Vec<StartFailure> {
     let (command, arguments) = (&process.command, &process.arguments_shown);
     let with = if arguments.is_empty() { String::new() } else { format!(" with arguments {arguments}") };
@@ -459,7 +461,7 @@ pub fn script_failures(process: &JobProcess, errno: i32, reason: &str) -> Vec<St
     ]
 }
 
-/// Returns the failure to open standard file 0, 1 or 2.
+/// Returns the failure for a standard file (0, 1 or 2) that could not be opened.
 pub fn open_failure(name: &Path, descriptor: usize, errno: i32, reason: &str) -> StartFailure {
     let (phrase, code) = match descriptor {
         0 => ("standard input", HoldCode::UnableToOpenInput.number()),

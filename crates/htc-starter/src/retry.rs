@@ -1,7 +1,6 @@
-//! Final steps that may fail temporarily: each is retried a limited number of times, then skipped with a
-//! message.
+//! Final steps that may fail temporarily. Each step is retried a limited number of times, then skipped with a message.
 //!
-//! A completed step is not repeated. A request to end the job retries the waiting step at once
+//! A completed step is not repeated. A request to end the job retries the waiting step immediately
 //! (`Starter::allJobsDone`). 25.14 retries the output transfer when its shadow reconnects, at most four times
 //! (`JICShadow::transferOutputFinish`), and the other steps never.
 
@@ -15,12 +14,11 @@ use htc_base::text::plural::counted;
 use htc_base::time::ClockReading;
 
 impl EndStep {
-    /// Returns the maximum number of tries and the pause between two tries.
+    /// Returns the maximum number of tries, and the pause between two tries.
     fn retry_limits(self) -> (u32, Duration) {
         match self {
             EndStep::ExitHook | EndStep::Output(_) => (5, Duration::from_secs(1)),
-            // A failed removal rarely succeeds later, except if a process that is just exiting still wrote
-            // files.
+            // A removal that failed rarely succeeds later, unless a process that was just exiting still wrote files.
             EndStep::Removal => (3, Duration::from_millis(250)),
         }
     }
@@ -35,8 +33,8 @@ impl EndStep {
 }
 
 impl Starter<'_> {
-    /// Schedules another try of a failed step and returns true; returns false if the step is skipped and the
-    /// caller has to continue without it.
+    /// Schedules another try of a failed step and returns true. Returns false if there are no more tries, so that the
+    /// caller has to continue without the step.
     pub(super) fn schedule_retry(
         &mut self,
         now: ClockReading,
@@ -65,8 +63,8 @@ impl Starter<'_> {
         true
     }
 
-    /// Loses the connection to the shadow, which reconnects at once, and repeats the failed step; returns false if
-    /// that was done four times already, or the end is urgent.
+    /// Loses the connection to the shadow, which reconnects immediately, and repeats the failed step. Returns false if
+    /// this has been done four times already or the end is urgent.
     pub(super) fn reconnect_and_retry(
         &mut self,
         now: ClockReading,
@@ -82,7 +80,7 @@ impl Starter<'_> {
         true
     }
 
-    /// Counts a failure of a step and returns how often in succession it has failed.
+    /// Counts a failure of a step and returns the number of its consecutive failures.
     fn count_failure(&mut self, step: EndStep) -> u32 {
         if self.job_end.retries.step != step {
             self.job_end.retries = StepRetries { step, failed: 0, hurried: false };
@@ -91,8 +89,8 @@ impl Starter<'_> {
         self.job_end.retries.failed
     }
 
-    /// Retries a waiting step at once because the end was requested: in 25.14 every outside event repeats the
-    /// steps. After a fast request this is the last try.
+    /// Retries a waiting step immediately because the end was requested: in 25.14 every event from outside repeats the
+    /// steps. After a request for an immediate end, this is the last try.
     pub(super) fn retry_on_request(
         &mut self,
         now: ClockReading,

@@ -90,7 +90,7 @@ impl Starter<'_> {
             let mut ad = self.ad.clone();
             ad.update(update);
             if occasion == UpdateTrigger::StateChange {
-                // Ten times STARTER_UPDATE_INTERVAL: the reciprocal of the default of STARTER_UPDATE_INTERVAL_TIMESLICE.
+                // The factor 10 is the reciprocal of the default of STARTER_UPDATE_INTERVAL_TIMESLICE.
                 let longest = self.setup.settings.update_interval.as_secs().saturating_mul(10);
                 self.publish_for_shadow(i64::try_from(longest).unwrap_or(i64::MAX), &mut ad);
                 self.remove_shadow_only_attributes(&mut ad);
@@ -112,7 +112,7 @@ impl Starter<'_> {
     pub(super) fn publish_job_process(&mut self, ad: &mut ClassAd, now: ClockReading) {
         let Some(process) = self.job_run.process else { return };
         self.job_run.java.publish(ad);
-        // A container run by docker is not in our process family.
+        // A container run by docker does not belong to our process family.
         match self.job_run.usage.docker {
             _ if !self.container.is_docker() => {
                 self.job_run.meter.publish(
@@ -164,7 +164,7 @@ impl Starter<'_> {
             return;
         }
         let request = match request {
-            // A second SIGTERM (Ctrl-C at a terminal) ends the job at once; 25.14 ignores it.
+            // A second SIGTERM (Ctrl-C at a terminal) ends the job immediately; 25.14 ignores it.
             StarterCommand::Graceful(vacate)
                 if self.shutdown_requests.graceful && !self.has_quirk(Quirk::SecondSigtermIgnored) =>
             {
@@ -177,7 +177,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Records a request. Returns true if it ends the job.
+    /// Records a request. Returns true if the request ends the job.
     fn record_request(&mut self, request: StarterCommand, out: &mut Vec<StarterAction>) -> bool {
         match request {
             StarterCommand::Suspend | StarterCommand::Continue => {
@@ -218,7 +218,7 @@ impl Starter<'_> {
             }
             StarterCommand::Fast(vacate) => {
                 if std::mem::replace(&mut self.shutdown_requests.fast, FastKill::Yes) != FastKill::No {
-                    // Docker was asked to end the container, but the process that represents it remains: it is killed directly.
+                    // Docker was asked to end the container, but the process representing it remains: it is killed directly.
                     if self.phase == StarterPhase::Running
                         && self.container.is_docker()
                         && !self.has_quirk(Quirk::DockerEndUnforced)
@@ -249,7 +249,7 @@ impl Starter<'_> {
         true
     }
 
-    /// Ends the job as required in the current phase.
+    /// Ends the job in the way that its current phase requires.
     fn end_in_current_phase(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.shutdown_requests.has_any()
             && !self.shutdown_requests.is_fast()
@@ -267,7 +267,7 @@ impl Starter<'_> {
                     out.push(StarterAction::KillCall(call));
                 }
             }
-            // A script is neither signalled nor waited for; it is killed when the starter ends.
+            // A script gets no soft signal and is not waited for: it is killed, and the starter ends.
             StarterPhase::PreScript if self.scripts.pre.is_some() => {
                 out.push(StarterAction::KillFamily);
                 self.end_before_start(now, out);
@@ -291,7 +291,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Checks SHUTDOWN_GRACEFUL_TIMEOUT, which 25.14 reads at this point.
+    /// Ends the starter if SHUTDOWN_GRACEFUL_TIMEOUT, which 25.14 reads at this point, is invalid. Returns true if so.
     fn end_if_shutdown_faulty(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) -> bool {
         match self.phase {
             StarterPhase::Running => self.kill_job_if_faulty(ParameterReadPoint::Shutdown, out),
@@ -303,7 +303,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Records a hold by the slot: 25.14 adds neither the reason nor the code to the ad, and does not call JOB_EXIT with `hold`.
+    /// Records a hold by the slot. 25.14 adds neither reason nor code to the job ad, and JOB_EXIT does not get `hold`.
     fn record_slot_hold(&mut self, vacate: StarterVacateReason, out: &mut Vec<StarterAction>) {
         let unnoticed = self.setup.quirks.decide(Quirk::SlotHoldUnnoticed);
         if unnoticed.as_reference {
@@ -316,7 +316,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Records that a shadow holds or removes the job: JOB_EXIT is called with that word, as the manual says.
+    /// Records that a shadow holds or removes the job. JOB_EXIT is then called with `hold` or `remove`, as the manual says.
     fn record_shadow_reason(&mut self, reason: ShadowReason, out: &mut Vec<StarterAction>) {
         let unseen = exit_reason_always_evict(self.setup.quirks);
         if unseen.as_reference {
@@ -339,7 +339,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Ends the running job according to the strongest request.
+    /// Ends the running job in the way that the strongest request so far requires.
     pub(super) fn end_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.shutdown_requests.is_fast() {
             match self.container.docker_names().cloned() {
@@ -395,7 +395,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Suspends or continues the job and reports it.
+    /// Suspends or continues the job, and reports the change.
     fn suspend_or_continue(&mut self, stop: bool, out: &mut Vec<StarterAction>) {
         if self.job_run.suspended == stop {
             return;
@@ -431,7 +431,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Returns the exit reported inside the namespace, if any; 25.14 uses 0 after an end request (`pidNameSpaceReaper`).
+    /// Returns the exit reported inside the PID namespace, if any. After an end request, 25.14 uses 0 (`pidNameSpaceReaper`).
     pub(super) fn exit_inside_namespace(&self, exit: Exit, inside: Option<Exit>) -> Exit {
         match inside {
             Some(_) if self.shutdown_requests.has_any() && self.has_quirk(Quirk::PidnsEvictedIsZero) => {
@@ -454,26 +454,26 @@ impl Starter<'_> {
         match self.shutdown_requests.has_any() {
             true => self.end_before_start(now, out),
             false => {
-                // The attributes of PreCmd are dropped at this point (`Starter::Reaper` deletes it).
+                // `Starter::Reaper` deletes PreCmd at this point, so its attributes are not published any longer.
                 self.scripts.pre = None;
                 self.start_job(now, out);
             }
         }
     }
 
-    /// Returns true if the ad requires a different exit of a script.
+    /// Returns true if the ad requires another exit of a script than the given one.
     fn script_exit_differs_from_promised(&self, now: ClockReading, prefix: &str, exit: Exit) -> bool {
         let promised = job_exit::promised_status(&self.ad, prefix, &self.world_at(now));
         promised.is_some_and(|status| status != i64::from(exit.to_raw()))
     }
 
-    /// Returns the failure for a script's wrong exit; silent without a shadow (`holdJob`, jic_shadow.cpp, jic_local.cpp).
+    /// Returns the failure for a wrong exit of a script; silent without a shadow (`holdJob`, jic_shadow.cpp, jic_local.cpp).
     fn hold_after_script(&self, text: &str, code: i64) -> StartFailure {
         StartFailure { silent: self.setup.transfer.is_none(), ..StartFailure::new(text, code, 0) }
     }
 
-    /// Sends the update after a script that did not exit as required; it reports the script's exit code as the job's, too.
-    /// It has no disk usage, which only the shadow's communicator publishes (`Starter::publishUpdateAd`).
+    /// Sends the update after a script that did not exit as required: the script's exit code becomes the job's. The update has no
+    /// disk usage, which only a communicator with a shadow publishes (`Starter::publishUpdateAd`).
     fn update_after_script(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<StarterAction>) {
         let mut update = ClassAd::new();
         self.scripts.publish(&mut update);
@@ -496,7 +496,7 @@ impl Starter<'_> {
         self.finish_all_jobs(now, out);
     }
 
-    /// Handles a job of which the kernel killed a process for its memory usage. Returns true if this ends the starter.
+    /// Handles a job in which the kernel killed a process because of the memory usage. Returns true if this ends the starter.
     fn on_out_of_memory(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) -> bool {
         self.publish_update(now, UpdateTrigger::StateChange, out);
         if let Some(failure) = self.setup.settings.groups.fault_at_out_of_memory() {
@@ -516,7 +516,7 @@ impl Starter<'_> {
         let held = code != 0;
         out.push(StarterAction::Report(StarterNotice::Warning(text.clone())));
         if self.has_quirk(Quirk::MemoryHoldLost) {
-            // A hold has no effect without a shadow, and the other outcome calls no hook.
+            // Without a shadow, a hold has no effect in 25.14, and a requeue calls no hook.
             if !held {
                 self.job_run.process = None;
                 self.report_start_failure(StartFailure::new(text, code, subcode), out);
@@ -556,7 +556,7 @@ impl Starter<'_> {
         if usage.out_of_memory && !self.shutdown_requests.has_any() && self.on_out_of_memory(now, out) {
             return;
         }
-        // Sent while the process still counts as running (`OsProc::JobReaper`).
+        // The update is sent while the process still counts as running (`OsProc::JobReaper`).
         self.publish_update(now, UpdateTrigger::StateChange, out);
         if let Some(text) = wrapper_failure {
             self.job_run.process = None;

@@ -1,4 +1,4 @@
-//! Configuration of how the starter runs jobs.
+//! Configuration parameters that determine how the starter runs jobs.
 
 pub(super) mod cgroup;
 mod isolation;
@@ -18,7 +18,7 @@ use super::container::ContainerParameters;
 use htc_base::text::environment::EnvironmentFilter;
 use htc_config::Setting;
 
-/// Parameters of statistics about the recent past.
+/// Parameters of the statistics about the recent past.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecentWindow {
     /// Seconds after which counts of the recent past are advanced.
@@ -27,18 +27,18 @@ pub struct RecentWindow {
     pub length: i64,
 }
 
-/// Parameters of the starter, parsed and with their defaults. The doc of each field names its parameter.
+/// Parameters of the starter, parsed and with defaults. The comment of each field names its parameter.
 #[derive(Clone, Debug)]
 pub struct StarterSettings {
     /// EXECUTE: parent of the scratch directories.
     pub execute: Option<PathBuf>,
-    /// STARTER_NESTED_SCRATCH: `dir_<pid>/scratch` rather than `dir_<pid>`.
+    /// STARTER_NESTED_SCRATCH: true if the scratch directory is `dir_<pid>/scratch` rather than `dir_<pid>`.
     pub nested_scratch: bool,
-    /// STARTER_MOVE_WORKING_DIR_ON_EXIT: the scratch directory is moved to this path instead of being removed.
+    /// STARTER_MOVE_WORKING_DIR_ON_EXIT: path to which the scratch directory is moved instead of being removed.
     pub move_on_exit: Option<PathBuf>,
     /// STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME: delay before the scratch directory is removed.
     pub remove_delay: Duration,
-    /// JOB_EXECDIR_PERMISSIONS as a mode.
+    /// JOB_EXECDIR_PERMISSIONS as the mode of scratch directories.
     pub scratch_mode: u32,
     /// STARTER_INITIAL_UPDATE_INTERVAL, limited to STARTER_UPDATE_INTERVAL.
     pub initial_update_interval: Duration,
@@ -48,7 +48,7 @@ pub struct StarterSettings {
     pub memory_usage_metric: BString,
     /// STATISTICS_WINDOW_QUANTUM and STATISTICS_WINDOW_SECONDS of the starter, in seconds.
     pub statistics_window: RecentWindow,
-    /// STARTER_JOB_ENVIRONMENT.
+    /// Value of STARTER_JOB_ENVIRONMENT.
     pub job_environment: BString,
     /// Value of JOB_INHERITS_STARTER_ENVIRONMENT.
     pub inherits: EnvironmentInheritance,
@@ -66,23 +66,24 @@ pub struct StarterSettings {
     pub sets_home: bool,
     /// Value of STARTER_NUM_THREADS_ENV_VARS.
     pub thread_variables: BString,
-    /// LOWPORT and HIGHPORT for outgoing connections.
+    /// LOWPORT and HIGHPORT, or OUT_LOWPORT and OUT_HIGHPORT: range of ports for outgoing connections.
     pub ports: Option<(u16, u16)>,
     /// Value of MOUNT_UNDER_SCRATCH.
     pub mount_under_scratch: BString,
-    /// ENCRYPT_EXECUTE_DIRECTORY: jobs then always have a private /tmp and /var/tmp.
+    /// ENCRYPT_EXECUTE_DIRECTORY: true if scratch directories are encrypted. Jobs then always have a private /tmp and
+    /// /var/tmp.
     pub encrypts: bool,
-    /// MOUNT_PRIVATE_DEV_SHM: /dev/shm is private to the job if MOUNT_UNDER_SCRATCH maps any directory.
+    /// MOUNT_PRIVATE_DEV_SHM: true if /dev/shm is private to a job for which MOUNT_UNDER_SCRATCH maps any directory.
     pub private_shm: bool,
-    /// USE_PROCESS_GROUPS: a new session for each job.
+    /// USE_PROCESS_GROUPS: true if each job has a new session.
     pub process_groups: bool,
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD, an expression.
     pub allow_scripts: Option<Setting<BString>>,
-    /// STARTD_ENFORCE_DISK_LIMITS: a job cannot write more than the slot's Disk.
+    /// STARTD_ENFORCE_DISK_LIMITS: true if a job must not write more than Disk of the slot.
     pub enforce_disk: bool,
-    /// PID_SNAPSHOT_INTERVAL: interval at which the processes of a job are scanned.
+    /// PID_SNAPSHOT_INTERVAL: time between two scans of a job's processes.
     pub snapshot: Duration,
-    /// USE_PSS: shared pages are divided among the processes that share them.
+    /// USE_PSS: true if shared pages are divided among the processes that share them.
     pub use_pss: bool,
     /// Parameters of control groups.
     pub groups: CgroupParameters,
@@ -99,8 +100,8 @@ pub struct StarterSettings {
     pub assigned_resources: FxHashMap<Vec<u8>, (BString, BString)>,
     /// SHUTDOWN_GRACEFUL_TIMEOUT: time after which a graceful shutdown becomes a fast one.
     pub graceful_timeout: Duration,
-    /// Invalid parameters at which 25.14 exits only when it reads them; filled only by
-    /// [`StarterSettings::read_deferring_faults`].
+    /// Invalid parameters because of which 25.14 exits only when it reads them. Only
+    /// [`StarterSettings::read_deferring_faults`] fills this list.
     pub faults: Vec<ParameterFault>,
 }
 
@@ -116,19 +117,19 @@ pub struct ParameterFault {
 /// Point in the life of a job at which 25.14 reads a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterReadPoint {
-    /// Before there is a job: parameters of the daemon itself.
+    /// Before the starter has a job: parameters of the daemon itself.
     Daemon,
     /// Time when the scratch directory gets its name, before the job ad is read.
     Directory,
-    /// Whenever the environment of a hook or of the job is made.
+    /// Each time the environment of a hook or of the job is made.
     Environment,
     /// Time when the job's process is prepared, before its mounts are planned.
     Start,
-    /// As `Start`, but only for a job that does not request encryption itself.
+    /// Same time as `Start`, but only for a job that does not request encryption itself.
     Encryption,
-    /// As `Start`, but after the mounts and before event 001.
+    /// Same time as `Start`, but after the mounts and before event 001.
     Isolation,
-    /// After event 001.
+    /// After event 001 was written.
     Launch,
     /// The parameter is read in the job's process, before its program is executed.
     Child,
@@ -143,16 +144,16 @@ pub enum ParameterReadPoint {
 /// Part of the starter's environment that a job inherits.
 #[derive(Clone, Debug)]
 pub enum EnvironmentInheritance {
-    /// Nothing.
+    /// No variables.
     Nothing,
-    /// All variables, with the lowest precedence.
+    /// All variables. Variables from any other source override them.
     All,
-    /// Variables that pass the filter and are not set otherwise.
+    /// Variables that pass the filter and that no other source sets.
     Filtered(EnvironmentFilter),
 }
 
 impl Default for StarterSettings {
-    /// Returns the reference's defaults; EXECUTE has none.
+    /// Returns the reference's defaults; EXECUTE has no default.
     fn default() -> Self {
         StarterSettings {
             execute: None,

@@ -13,12 +13,12 @@ use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_hook::transfer::WhenToTransferOutput;
 
-/// Hooks of one job, found and checked.
+/// Hooks of one job, whose paths have been checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StarterHooks {
     /// Path of the PREPARE_JOB hook.
     pub prepare: Option<BString>,
-    /// PREPARE_JOB_BEFORE_TRANSFER, which is called only with a shadow.
+    /// Path of the PREPARE_JOB_BEFORE_TRANSFER hook, which is called only with a shadow.
     pub prepare_before_transfer: Option<BString>,
     /// Path of the UPDATE_JOB_INFO hook.
     pub update: Option<BString>,
@@ -30,17 +30,17 @@ pub struct StarterHooks {
     pub exit_timeout: Duration,
 }
 
-/// File transfer performed by a starter with a shadow.
+/// Settings for file transfer in a starter with a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferSetup {
-    /// Condition under which output is transferred back, or `None` if no files are transferred.
+    /// Condition for transferring output back, or `None` if no files are transferred.
     pub when_to_transfer: Option<WhenToTransferOutput>,
-    /// True if files of a job that could not be started or did not end as required are transferred back: its FailureFiles, and
-    /// its standard output and error unless they are streamed.
+    /// True if files are transferred back for a job that could not be started or did not end as required: its
+    /// FailureFiles, and its standard output and error unless they are streamed.
     pub failure_files: bool,
     /// True if the job names FailureFiles.
     pub names_failure_files: bool,
-    /// The directory of the manifest.
+    /// Directory of the manifest, or `None` if the job asks for no manifest.
     pub manifest: Option<BString>,
     /// Text used in place of the addresses of starter and shadow.
     pub ip: String,
@@ -50,17 +50,18 @@ pub struct TransferSetup {
 pub struct StarterSetup<'w> {
     /// World in which expressions are evaluated; its clock is not used.
     pub world: &'w dyn World,
-    /// Deviations from the manual to reproduce.
+    /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
     /// Job ad, completed by [`super::job_info::read_job_info`].
     pub ad: ClassAd,
-    /// Slot ad from the slot runner, if any; ignored under quirk `machine-ad-empty`.
+    /// Slot ad from the slot runner, or `None` if there is no slot. Ignored if the quirk `machine-ad-empty` is
+    /// reproduced.
     pub machine: Option<ClassAd>,
-    /// The job, or the reason why it is refused.
+    /// Properties of the job, or the reason why the job is refused.
     pub job: Result<JobInfo, JobRefusal>,
     /// The configuration.
     pub settings: StarterSettings,
-    /// The hooks.
+    /// The hooks of the job.
     pub hooks: StarterHooks,
     /// Scratch directory to create.
     pub scratch: PathBuf,
@@ -72,24 +73,24 @@ pub struct StarterSetup<'w> {
     pub slot: BString,
     /// Home directory of the job's account.
     pub home: Option<BString>,
-    /// File of the result ad, unless it is standard output.
+    /// File of the result ad; `None` if there is no such file or the ad goes to standard output.
     pub output_ad: Option<BString>,
-    /// True if bind mounts are possible (root with the capability).
+    /// True if the starter can make bind mounts, for which it needs root and the capability.
     pub can_mount: bool,
-    /// Time limit for hooks for which the reference would wait forever.
+    /// Time limit for hooks on which the reference sets no limit.
     pub hook_timeout: Option<Duration>,
     /// Reason why control groups cannot be used here, if known.
     pub no_groups: Option<String>,
     /// Properties of this host that containers depend on.
     pub surroundings: ContainerHost,
-    /// File transfer, if there is a shadow.
+    /// Settings for file transfer, or `None` if there is no shadow.
     pub transfer: Option<TransferSetup>,
-    /// Interactive shell to run instead of the job.
+    /// Interactive shell that runs instead of the job, or `None`.
     pub shell: Option<BString>,
 }
 
 impl<'w> StarterSetup<'w> {
-    /// Creates the setup of a job without a slot, hooks, control group or file transfer.
+    /// Creates the setup of a job that has no slot, hooks, control group or file transfer.
     pub fn minimal(
         world: &'w dyn World,
         ad: ClassAd,

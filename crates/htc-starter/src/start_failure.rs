@@ -5,8 +5,8 @@ use bstr::BString;
 use htc_base::job::HoldCode;
 use htc_config::{SettingOrigin, ValueError};
 
-/// Failure to start a job. Without a shadow it is only reported in the event stream and the starter's user
-/// log; the codes are for jobs with a shadow.
+/// Failure to start a job. Without a shadow, the failure is only reported in the event stream and the starter's user
+/// log; the codes are used for jobs with a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartFailure {
     /// Message of the reference.
@@ -15,14 +15,14 @@ pub struct StartFailure {
     pub code: i64,
     /// Hold subcode, usually the system's error number.
     pub subcode: i64,
-    /// True if 25.14 only writes it to its own log (quirk `start-failure-silent`).
+    /// True if 25.14 writes the failure only to its own log (quirk `start-failure-silent`).
     pub silent: bool,
-    /// True if it occurred after event 001 was written, for which no event of the end follows
+    /// True if the failure occurred after event 001 was written. No event about the end follows then
     /// (`JICLocal::notifyJobPreSpawn`).
     pub after_event: bool,
-    /// True if 25.14 exits with an exception.
+    /// True if 25.14 exits with an exception because of the failure.
     pub exception: bool,
-    /// Place of the invalid setting, for messages to the user but not for the job's log.
+    /// Place of the invalid setting in the configuration. It is part of messages to the user but not of the job's log.
     pub place: Option<String>,
 }
 
@@ -45,13 +45,13 @@ impl StartFailure {
         StartFailure { silent: true, ..StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0) }
     }
 
-    /// Creates a failure at which 25.14 exits with an exception: there is no hold code, and JOB_EXIT is not
+    /// Creates a failure at which 25.14 exits with an exception: the failure has no hold code, and JOB_EXIT is not
     /// called (quirk `exception-drops-exit-hook`).
     pub fn exception(text: impl Into<BString>) -> Self {
         StartFailure { exception: true, ..StartFailure::new(text, 0, 0) }
     }
 
-    /// Creates the failure for an invalid setting, in the reference's words.
+    /// Creates a failure for an invalid setting, in the reference's words.
     pub fn from_setting_error(error: &ValueError) -> Self {
         StartFailure::exception(error.to_string()).with_origin(error.origin.as_ref())
     }
@@ -62,7 +62,7 @@ impl StartFailure {
         StartFailure { place: origin.map(SettingOrigin::describe), ..self }
     }
 
-    /// Returns the message for the user: the text and the place of the setting.
+    /// Returns the message for the user: the text, and the place of the setting if there is one.
     pub fn reason(&self) -> String {
         match &self.place {
             Some(place) => format!("{} ({place})", self.text),

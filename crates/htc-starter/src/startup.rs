@@ -26,17 +26,17 @@ use htc_classad::Context;
 use htc_classad::format::long;
 use htc_hook::{HookType, hook_output};
 
-/// Time to wait for a hook after it was killed.
+/// Time for which the starter waits for a hook after killing it.
 const KILLED_HOOK_WAIT: Duration = Duration::from_secs(5);
 
 impl Starter<'_> {
-    /// Starts with the scratch directory, or reports the refusal of the job.
+    /// Begins with the creation of the scratch directory, or reports the refusal of the job.
     pub(super) fn begin(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.phase != StarterPhase::New {
             return;
         }
         if let Some(text) = self.find_fault(ParameterReadPoint::Directory) {
-            // The error is found before there is a job or a hook, so no cleanup is needed.
+            // The starter finds the error before it has a job or a hook, so no cleanup is needed.
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason: text.to_string() }));
             return self.finish(out);
         }
@@ -65,7 +65,7 @@ impl Starter<'_> {
         self.report_refusal(now, out);
     }
 
-    /// Calls JOB_EXIT for an accepted job that the starter refuses; 25.14 ends without calling any hook.
+    /// Reports the refusal of an accepted job and calls JOB_EXIT; 25.14 ends without calling any hook.
     fn report_refusal(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         match self.skips_exit_hook_on_refusal(out) {
             true => self.remove_scratch(out),
@@ -73,8 +73,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Returns true if JOB_EXIT is not called for a refused job; otherwise reports the difference to 25.14 if
-    /// the hook exists.
+    /// Returns true if JOB_EXIT is not called for a refused job. Otherwise reports the difference from 25.14 if the
+    /// hook is configured.
     fn skips_exit_hook_on_refusal(&self, out: &mut Vec<StarterAction>) -> bool {
         let untold = refusal_without_exit_hook(self.setup.quirks);
         if !untold.as_reference && self.setup.hooks.exit.is_some() {
@@ -88,9 +88,8 @@ impl Starter<'_> {
         ScratchFile { name: ".job.ad", bytes: long::print(&self.ad) }
     }
 
-    /// Handles a file that could not be written. Before the job starts this fails the scratch directory;
-    /// 25.14 runs the job
-    /// without the file.
+    /// Handles a file that could not be written. Before the job starts, this counts as a failure to make the scratch
+    /// directory; 25.14 runs the job without the file.
     pub(super) fn on_write_failed(&mut self, path: &Path, reason: &str, out: &mut Vec<StarterAction>) {
         let text = format!("cannot write {}: {reason}", path.display());
         let runs = self.setup.quirks.decide(Quirk::JobAdUnwrittenRuns);
@@ -110,7 +109,7 @@ impl Starter<'_> {
         out: &mut Vec<StarterAction>,
     ) {
         let StarterPhase::MakingScratch { .. } = self.phase else { return };
-        // Part of the scratch directory may exist.
+        // Part of the scratch directory may exist and has to be removed.
         self.job_end.scratch_made = true;
         // If EXECUTE does not exist, 25.14 exits with an exception.
         let excepted = no_execute && self.has_quirk(Quirk::StarterExceptions);
@@ -139,7 +138,7 @@ impl Starter<'_> {
             );
         }
         if self.setup.hooks.update.is_some() && self.find_fault(ParameterReadPoint::Environment).is_some() {
-            // In 25.14 the log is not open yet, so the exception is not reported.
+            // In 25.14 the job's log is not open yet, so the exception is not written to it.
             self.job_end.ended_by_exception = true;
             return self.finish_all_jobs(now, out);
         }
@@ -180,7 +179,7 @@ impl Starter<'_> {
         self.phase = StarterPhase::Preparing { hook, call, limit };
     }
 
-    /// Returns the path of a prepare hook.
+    /// Returns the path of a configured prepare hook.
     fn prepare_hook_path(&self, hook: HookType) -> BString {
         let path = match hook {
             HookType::PrepareJobBeforeTransfer => &self.setup.hooks.prepare_before_transfer,
@@ -207,8 +206,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Ends a job without the credentials it needs (`JICLocal::initUserCredentials`). In 25.14 this is a
-    /// failed initialization, after which nothing is cleaned up.
+    /// Ends a job that lacks required credentials (`JICLocal::initUserCredentials`). In 25.14 this is a failed
+    /// initialization, after which nothing is cleaned up.
     fn fail_without_credentials(&mut self, now: ClockReading, reason: String, out: &mut Vec<StarterAction>) {
         self.job_end.status = 1;
         if self.skips_exit_hook_on_refusal(out) {
@@ -250,7 +249,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles the end of a hook, with its output.
+    /// Handles the end of a hook and its output.
     pub(super) fn on_hook_call_ended(
         &mut self,
         now: ClockReading,
@@ -345,8 +344,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles a time-out of a prepare hook: kills it and waits for its output, which is included in the
-    /// message. If the hook does not end after the kill, the starter stops waiting for it.
+    /// Handles a time-out of a prepare hook: kills the hook and waits for its output, which the message includes. If
+    /// the hook does not end after the kill, the starter stops waiting for it.
     pub(super) fn on_prepare_hook_timeout(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let StarterPhase::Preparing { hook, call, limit } = &mut self.phase else { return };
         let (hook, call) = (*hook, *call);
@@ -379,7 +378,7 @@ impl Starter<'_> {
         );
     }
 
-    /// Waits until DeferralTime, or ends the job if it was missed.
+    /// Waits until DeferralTime, or ends the job if it missed DeferralTime.
     fn wait_for_deferral_time(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         match job_exit::read_deferral(&self.ad, &self.job_id(), now.epoch(), &self.world_at(now)) {
             Deferral::Now => self.start_pre_script_or_job(now, out),
@@ -394,14 +393,14 @@ impl Starter<'_> {
                 if self.decide_quirk_without_shadow(Quirk::MissedDeferralAsSignal, instead, out) {
                     self.job_end.missed_deferral = Some(now);
                 }
-                // The exit reported for the process that was never started is preceded by an update.
+                // 25.14 reports an exit of the process that was never started, and sends an update before it.
                 self.publish_update(now, UpdateTrigger::StateChange, out);
                 self.finish_all_jobs(now, out);
             }
         }
     }
 
-    /// Starts PreCmd if there is one and scripts are allowed, otherwise the job.
+    /// Starts PreCmd if the job has one and scripts are allowed, otherwise the job itself.
     pub(super) fn start_pre_script_or_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if let Err(failure) = self.evaluate_scripts_allowed(now, out) {
             return self.report_not_started(now, failure, out);
@@ -416,7 +415,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Evaluates once if scripts are allowed, only for a job that has one; reports scripts that are not run.
+    /// Evaluates STARTER_ALLOW_JOB_PRE_AND_POST_CMD once, if the job has PreCmd or PostCmd. Reports scripts that are
+    /// not run.
     fn evaluate_scripts_allowed(
         &mut self,
         now: ClockReading,
@@ -448,7 +448,7 @@ impl Starter<'_> {
         Ok(())
     }
 
-    /// Returns the process of PreCmd or PostCmd, or `None` if there is none or scripts are not allowed.
+    /// Returns the process of PreCmd or PostCmd, or `None` if the job has no such script or scripts are not allowed.
     pub(super) fn pre_or_post_script(
         &self,
         now: ClockReading,
@@ -462,7 +462,7 @@ impl Starter<'_> {
         process::plan_script_process(&about, prefix)
     }
 
-    /// Reports why the job is not started, and continues with the exit hook.
+    /// Reports why the job is not started, then continues with JOB_EXIT.
     pub(super) fn report_not_started(
         &mut self,
         now: ClockReading,
@@ -475,14 +475,14 @@ impl Starter<'_> {
         self.finish_all_jobs(now, out);
     }
 
-    /// Handles an end request before the job has started: continues with the exit hook.
+    /// Handles a request to end the job before the job has started: continues with JOB_EXIT.
     pub(super) fn end_before_start(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let reason = "the job was asked to end before it started".to_owned();
         out.push(StarterAction::Report(StarterNotice::NotStarted { reason }));
         self.finish_all_jobs(now, out);
     }
 
-    /// Writes event 021, which 25.14 omits for some failures.
+    /// Writes event 021 for a failure to start the job; 25.14 omits the event for some failures.
     pub(super) fn report_start_failure(&mut self, failure: StartFailure, out: &mut Vec<StarterAction>) {
         self.job_end.ended_by_exception |= failure.exception;
         if !failure.silent

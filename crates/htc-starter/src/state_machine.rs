@@ -1,4 +1,4 @@
-//! The starter's state machine: its state, its entry point and its timers.
+//! State machine of the starter: its state, its entry point and its timers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(super) struct HookCalls {
 }
 
 impl HookCalls {
-    /// Returns a new identifier.
+    /// Returns a new identifier for a call.
     pub(super) fn new_id(&mut self) -> CallId {
         self.last += 1;
         CallId(self.last)
@@ -48,7 +48,7 @@ pub struct Starter<'w> {
     pub(super) setup: StarterSetup<'w>,
     /// Current job ad.
     pub(super) ad: ClassAd,
-    /// Slot ad; empty if there is none.
+    /// Slot ad; empty if the starter uses no slot ad.
     pub(super) machine: ClassAd,
     pub(super) phase: StarterPhase,
     pub(super) shutdown_requests: ShutdownRequests,
@@ -63,7 +63,7 @@ pub struct Starter<'w> {
     woken_at: Option<MonotonicTime>,
 }
 
-/// Returns true if the starter uses a slot ad that it is given. With a shadow it always does.
+/// Returns true if the starter uses the slot ad that it gets from the slot runner. With a shadow it always does.
 pub fn has_slot_ad(with_shadow: bool, quirks: QuirkMode) -> bool {
     with_shadow || !quirks.reproduces(Quirk::MachineAdEmpty)
 }
@@ -97,17 +97,17 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Returns true if this deviation of 25.14 is reproduced.
+    /// Returns true if this quirk of 25.14 is reproduced.
     pub(super) fn has_quirk(&self, quirk: Quirk) -> bool {
         self.setup.quirks.reproduces(quirk)
     }
 
-    /// Returns true once `Finish` has been returned.
+    /// Returns true once a step has returned `Finish`.
     pub fn is_finished(&self) -> bool {
         self.phase == StarterPhase::Finished
     }
 
-    /// Returns the phase, as named in [`super::TRANSITIONS`].
+    /// Returns the phase of the job, as named in [`super::TRANSITIONS`].
     pub fn phase(&self) -> &'static str {
         self.phase.name()
     }
@@ -135,12 +135,12 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Returns the slot ad; empty if there is none.
+    /// Returns the slot ad; empty if the starter uses no slot ad.
     pub fn machine_ad(&self) -> &ClassAd {
         &self.machine
     }
 
-    /// Processes an event and returns the actions to perform; none after `Finish`.
+    /// Processes an event and returns the actions to perform. Returns no actions after `Finish`.
     pub fn step(&mut self, now: ClockReading, event: StarterEvent) -> Vec<StarterAction> {
         let mut out = Vec::new();
         if self.is_finished() {
@@ -204,7 +204,7 @@ impl<'w> Starter<'w> {
             StarterEvent::ServicePorts(ports) => self.on_service_ports(*ports, out),
             StarterEvent::Measured(usage) => self.on_measured(now, usage, out),
             StarterEvent::Requested(request) => {
-                // The daemon wakes up for the connection first and updates then, before it handles the request.
+                // 25.14 checks its timers when it wakes up for the connection, so a due update precedes the request.
                 self.update_if_due(now, out);
                 self.on_request(now, request, out);
             }
@@ -213,7 +213,7 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Handles a deadline that has passed, which need not be the one requested last.
+    /// Handles a timeout, at which any deadline may have passed, not only the one requested last.
     fn on_timeout(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         self.woken_at = None;
         let due = |at: Option<MonotonicTime>| at.is_some_and(|at| at <= now.monotonic());
@@ -238,7 +238,8 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Sends the periodic update on any event after it is due: the daemon checks its timers whenever it wakes up.
+    /// Sends the periodic update at the first event after it is due, because the daemon checks its timers whenever it
+    /// wakes up.
     fn update_if_due(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let due = self
             .job_run
@@ -259,8 +260,8 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Returns true if updates are rounded to whole seconds as in 25.14. If they are not and a hook could see the difference,
-    /// reports it.
+    /// Returns true if updates are rounded to whole seconds, as in 25.14. Otherwise reports the difference if a hook
+    /// could see it.
     fn rounds_updates(&mut self, out: &mut Vec<StarterAction>) -> bool {
         let rounding = decide_update_rounding(self.setup.quirks);
         let visible =
@@ -272,7 +273,7 @@ impl<'w> Starter<'w> {
         rounding.as_reference
     }
 
-    /// Requests a wake-up at the earliest deadline, if that has changed.
+    /// Requests a wake-up at the earliest deadline, if that deadline has changed.
     fn set_alarm(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let of_phase = match self.phase {
             StarterPhase::Preparing { limit, .. } => limit.expires_at(),
@@ -298,7 +299,7 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Returns the world with its clock stopped at this time.
+    /// Returns the world with its clock stopped at the given time.
     pub(super) fn world_at(&self, now: ClockReading) -> FrozenClockWorld<'w> {
         FrozenClockWorld { world: self.setup.world, now }
     }
@@ -308,7 +309,8 @@ impl<'w> Starter<'w> {
         self.setup.job.as_ref().map_or_else(|_| "?".to_owned(), JobInfo::id)
     }
 
-    /// Returns the variables of a hook, which override those of the starter.
+    /// Returns the variables that a hook gets in addition to the starter's environment. They override the starter's
+    /// variables.
     fn hook_environment(&self, now: ClockReading) -> Vec<(BString, BString)> {
         let Ok(job) = &self.setup.job else { return Vec::new() };
         let world = self.world_at(now);
@@ -320,7 +322,7 @@ impl<'w> Starter<'w> {
         environment.iter().map(|(name, value)| (name.clone(), BString::from(value))).collect()
     }
 
-    /// Returns the inputs of the environment.
+    /// Returns the inputs from which the environment of hooks and jobs is made.
     pub(super) fn environment_inputs<'a>(
         &'a self,
         job: &'a JobInfo,
@@ -379,7 +381,7 @@ impl<'w> Starter<'w> {
         out.push(StarterAction::Report(StarterNotice::HookStderr { hook, text: excerpt(complaint) }));
     }
 
-    /// Returns true if 25.14's behaviour is reproduced; otherwise reports what is done instead.
+    /// Returns true if a quirk of 25.14 is reproduced. Otherwise reports what the starter does instead.
     pub(super) fn decide_quirk_and_report(
         &self,
         quirk: Quirk,
@@ -393,7 +395,8 @@ impl<'w> Starter<'w> {
         has
     }
 
-    /// Does the same for behaviour that 25.14 shows only without a shadow.
+    /// Returns true if a quirk of 25.14 is reproduced. Otherwise reports what the starter does instead, but only
+    /// without a shadow, because 25.14 has the quirk only then.
     pub(super) fn decide_quirk_without_shadow(
         &self,
         quirk: Quirk,
@@ -407,7 +410,8 @@ impl<'w> Starter<'w> {
         has
     }
 
-    /// Reports that 25.14 would have behaved differently, unless there is a shadow, with which it would not.
+    /// Reports that 25.14 would have behaved differently, but only without a shadow, because 25.14 has the quirk only
+    /// then.
     pub(super) fn report_quirk_without_shadow(
         &self,
         quirk: Quirk,
@@ -419,12 +423,12 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Reports that 25.14 would have behaved differently. Called only if the quirk is not reproduced.
+    /// Reports that 25.14 would have behaved differently. Call this function only if the quirk is not reproduced.
     pub(super) fn report_quirk(quirk: Quirk, reason: impl Into<String>, out: &mut Vec<StarterAction>) {
         out.push(StarterAction::Report(StarterNotice::Quirk { quirk, reason: reason.into() }));
     }
 
-    /// Finishes: returns the outcome and the final job ad.
+    /// Finishes the work of the starter: requests `Finish` with the outcome of the job and the final job ad.
     pub(super) fn finish(&mut self, out: &mut Vec<StarterAction>) {
         let ran = self.job_run.process_end().map(|ended| ended.exit);
         let outcome = ran.map(|_| long::print(self.job_end.exit_ad().unwrap_or(&self.ad)));
@@ -438,7 +442,7 @@ impl<'w> Starter<'w> {
     }
 }
 
-/// Returns the beginning of a hook's output, for a message.
+/// Returns the beginning of a hook's output, short enough for a message.
 pub(super) fn excerpt(text: &[u8]) -> String {
     const MAX_BYTES: usize = 400;
     let shown = text[..text.len().min(MAX_BYTES)].as_bstr();
@@ -448,9 +452,9 @@ pub(super) fn excerpt(text: &[u8]) -> String {
     }
 }
 
-/// PREPARE_JOB of a starter without a shadow.
+/// Hook type of PREPARE_JOB.
 pub(super) const PREPARE_JOB_HOOK: HookType = HookType::PrepareJob;
-/// UPDATE_JOB_INFO of a starter without a shadow.
+/// Hook type of the starter's UPDATE_JOB_INFO.
 pub(super) const UPDATE_JOB_INFO_HOOK: HookType = HookType::UpdateJobInfo;
-/// JOB_EXIT of a starter without a shadow.
+/// Hook type of JOB_EXIT.
 pub(super) const JOB_EXIT_HOOK: HookType = HookType::JobExit;

@@ -1,8 +1,8 @@
-//! Attributes of a job ad that are unsupported here, according to the table of [`supported`].
+//! Attributes of a job ad that this program does not support, according to the table in [`supported`].
 //!
-//! For an attribute that a pool would only use with a shadow or schedd, a warning is printed and the job
-//! runs, as in 25.14 without them. An attribute that the starter itself would use refuses the job, rather
-//! than running it in another way than requested.
+//! For an attribute that a pool would use only with a shadow or schedd, the starter prints a warning and runs the job,
+//! like 25.14 without them. If the starter itself would use the attribute, it refuses the job instead of running it in
+//! another way than requested.
 
 use bstr::{BString, ByteSlice};
 
@@ -12,28 +12,28 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Value};
 use htc_config::supported::{self, SupportEntry, SupportLevel};
 
-/// Unsupported request of the ad: the attributes, and what a pool would do.
+/// Unsupported request of a job ad: the attributes, and what a pool would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsupportedRequest {
-    /// Attributes, separated by commas.
+    /// Names of the attributes, separated by commas.
     pub attributes: String,
-    /// Description in one sentence.
+    /// Description of the request in one sentence.
     pub line: String,
 }
 
 /// Role of the access point for this starter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccessPointRole {
-    /// None: the job was fetched.
+    /// There is no access point, because the job was fetched.
     #[default]
     Absent,
-    /// A schedd, for the local universe.
+    /// There is a schedd but no shadow, as in the local universe.
     Schedd,
-    /// A schedd and a shadow.
+    /// There are a schedd and a shadow.
     Shadow,
 }
 
-/// Attributes that schedd and shadow would use but ours do not support.
+/// Attributes that the schedd and shadow of a pool use, but the schedd and shadow of this program do not.
 const UNSUPPORTED_BY_SHADOW: [&str; 12] = [
     "CheckpointDestination",
     "CommonInputCatalogs",
@@ -48,7 +48,7 @@ const UNSUPPORTED_BY_SHADOW: [&str; 12] = [
     "TransferFiles",
     "WantIOProxy",
 ];
-/// Attributes that a schedd uses for a job in the local universe.
+/// Attributes that this program's schedd supports for a job in the local universe.
 const SUPPORTED_BY_SCHEDD: [&str; 8] = [
     "AllowedExecuteDuration",
     "AllowedJobDuration",
@@ -72,7 +72,7 @@ impl AccessPointRole {
     }
 }
 
-/// Returns the unsupported requests of a job that runs anyway, grouped by what a pool would do.
+/// Returns the unsupported requests of a job that runs in spite of them, grouped by what a pool would do.
 pub fn unsupported_requests(
     ad: &ClassAd,
     with: AccessPointRole,
@@ -103,8 +103,8 @@ pub fn unsupported_requests(
         .collect()
 }
 
-/// Returns the message for a request that a pool's starter supports and this one does not, or `None` if there
-/// is none.
+/// Returns the message about a request that a pool's starter supports but this starter does not, or `None` if the job
+/// has no such request.
 pub fn refused_request(ad: &ClassAd, world: &dyn World) -> Option<String> {
     let row = supported::attributes_with_level(SupportLevel::RefusesJob)
         .find(|row| is_requested(ad, *row, world))?;
@@ -113,9 +113,10 @@ pub fn refused_request(ad: &ClassAd, world: &dyn World) -> Option<String> {
 
 const TRANSFER_INPUT: &str = "TransferInput";
 
-/// Returns true if the ad requests what the row describes: its value differs from the row's neutral value, or
-/// from false, 0 and the empty string if the row has none. An attribute that refuses a job is evaluated, as
-/// the starter does; for the others any expression counts as a request, since it may become true.
+/// Returns true if the ad requests what the row describes: its value differs from the row's neutral value, or from
+/// false, 0 and the empty string if the row has no neutral value. An attribute that refuses a job is evaluated, as the
+/// starter of a pool would do. For any other attribute, every expression that is not a literal counts as a request,
+/// because it may become true.
 fn is_requested(ad: &ClassAd, row: SupportEntry, world: &dyn World) -> bool {
     let Some(expression) = ad.get(row.name) else { return false };
     let stays = |name: &str| {
@@ -141,7 +142,8 @@ fn is_requested(ad: &ClassAd, row: SupportEntry, world: &dyn World) -> bool {
     }
 }
 
-/// Returns the files of TransferInput that do not exist where the job would open them; URLs are not checked.
+/// Returns the files of TransferInput that do not exist at the place where the job would open them. URLs are not
+/// checked.
 fn missing_input_files(ad: &ClassAd, world: &dyn World) -> Vec<String> {
     let text = |name: &str| Context::new(world).my(ad).string(name).unwrap_or_default();
     let directory = text(attr::IWD);

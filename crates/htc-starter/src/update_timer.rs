@@ -1,29 +1,27 @@
-//! Times of the periodic updates, and the other reasons for an update.
+//! Times of the periodic updates, and the triggers of other updates.
 
 use std::time::Duration;
 
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 use htc_base::time::{ClockReading, MonotonicTime};
 
-/// Reason for an update. The input of a periodic one is made for the hook; any other is the update sent to
-/// the shadow.
+/// Trigger of an update. The input of a periodic update is made for the hook alone; any other update is the one that a
+/// shadow gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UpdateTrigger {
     Periodic,
     StateChange,
 }
 
-/// Longest interval in seconds for which rounding is reported: for longer intervals, one second is less than
-/// a tenth.
+/// Longest interval in seconds for which rounding is reported. In longer intervals, one second is less than a tenth.
 const MAX_VISIBLE_INTERVAL: u64 = 10;
 
-/// Decides if the times of updates are rounded to whole seconds, as in 25.14, or the interval is kept
-/// exactly.
+/// Decides if the times of updates are rounded to whole seconds, as in 25.14, or the exact interval is kept.
 pub(super) fn decide_update_rounding(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::UpdateTimerRounded)
 }
 
-/// Returns true if rounding changes the interval visibly.
+/// Returns true if rounding visibly changes the interval.
 pub(super) fn is_rounding_visible(interval: Duration) -> bool {
     interval.as_secs() <= MAX_VISIBLE_INTERVAL
 }
@@ -37,7 +35,7 @@ pub(super) fn first_update(now: ClockReading, delay: Duration, rounded: bool) ->
     }
 }
 
-/// Returns the time of the update after the one that was due at `due` and runs now.
+/// Returns the time of the next update. The current update was due at `due` and is sent now.
 pub(super) fn next_update(
     now: ClockReading,
     due: MonotonicTime,
@@ -48,19 +46,19 @@ pub(super) fn next_update(
         return round_to_second(now, interval);
     }
     let next = due.plus(interval);
-    // Updates that were missed while the machine was suspended are not repeated.
+    // Updates that were missed while the machine was suspended are not sent later.
     if next > now.monotonic() { next } else { now.monotonic().plus(interval) }
 }
 
-/// Returns the time to wake up for an update. A daemon sleeps whole seconds from the moment it last checked
-/// its timers.
+/// Returns the time at which to wake up for an update. A daemon of 25.14 sleeps whole seconds from the moment it last
+/// checked its timers.
 pub(super) fn wake_time(due: MonotonicTime, now: ClockReading, rounded: bool) -> MonotonicTime {
     let awake = Duration::from_micros(now.wall_us.rem_euclid(1_000_000).unsigned_abs());
     if rounded { due.plus(awake) } else { due }
 }
 
-/// Rounds to the nearest whole second of the clock (`Timeslice::updateNextStartTime`), so that an interval of
-/// 4 s appears as 4 or 5.
+/// Rounds a time to the nearest whole second of the clock (`Timeslice::updateNextStartTime`), so that an interval of 4
+/// s becomes 4 or 5 s.
 fn round_to_second(now: ClockReading, delay: Duration) -> MonotonicTime {
     const SECOND: i64 = 1_000_000;
     let exact = now.wall_us.saturating_add(i64::try_from(delay.as_micros()).unwrap_or(i64::MAX));
@@ -98,7 +96,7 @@ mod tests {
                 for _ in 0..5 {
                     let woken = wake_time(due, now, false);
                     assert_eq!(woken, before.plus(interval), "{start} {interval:?}");
-                    // Three milliseconds late each time.
+                    // Each wake-up is three milliseconds late.
                     let passed = woken.0 + 3_000 - now.monotonic_us;
                     now.monotonic_us += passed;
                     now.wall_us += i64::try_from(passed).unwrap();

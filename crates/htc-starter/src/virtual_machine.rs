@@ -1,5 +1,5 @@
-//! Jobs of the VM universe, which are described but not run: the process that a pool's starter would start
-//! for them.
+//! Description of jobs in the VM universe, which this program does not run: the process that a pool's starter would
+//! start.
 //!
 //! Reference: `VMProc::StartJob` of `vm_proc.cpp`, `VMGahpServer::startUp` and `publishVMClassAd` of
 //! `vm_gahp_server.cpp`.
@@ -15,22 +15,22 @@ use htc_base::text::arguments;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 
-/// Mode in which the vm gahp serves one starter (VMGAHP_STANDALONE_MODE).
+/// Mode in which the VM GAHP serves a single starter (VMGAHP_STANDALONE_MODE).
 const STANDALONE_MODE: &str = "3";
 
-/// Host and account on which the job would run.
+/// Description of the host and the account on which the job would run.
 pub struct VmContext<'a> {
     /// Value of VM_GAHP_SERVER.
     pub server: Option<BString>,
     /// The scratch directory.
     pub scratch: &'a Path,
-    /// Account of the job, or `None` for our own.
+    /// Account of the job, or `None` for the account of this program.
     pub account: Option<&'a ProcessIdentity>,
     /// World in which expressions are evaluated.
     pub world: &'a dyn World,
 }
 
-/// Describes in lines what would be started; returns `None` for a job of another universe.
+/// Describes the process that would be started, as lines. Returns `None` for a job of another universe.
 pub fn describe_vm_start(ad: &ClassAd, place: &VmContext<'_>) -> Option<Vec<String>> {
     let context = || Context::new(place.world).my(ad);
     if context().int(attr::JOB_UNIVERSE) != Some(Universe::Vm.number()) {

@@ -1,8 +1,7 @@
-//! Volume group that a startd with LVM creates on a file if the configuration names no group
-//! (LVM_BACKING_FILE).
+//! Volume group on a file, which a startd with LVM creates if the configuration names no group (LVM_BACKING_FILE).
 //!
-//! Reference: `VolumeManager::VolumeManager`, `CreateLoopback`, `CleanupAllDevices` of `VolumeManager.cpp`.
-//! The behaviour is taken from the source only; it was not compared with a running startd.
+//! Reference: `VolumeManager::VolumeManager`, `CreateLoopback`, `CleanupAllDevices` of `VolumeManager.cpp`. The
+//! behaviour follows the source; it was not compared with a running startd.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +11,7 @@ use bstr::{BString, ByteSlice};
 
 use htc_config::{ConfigView, ValueError};
 
-/// Placeholder for the loop device when none is created.
+/// Placeholder for the name of the loop device when no device is created.
 const PLACEHOLDER_DEVICE: &[u8] = b"/dev/loopN";
 
 /// Volume group on a file.
@@ -22,13 +21,13 @@ pub struct VolumeGroup {
     pub file: PathBuf,
     /// Minimum size of the file in bytes: LVM_BACKING_FILE_SIZE_MB plus 2 percent.
     pub bytes: u64,
-    /// Name of the group.
+    /// Name of the volume group.
     pub name: BString,
-    /// Name of the thin pool in the group, if volumes are thin.
+    /// Name of the thin pool in the group; `None` if volumes are not thin.
     pub pool: Option<BString>,
 }
 
-/// Command line.
+/// Command line of an LVM or loop device program.
 pub type LvmCommand = Vec<BString>;
 
 pub(super) fn lvm_command(words: &[&[u8]]) -> LvmCommand {
@@ -36,8 +35,8 @@ pub(super) fn lvm_command(words: &[&[u8]]) -> LvmCommand {
 }
 
 impl VolumeGroup {
-    /// Reads the volume group that the configuration asks for. A startd of 25.14 creates one whenever no
-    /// group is named; here the file has to be set explicitly, because it takes 10 GB of disk.
+    /// Reads the volume group that the configuration asks for. A startd of 25.14 creates one whenever no group is
+    /// named; this program requires that the file is set explicitly, because it needs 10 GB of disk.
     ///
     /// # Errors
     /// Returns an error if a parameter is not a valid number or boolean.
@@ -51,7 +50,7 @@ impl VolumeGroup {
         let named = view.string("LVM_AUTO_VG_NAME")?.map(|name| name.value).filter(|name| !name.is_empty());
         let name = named.unwrap_or_else(|| "condor_STARTD".into());
         let pool = thin.then(|| BString::from([name.as_slice(), b"_THINPOOL"].concat()));
-        // Same calculation as `static_cast<off_t>(size_kb * 1.02) * 1024`.
+        // Computes the same size as `static_cast<off_t>(size_kb * 1.02) * 1024`.
         let bytes = ((kib as f64 * 1.02) as u64).saturating_mul(1024);
         let file = PathBuf::from(OsStr::from_bytes(&file.value));
         Ok((!file.as_os_str().is_empty() && bytes > 0).then_some(VolumeGroup { file, bytes, name, pool }))
@@ -66,12 +65,12 @@ impl VolumeGroup {
         lvm_command(&[b"losetup", b"--list", b"--output", b"name,back-file"])
     }
 
-    /// Returns the command that prints the group of a device.
+    /// Returns the command that prints the volume group on a device.
     pub fn find_group_command(device: &[u8]) -> LvmCommand {
         lvm_command(&[b"pvs", b"--noheadings", b"-o", b"vg_name", device])
     }
 
-    /// Returns the command that attaches a loop device to the file.
+    /// Returns the command that attaches a loop device to the group's file.
     pub fn attach_command(&self) -> LvmCommand {
         lvm_command(&[b"losetup", b"--find", b"--show", self.device_path()])
     }
@@ -90,8 +89,8 @@ impl VolumeGroup {
         all
     }
 
-    /// Returns the commands that remove the group from its loop device; the failure of one is ignored if its
-    /// target does not exist.
+    /// Returns the commands that remove the group from its loop device. A command may fail if the object that it
+    /// removes does not exist.
     pub fn remove_group_commands(&self, device: &[u8]) -> Vec<LvmCommand> {
         let pool = self.pool.as_ref().map(|pool| {
             let both = [self.name.as_slice(), b"/", pool].concat();
@@ -122,7 +121,7 @@ impl VolumeGroup {
     }
 }
 
-/// Parses the output of `losetup --list` into pairs of loop device and file; the first line is a heading.
+/// Parses the output of `losetup --list` into pairs of loop device and file. The first line is a heading.
 pub fn parse_loops(listed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     listed.lines().skip(1).filter_map(|line| {
         let mut words = line.split_str(" ").filter(|word| !word.is_empty());

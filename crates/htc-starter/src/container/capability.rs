@@ -1,5 +1,4 @@
-//! Detection of the container runtimes of a machine before any job: the attributes that a startd adds to its
-//! slots.
+//! Detection of a machine's container runtimes before any job runs: the attributes that a startd adds to its slots.
 //!
 //! Reference: `printClassAd` of `starter_v61_main.cpp`, `Singularity::canRun` of `singularity.cpp`,
 //! `DockerAPI::detect`, `testImageRuns` and `version` of `docker-api.cpp`.
@@ -18,22 +17,22 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::Value;
 
-/// Attributes in the order in which they are printed.
+/// Attributes about the runtimes, in the order in which they are printed.
 pub type Capabilities = Vec<(&'static str, Value)>;
 
 /// Time limit for the calls that use docker's test image.
 const TEST_IMAGE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Exit of the test programs if they could be run.
+/// Exit of a test program that could be run.
 const TEST_SUCCESS_EXIT: Exit = Exit::Code(37);
 
-/// Sequence of calls that detects the runtimes. The caller passes each result to
-/// [`CapabilityProbe::next_call`] until that returns `None`.
+/// Sequence of calls that detects the runtimes. The caller passes the result of each call to
+/// [`CapabilityProbe::next_call`], until the method returns `None`.
 pub struct CapabilityProbe<'a> {
     knobs: &'a ContainerParameters,
     world: &'a dyn World,
     quirks: QuirkMode,
-    /// Inode number of our own user namespace.
+    /// Inode number of this process's user namespace.
     namespace: Option<u64>,
     step: ProbeStep,
     contained: bool,
@@ -91,13 +90,14 @@ impl<'a> CapabilityProbe<'a> {
         }
     }
 
-    /// Returns the capabilities, and the invalid parameter at which 25.14 would have exited without printing
-    /// any.
+    /// Returns the capabilities. If 25.14 would have exited because of an invalid parameter without printing any
+    /// capability, also returns this failure.
     pub fn into_capabilities(self) -> (Capabilities, Option<StartFailure>) {
         (self.found, self.failure)
     }
 
-    /// Returns the next call, given the exit of the previous call (`None` if it did not run) and its output.
+    /// Returns the next call, or `None` if the probe is complete. `exit` and `output` are the result of the previous
+    /// call; `exit` is `None` if the call could not be run.
     pub fn next_call(&mut self, exit: Option<Exit>, output: &[u8]) -> Option<ToolCall> {
         let success = exit == Some(Exit::Code(0));
         match self.step {
@@ -112,7 +112,7 @@ impl<'a> CapabilityProbe<'a> {
                 Ok(false) => self.docker_call(ProbeStep::DockerVersionAgain, &["-v"]),
                 Err(failure) => self.stop_with_failure(failure),
             },
-            // The exit status is ignored; some output is enough.
+            // Any output means that docker has loaded the image; 25.14 ignores the exit status.
             ProbeStep::DockerLoad if !output.is_empty() => self.run_test_container(),
             ProbeStep::DockerRun => {
                 self.docker_worked = exit == Some(TEST_SUCCESS_EXIT);
@@ -316,8 +316,8 @@ impl<'a> CapabilityProbe<'a> {
     }
 }
 
-/// Returns true if the output of `docker -v` looks like docker's: one line of plausible length, and not
-/// another program of the same name.
+/// Returns true if `docker -v` printed one line of plausible length, and not the version of another program named
+/// `docker`.
 fn is_docker_version(output: &[u8]) -> bool {
     let mut lines = output.lines();
     let first = lines.next().unwrap_or_default();
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
     use htc_os::RealWorld;
 
-    /// Plays the questions against answers by the last word of each call.
+    /// Runs a probe to its end. `answer` returns the exit code and the output for the words of a call.
     fn play(
         knobs: &ContainerParameters,
         answer: impl Fn(&[BString]) -> (u8, &'static str),

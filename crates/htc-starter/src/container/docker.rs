@@ -20,7 +20,7 @@ use htc_base::quirks::Quirk;
 /// Prefix of the tags of our images, followed by the user.
 const OWN_IMAGE_PREFIX: &str = "htcondor.org/";
 
-/// Returns the words that start every docker command: DOCKER, or sudo and the program after it.
+/// Returns the words that start every docker command: the program in DOCKER, or sudo and the program after it.
 ///
 /// # Errors
 /// Returns an error if DOCKER is not set or is not valid.
@@ -56,12 +56,12 @@ pub fn remove_call(program: &[BString], container: &str) -> ToolCall {
     }
 }
 
-/// Returns the call that removes an image by this name.
+/// Returns the call that removes the image with this name.
 pub fn untag_call(program: &[BString], image: &str) -> ToolCall {
     ToolCall { limit: CLEANUP_TIMEOUT, ..ToolCall::new(program, ["rmi", image], ToolAccount::Starter) }
 }
 
-/// Time limit for these clean-up calls.
+/// Time limit of [`has_label_call`], [`remove_call`] and [`untag_call`].
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Names of one job's container and image.
@@ -73,11 +73,11 @@ pub struct DockerNames {
     pub container: BString,
     /// Name of the image.
     pub image: BString,
-    /// Attribute that names the image.
+    /// Attribute or parameter that names the image.
     pub image_from: &'static str,
-    /// Our tag for the image; the image counts as present if this tag exists.
+    /// Our tag for the image. The image counts as present if docker has this tag.
     pub own_image: BString,
-    /// True if images pulled by others are used (DOCKER_TRUST_LOCAL_IMAGES).
+    /// True if the job may use an image that other users pulled (DOCKER_TRUST_LOCAL_IMAGES).
     pub trusts_local_images: bool,
     /// Reason why the image cannot be tagged; reported after docker has listed its images.
     pub fault: Option<StartFailure>,
@@ -86,10 +86,10 @@ pub struct DockerNames {
 }
 
 impl DockerNames {
-    /// Determines the names.
+    /// Determines the names for the container and the image of a job.
     ///
     /// # Errors
-    /// Returns an error if DOCKER is not valid or no image is named.
+    /// Returns an error if DOCKER is not valid or nothing names an image.
     pub fn from_inputs(inputs: &ContainerInputs<'_>) -> Result<Self, StartFailure> {
         let named = ["DockerImage", "ContainerImage"];
         let mut found = named.iter().filter_map(|name| inputs.job_string(name).map(|image| (image, *name)));
@@ -103,7 +103,7 @@ impl DockerNames {
             Ok(trusting) => (trusting, None),
             Err(failure) => (false, Some(failure)),
         };
-        // 25.14 reads User alone.
+        // 25.14 reads the account only from User.
         let with_owner = !inputs.job_inputs.quirks.reproduces(Quirk::OwnerIgnored);
         let owner = || inputs.job_string(attr::OWNER).filter(|_| with_owner);
         let user = inputs.job_string(attr::USER).or_else(owner).unwrap_or_default().replace("@", "_at_");
@@ -134,18 +134,18 @@ impl DockerNames {
         })
     }
 
-    /// Returns a short call about the container or image.
+    /// Returns a call with a short time limit about the container or the image.
     pub fn short_call<W: Into<BString>>(&self, words: impl IntoIterator<Item = W>) -> ToolCall {
         ToolCall::new(&self.program, words, ToolAccount::Starter)
     }
 
-    /// Returns the `pull` call. Its errors are kept for the message.
+    /// Returns the `pull` call. Its standard error goes to a file, for the error message.
     pub fn pull_call(&self, inputs: &ContainerInputs<'_>) -> ToolCall {
         let words: [BString; 3] = ["pull".into(), "-q".into(), self.image.clone()];
         self.long_call(words.to_vec(), inputs)
     }
 
-    /// Returns a call under the account of the daemons, with its standard error in a file in the scratch directory.
+    /// Returns a call under the account of the daemons, whose standard error goes to a file in the scratch directory.
     fn long_call(&self, words: Vec<BString>, inputs: &ContainerInputs<'_>) -> ToolCall {
         ToolCall {
             environment: ToolEnvironment::InheritedWithHome(inputs.host.daemon_home.clone()),
@@ -190,7 +190,7 @@ impl DockerNames {
         self.short_call([BString::from(if pause { "pause" } else { "unpause" }), self.container.clone()])
     }
 
-    /// Returns the command line of the process that represents the job: its standard files are the job's.
+    /// Returns the command line of the process that represents the job and has the job's standard files.
     pub fn start_command(&self) -> Vec<BString> {
         let words = [BString::from("start"), "-a".into(), self.container.clone()];
         self.program.iter().cloned().chain(words).collect()
@@ -214,7 +214,7 @@ fn with_tag(image: &[u8]) -> BString {
     }
 }
 
-/// Returns the image that one of our tags refers to.
+/// Returns the name of the image to which one of our tags refers. If `trusting` is true, the tag itself is the name.
 pub(super) fn original_image_name(own: &[u8], trusting: bool) -> Option<BString> {
     if trusting {
         return Some(own.into());

@@ -23,12 +23,12 @@ use htc_base::world::FileKind;
 /// Longest hostname that docker accepts.
 const MAX_HOST_NAME_LEN: usize = 63;
 
-/// Plans the container. `command` is the job's command and its arguments, or empty; `environment` is the
-/// job's environment.
+/// Plans the container of a docker job. `command` is the job's command and its arguments, or empty; `environment` is
+/// the job's environment.
 ///
 /// # Errors
-/// Returns an error if the slot does not offer the network, a port or the extra arguments are not valid, or
-/// there is no account to run as.
+/// Returns an error if the slot does not offer the requested network, if a port or the extra arguments are not valid,
+/// or if the job has no account.
 pub fn plan_docker_container(
     inputs: &ContainerInputs<'_>,
     names: &DockerNames,
@@ -36,7 +36,7 @@ pub fn plan_docker_container(
     environment: Environment,
 ) -> Result<ContainerPlan, StartFailure> {
     let mut line = AnnotatedCommandLine::default();
-    // First, as in 25.14, where a condition that is neither true nor false ends the plan here
+    // The volumes come first, as in 25.14, where a condition that is neither true nor false ends the plan at this point
     // (`buildExtraVolumes`).
     let (volumes, directories) = collect_volumes(inputs, &mut line)?;
     let mut limits = Vec::new();
@@ -158,7 +158,7 @@ fn add_shared_memory(
     Ok(())
 }
 
-/// Adds words if a boolean parameter is true.
+/// Adds words to the command line if a boolean parameter is true.
 fn add_optional_words(knob: &'static str, set: bool, words: &[&str], line: &mut AnnotatedCommandLine) {
     match set {
         true => line.add(words.iter().copied(), knob),
@@ -218,22 +218,22 @@ fn collect_volumes(
     Ok((all, directories))
 }
 
-/// Returns the directory that is mounted over a directory of MOUNT_UNDER_SCRATCH.
+/// Returns the directory below the scratch directory that is mounted over a directory of MOUNT_UNDER_SCRATCH.
 fn path_under_scratch(inputs: &ContainerInputs<'_>, directory: &BString) -> Vec<u8> {
-    // As in `dirscat`, there is one slash between the parts and one at the end.
+    // Like `dirscat`, puts one slash between the parts and one at the end.
     let inside = directory.trim_start_with(|letter| letter == '/').trim_end_with(|letter| letter == '/');
     [inputs.scratch().as_bytes(), b"/", inside, b"/"].concat()
 }
 
-/// Returns the mount points that a runtime would create in the directories of MOUNT_UNDER_SCRATCH: of a slot's directory
-/// below /tmp, for example. What the runtime of an ordinary user creates belongs to an account of the container, and
-/// could not be removed with the scratch directory.
+/// Returns the mount points that a runtime would create in the directories of MOUNT_UNDER_SCRATCH, for example in /tmp
+/// if the slot's directory is below /tmp. A mount point that the runtime of an ordinary user creates would belong to an
+/// account of the container, and could not be removed with the scratch directory.
 fn nested_mount_points(
     inputs: &ContainerInputs<'_>,
     specs: &[(BString, String)],
     under_scratch: &[(BString, &'static str)],
 ) -> Vec<PathBuf> {
-    // In a rehearsal the slot's directory does not exist.
+    // The slot's directory does not exist in a dry run, but it would be a directory.
     let is_directory = |source: &[u8]| {
         if source == inputs.slot_directory().as_bytes() {
             return true;
@@ -257,7 +257,7 @@ fn nested_mount_points(
     points
 }
 
-/// Adds the volumes to the command line, without duplicates.
+/// Adds the volumes to the command line without duplicates, and returns the mounts.
 fn add_volumes(all: VolumeSpecs, line: &mut AnnotatedCommandLine) -> Vec<ContainerMount> {
     let mut mounts: Vec<ContainerMount> = Vec::new();
     let mut seen: Vec<BString> = Vec::new();
@@ -307,7 +307,7 @@ fn add_gpu_devices(
     Ok(())
 }
 
-/// Adds the job's account, which is never root.
+/// Adds the account of the job, which is never root.
 fn add_user(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine) -> Result<(), StartFailure> {
     let account = inputs.host.account.as_ref().filter(|account| account.uid != 0 && account.gid != 0);
     let Some(account) = account else {
@@ -346,8 +346,8 @@ fn add_network(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine) ->
     Ok(())
 }
 
-/// Returns the networks that jobs may choose, and the reason for the chosen one: those of the slot's ad, or of the configuration
-/// if there is none. 25.14 knows no network of a job without a slot's ad.
+/// Returns the networks that jobs may choose, with the name of their source: the slot ad, or the configuration if there
+/// is no slot ad. In 25.14, jobs without a slot ad have no networks.
 fn offered_networks(inputs: &ContainerInputs<'_>) -> (BString, &'static str) {
     let about = inputs.job_inputs;
     if about.machine.is_empty() && !about.quirks.reproduces(Quirk::MachineAdEmpty) {

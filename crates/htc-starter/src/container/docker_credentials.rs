@@ -1,6 +1,5 @@
-//! Registry credentials for docker (DockerSendCredentials): a program of the access point creates them
-//! (DOCKER_PAT_PRODUCER), and `docker pull` and `docker create` read them as their configuration
-//! (DOCKER_CONFIG).
+//! Registry credentials for docker (DockerSendCredentials): a program of the access point (DOCKER_PAT_PRODUCER) creates
+//! the credentials, and `docker pull` and `docker create` read them from docker's configuration (DOCKER_CONFIG).
 //!
 //! Reference: `DockerProc::StartJob` of `docker_proc.cpp`, `CONDOR_get_docker_creds` of `NTreceivers.cpp`.
 
@@ -18,10 +17,10 @@ use htc_base::world::World;
 use htc_classad::format::json::{self, JsonLayout};
 use htc_classad::{ClassAd, Context, Dialect};
 
-/// Time limit of the program.
+/// Time limit of the program in DOCKER_PAT_PRODUCER.
 const PRODUCER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Returns the directory of docker's configuration. It is next to the job's directory, where the job cannot
+/// Returns the directory of docker's configuration. The directory is next to the job's directory, where the job cannot
 /// write. 25.14 creates it in /tmp.
 pub fn docker_config_directory(slot_directory: &Path) -> PathBuf {
     let mut path = slot_directory.as_os_str().to_owned();
@@ -29,7 +28,7 @@ pub fn docker_config_directory(slot_directory: &Path) -> PathBuf {
     path.into()
 }
 
-/// Returns true if the job wants credentials to be sent.
+/// Returns true if the job asks for docker's registry credentials (DockerSendCredentials).
 pub(crate) fn wants_docker_credentials(job: &ClassAd, world: &dyn World) -> bool {
     Context::new(world).my(job).boolean("DockerSendCredentials").unwrap_or(false)
 }
@@ -38,10 +37,10 @@ fn credentials_failure(text: impl Into<BString>) -> StartFailure {
     StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0)
 }
 
-/// Returns the call of the access point's program.
+/// Returns the call of the program in DOCKER_PAT_PRODUCER.
 ///
 /// # Errors
-/// Returns an error if no program is configured.
+/// Returns an error if DOCKER_PAT_PRODUCER is not set.
 pub(crate) fn producer_call(inputs: &ContainerInputs<'_>) -> Result<ToolCall, StartFailure> {
     let program = inputs.parameters().text("DOCKER_PAT_PRODUCER").filter(|program| !program.is_empty());
     let program = program
@@ -62,10 +61,10 @@ fn environment_entry(name: &str, value: &[u8]) -> BString {
     [name.as_bytes(), b"=", value].concat().into()
 }
 
-/// Converts the output of the program to docker's configuration.
+/// Converts the output of the program in DOCKER_PAT_PRODUCER to docker's configuration.
 ///
 /// # Errors
-/// Returns an error if the program failed or printed no ad.
+/// Returns an error if the program failed or did not print an ad.
 pub(crate) fn config_from_producer(
     exit: Option<Exit>,
     output: &[u8],
@@ -86,7 +85,7 @@ pub(crate) fn config_from_producer(
     }
 }
 
-/// Converts an ad to docker's configuration; an empty ad if there are no credentials.
+/// Converts an ad with credentials to docker's configuration. An empty ad gives an empty configuration.
 pub(crate) fn config_from_ad(ad: &ClassAd) -> Vec<u8> {
     let mut text = Vec::new();
     json::push(ad, JsonLayout::Indented, &mut text);

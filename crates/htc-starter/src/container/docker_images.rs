@@ -1,4 +1,4 @@
-//! Images that docker has, and the choice of those to remove before another is pulled.
+//! Images that docker has, and the choice of the images to remove before another image is pulled.
 //!
 //! Reference: `DockerAPI::getImageInfos`, `gc_image` of `docker-api.cpp`.
 
@@ -9,16 +9,16 @@ use bstr::{BString, ByteSlice};
 use super::docker::{DockerNames, is_own_image, original_image_name};
 use super::tool::{ToolAccount, ToolCall};
 
-/// One image under one name.
+/// Image under one of its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DockerImage {
     /// `repository:tag`.
     pub name: BString,
-    /// Beginning of the digest of the image.
+    /// Beginning of the image's digest.
     pub id: BString,
     /// Time at which the image was last tagged.
     pub tagged: BString,
-    /// Size reported by docker, in bytes.
+    /// Size that docker reports, in bytes.
     pub bytes: u64,
 }
 
@@ -27,7 +27,7 @@ pub fn list_images_call(names: &DockerNames) -> ToolCall {
     list_all_images_call(&names.program)
 }
 
-/// Returns the call that lists all images when there is no job.
+/// Returns the call that lists all images, for callers that have no job.
 pub fn list_all_images_call(program: &[BString]) -> ToolCall {
     let words = ["images", "--format", "{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}"];
     ToolCall::new(program, words, ToolAccount::Starter)
@@ -52,8 +52,8 @@ pub fn parse_images(output: &[u8]) -> Vec<DockerImage> {
     images
 }
 
-/// Parses a size such as `7.38MB`, of which only the integer part is used (`convert_number_with_suffix`); returns 0 if it is
-/// invalid.
+/// Parses a size such as `7.38MB`. Only the integer part is used (`convert_number_with_suffix`). Returns 0 if the size
+/// is invalid.
 fn parse_size(size: &[u8]) -> u64 {
     let digits = size.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number: u64 =
@@ -80,13 +80,13 @@ pub fn image_cache_mib(images: &[DockerImage]) -> i64 {
     i64::try_from(bytes.saturating_add(MIB / 2) / MIB).unwrap_or(i64::MAX)
 }
 
-/// Returns the call that reads when the images were last tagged.
+/// Returns the call that prints the time at which each image was last tagged.
 pub fn last_tagged_call(names: &DockerNames, images: &[DockerImage]) -> ToolCall {
     let words = ["inspect", "--format", "{{.Id}} {{.Metadata.LastTagTime}}"].map(BString::from);
     names.short_call(words.into_iter().chain(images.iter().map(|image| image.id.clone())))
 }
 
-/// Sets the tag times of the images from the answer.
+/// Sets the tag times of the images from the output of [`last_tagged_call`].
 pub(crate) fn parse_last_tagged(output: &[u8], images: &mut [DockerImage]) {
     for line in output.lines() {
         let Some((id, tagged)) = line.split_once_str(" ") else { continue };
@@ -97,7 +97,7 @@ pub(crate) fn parse_last_tagged(output: &[u8], images: &mut [DockerImage]) {
     }
 }
 
-/// Removal of images, one after the other, until there is room for one more.
+/// Removal of images one by one, until docker has room for one more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImagePruning {
     candidates: VecDeque<BString>,
@@ -107,18 +107,19 @@ pub struct ImagePruning {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PruneStep {
-    /// No call was made yet, or the previous image is done.
+    /// No call was made yet, or the previous image is handled.
     Idle,
-    /// `rmi` of a name, which may fail.
+    /// `rmi` removes a name of the image, which may fail.
     Removing { name: BString, own: Option<BString> },
-    /// `images -q`: checks if the name still exists.
+    /// `images -q` checks if the name still exists.
     CheckingName { name: BString, own: Option<BString> },
-    /// The image itself remains: it gets our tag back.
+    /// The image could not be removed, so it gets back our tag, which was removed.
     Retagging,
 }
 
 impl ImagePruning {
-    /// Plans the removals for `image`, so that at most `limit` of our images remain (DOCKER_IMAGE_CACHE_SIZE).
+    /// Plans which images to remove before `image` is pulled, so that at most `limit` of our images remain
+    /// (DOCKER_IMAGE_CACHE_SIZE).
     pub fn plan_pruning(images: &[DockerImage], image: &[u8], limit: i64) -> Self {
         let mut ours: Vec<&DockerImage> = images.iter().filter(|image| is_own_image(&image.name)).collect();
         ours.sort_by(|a, b| a.id.cmp(&b.id));
@@ -132,7 +133,7 @@ impl ImagePruning {
         ImagePruning { candidates: left, needed, step: PruneStep::Idle }
     }
 
-    /// Returns the next call, given the output and success of the previous one, or `None` when there is room.
+    /// Returns the next call, given the output and success of the previous call, or `None` if there is enough room.
     pub fn next_call(&mut self, names: &DockerNames, output: &[u8], success: bool) -> Option<ToolCall> {
         let call = |words: [&str; 2], name: &BString| {
             let words = words.iter().filter(|word| !word.is_empty()).map(|word| BString::from(*word));
@@ -222,7 +223,7 @@ mod tests {
         let mut call = pruning.next_call(&names, b"", true);
         while let Some(made) = call {
             said.push(made.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
-            // The image itself is still in use: it gets our tag back.
+            // The image `y:1` is still in use and cannot be removed, so it gets back our tag.
             let stays = made.argv.last().is_some_and(|name| name == "y:1") && made.argv[1] == "images";
             call = pruning.next_call(&names, if stays { b"cc\n" } else { b"" }, true);
         }

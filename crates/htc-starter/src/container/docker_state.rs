@@ -11,7 +11,7 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect};
 
-/// Format with one attribute per line. Only the error may contain arbitrary text; docker escapes it.
+/// Output format with one attribute per line. Only the error may contain arbitrary text, which docker escapes.
 const INSPECT_FORMAT: &str = "ContainerId=\"{{.Id}}\"\nPid={{.State.Pid}}\nName=\"{{.Name}}\"\nRunning={{.State.Running}}\n\
                       ExitCode={{.State.ExitCode}}\nStartedAt=\"{{.State.StartedAt}}\"\n\
                       FinishedAt=\"{{.State.FinishedAt}}\"\nDockerError={{json .State.Error}}\n\
@@ -26,18 +26,18 @@ pub fn inspect_state_call(names: &DockerNames) -> ToolCall {
 /// State of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainerState {
-    /// True if the container is running; `None` if docker does not say.
+    /// True if the container is running; `None` if docker does not report it.
     pub running: Option<bool>,
-    /// Exit code as docker reports it: 128 plus the number for a signal.
+    /// Exit code as docker reports it. For a signal, it is 128 plus the number of the signal.
     pub code: Option<i64>,
-    /// Reason why docker could not run the container; empty if it could.
+    /// Reason why docker could not run the container; otherwise empty.
     pub error: BString,
-    /// True if the container was killed for its memory usage.
+    /// True if the kernel killed the container for its memory usage.
     pub out_of_memory: bool,
 }
 
 impl ContainerState {
-    /// Parses the output of `inspect`; returns `None` if it is incomplete.
+    /// Parses the output of `inspect`. Returns `None` if the output is incomplete.
     pub fn parse(output: &[u8], world: &dyn World) -> Option<Self> {
         let wanted = INSPECT_FORMAT.lines().count();
         let mut ad = ClassAd::new();
@@ -60,7 +60,7 @@ impl ContainerState {
         })
     }
 
-    /// Returns the job's exit according to the exit code. 25.14 treats 255 as the signal 127, which does not
+    /// Converts the exit code of the container to the exit of the job. 25.14 treats 255 as signal 127, which does not
     /// exist (quirk `docker-255-is-success`).
     pub fn job_exit(&self, quirks: QuirkMode) -> Option<Exit> {
         let code = self.code?;

@@ -1,4 +1,4 @@
-//! Resource usage of a running container and the host ports of its services, as read from docker's socket.
+//! Resource usage of a running container and host ports of its services, both read from docker's socket.
 //!
 //! Reference: `DockerAPI::stats`, `getServicePorts` of `docker-api.cpp`; `DockerProc::PublishUpdateAd` of
 //! `docker_proc.cpp`.
@@ -12,7 +12,7 @@ use htc_base::text::list;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr};
 
-/// Bytes per unit of the network attributes.
+/// Number of bytes in one unit of the network attributes.
 const BYTES_PER_NETWORK_MB: f64 = 1_000_000.0;
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -21,9 +21,9 @@ const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 pub struct DockerUsage {
     /// Peak memory, in bytes.
     pub memory: u64,
-    /// Bytes received.
+    /// Number of bytes received.
     pub received: u64,
-    /// Bytes sent.
+    /// Number of bytes sent.
     pub sent: u64,
     /// CPU time in user mode, in nanoseconds.
     pub user: u64,
@@ -32,15 +32,15 @@ pub struct DockerUsage {
 }
 
 impl DockerUsage {
-    /// Returns the HTTP request for the resource usage.
+    /// Returns the HTTP request for the resource usage of a container.
     pub fn stats_request(container: &[u8]) -> Vec<u8> {
         [&b"GET /containers/"[..], container, b"/stats?stream=0 HTTP/1.0\r\n\r\n"].concat()
     }
 
-    /// Parses a response as the reference does: the first occurrence of each name is used.
+    /// Parses a response as the reference does: uses the first occurrence of each name.
     pub fn parse(answer: &[u8]) -> Self {
         let number = |name: &str| number_after(answer, name);
-        // With cgroup v2, there is no `rss`.
+        // `rss` does not exist with cgroup v2.
         let memory = number("rss").or_else(|| match (number("anon"), number("shmem")) {
             (Some(anon), Some(shmem)) => Some(anon.saturating_add(shmem)),
             _ => number("usage"),
@@ -54,7 +54,7 @@ impl DockerUsage {
         }
     }
 
-    /// Returns these counts with the larger of both peak memory values.
+    /// Returns the usage with the larger of its own and the earlier peak memory.
     #[must_use]
     pub fn with_earlier_peak(self, earlier: Option<DockerUsage>) -> Self {
         DockerUsage { memory: self.memory.max(earlier.map_or(0, |earlier| earlier.memory)), ..self }
@@ -90,7 +90,7 @@ fn service_names(job: &ClassAd, world: &dyn World) -> Vec<BString> {
     list::split(&names).map(BString::from).collect()
 }
 
-/// Returns the HTTP request for the ports, or `None` if the job has no services.
+/// Returns the HTTP request for the host ports of a container, or `None` if the job has no services.
 pub fn ports_request(container: &[u8], job: &ClassAd, world: &dyn World) -> Option<Vec<u8>> {
     if service_names(job, world).is_empty() {
         return None;

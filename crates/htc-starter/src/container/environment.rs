@@ -1,5 +1,5 @@
-//! Environment of Singularity and Apptainer: variables that are removed or added, and the names under which
-//! they are passed into the container.
+//! Environment of Singularity and Apptainer: the variables that are removed or added, and the names that pass variables
+//! into the container.
 //!
 //! Reference: `Singularity::cleanEnvironment`, `retargetEnvs` and `convertEnv` of `singularity.cpp`.
 
@@ -13,7 +13,7 @@ use htc_base::quirks::Quirk;
 use htc_base::text::environment::Environment;
 use htc_base::text::list;
 
-/// Variables of the runtime that a job may set, to pull its own image.
+/// Variables of the runtime that a job may set, so that it can pull its own image.
 const ALLOWED_VARIABLES: [&str; 4] = [
     "APPTAINER_DOCKER_USERNAME",
     "APPTAINER_DOCKER_PASSWORD",
@@ -21,8 +21,7 @@ const ALLOWED_VARIABLES: [&str; 4] = [
     "SINGULARITY_DOCKER_PASSWORD",
 ];
 
-/// Removes HOME, which the runtime refuses, and all variables with which a job could change its own
-/// container.
+/// Removes HOME, which the runtime refuses, and all variables through which a job could change its own container.
 pub(super) fn remove_forbidden_variables(inputs: &ContainerInputs<'_>, environment: &mut Environment) {
     environment.remove("HOME");
     let mut allowed: BTreeSet<BString> = ALLOWED_VARIABLES.iter().map(|name| BString::from(*name)).collect();
@@ -35,8 +34,8 @@ pub(super) fn remove_forbidden_variables(inputs: &ContainerInputs<'_>, environme
     }
 }
 
-/// Rewrites values that contain the slot's directory, for use inside the container; outside, the values are
-/// unchanged.
+/// Rewrites values that contain the path of the slot's directory, for use inside the container. The values outside the
+/// container are unchanged.
 pub(super) fn retarget_scratch_paths(
     inputs: &ContainerInputs<'_>,
     version: &RuntimeVersion,
@@ -47,7 +46,7 @@ pub(super) fn retarget_scratch_paths(
     let elsewhere = inputs.job_inputs.job.iwd.as_bstr() != scratch;
     let mut outside = environment.get("_CONDOR_SCRATCH_DIR").cloned().unwrap_or_default();
     if elsewhere {
-        // As in `replace_str`, every occurrence is replaced.
+        // Like `replace_str`, replaces every occurrence.
         let inside = scratch.replace(slot, "/condor_scratch");
         environment.set("_CONDOR_SCRATCH_DIR", inside.clone());
         if inputs.job_inputs.quirks.reproduces(Quirk::OutsideScratchInside) {

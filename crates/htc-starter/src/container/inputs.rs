@@ -16,11 +16,11 @@ use htc_classad::{Context, Dialect, Expr, Value};
 /// Properties of the host that only containers need.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerHost {
-    /// `dir_<pid>`: the scratch directory or its parent.
+    /// `dir_<pid>`: the scratch directory itself, or its parent with STARTER_NESTED_SCRATCH.
     pub slot_directory: PathBuf,
-    /// Account of the job with all its groups, or `None` if there is none to run as.
+    /// Account of the job with all its groups, or `None` if the job has no account.
     pub account: Option<ProcessIdentity>,
-    /// CPUs that the job is bound to; empty for all.
+    /// Numbers of the CPUs that the job is bound to; empty for all CPUs.
     pub processors: Vec<usize>,
     /// Home directory of the account of the daemons.
     pub daemon_home: Option<BString>,
@@ -33,21 +33,22 @@ pub struct ContainerInputs<'a> {
     pub job_inputs: &'a EnvironmentInputs<'a>,
     /// Properties of the host.
     pub host: &'a ContainerHost,
-    /// Remarks about settings and attributes without a usable value.
+    /// Remarks about settings and attributes that have no usable value.
     pub remarks: &'a SettingRemarks,
 }
 
-/// Remarks about settings and attributes that have no usable value but still affect the job. Each is reported once, however
-/// often the job is planned.
+/// Remarks about settings and attributes that have no usable value but still affect the job. Each remark is reported
+/// once, even if the job is planned several times.
 #[derive(Debug, Default)]
 pub struct SettingRemarks(RefCell<Vec<SettingRemark>>);
 
 /// Remark about one setting or attribute.
 #[derive(Clone, Debug)]
 pub struct SettingRemark {
-    /// Name of the setting, or `None` for an attribute. All starters of a slot runner report a setting only once.
+    /// Name of the setting, or `None` for an attribute of the job. A slot runner reports a remark about a setting once
+    /// for all its starters.
     pub setting: Option<&'static str>,
-    /// The message.
+    /// Text of the remark.
     pub line: String,
     reported: bool,
 }
@@ -133,13 +134,14 @@ impl<'a> ContainerInputs<'a> {
         self.remarks.add_remark(None, line);
     }
 
-    /// Evaluates a text as an expression over slot (MY) and job (TARGET) that must yield a string (`param_eval_string`).
+    /// Evaluates a text as an expression over slot (MY) and job (TARGET) whose value must be a string
+    /// (`param_eval_string`).
     pub(super) fn eval_string(&self, text: &[u8]) -> Option<BString> {
         expression::eval_string(self.job_inputs, text).ok()
     }
 
-    /// Returns a string parameter. If it does not yield a string, and this is not due to an attribute that slot or job may lack,
-    /// adds a remark with the consequence `lost`.
+    /// Returns a string parameter. Adds a remark with the consequence `lost` if its value is not a string, unless the
+    /// reason is an attribute that slot or job may lack.
     pub(super) fn string_parameter(&self, knob: &'static str, lost: &str) -> Option<BString> {
         let setting = self.parameters().setting(knob)?;
         match expression::eval_string(self.job_inputs, &setting.value) {
@@ -162,7 +164,7 @@ impl<'a> ContainerInputs<'a> {
     /// Returns a parameter that is true or false for this slot and job (`param_boolean` with both ads).
     ///
     /// # Errors
-    /// Returns an error for any other value, at which 25.14 exits with an exception.
+    /// Returns an error if the value is neither true nor false; 25.14 then exits with an exception.
     pub(super) fn boolean_parameter(&self, knob: &'static str, default: bool) -> Result<bool, StartFailure> {
         match self.parameters().setting(knob).filter(|setting| !setting.value.trim().is_empty()) {
             None => Ok(default),
@@ -170,7 +172,7 @@ impl<'a> ContainerInputs<'a> {
         }
     }
 
-    /// Returns a boolean parameter that does not depend on slot or job.
+    /// Returns a boolean parameter whose value does not depend on slot or job.
     ///
     /// # Errors
     /// Returns the errors of [`ContainerParameters::boolean`].
@@ -178,8 +180,8 @@ impl<'a> ContainerInputs<'a> {
         self.parameters().boolean(knob)
     }
 
-    /// Returns the directories of MOUNT_UNDER_SCRATCH and then of the job's MountUnderScratch, with the name of the source of
-    /// each.
+    /// Returns the directories of MOUNT_UNDER_SCRATCH and then of the job's MountUnderScratch. Each comes with the name
+    /// of the parameter or attribute.
     pub(super) fn mount_under_scratch(&self) -> Vec<(BString, &'static str)> {
         let setting = self.job_inputs.settings.mount_under_scratch.trim();
         let evaluated = Expr::parse_prefix(setting, Dialect::of_world(self.job_inputs.world))

@@ -1,10 +1,10 @@
-//! Jobs in containers, as pure functions: the choice of the runtime, its command lines in order, and the
-//! meaning of their output.
+//! Jobs in containers, as pure functions: the choice of the runtime, its command lines in order, and the interpretation
+//! of the runtime's output.
 //!
-//! The inputs are job, slot and parameters. The result is a [`ContainerPlan`]: the command line with the
-//! reason for each of its words, mounts, environment, limits, and the container to remove. `--dry-run` prints
-//! the plan, and the runner executes it; a runtime is a child process like any other. A query to the runtime
-//! (its version, its images) is a [`ToolCall`] whose output is awaited.
+//! The inputs are job, slot and parameters. The result is a [`ContainerPlan`]: the command line with the reason for
+//! each of its words, mounts, environment, limits, and the container to remove. `--dry-run` prints the plan, and the
+//! runner executes it; a runtime is a child process like any other. A query to the runtime, for its version or its
+//! images, is a [`ToolCall`] whose output the starter waits for.
 //!
 //! Reference: `singularity.cpp`, `docker_proc.cpp`, `docker-api.cpp`.
 

@@ -1,4 +1,4 @@
-//! Parameters of containers: plain texts, expressions over slot and job, and values that do not depend on either.
+//! Parameters of containers: texts, expressions over slot and job, and values that do not depend on slot or job.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStringExt;
@@ -12,7 +12,8 @@ use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_config::{ConfigView, Setting, ValueError};
 
-/// Parameters whose text is used unchanged, except those of volumes, whose names are set by the configuration.
+/// Parameters whose text is used unchanged. DOCKER_VOLUME_DIR_* are missing because the configuration determines their
+/// names.
 const TEXT_PARAMETERS: &[&str] = &[
     "DOCKER",
     "DOCKER_EXTRA_ARGUMENTS",
@@ -29,8 +30,8 @@ const TEXT_PARAMETERS: &[&str] = &[
     "SINGULARITY_VERBOSITY",
 ];
 
-/// Parameters that are expressions over slot and job. Only [`super::inputs::ContainerInputs`] evaluates them, and reports those
-/// without a usable value.
+/// Parameters that are expressions over slot and job. Only [`super::inputs::ContainerInputs`] evaluates these
+/// parameters, and reports the ones without a usable value.
 const EXPRESSION_PARAMETERS: &[&str] = &[
     "DEFAULT_CONTAINER_IMAGE",
     "DOCKER_DROP_ALL_CAPABILITIES",
@@ -64,7 +65,7 @@ const INTEGER_PARAMETERS: &[(&str, i64)] =
 /// Parameters that name a program.
 const PROGRAM_PARAMETERS: &[&str] = &["DOCKER", "SINGULARITY"];
 
-/// Parameters of containers. An invalid value raises an exception only where 25.14 reads the parameter.
+/// Parameters of containers. An invalid value causes an exception only at the point where 25.14 reads the parameter.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerParameters {
     settings: BTreeMap<&'static str, Setting<BString>>,
@@ -76,7 +77,7 @@ pub struct ContainerParameters {
 /// Volume named by DOCKER_MOUNT_VOLUMES.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DockerVolume {
-    /// Name of the volume in that list.
+    /// Name of the volume in DOCKER_MOUNT_VOLUMES.
     pub name: BString,
     /// `DOCKER_VOLUME_DIR_<name>`: `source` or `source:target[:options]`.
     pub directory: Option<BString>,
@@ -85,7 +86,7 @@ pub struct DockerVolume {
 }
 
 impl ContainerParameters {
-    /// Reads all parameters.
+    /// Reads all parameters of containers.
     ///
     /// # Errors
     /// Returns an error if a macro expands without end.
@@ -125,13 +126,13 @@ impl ContainerParameters {
         Ok(knobs)
     }
 
-    /// Returns a parameter whose text is used unchanged, if it is not empty.
+    /// Returns a parameter whose text is used unchanged, or `None` if it is empty.
     pub fn text(&self, name: &str) -> Option<&BString> {
         debug_assert!(TEXT_PARAMETERS.contains(&name), "{name} is not a string");
         self.settings.get(name).map(|setting| &setting.value)
     }
 
-    /// Returns a text or expression parameter with its origin.
+    /// Returns a text or expression parameter together with its origin.
     pub(super) fn setting(&self, name: &str) -> Option<&Setting<BString>> {
         debug_assert!(
             TEXT_PARAMETERS.contains(&name) || EXPRESSION_PARAMETERS.contains(&name),
@@ -156,8 +157,8 @@ impl ContainerParameters {
         read(&self.numbers, INTEGER_PARAMETERS, name)
     }
 
-    /// Returns SINGULARITY_USE_PID_NAMESPACES, `None` for `auto`. Any other word is treated as `auto` and returned as the second
-    /// value.
+    /// Returns SINGULARITY_USE_PID_NAMESPACES as true or false, or `None` for `auto`. Any other word counts as `auto`
+    /// and is also returned as the second value.
     pub(super) fn pid_namespaces(&self, world: &dyn World) -> (Option<bool>, Option<&Setting<BString>>) {
         let nothing = ClassAd::new();
         let Some(setting) = self.setting("SINGULARITY_USE_PID_NAMESPACES") else { return (None, None) };
@@ -171,7 +172,7 @@ impl ContainerParameters {
         &self.volumes
     }
 
-    /// Returns the parameters with one more set.
+    /// Returns the parameters with one parameter set in addition.
     #[cfg(test)]
     pub(super) fn with(mut self, name: &'static str, value: impl Into<BString>) -> Self {
         let (source, value) = (BString::from("test"), value.into());
@@ -181,7 +182,7 @@ impl ContainerParameters {
     }
 }
 
-/// Returns a value, or the default of the table if it was not read.
+/// Returns a value that was read, or its default in the table if the parameter was not read.
 fn read<T: Copy>(
     values: &BTreeMap<&'static str, Result<T, ValueError>>,
     table: &[(&str, T)],
@@ -196,8 +197,9 @@ fn read<T: Copy>(
     }
 }
 
-/// Returns the absolute path of a program that is named without a directory. Programs are called by absolute path only: the
-/// calls start in directories that the job can write to, and most of them run as the account of the daemons.
+/// Returns the absolute path of a program that is named without a directory. Programs are only called by absolute path,
+/// because the calls start in directories that the job can write to, and most calls run under the account of the
+/// daemons.
 pub fn on_path(name: &[u8], world: &dyn World) -> Option<BString> {
     if name.is_empty() || name.iter().any(|byte| matches!(byte, b'/' | b' ')) {
         return None;

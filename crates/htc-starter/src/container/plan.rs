@@ -7,7 +7,7 @@ use bstr::BString;
 
 use htc_base::text::environment::Environment;
 
-/// Runtime that a job runs in.
+/// Runtime in which a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerRuntime {
     /// The job is a process of the machine, without a container.
@@ -21,11 +21,11 @@ pub enum ContainerRuntime {
 /// Plan of a job in a container.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerPlan {
-    /// Runtime.
+    /// Runtime of the container.
     pub runtime: ContainerRuntime,
     /// Image, as passed to the runtime.
     pub image: BString,
-    /// Command line of the job itself (singularity), or of the creation of its container (docker).
+    /// Command line that runs the job (singularity) or creates its container (docker).
     pub line: AnnotatedCommandLine,
     /// Command line that tests the image before the job is started.
     pub test_command: Option<Vec<BString>>,
@@ -35,20 +35,20 @@ pub struct ContainerPlan {
     pub environment: Environment,
     /// Limits passed to the runtime.
     pub limits: Vec<ContainerLimit>,
-    /// Directories to create below the scratch directory, accessible to all users.
+    /// Directories to create below the scratch directory, with access for all users.
     pub directories: Vec<PathBuf>,
-    /// Container that has to be removed whatever the outcome.
+    /// Container that has to be removed at the end, however the job ends.
     pub container_to_remove: Option<BString>,
 }
 
 /// Directory of the machine mounted in a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerMount {
-    /// Path on the machine, or `None` for a directory of the runtime below the scratch directory.
+    /// Path on the machine, or `None` for a directory that the runtime provides below the scratch directory.
     pub source: Option<BString>,
     /// Path in the container.
     pub target: BString,
-    /// Parameter, attribute or rule that asked for the mount.
+    /// Parameter, attribute or rule that asks for the mount.
     pub because: Cow<'static, str>,
 }
 
@@ -59,7 +59,7 @@ pub struct ContainerLimit {
     pub resource: &'static str,
     /// Value, in the runtime's syntax.
     pub value: BString,
-    /// Parameter, attribute or rule that set the limit.
+    /// Parameter, attribute or rule that sets the limit.
     pub because: Cow<'static, str>,
 }
 
@@ -73,9 +73,9 @@ pub struct AnnotatedCommandLine {
 /// Group of words that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnotatedWords {
-    /// The words.
+    /// Words of the group.
     pub words: Vec<BString>,
-    /// Attribute, parameter or rule that added the words.
+    /// Attribute, parameter or rule that adds the words.
     pub because: Cow<'static, str>,
 }
 
@@ -89,7 +89,8 @@ pub struct UnusedContainerSetting {
 }
 
 impl ContainerPlan {
-    /// Returns true if a launcher script in the container reports that the runtime has reached the job.
+    /// Returns true if the command line contains a launcher script, which reports from inside the container that the
+    /// runtime has reached the job.
     pub fn uses_launcher(&self) -> bool {
         self.line.pieces.iter().any(|piece| piece.because == "SINGULARITY_USE_LAUNCHER")
     }

@@ -1,4 +1,4 @@
-//! Assumed output of container runtimes for a dry run, in which they are not called.
+//! Assumed output of container runtimes, for a dry run in which no runtime is called.
 
 use bstr::{BString, ByteSlice};
 
@@ -7,15 +7,15 @@ use htc_base::process::Exit;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 
-/// Returns the output of a call if everything succeeds: no image is present yet, and the container ends as
-/// the job does.
+/// Returns the output that a call would have if everything succeeded, no image were present yet, and the container
+/// ended with the exit `job`.
 ///
-/// The version is SingularityVersion of the slot ad. If it is missing, the version is guessed from the name
-/// of the program, after symbolic links are resolved: Apptainer is often called through a link named
+/// The version in the output is SingularityVersion of the slot ad. If the attribute is missing, the name of the program
+/// determines the version. Symbolic links are resolved first, because Apptainer is often called through a link named
 /// `singularity`.
 pub fn rehearsed_answer(call: &ToolCall, machine: &ClassAd, job: Exit, world: &dyn World) -> Vec<u8> {
     if call.argv.len() == 1 {
-        // The access point's program that produces docker's credentials.
+        // The call runs the access point's program that produces docker's credentials.
         return b"{\"auths\": {}}".to_vec();
     }
     let last = |from_end: usize| call.argv.iter().rev().nth(from_end).map_or(&b""[..], |word| word);

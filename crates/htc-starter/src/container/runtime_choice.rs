@@ -10,12 +10,12 @@ use crate::unsupported;
 use htc_base::job::{Universe, attr};
 use htc_classad::ClassAd;
 
-/// Chosen runtime, with the reason.
+/// Runtime that was chosen for a job, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuntimeChoice {
     /// The runtime.
     pub runtime: ContainerRuntime,
-    /// Attribute or parameter that decided.
+    /// Attribute or parameter that determined the choice.
     pub reason: String,
     /// Attributes that the configuration adds to the job (USE_DEFAULT_CONTAINER).
     pub job_attributes: ClassAd,
@@ -35,7 +35,7 @@ impl RuntimeChoice {
     }
 }
 
-/// Chooses the runtime of a job.
+/// Chooses the runtime of a job and reports attributes and parameters without effect.
 ///
 /// # Errors
 /// Returns an error, in the reference's words, if a parameter is not a boolean. SINGULARITY_JOB is read only
@@ -53,7 +53,7 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
     let wants = |name: &str| inputs.job_boolean(name);
     let has_docker = inputs.machine().boolean("HasDocker").unwrap_or(false);
     let is_java = inputs.job().int(attr::JOB_UNIVERSE) == Some(Universe::Java.number());
-    // Java jobs never run in docker, and the configuration does not put them in a container
+    // Java jobs never run in docker, and a default container of the configuration does not apply to them
     // (`Starter::SpawnJob`).
     if is_java {
         choice.add_unused("WantDocker", "JobUniverse 10: docker does not run java jobs");
@@ -74,7 +74,7 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
     } else if let Some(runtime) = default_runtime(inputs, has_docker, &mut choice)? {
         return Ok(choice.with_runtime(runtime, "USE_DEFAULT_CONTAINER with DEFAULT_CONTAINER_IMAGE"));
     }
-    // Read for every job that does not run in docker.
+    // 25.14 reads SINGULARITY_USE_LAUNCHER for every job that does not run in docker.
     inputs.plain_boolean_parameter("SINGULARITY_USE_LAUNCHER").map_err(StartFailure::after_event)?;
     for name in ["WantSIF", "WantSandboxImage", "WantDockerImage"] {
         if wants(name) {
@@ -97,10 +97,10 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
     Ok(choice)
 }
 
-/// Image for jobs that do not name one.
+/// Parameter with the image for jobs that do not name an image.
 const DEFAULT_IMAGE_PARAMETER: &str = "DEFAULT_CONTAINER_IMAGE";
 
-/// Returns the runtime that the configuration chooses for a job that does not ask for one.
+/// Returns the runtime that the configuration chooses for a job that does not ask for a runtime.
 fn default_runtime(
     inputs: &ContainerInputs<'_>,
     has_docker: bool,

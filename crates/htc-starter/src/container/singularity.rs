@@ -1,4 +1,4 @@
-//! The command line of a job under Singularity or Apptainer.
+//! Command line of a job under Singularity or Apptainer.
 //!
 //! Reference: `Singularity::setup` and `runTest` of `singularity.cpp`.
 
@@ -17,13 +17,13 @@ use htc_base::quirks::Quirk;
 use htc_base::text::arguments;
 use htc_base::text::environment::Environment;
 
-/// Text that ends the message of every setup failure.
+/// Text with which the message of every setup failure begins.
 const SETUP_FAILED_TEXT: &str = "Singularity enabled but setup failed; failing job.";
 
-/// Script which reports that the runtime has reached the job.
+/// Script in the container that records that the runtime has reached the job.
 const LAUNCHER_SCRIPT: &str = "/condor_container_launcher.sh";
 
-/// Returns the call that reads the version. A program that is not configured or does not exist has none.
+/// Returns the call that prints the version of the runtime.
 ///
 /// # Errors
 /// Returns an error if SINGULARITY is not set.
@@ -32,7 +32,7 @@ pub fn version_call(inputs: &ContainerInputs<'_>) -> Result<ToolCall, StartFailu
     Ok(ToolCall::new(&[program], ["--version"], ToolAccount::Job))
 }
 
-/// Returns the configured program, if any.
+/// Returns the program in SINGULARITY, or `None` if the parameter is not set.
 fn singularity_program(inputs: &ContainerInputs<'_>) -> Option<BString> {
     inputs.parameters().text("SINGULARITY").cloned()
 }
@@ -41,16 +41,16 @@ fn setup_failure(why: impl std::fmt::Display) -> StartFailure {
     StartFailure::silent(format!("{SETUP_FAILED_TEXT} {why}")).after_event()
 }
 
-/// Returns the failure of `--version`, or of finding the program.
+/// Returns the failure for a runtime whose version could not be read.
 pub(crate) fn version_failure(why: &str) -> StartFailure {
     setup_failure(why)
 }
 
-/// Plans the job's process. `words` is its command line outside of a container, which includes the command unless `command` is
-/// empty; `job` is its environment.
+/// Plans the process of a job in a container. `words` is the job's command line outside of a container, which includes
+/// the command unless `command` is empty. `job` is the job's environment.
 ///
 /// # Errors
-/// Returns an error if there is no image or if the extra arguments are invalid.
+/// Returns an error if no image is named or if the extra arguments are invalid.
 pub fn plan_singularity_process(
     inputs: &ContainerInputs<'_>,
     version: &RuntimeVersion,
@@ -102,7 +102,8 @@ pub fn plan_singularity_process(
     Ok(ContainerPlan {
         runtime: ContainerRuntime::Singularity,
         image,
-        // With the launcher one word less is removed, because `orig_args_len` does not count it: it stays after the image.
+        // 25.14 does not count the word of the launcher in `orig_args_len`, so with a launcher it removes one word
+        // less, and the launcher remains after the image.
         test_command: test.then(|| test_command(&before_command, command.is_some() && has_launcher(&line))),
         line,
         mounts,
@@ -117,7 +118,7 @@ fn has_launcher(line: &AnnotatedCommandLine) -> bool {
     line.annotated_words().iter().any(|piece| piece.because == "SINGULARITY_USE_LAUNCHER")
 }
 
-/// Returns the command line with `test` in place of `exec` or `run`, and without the job.
+/// Returns the command line that tests the image: `test` in place of `exec` or `run`, and no words of the job.
 fn test_command(words: &[BString], launcher: bool) -> Vec<BString> {
     let mut test = Vec::new();
     for word in words {
@@ -149,7 +150,8 @@ fn find_image(inputs: &ContainerInputs<'_>) -> Result<(BString, &'static str), S
     match of_job {
         Some(image) if image.is_empty() => Err(setup_failure(UNKNOWN)),
         Some(image) => Ok((image, "ContainerImage")),
-        // 25.14 uses the text itself. We do so only if it cannot be meant as an expression.
+        // 25.14 uses the text of the parameter itself. Without the quirk, the text is used only if it cannot be an
+        // expression.
         None if inputs.job_inputs.quirks.reproduces(Quirk::SingularityImageDefault)
             || is_path_or_url(&text) =>
         {
@@ -166,7 +168,7 @@ fn is_path_or_url(text: &[u8]) -> bool {
     text.starts_with(b"/") || text.contains_str("://")
 }
 
-/// Resolves a relative image in Iwd, unless that is the scratch directory.
+/// Resolves a relative path of an image in Iwd, unless Iwd is the scratch directory.
 fn resolve_image_path(inputs: &ContainerInputs<'_>, image: BString) -> BString {
     let iwd = &inputs.job_inputs.job.iwd;
     match iwd.as_bstr() == inputs.scratch() || image.starts_with(b"/") || image.contains_str("://") {
@@ -307,7 +309,8 @@ fn add_extra_arguments(
     Ok(())
 }
 
-/// Returns the path of the command in the container: one in the scratch directory is moved below the target directory.
+/// Returns the path of the command in the container. A path in the scratch directory becomes a path below the target
+/// directory.
 fn command_in_container(
     inputs: &ContainerInputs<'_>,
     command: &BString,
@@ -333,8 +336,8 @@ pub fn test_call(plan: &ContainerPlan) -> Option<ToolCall> {
     })
 }
 
-/// Returns the failure of an image test, with the first line of the runtime's output. The job is held, as the manual says; if
-/// `requeues`, it is requeued as in 25.14.
+/// Returns the failure of an image test, with the first line of the runtime's output. The failure holds the job, as the
+/// manual says, or requeues it, as in 25.14, if `requeues` is true.
 pub fn test_failure(output: &[u8], requeues: bool) -> StartFailure {
     let mut text = BString::from("Singularity test failed:");
     text.extend_from_slice(&first_error_line(output));
@@ -342,7 +345,7 @@ pub fn test_failure(output: &[u8], requeues: bool) -> StartFailure {
     StartFailure::new(text, HoldCode::SingularityTestFailed.number(), subcode).after_event()
 }
 
-/// Returns the first line, at most 255 bytes, without terminal colour sequences (`RemoveANSIcodes`).
+/// Returns the first line of an output, at most 255 bytes, without terminal colour sequences (`RemoveANSIcodes`).
 pub(super) fn first_error_line(output: &[u8]) -> BString {
     let read = &output[..output.len().min(255)];
     let line = read.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default();

@@ -15,7 +15,7 @@ const PARAMETER: &str = "SINGULARITY_BIND_EXPR";
 /// Directory in which OpenCL programs look for drivers.
 const OPENCL_VENDORS_DIRECTORY: &str = "/etc/OpenCL/vendors";
 
-/// Adds the binds whose sources exist. With a GPU, also binds the OpenCL drivers.
+/// Adds the binds whose source directories exist. If the slot has a GPU, also binds the OpenCL drivers.
 pub(super) fn add_binds(
     inputs: &ContainerInputs<'_>,
     image: &BStr,

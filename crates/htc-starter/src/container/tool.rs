@@ -1,37 +1,39 @@
-//! Calls of a container runtime whose answer is awaited.
+//! Calls of a container runtime whose output the starter waits for.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::BString;
 
-/// One command of a container runtime, not the job itself.
+/// One command of a container runtime that does not run the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
     /// Command line; the first element is the program's path.
     pub argv: Vec<BString>,
-    /// Account of the process.
+    /// Account under which the call runs.
     pub actor: ToolAccount,
-    /// Environment of the process.
+    /// Environment in which the call runs.
     pub environment: ToolEnvironment,
     /// Time after which the call is killed and counts as failed.
     pub limit: Duration,
-    /// File for its standard error, created as the job's account; if `None`, standard error goes to standard output.
+    /// File for the standard error of the call, created under the job's account; if `None`, standard error goes to
+    /// standard output.
     pub errors: Option<PathBuf>,
-    /// Working directory, or `None` for the starter's.
+    /// Working directory, or `None` for the starter's working directory.
     pub directory: Option<PathBuf>,
-    /// Additional variables, `NAME=value`.
+    /// Variables in addition to the environment, `NAME=value`.
     pub extra_variables: Vec<BString>,
 }
 
 impl ToolCall {
-    /// Returns true if the call may run so long that it has to be recorded for a clean-up after the starter is killed.
+    /// Returns true if the call may run for so long that it must be recorded, so that it can be cleaned up after the
+    /// starter is killed.
     pub fn is_long(&self) -> bool {
         self.limit >= PULL_TIMEOUT
     }
 }
 
-/// Account of a call.
+/// Account under which a call runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolAccount {
     /// The starter's own account.
@@ -42,21 +44,21 @@ pub enum ToolAccount {
     Job,
 }
 
-/// Environment of a call.
+/// Environment in which a call runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolEnvironment {
     /// The starter's own environment.
     Inherited,
-    /// The starter's own environment with HOME of the account of the daemons.
+    /// The starter's own environment, in which HOME is the home directory of the daemons' account.
     InheritedWithHome(Option<BString>),
-    /// Exactly these variables, `NAME=value`.
+    /// These variables only, `NAME=value`.
     Explicit(Vec<BString>),
 }
 
-/// Time limit of the reference for most calls (`default_timeout`).
+/// Time limit that the reference uses for most calls (`default_timeout`).
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Time limit for pulling an image, or testing one that is pulled for the test: the reference has no limit.
+/// Time limit for pulling an image, or for testing an image that the test pulls. The reference has no limit.
 pub(super) const PULL_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 impl ToolCall {

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// First line of the output of `--version`; it determines the names of environment variables.
+/// First line of the output of `--version`. The version determines the names of environment variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuntimeVersion(BString);
 
@@ -21,7 +21,7 @@ impl RuntimeVersion {
         if self.0.contains_str("apptainer") { "APPTAINER" } else { "SINGULARITY" }
     }
 
-    /// Returns the prefix of variables that are passed into the container.
+    /// Returns the prefix of the environment variables that the runtime passes into the container.
     pub fn variable_prefix(&self) -> &'static str {
         if self.0.contains_str("apptainer") { "APPTAINERENV_" } else { "SINGULARITYENV_" }
     }

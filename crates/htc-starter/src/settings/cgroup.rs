@@ -48,15 +48,15 @@ pub struct CgroupParameters {
     pub polling: Duration,
     /// Value of USE_CGROUPS_FOR_LOCAL_UNIVERSE.
     pub local: bool,
-    /// LOCAL_UNIVERSE_CGROUP_ENFORCEMENT: RequestMemory and RequestCpus are limits if the slot ad has neither
+    /// LOCAL_UNIVERSE_CGROUP_ENFORCEMENT: true if RequestMemory and RequestCpus are limits when the slot ad has neither
     /// Memory nor Cpus.
     pub enforced_by_request: bool,
-    /// `None` if samples are used (CGROUP_USE_PEAK_MEMORY is false); otherwise true if caches are subtracted
-    /// from the peak (CGROUP_IGNORE_CACHE_MEMORY).
+    /// Use of the kernel's peak memory count. `None` if samples are used instead (CGROUP_USE_PEAK_MEMORY is false);
+    /// otherwise true if caches are subtracted from the peak (CGROUP_IGNORE_CACHE_MEMORY).
     pub peak: Option<bool>,
     /// True if any parameter of control groups differs from its default.
     pub is_configured: bool,
-    /// Invalid parameters, reported where 25.14 reads them ([`CgroupParameters::read_deferring_faults`]).
+    /// Invalid parameters, reported at the point where 25.14 reads them ([`CgroupParameters::read_deferring_faults`]).
     faults: Vec<(&'static str, StartFailure)>,
 }
 
@@ -91,8 +91,8 @@ impl CgroupParameters {
         Self::read_with_faults(view, &mut |_, error| Err(error))
     }
 
-    /// Reads the parameters; uses the default for an invalid number or boolean, and keeps the error until the
-    /// point where 25.14 reads the parameter.
+    /// Reads the parameters. Uses the default for an invalid number or boolean, and keeps the error until the point
+    /// where 25.14 reads the parameter.
     ///
     /// # Errors
     /// Returns an error if a macro expands without end.
@@ -160,7 +160,7 @@ impl CgroupParameters {
 }
 
 impl CgroupParameters {
-    /// Returns the deferred error of a parameter, if any.
+    /// Returns the deferred error of a parameter, or `None` if it has none.
     pub(crate) fn fault_of_parameter(&self, name: &str) -> Option<StartFailure> {
         self.faults.iter().find(|(one, _)| *one == name).map(|(_, failure)| failure.clone())
     }
@@ -180,14 +180,14 @@ impl CgroupParameters {
             .or_else(|| self.fault_of_parameter(LOCAL_UNIVERSE_ENFORCEMENT).filter(|_| lacks(attr::MEMORY)))
     }
 
-    /// Returns the first deferred error that 25.14 finds when the job runs in its group.
+    /// Returns the first deferred error that 25.14 finds when the job runs in its control group.
     pub(crate) fn fault_when_running(&self) -> Option<StartFailure> {
         [POLLING_INTERVAL, USE_PEAK_MEMORY, IGNORE_CACHE_MEMORY]
             .into_iter()
             .find_map(|name| self.fault_of_parameter(name))
     }
 
-    /// Returns the deferred error that 25.14 finds when the job has exceeded its memory.
+    /// Returns the deferred error that 25.14 finds when the job has exceeded its memory limit.
     pub(crate) fn fault_at_out_of_memory(&self) -> Option<StartFailure> {
         self.fault_of_parameter(ALWAYS_HOLD_ON_OOM)
     }

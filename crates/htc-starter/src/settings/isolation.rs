@@ -12,16 +12,15 @@ use htc_config::{ConfigView, ValueError};
 pub struct IsolationParameters {
     /// Value of USE_PID_NAMESPACES.
     pub processes: bool,
-    /// USE_PID_NAMESPACE_INIT: an init process rather than the job is the first process of the namespace.
+    /// USE_PID_NAMESPACE_INIT: true if an init process rather than the job is the first process of the PID namespace.
     pub init: bool,
     /// Value of NO_JOB_NETWORKING.
     pub no_network: bool,
-    /// PER_JOB_NAMESPACES: if false, jobs share the machine's mount namespace, so that nothing can be
-    /// mounted.
+    /// PER_JOB_NAMESPACES: false if jobs share the machine's mount namespace, so that nothing can be mounted for them.
     pub mounts: bool,
     /// Value of LIBEXEC.
     pub libexec: Option<BString>,
-    /// USE_GID_PROCESS_TRACKING, with MIN_TRACKING_GID and MAX_TRACKING_GID.
+    /// Values of MIN_TRACKING_GID and MAX_TRACKING_GID; `None` if USE_GID_PROCESS_TRACKING is false.
     pub tracking: Option<(i64, i64)>,
 }
 
@@ -40,7 +39,7 @@ impl Default for IsolationParameters {
 }
 
 impl IsolationParameters {
-    /// Reads all parameters except the booleans, whose errors end 25.14 at different times.
+    /// Reads all parameters except the booleans. Errors in the booleans end 25.14 at different times.
     ///
     /// # Errors
     /// Returns an error for an invalid number.
@@ -71,7 +70,7 @@ impl IsolationParameters {
         }
         match (u32::try_from(least), u32::try_from(most)) {
             (Ok(least), Ok(most)) if least <= most => Ok(Some(least..=most)),
-            // In 25.14 the ProcD checks the range and does not start.
+            // In 25.14, the ProcD checks the range of groups and does not start if it is invalid.
             _ if least <= most => wrong("unable to spawn the ProcD".to_owned()),
             _ => wrong(format!("invalid tracking gid range: {least} - {most}")),
         }

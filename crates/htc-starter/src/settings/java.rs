@@ -7,7 +7,7 @@ use htc_base::text::{arguments, list};
 use htc_base::world::World;
 use htc_config::{ConfigView, ValueError};
 
-/// Parameters of Java; an empty value counts as not set.
+/// Parameters of Java. An empty value counts as not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JavaParameters {
     /// Value of JAVA.
@@ -40,8 +40,8 @@ impl JavaParameters {
         })
     }
 
-    /// Returns the call that queries the virtual machine's properties (`java_detect`), or `None` if there is
-    /// no valid command line.
+    /// Returns the call that prints the properties of the virtual machine (`java_detect`), or `None` if there is no
+    /// valid command line.
     pub fn probe_command(&self) -> Option<ToolCall> {
         let line = self.command_line(&[]).ok()??;
         Some(ToolCall::new(&line, ["CondorJavaInfo", "old"], ToolAccount::Starter))

@@ -1,4 +1,4 @@
-//! Jobs that are skipped because their output is newer than all of their input (SkipIfDataflow).
+//! Jobs that are skipped because all of their output is newer than all of their input (SkipIfDataflow).
 //!
 //! Reference: `startShadow` of `shadow_v61_main.cpp`, `FileTransfer::IsDataflowJob`.
 
@@ -15,7 +15,7 @@ use htc_user_log::EventBody;
 type ModificationTime = (i64, i64);
 
 impl Shadow<'_> {
-    /// Completes the job without running it if its output is up to date; returns true in that case.
+    /// Completes the job without running it if its output is up to date. Returns true if the job was completed.
     pub(super) fn skip_if_up_to_date(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) -> bool {
         if self.setup.local || self.job_context().boolean("SkipIfDataflow") != Some(true) {
             return false;
@@ -27,19 +27,19 @@ impl Shadow<'_> {
         }
         self.phase = ShadowPhase::Running;
         self.ad.set("ExitCode", 0i64);
-        // condor_submit sets the same value.
+        // condor_submit sets ExitBySignal to false as well.
         self.ad.set("ExitBySignal", false);
         Self::log(EventBody::DataflowSkipped(BString::default()), out);
         self.apply_exit_policy(now, Exit::Code(0), out);
         true
     }
 
-    /// Returns true if the last run was skipped.
+    /// Returns true if the last run of the job was skipped.
     pub(super) fn was_skipped(&self) -> bool {
         self.job_context().boolean("DataflowJobSkipped") == Some(true)
     }
 
-    /// Returns true if the oldest output is newer than the newest input, or `None` if a required file is
+    /// Returns true if the oldest output file is newer than the newest input file, or `None` if a required file is
     /// missing.
     fn is_output_up_to_date(&self) -> Option<bool> {
         let listed = |name: &str| self.job_string(name).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Shadow<'_> {
         Some(made?.into_iter().min()? > from.into_iter().max()?)
     }
 
-    /// Returns the modification time of a file; a relative name is resolved in Iwd.
+    /// Returns the modification time of a file. A relative name is resolved in Iwd.
     fn modification_time(&self, name: &[u8]) -> Option<ModificationTime> {
         let directory = self.job_string(attr::IWD).unwrap_or_default();
         let path = directory.to_path_lossy().join(name.to_path_lossy());

@@ -21,28 +21,28 @@ pub enum ShadowEvent {
     Transferred(Box<TransferOutcome>),
     /// The connection to the starter was lost and made again.
     Reconnected,
-    /// The job is about to execute, in this directory.
+    /// The job is about to be executed, in this directory.
     Executing(BString),
-    /// An update from the starter; the shadow evaluates periodic policies after it.
+    /// The starter sent an update, after which the shadow evaluates periodic policies.
     Updated(Box<ClassAd>),
-    /// Attributes that become known when a run starts or ends.
+    /// Attributes became known at the start or the end of a run.
     AttributesKnown(Box<ClassAd>),
-    /// The job's process has ended; the starter is still running.
+    /// The job's process has ended, but the starter is still running.
     JobEnded,
-    /// The job was suspended, with this number of processes.
+    /// The job was suspended. Contains the number of suspended processes.
     Suspended(u32),
     /// The job was continued.
     Continued,
-    /// The starter reports an error or a message.
+    /// The starter reported an error or a message.
     Error {
-        /// Error text with its hold code, or 0.
+        /// Text of the error with its hold code; the code is 0 if there is none.
         why: HoldOrVacateReason,
-        /// False if the error is only a message.
+        /// True for an error, false for a message.
         critical: bool,
     },
     /// The starter has ended.
     Ended(StarterEnd),
-    /// A user request that [`super::Shadow::refusal_reason`] accepts.
+    /// A user made a request that [`super::Shadow::refusal_reason`] accepts.
     UserRequested(UserRequest),
     /// The time of the last `WakeAt` has been reached.
     Timeout,
@@ -51,19 +51,19 @@ pub enum ShadowEvent {
 /// Result of SHADOW_PREPARE_JOB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShadowHookResult {
-    /// Exit status and standard output.
+    /// The hook ended. Contains its exit and its standard output.
     Exited(Exit, Vec<u8>),
     /// The hook could not be executed.
     NotExecuted,
-    /// The credentials for the hook are missing.
+    /// The hook was not run because its credentials are missing.
     NoCredentials,
     /// The hook exceeded its time limit.
     TimedOut,
-    /// This program is exiting; the job stays in the queue.
+    /// The hook was interrupted because this program is exiting; the job stays in the queue.
     Interrupted,
 }
 
-/// Result of a starter.
+/// Result of a run, as the starter reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StarterEnd {
     /// Exit of the job, or `None` if it was not started or did not end.
@@ -72,18 +72,18 @@ pub struct StarterEnd {
     pub end_requested: bool,
     /// Reason why the job was not started, if it has not been reported yet.
     pub reason: Option<String>,
-    /// True if no further run is to follow because the user ended this program.
+    /// True if no further run follows because the user ended this program.
     pub is_last_run: bool,
 }
 
-/// Reason for which a job is held or vacated, with its codes.
+/// Reason to hold or vacate a job, with its codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldOrVacateReason {
-    /// HoldReason or VacateReason.
+    /// Value of HoldReason or VacateReason.
     pub reason: BString,
-    /// HoldReasonCode or VacateReasonCode.
+    /// Value of HoldReasonCode or VacateReasonCode.
     pub code: i64,
-    /// HoldReasonSubCode or VacateReasonSubCode.
+    /// Value of HoldReasonSubCode or VacateReasonSubCode.
     pub subcode: i64,
 }
 
@@ -93,7 +93,7 @@ impl HoldOrVacateReason {
         HoldOrVacateReason { reason: reason.into(), code, subcode: 0 }
     }
 
-    /// Returns the code and subcode as 32-bit numbers, as events contain them.
+    /// Returns the code and the subcode as 32-bit numbers, the form that events use.
     pub(super) fn codes(&self) -> (i32, i32) {
         let small = |number: i64| i32::try_from(number).unwrap_or(0);
         (small(self.code), small(self.subcode))
@@ -106,18 +106,18 @@ impl From<user_policy::PolicyReason> for HoldOrVacateReason {
     }
 }
 
-/// Request of a user.
+/// Request of a user for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserRequest {
     /// Hold the job.
     Hold(HoldOrVacateReason),
     /// Remove the job, for this reason.
     Remove(BString),
-    /// Vacate the job; it is run again.
+    /// Vacate the job, which is then run again.
     Vacate {
-        /// Reason.
+        /// Reason for the vacate.
         why: HoldOrVacateReason,
-        /// True to vacate immediately: the shadow does not wait for the job's exit.
+        /// True to vacate immediately: the shadow then does not wait for the job's exit.
         fast: bool,
     },
     /// Release a held job, for this reason.

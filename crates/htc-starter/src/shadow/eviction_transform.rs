@@ -1,5 +1,6 @@
-//! Transforms of a job that is to be held: they may raise a request, so that the job runs again (`TransformOnEvict`,
-//! schedd.cpp). condor_submit makes them of retry_request_memory and retry_request_disk.
+//! Transforms that are applied to a job instead of holding it: they may raise a resource request, so that the job runs
+//! again (`TransformOnEvict`, schedd.cpp). condor_submit makes these transforms from retry_request_memory and
+//! retry_request_disk.
 
 use bstr::{BString, ByteSlice};
 
@@ -10,13 +11,13 @@ use htc_base::time::ClockReading;
 use htc_classad::{ClassAd, Dialect, Value};
 use htc_transform::{SilentObserver, Transform, TransformSession};
 
-/// Separates the lines of a transform in the queue.
+/// Separator between the lines of a transform in the queue.
 const LINE_SEPARATOR: &[u8] = b"\x1e";
-/// Attributes that begin with this request a resource.
+/// Beginning of the names of attributes that request a resource.
 const REQUEST_PREFIX: &[u8] = b"request";
 
 impl Shadow<'_> {
-    /// Holds the job, unless one of its transforms changes a request: then it is requeued.
+    /// Holds the job, unless one of its transforms changes a resource request. Then requeues the job.
     pub(super) fn hold_or_retry(
         &mut self,
         now: ClockReading,
@@ -29,8 +30,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// Holds the job for its policy like [`Shadow::hold_or_retry`]. The shadow has put the reason into the queue before
-    /// (`BaseShadow::holdJob`).
+    /// Holds the job for its policy like [`Shadow::hold_or_retry`]. The shadow has already put the reason into the
+    /// queue (`BaseShadow::holdJob`).
     pub(super) fn hold_or_retry_by_policy(
         &mut self,
         now: ClockReading,
@@ -44,7 +45,8 @@ impl Shadow<'_> {
         self.hold_or_retry(now, why, out);
     }
 
-    /// Applies the transforms of TransformOnEvict until one changes a request; returns true if one did.
+    /// Applies the transforms of TransformOnEvict until one of them changes a resource request. Returns true if a
+    /// request changed.
     fn apply_eviction_transforms(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) -> bool {
         let names = self.job_string("TransformOnEvict").unwrap_or_default();
         list::split(&names).any(|name| self.apply_eviction_transform(now, name, out))
@@ -80,7 +82,7 @@ impl Shadow<'_> {
             return false;
         }
         let changed = changed_names(&self.ad, &ad);
-        // What a transform deletes is undefined in the queue.
+        // In the queue, an attribute that a transform deletes gets the value undefined.
         for name in &changed {
             match ad.get(name.as_bytes()) {
                 Some(expr) => self.ad.insert(name.as_bytes(), expr),

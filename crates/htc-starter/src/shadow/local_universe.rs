@@ -1,5 +1,5 @@
-//! End of a run in the local universe: the starter writes the log and evaluates the policy, the schedd holds
-//! and removes.
+//! End of a run in the local universe: the starter writes the log and evaluates the policy, and the schedd holds and
+//! removes the job.
 //!
 //! Reference: `JICLocalSchedd` (`holdJob`, `removeJob`, `requeueJob`, `notifyJobExit`) and
 //! `StarterUserPolicy::doAction`; for the schedd's part `jobExitCode` and `kill_zombie` of `schedd.cpp`.
@@ -46,7 +46,7 @@ impl Shadow<'_> {
                 self.remove_job(now, &reason, out);
             }
             Some(PendingOutcome::Vacate(HoldOrVacateReason { reason, code, .. })) => {
-                // A schedd that vacates its job passes no reason to the starter.
+                // Only a policy has a reason: a schedd that vacates its job passes no reason to the starter.
                 let of_policy =
                     code == HoldCode::JobPolicyVacate as i64 || code == HoldCode::SystemPolicyVacate as i64;
                 self.requeue_locally(now, end.exit, Some(reason).filter(|_| of_policy), out);
@@ -72,7 +72,7 @@ impl Shadow<'_> {
             Some(PolicyAction::Hold { reason, code, subcode }) => {
                 Some(HoldOrVacateReason { reason, code: code as i64, subcode })
             }
-            // A removal by policy leaves the queue as a completed job.
+            // A job that its policy removes leaves the queue as a completed job.
             Some(PolicyAction::Remove(_)) => return self.terminate_locally(now, exit, out),
             None => {
                 user_policy::exit_hold_reason(&ad, self.setup.knobs, &frozen).map(HoldOrVacateReason::from)
@@ -87,8 +87,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// Counts that the job exited by itself, as a shadow does: the retries by `max_retries` of condor_submit
-    /// depend on this number.
+    /// Counts that the job exited by itself, like a shadow. The retries of `max_retries` (condor_submit) depend on this
+    /// number.
     fn count_completion(&mut self, out: &mut Vec<ShadowAction>) {
         let uncounted = self.setup.quirks.decide(Quirk::LocalCompletionsUncounted);
         if uncounted.as_reference {
@@ -126,7 +126,7 @@ impl Shadow<'_> {
         self.hold_job(now, hold, out);
     }
 
-    /// Puts the job back into the queue. A job that was not started gets no event.
+    /// Puts the job back into the queue. No event is written for a job that was not started.
     fn requeue_locally(
         &mut self,
         now: ClockReading,
@@ -145,11 +145,11 @@ impl Shadow<'_> {
         if let Some(reason) = reason {
             self.ad.set("RequeueReason", reason);
         }
-        // A job that its policy requeued is not run again at once.
+        // A job that its policy requeued is not run again immediately.
         self.requeue(now, !by_policy, out);
     }
 
-    /// Writes event 004 as a starter does: without code, reason and resource table.
+    /// Writes event 004 like a starter: without a code, a reason and a resource table.
     fn log_eviction(&self, out: &mut Vec<ShadowAction>) {
         let body = EvictedEvent { run: self.local_run_usage(), ..EvictedEvent::default() };
         Self::log(EventBody::Evicted(Box::new(body)), out);

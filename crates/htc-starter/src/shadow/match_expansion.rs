@@ -1,6 +1,6 @@
-//! Changes that a schedd makes to a job ad for the slot it runs in: `$$(NAME)` and `$$([expression])` are
-//! replaced, and the provisioned resources are added. A job that a hook fetched has no schedd, and its ad is
-//! not changed.
+//! Changes that a schedd makes to a job ad for the slot that the job gets: it replaces `$$(NAME)` and
+//! `$$([expression])`, and adds the provisioned resources. A job that a hook fetched has no schedd, and its ad is not
+//! changed.
 //!
 //! Reference: `dollarDollarExpand` (qmgmt.cpp).
 
@@ -12,8 +12,7 @@ use htc_classad::syntax::Dialect;
 use htc_classad::{AttrName, ClassAd, Context, Expr, Value};
 use htc_config::macro_reference::next_dollar_dollar;
 
-/// Prefix of attributes that keep the value used for a reference, for later when the slot ad is not
-/// available.
+/// Prefix of attributes that keep the slot's value for a reference, for use when the slot ad is no longer available.
 const MATCH_PREFIX: &str = "MATCH_";
 /// Prefix of attributes that keep the expanded value of a job attribute.
 const MATCH_EXP_PREFIX: &str = "MATCH_EXP_";
@@ -22,27 +21,26 @@ const NEGOTIATOR_PREFIX: &[u8] = b"NegotiatorMatchExpr";
 /// Resources of a slot that does not list any.
 const DEFAULT_RESOURCES: &str = "Cpus, Disk, Memory";
 
-/// Job ad for its slot.
+/// Changes to a job ad for the slot that the job gets.
 #[derive(Clone, Debug)]
 pub struct MatchedAd {
-    /// Attributes of the shadow's copy of the ad that differ from the queue.
+    /// Attributes whose values in the shadow's copy of the ad differ from the queue.
     pub run_attributes: ClassAd,
-    /// Attributes that are kept in the queue.
+    /// Attributes that are stored in the queue.
     pub queue_attributes: ClassAd,
 }
 
-/// Reference that cannot be expanded: the job is put on hold.
+/// Reference that cannot be expanded. The job is put on hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Cannot expand $$ expression ({name}).")]
 pub struct ExpansionError {
-    /// Name or expression between the parentheses.
+    /// Name or expression between the parentheses of the reference.
     pub name: BString,
     /// Job attribute that contains the reference.
     pub attribute: BString,
 }
 
-/// Returns the changes to a job ad for a slot; without a slot ad, the values kept from earlier matches are
-/// used.
+/// Returns the changes to a job ad for a slot. Without a slot ad, uses the values kept from an earlier slot.
 ///
 /// # Errors
 /// Returns an error for a reference to an attribute that the slot ad lacks and that has no default.
@@ -70,7 +68,7 @@ pub fn expand_for_slot(
                 name: name_of_reference,
                 attribute: name.to_owned(),
             })?;
-        // An attribute whose expanded text is not a valid expression is not changed.
+        // An attribute remains unchanged if its expanded text is not a valid expression.
         if text != before
             && let Ok(expr) = Expr::parse_with(&text, Dialect::of_world(world).old())
         {
@@ -84,7 +82,7 @@ pub fn expand_for_slot(
     Ok(found)
 }
 
-/// Expansion of one attribute.
+/// Expansion of the references in one attribute.
 struct AttributeExpansion<'a> {
     job: &'a ClassAd,
     slot: Option<&'a ClassAd>,
@@ -93,7 +91,7 @@ struct AttributeExpansion<'a> {
 }
 
 impl AttributeExpansion<'_> {
-    /// Expands all references; the result of an expansion is not expanded again.
+    /// Expands all references in a text. The result of an expansion is not expanded again.
     fn expand_references(mut self, mut text: BString) -> Result<BString, BString> {
         let mut from = 0;
         while let Some(reference) = next_dollar_dollar(&text, from) {
@@ -115,8 +113,8 @@ impl AttributeExpansion<'_> {
         Ok(text)
     }
 
-    /// Evaluates an expression to a string; MY is the job, TARGET the slot. The expression is inside the text
-    /// of a value, so its quotes and backslashes are escaped once more.
+    /// Evaluates an expression to a string. MY is the job, and TARGET is the slot. The expression is inside the text of
+    /// a value, so its quotes and backslashes are escaped once more.
     fn evaluate_expression(&self, inner: &[u8]) -> Option<BString> {
         let mut text = Vec::from(b"string(");
         let mut bytes = inner.iter().copied().peekable();
@@ -135,7 +133,8 @@ impl AttributeExpansion<'_> {
         }
     }
 
-    /// Returns the unevaluated value of a slot attribute; for a string, the text between the quotes.
+    /// Returns the text of a slot attribute's expression without evaluating it; for a string, the text between the
+    /// quotes.
     fn look_up_in_slot(&mut self, name: &[u8], default: Option<&[u8]>) -> Option<BString> {
         if name.contains(&b'.') {
             return None;
@@ -161,7 +160,7 @@ impl AttributeExpansion<'_> {
     }
 }
 
-/// Adds the slot's provisioned resources, the job's requests as values, and the negotiator's attributes.
+/// Adds the provisioned resources of the slot, the job's requests as values, and the attributes from the negotiator.
 fn publish_provisioned(job: &ClassAd, slot: &ClassAd, world: &dyn World, found: &mut MatchedAd) {
     for (name, expr) in slot.sorted() {
         if name.starts_with(NEGOTIATOR_PREFIX) {
@@ -176,7 +175,7 @@ fn publish_provisioned(job: &ClassAd, slot: &ClassAd, world: &dyn World, found: 
     let listed = listed.unwrap_or_else(|| DEFAULT_RESOURCES.into());
     for resource in list::split(&listed) {
         let resource = resource.to_str_lossy();
-        // Same conversion as `title_case`.
+        // Converts the name like `title_case`.
         let mut letters = resource.to_ascii_lowercase();
         if let Some(first) = letters.get_mut(..1) {
             first.make_ascii_uppercase();
@@ -227,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_queue_keeps_what_was_written_and_what_it_became() {
-        // As recorded of 25.14 (job m14-dollar).
+        // The expected values were recorded from 25.14.
         let job = "Environment = \"T_A=$$(Cpus) T_B=14\"\nRequestMemory = 200 + 56\n";
         let (given, kept) = run(job, Some(SLOT)).unwrap();
         let text = |ad: &ClassAd| String::from_utf8(long::print(ad)).unwrap();
@@ -247,7 +246,8 @@ mod tests {
         assert_eq!(given("\"$$(arch)/$$(Nope:none at all)\""), "\"X86_64/none at all\"");
         assert_eq!(given("\"$$([ TARGET.Cpus * 2 ]) $$([MY.A =?= undefined])\""), "\"4 false\"");
         assert_eq!(given("\"$$([strcat(\\\"<\\\", Arch, \\\">\\\")])\""), "\"<X86_64>\"");
-        // The text of an expression; in a string its quotes end the string, and what is no value any more stays.
+        // The text of an expression is inserted unevaluated. If its quotes end the surrounding string, the result is
+        // not a valid expression, and the attribute remains unchanged.
         assert_eq!(given("\"$$(Place)\""), "");
         assert_eq!(given("\"$$(Quoted)\""), "\"say \\\"x\\\"\"");
         assert_eq!(given("\"$$(DOLLARDOLLAR)(Arch) $$$(Arch) $(Arch)\""), "\"$$(Arch) $$$(Arch) $(Arch)\"");

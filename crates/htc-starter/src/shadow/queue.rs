@@ -1,4 +1,4 @@
-//! Steps of a job before and between its runs: submitted, prepared, started, held, released.
+//! Steps of a job before and between its runs: the job is submitted, prepared, started, held and released.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use htc_hook::transfer::TransferRequest;
 use htc_hook::user_policy;
 use htc_user_log::{EventBody, EventKind};
 
-/// Pause after a failed run; doubled after each further failure.
+/// Pause after a failed run. Each further failure doubles the pause.
 const FIRST_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum number of times that the pause is doubled.
 const MAX_RETRY_PAUSE: u32 = 6;
@@ -76,8 +76,7 @@ impl Shadow<'_> {
         self.start_shadow(now, out);
     }
 
-    /// Returns the attributes that event 000 contains in addition to its notes
-    /// (`Scheduler::WriteSubmitToUserLog`).
+    /// Returns the attributes that event 000 contains apart from its notes (`Scheduler::WriteSubmitToUserLog`).
     fn submit_event_attributes(&self) -> ClassAd {
         let named = self.job_string("SubmitEventNotesAttrs").unwrap_or_default();
         let names = list::split(&named).chain([&b"DAGNodeName"[..], b"JobBatchName"]);
@@ -91,7 +90,8 @@ impl Shadow<'_> {
         structure
     }
 
-    /// Returns the input size that condor_submit determined and the limit, if the size exceeds the limit.
+    /// Returns the input size that condor_submit determined and the limit on it, or `None` if the size is within the
+    /// limit.
     fn excess_input_size(&self, now: ClockReading) -> Option<(i64, i64)> {
         let size = self.job_int("TransferInputSizeMB")?;
         let knob = || {
@@ -103,11 +103,11 @@ impl Shadow<'_> {
         (size > most).then_some((size, most))
     }
 
-    /// Starts a shadow, which first calls its hook if it has one.
+    /// Starts a shadow, which first calls SHADOW_PREPARE_JOB if the hook is configured.
     pub(super) fn start_shadow(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         self.runs += 1;
         self.this_run = CurrentRun::new(self.earlier_transfer_stats());
-        // The value of an earlier run does not apply to this one (`RemoteResource::setJobAd`).
+        // The value of ExecuteDirWasEncrypted is from an earlier run (`RemoteResource::setJobAd`).
         if self.ad.contains("ExecuteDirWasEncrypted") {
             self.ad.set("ExecuteDirWasEncrypted", Value::Undefined);
         }
@@ -167,8 +167,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// Handles the end of SHADOW_PREPARE_JOB. With status 0 its output is merged into the ad and the job is
-    /// started; another status below 300 holds the job, and a higher one requeues it.
+    /// Handles the end of SHADOW_PREPARE_JOB. With status 0, the output of the hook is merged into the ad and the job
+    /// is started. Any other status below 300 holds the job, and a higher status requeues it.
     pub(super) fn on_hook_ended(
         &mut self,
         now: ClockReading,
@@ -224,7 +224,7 @@ impl Shadow<'_> {
         self.on_shadow_exception(now, &text, out);
     }
 
-    /// Handles an exception of the shadow before there is a starter: event 007, and the job is idle again
+    /// Handles an exception of the shadow before it has a starter: event 007 is written, and the job is idle again
     /// (`BaseShadow::log_except`).
     fn on_shadow_exception(&mut self, now: ClockReading, message: &[u8], out: &mut Vec<ShadowAction>) {
         self.add_wall_clock_time(now);
@@ -269,13 +269,13 @@ impl Shadow<'_> {
         self.ad.set("LastSuspensionTime", 0i64);
         self.ad.set("CurrentHosts", 1i64);
         self.ad.set("RemoteHost", self.setup.slot.clone());
-        // These attributes are from the previous run.
+        // The vacate attributes describe the previous run.
         ["VacateReason", "VacateReasonCode", "VacateReasonSubCode"]
             .iter()
             .for_each(|name| drop(self.ad.remove(*name)));
     }
 
-    /// Sets the number of files to transfer by protocol (`UniShadow::checkInputFileTransfer`).
+    /// Sets the numbers of files to transfer, by protocol (`UniShadow::checkInputFileTransfer`).
     fn count_input_files(&mut self) {
         let counts = TransferRequest::count_input_by_protocol(&self.ad, self.setup.world);
         self.ad.set("TransferInputFileCounts", counts);
@@ -289,7 +289,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Sets the time of the next evaluation of periodic policies.
+    /// Sets the time at which periodic policies are evaluated next.
     pub(super) fn set_policy_alarm(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         if self.setup.interval > 0 {
             let at = now.monotonic().plus(Duration::from_secs(self.setup.interval.unsigned_abs()));
@@ -297,7 +297,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Holds the job.
+    /// Holds the job for the given reason.
     pub(super) fn hold_job(
         &mut self,
         now: ClockReading,
@@ -344,14 +344,14 @@ impl Shadow<'_> {
         self.ad.set(attribute, nested);
     }
 
-    /// Removes the slot from the job ad.
+    /// Sets the attributes of a job that no longer has a slot.
     pub(super) fn leave_slot(&mut self) {
         if self.ad.contains("RemoteHost") {
             self.ad.set("LastRemoteHost", self.setup.slot.clone());
             self.ad.remove("RemoteHost");
             self.ad.set("LastSuspensionTime", 0i64);
             self.ad.set("CurrentHosts", 0i64);
-            // ShadowBday is removed with the shadow; the shadow does not send the other two to the queue.
+            // ShadowBday is removed when the shadow ends. The shadow does not send the other attributes to the queue.
             for name in ["ShadowBday", "JobLastCheckpointTime", "UncommittedSuspensionTime"] {
                 self.ad.remove(name);
             }
@@ -378,11 +378,11 @@ impl Shadow<'_> {
             .map_or(FIRST_RETRY_PAUSE, |started| now.monotonic().since(started.monotonic()));
         let pause = match vain {
             true => FIRST_RETRY_PAUSE * (1 << self.failed_runs.min(MAX_RETRY_PAUSE)),
-            // Without a limit on runs, no job is started more than once per pause, as under a schedd.
+            // Without a limit on runs, a job is started at most once per pause, as a schedd would do.
             false if !matches!(self.setup.run_limit, RunLimit::Runs(_)) => {
                 FIRST_RETRY_PAUSE.saturating_sub(ran)
             }
-            // A job that was not run at all would otherwise loop within one step.
+            // A job that was skipped would otherwise be started again and again within one step.
             false if self.was_skipped() => FIRST_RETRY_PAUSE,
             false => Duration::ZERO,
         };
@@ -395,7 +395,7 @@ impl Shadow<'_> {
         out.push(ShadowAction::WakeAt(Some(until)));
     }
 
-    /// Reports that a pool would run again a job that stays in the queue.
+    /// Reports that a pool would run the job again, although it stays in the queue here.
     fn report_retries(&self, vain: bool, out: &mut Vec<ShadowAction>) {
         if vain || self.setup.local {
             return;
@@ -410,7 +410,7 @@ impl Shadow<'_> {
         out.push(ShadowAction::Report(text));
     }
 
-    /// Evaluates the periodic policies, or ends a pause.
+    /// Evaluates the periodic policies, or ends the pause between two runs.
     pub(super) fn on_timeout(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         match self.phase {
             ShadowPhase::Running => self.evaluate_periodic_policy(now, out),
@@ -437,7 +437,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Releases a held job, which becomes idle.
+    /// Releases a held job, which then becomes idle.
     pub(super) fn release_job(&mut self, now: ClockReading, reason: BString, out: &mut Vec<ShadowAction>) {
         Self::log(EventBody::Released(reason.clone()), out);
         self.ad.set("ReleaseReason", reason);
@@ -461,7 +461,7 @@ impl Shadow<'_> {
         self.set_status(now, JobStatus::REMOVED);
         self.ad.set("RemoveReason", reason.clone());
         self.ad.set("JobFinishedHookDone", now.epoch());
-        // Without a log, there is no event that could be written twice.
+        // Without a log, no event can be written twice.
         if self.job_string("UserLog").is_some() {
             self.ad.set("JobAbortEventLogged", 1i64);
         }
@@ -470,7 +470,7 @@ impl Shadow<'_> {
     }
 }
 
-/// Returns the reference's name of a code, under which holds and vacates are counted.
+/// Returns the name of a code in the reference. Holds and vacates are counted under this name.
 pub(super) fn hold_code_name(code: i64) -> &'static str {
     let known = HoldCode::ALL.iter().find(|known| i64::from(**known as u16) == code);
     known.map_or("Unspecified", |known| known.name())

@@ -1,5 +1,5 @@
-//! Numbers that a schedd rounds up in its queue, so that jobs of similar size are grouped
-//! (`SCHEDD_ROUND_ATTR_<name>`); the exact values are kept in `<name>_RAW`.
+//! Rounding of numbers in the queue: a schedd rounds them up so that jobs of similar size form a group
+//! (`SCHEDD_ROUND_ATTR_<name>`), and keeps the exact values in `<name>_RAW`.
 //!
 //! Reference: `SetAttribute` of `qmgmt.cpp`.
 
@@ -11,22 +11,22 @@ use htc_hook::ParameterSource;
 
 /// Suffix of the attribute that keeps the exact value.
 const RAW_SUFFIX: &[u8] = b"_RAW";
-/// Maximum power of ten in the parameter.
+/// Maximum power of ten in the rounding parameter.
 const MAX_POWER_OF_TEN: u32 = 9;
-/// Numbers below this count as 0.
+/// Limit below which a number counts as 0.
 const ZERO_TOLERANCE: f64 = 0.000_001;
 
 /// Rule for rounding a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rounding {
-    /// Round to this percentage of the number's order of magnitude.
+    /// Round up to this percentage of the number's order of magnitude.
     Percent(f64),
-    /// Round to a multiple of this.
+    /// Round up to a multiple of this number.
     Multiple(i64),
 }
 
 impl Rounding {
-    /// Parses the parameter; returns `None` if nothing is rounded. The error describes what a schedd does.
+    /// Parses the parameter. Returns `None` if nothing is rounded. The error describes the effect on a schedd.
     fn parse(text: &[u8]) -> Result<Option<Self>, &'static str> {
         let text = text.trim().to_str_lossy();
         if text.is_empty() || text == "0" {
@@ -70,21 +70,21 @@ impl Rounding {
 }
 
 impl Shadow<'_> {
-    /// Rounds the attributes of the ad as the queue does.
+    /// Rounds the attributes of the ad like the schedd's queue.
     pub(super) fn round_ad(&mut self) {
         for (name, rounding) in rounded_attributes(&self.ad, self.setup.knobs).into_iter().flatten() {
             round_attribute(&mut self.ad, &name, rounding);
         }
     }
 
-    /// Reports the rounding parameters that are not valid.
+    /// Reports the rounding parameters that have invalid values.
     pub(super) fn report_rounding_errors(&self, out: &mut Vec<ShadowAction>) {
         let wrong = rounded_attributes(&self.ad, self.setup.knobs).into_iter().filter_map(Result::err);
         out.extend(wrong.map(ShadowAction::Report));
     }
 }
 
-/// Returns the attributes that are rounded, or the errors in their parameters.
+/// Returns the attributes to round with their rules, or the errors in the parameters.
 fn rounded_attributes(ad: &ClassAd, knobs: &dyn ParameterSource) -> Vec<Result<(BString, Rounding), String>> {
     let numbers =
         ad.iter().filter(|(_, expr)| matches!(expr.as_literal(), Some(Value::Int(_) | Value::Real(_))));
@@ -104,7 +104,7 @@ fn round_attribute(ad: &mut ClassAd, name: &[u8], rounding: Rounding) {
     let raw = [name, RAW_SUFFIX].concat();
     let literal = |ad: &ClassAd, name: &[u8]| ad.get(name)?.as_literal();
     let Some(value) = literal(ad, name) else { return };
-    // The attribute is already rounded.
+    // If the attribute is the rounded exact value, it is already rounded.
     let before = literal(ad, &raw).and_then(|raw| rounding.round_value(&raw));
     if before.as_ref() == Some(&value) {
         return;
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_up_as_recorded() {
-        // ResidentSetSize, DiskUsage and ImageSize of c31.
+        // Values of ResidentSetSize, DiskUsage and ImageSize that were recorded from 25.14.
         for (raw, rounded) in [(5712i64, 7500i64), (16, 17), (27, 27), (15, 15), (22136, 22500), (0, 0)] {
             assert_eq!(to("25%", raw), Value::Int(rounded), "{raw}");
         }

@@ -30,13 +30,13 @@ impl Shadow<'_> {
             self.record_job_end();
         }
         if self.this_run.executing.is_some() && !self.this_run.sent_back_at_once {
-            // If the end of the job's process was not reported, the duration counts from 1970, as in the
+            // If the end of the job's process was not reported, ActivationDuration counts from 1970, as in the
             // reference (`resourceExit`).
             self.ad.set("ActivationDuration", ran);
             self.ad.set("ActivationTeardownDuration", now.epoch() - self.this_run.exited.unwrap_or(0));
         }
         if end.is_last_run {
-            // The user requested that no further run follows.
+            // The user requested that no further run follows this one.
             self.setup.run_limit = super::state_machine::RunLimit::Runs(self.runs);
         }
         let outcome = self.this_run.pending_outcome.take();
@@ -62,7 +62,7 @@ impl Shadow<'_> {
             }
             Some(PendingOutcome::Failed(why)) => {
                 self.record_eviction(now, why.clone(), out);
-                // Same condition as in `shouldHoldJobBasedOnCodes`.
+                // The condition is that of `shouldHoldJobBasedOnCodes`.
                 match why.code != 0 && why.code < 1000 && why.subcode > -1000 {
                     true => self.hold_or_retry(now, why, out),
                     false => self.requeue(now, true, out),
@@ -86,7 +86,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Records the job's exit, unless an error ended the shadow before it was reported.
+    /// Records the attributes of the job's exit, unless an error ended the shadow before the exit was reported.
     fn record_job_end(&mut self) {
         let end = std::mem::take(&mut self.this_run.end);
         if self.this_run.critical_error_code.is_none() || self.this_run.end_reported {
@@ -94,7 +94,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// Adds the time for which the job had its slot (`update_remote_wall_clock`), and returns it.
+    /// Adds the time for which the job had its slot to its wall clock time (`update_remote_wall_clock`), and returns
+    /// the time added.
     pub(super) fn add_wall_clock_time(&mut self, now: ClockReading) -> i64 {
         let ran = self.this_run.started.map_or(0, |started| now.epoch() - started.epoch());
         let before = self.job_context().real("RemoteWallClockTime");
@@ -105,10 +106,10 @@ impl Shadow<'_> {
         ran
     }
 
-    /// Handles a starter that ended without a report: the shadow tries to reconnect and does not find it.
+    /// Handles a starter that ended without a report. The shadow tries to reconnect and does not find the starter.
     fn on_starter_lost(&mut self, now: ClockReading, reason: Option<String>, out: &mut Vec<ShadowAction>) {
         if reason.is_some() {
-            // The starter itself has reported the reason.
+            // The starter has already reported the reason to the user.
             out.push(ShadowAction::Report("the starter ended without reporting to the shadow".to_owned()));
         }
         self.log_disconnected(out);
@@ -125,7 +126,7 @@ impl Shadow<'_> {
         Self::log(EventBody::Disconnected { reason, startd, address }, out);
     }
 
-    /// Handles a connection that was lost and, at the first attempt, made again (`RemoteResource::reconnect`,
+    /// Handles a connection that was lost and restored at the first attempt (`RemoteResource::reconnect`,
     /// `UniShadow::resourceReconnected`).
     pub(super) fn on_reconnected(&mut self, out: &mut Vec<ShadowAction>) {
         self.log_disconnected(out);
@@ -140,7 +141,7 @@ impl Shadow<'_> {
     }
 
     fn usage_table(&self) -> Option<ResourceTable> {
-        // The schedd lists the slot's resources in the ad that it sends to the shadow.
+        // The schedd lists the resources of the slot in the ad that it sends to the shadow.
         let listed = self
             .run_overrides
             .get("ProvisionedResources")
@@ -166,7 +167,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Writes event 004 and records the eviction in the job ad.
+    /// Writes event 004, and records the eviction in the job ad.
     fn record_eviction(&mut self, now: ClockReading, why: HoldOrVacateReason, out: &mut Vec<ShadowAction>) {
         let run = RunUsage { sent: 0.0, received: 0.0, ..self.run_usage("") };
         let body = EvictedEvent {
@@ -181,14 +182,14 @@ impl Shadow<'_> {
         self.record_run(RunRecordKind::End, out);
     }
 
-    /// Records the ad in the history of runs, as it is before the queue decides about the job.
+    /// Records the job ad in the history of runs, before the queue changes it because of the run's end.
     pub(super) fn record_run(&self, kind: RunRecordKind, out: &mut Vec<ShadowAction>) {
         if !self.setup.local {
             out.push(ShadowAction::RecordRun(kind, Box::new(self.ad.clone())));
         }
     }
 
-    /// Records what plugins did in a transfer in the history of runs (`updateShadowWithPluginResults`).
+    /// Records the plugins' work in a transfer in the history of runs (`updateShadowWithPluginResults`).
     pub(super) fn record_transfer(&self, done: &TransferOutcome, out: &mut Vec<ShadowAction>) {
         if done.plugins.is_empty() || self.setup.local {
             return;
@@ -198,7 +199,7 @@ impl Shadow<'_> {
         out.push(ShadowAction::RecordTransfer(Box::new(record)));
     }
 
-    /// Records in the job ad that the job left its slot before its end.
+    /// Records in the job ad that the job left its slot before the job ended.
     pub(super) fn record_vacate(&mut self, now: ClockReading, why: HoldOrVacateReason) {
         let HoldOrVacateReason { reason, code, subcode } = why;
         self.ad.set("VacateReason", reason);
@@ -211,7 +212,8 @@ impl Shadow<'_> {
             names.push(format!("{}{protocol}", names[0]));
         }
         names.iter().for_each(|name| self.increment_nested("NumVacatesByReason", name));
-        // The job was vacated before it executed in this run (`SetAttribute` of VacateReasonCode).
+        // If the last execution began before this run's shadow, the job was vacated before it was executed in this run
+        // (`SetAttribute` of VacateReasonCode).
         let (began, born) = (self.job_int("JobCurrentStartExecutingDate"), self.job_int("ShadowBday"));
         if began.is_none_or(|began| born.is_some_and(|born| born > began)) {
             self.increment("NumVacatesPreExecution");
@@ -219,8 +221,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// Records the vacate of a job that its own policy held or removed, with the reason that the starter reported; 25.14
-    /// writes no event for it (`BaseShadow::evictJob`, `logEvictEvent`).
+    /// Records the vacate of a job that its own policy held or removed, with the reason that the starter reported.
+    /// 25.14 writes no event for such a vacate (`BaseShadow::evictJob`, `logEvictEvent`).
     fn record_policy_vacate(&mut self, now: ClockReading) {
         let reason = self.job_string("VacateReason").unwrap_or_default();
         let code = self.job_int("VacateReasonCode").unwrap_or(0);
@@ -233,7 +235,7 @@ impl Shadow<'_> {
         self.increment("NumJobCompletions");
         let dumped = self.job_context().boolean("JobCoreDumped");
         if dumped == Some(true) {
-            // The reference's name of the file, even if the job's core file has another name
+            // JobCoreFileName is the reference's name of the core file, even if the job's core file has another name
             // (`BaseShadow::init`, `terminateJob`).
             let id = [self.job_int("ClusterId"), self.job_int("ProcId")].map(Option::unwrap_or_default);
             let iwd = self.job_string("Iwd").unwrap_or_default();
@@ -243,7 +245,7 @@ impl Shadow<'_> {
         self.apply_exit_policy(now, exit, out);
     }
 
-    /// Applies the policy of a job that has ended: it is held, requeued or completed.
+    /// Applies the policy to a job that has ended: the job is held, requeued or completed.
     pub(super) fn apply_exit_policy(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<ShadowAction>) {
         let frozen = self.world_at(now);
         match user_policy::evaluate_periodic(&self.ad, self.setup.knobs, &frozen) {
@@ -251,7 +253,7 @@ impl Shadow<'_> {
                 let why = HoldOrVacateReason { reason, code: code as i64, subcode };
                 return self.hold_or_retry_by_policy(now, why, out);
             }
-            // A removal by policy leaves the queue as a completed job (`ShadowUserPolicy::doAction`).
+            // A job that its policy removes leaves the queue as a completed job (`ShadowUserPolicy::doAction`).
             Some(PolicyAction::Remove(_)) => return self.terminate_job(now, exit, out),
             None => {}
         }
@@ -278,7 +280,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Completes the job, which leaves the queue (`BaseShadow::terminateJob`).
+    /// Completes the job, which then leaves the queue (`BaseShadow::terminateJob`).
     fn terminate_job(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<ShadowAction>) {
         self.ad.set("TerminationPending", true);
         self.commit_run_time(now);
@@ -299,7 +301,7 @@ impl Shadow<'_> {
         self.complete_job(now, out);
     }
 
-    /// Counts the run time since the start or the last checkpoint as committed.
+    /// Counts the run time since the start or the last checkpoint as committed time.
     fn commit_run_time(&mut self, now: ClockReading) {
         let int = |name: &str| self.job_int(name);
         let checkpoint = int("LastCkptTime").or(self.this_run.checkpoint).unwrap_or(0);
@@ -319,7 +321,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Returns SlotWeight of the slot, as the schedd records it at the match; 1 if it is unknown.
+    /// Returns SlotWeight, which the schedd records at the match; 1 if the slot's weight is unknown.
     fn slot_weight(&self) -> f64 {
         let weight = |ad| Context::new(self.setup.world).my(ad).real("SlotWeight");
         self.setup.slot_ad.as_ref().and_then(weight).unwrap_or(1.0)

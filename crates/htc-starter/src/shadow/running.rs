@@ -1,5 +1,4 @@
-//! Steps of the job while a starter has it: transfers, execution, updates, suspension, errors, periodic
-//! policy.
+//! Steps of a job that a starter runs: transfers, execution, updates, suspension, errors, periodic policy.
 
 use bstr::BString;
 
@@ -16,7 +15,7 @@ use htc_hook::transfer::{TransferKind, TransferOutcome};
 use htc_hook::user_policy::{self, PolicyAction, RunningJobAction};
 use htc_user_log::{EventBody, FileTransferStep};
 
-/// Attributes with the transferred bytes and files by protocol: input and output.
+/// Attributes with the transferred bytes and files by protocol: first for input, then for output.
 const STATS_ATTRIBUTES: [&str; 2] = ["TransferInputStats", "TransferOutputStats"];
 
 impl Shadow<'_> {
@@ -66,18 +65,18 @@ impl Shadow<'_> {
         self.ad.set(finished, now.epoch());
         self.ad.set(dated, if done.failure.is_some() { -1 } else { now.epoch() });
         let is_checkpoint = matches!(done.way, TransferKind::Checkpoint(_));
-        // Statistics are those of the last transfer of the run, added to those of earlier runs.
+        // The statistics are those of the run's last transfer, added to those of earlier runs.
         if !(is_checkpoint && done.failure.is_some()) {
             let before = &self.this_run.earlier_transfers[usize::from(!done.way.is_input())];
             self.ad.set(stats, done.tally.to_stats_ad(before, self.setup.world));
         }
         let bytes = if done.failure.is_some() { 0 } else { done.tally.bytes };
         let (name, of_run) = match done.way.is_input() {
-            // From the job's point of view: input is received, output is sent.
+            // The names are from the job's point of view: input is received, and output is sent.
             true => ("BytesRecvd", &mut self.this_run.received),
             false => ("BytesSent", &mut self.this_run.sent),
         };
-        // The last transfer of a run counts, also after checkpoints.
+        // Only the last transfer of a run counts, even if earlier ones were checkpoints.
         let earlier = std::mem::replace(of_run, bytes);
         let total = self.job_context().real(name).unwrap_or(0.0);
         self.ad.set(name, total - earlier as f64 + bytes as f64);
@@ -88,20 +87,20 @@ impl Shadow<'_> {
             self.ad.set("SpooledOutputFiles", BString::from(bstr::join(",", &done.stored)));
         }
         if is_checkpoint {
-            // A checkpoint is not the end of the job.
+            // A checkpoint is not the end of the job, so its exit attributes are dropped.
             self.this_run.end = ClassAd::new();
             self.this_run.end_reported = false;
         }
         if is_checkpoint && done.failure.is_none() {
             self.record_checkpoint(now);
         }
-        // A failed checkpoint has no event for its end.
+        // 25.14 writes no event at the end of a checkpoint transfer that failed.
         if !(is_checkpoint && done.failure.is_some()) {
             Self::log(EventBody::Transfer { step, host: BString::default() }, out);
         }
     }
 
-    /// Sets the exit attributes that a starter reports for a job whose output could not be transferred
+    /// Sets the exit attributes for a job whose output could not be transferred, as its starter reports them
     /// (`BaseShadow::mockTerminateJob`).
     fn record_end_without_output(&mut self) {
         self.this_run.end_reported = true;
@@ -110,7 +109,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Returns the transfer statistics of the runs so far.
+    /// Returns the transfer statistics of all runs so far.
     pub(super) fn earlier_transfer_stats(&self) -> [ClassAd; 2] {
         STATS_ATTRIBUTES.map(|name| match self.job_context().eval_attr(name) {
             Value::Ad(ad) => (*ad).clone(),
@@ -118,8 +117,7 @@ impl Shadow<'_> {
         })
     }
 
-    /// Sets the transfer attributes even if nothing was transferred, as a shadow does
-    /// (`BaseShadow::updateJobInQueue`).
+    /// Sets the transfer attributes even if nothing was transferred, like a shadow (`BaseShadow::updateJobInQueue`).
     pub(super) fn publish_transfer_stats(&mut self) {
         for name in ["BytesRecvd", "BytesSent"] {
             if !self.ad.contains(name) {
@@ -133,7 +131,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Counts the run time up to the checkpoint as committed (`notifySuccessfulPeriodicCheckpoint`).
+    /// Counts the run time up to the checkpoint as committed time (`notifySuccessfulPeriodicCheckpoint`).
     fn record_checkpoint(&mut self, now: ClockReading) {
         let number = self.job_int("CheckpointNumber").map_or(0, |number| number.saturating_add(1));
         self.ad.set("CheckpointNumber", number);
@@ -142,7 +140,7 @@ impl Shadow<'_> {
         self.ad.set("CommittedTime", self.job_int("CommittedTime").unwrap_or(0) + ran);
         self.ad.set("JobLastCheckpointTime", ended);
         self.this_run.checkpoint = Some(ended);
-        // The job restarts immediately.
+        // After a checkpoint, the job restarts immediately.
         self.this_run.executing = Some(now.epoch());
     }
 
@@ -188,13 +186,13 @@ impl Shadow<'_> {
     }
 
     pub(super) fn on_updated(&mut self, update: &ClassAd, out: &mut Vec<ShadowAction>) {
-        // The job's exit is reported before the output is transferred, but after PostCmd: if PostCmd failed,
-        // it is never reported.
+        // The starter reports the job's exit after PostCmd, before the output is transferred. If PostCmd failed, it
+        // never reports the exit.
         if self.this_run.critical_error_code == Some(HoldCode::PostScriptFailed as i64) {
             return;
         }
         match self.setup.local {
-            // In the local universe the update is the starter's own ad (`notifyJobExit`).
+            // In the local universe, the update is the starter's own copy of the job ad (`notifyJobExit`).
             true => self.apply_local_update(update),
             false => self.apply_update(update),
         }
@@ -235,8 +233,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// Adds the time for which the job was suspended (`RemoteResource::recordResumeEvent`). Without a shadow
-    /// it is not counted.
+    /// Adds the time for which the job was suspended (`RemoteResource::recordResumeEvent`). Without a shadow this time
+    /// is not counted.
     fn add_suspension_time(&mut self, now: ClockReading) {
         if self.setup.local {
             return;
@@ -252,7 +250,7 @@ impl Shadow<'_> {
         self.ad.set("LastSuspensionTime", 0i64);
     }
 
-    /// Logs an error of the starter at once, and records the outcome of the job for the end of the starter.
+    /// Logs an error of the starter immediately, and records which outcome the job has when the starter ends.
     pub(super) fn on_starter_error(
         &mut self,
         why: HoldOrVacateReason,
@@ -262,7 +260,7 @@ impl Shadow<'_> {
         if self.this_run.critical_error_code.is_some() {
             return;
         }
-        // Errors that a starter itself logs have no codes (`LocalUserLog::logStarterError`).
+        // Errors that a starter logs itself have no codes (`LocalUserLog::logStarterError`).
         let (code, subcode) = if self.setup.local { (0, 0) } else { why.codes() };
         let body = EventBody::RemoteError {
             critical,
@@ -273,8 +271,8 @@ impl Shadow<'_> {
             subcode,
         };
         Self::log(body, out);
-        // In the local universe the last error with a code counts (`JICLocalSchedd::holdJob`), otherwise the
-        // first error.
+        // In the local universe the last error with a code determines the outcome (`JICLocalSchedd::holdJob`),
+        // otherwise the first error does.
         let last_counts = self.setup.local && why.code != 0;
         let replaced =
             last_counts && matches!(self.this_run.pending_outcome, Some(PendingOutcome::Failed(_)));
@@ -289,14 +287,14 @@ impl Shadow<'_> {
         let text = [b"Error from ", &self.setup.slot[..], b": ", &reason].concat();
         let (reason, code) = improve_reason(&text, code, self.this_run.executing.is_some(), &self.setup.host);
         self.this_run.failed_protocol = failed_protocol(&text, code);
-        // An event without a code has no subcode either (`RemoteErrorEvent::toClassAd`).
+        // An event without a hold code has no subcode (`RemoteErrorEvent::toClassAd`).
         let (code, subcode) = if code == 0 { (HoldCode::StarterError.number(), 0) } else { (code, subcode) };
         self.this_run.critical_error_code = Some(code);
         self.this_run.pending_outcome =
             Some(PendingOutcome::Failed(HoldOrVacateReason { reason, code, subcode }));
     }
 
-    /// Evaluates the policies of a running job. The first policy that is true ends it.
+    /// Evaluates the policies of a running job. The first policy that is true ends the job's run.
     pub(super) fn evaluate_periodic_policy(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         if self.this_run.pending_outcome.is_some() {
             return;
@@ -319,7 +317,7 @@ impl Shadow<'_> {
                 }
                 None => return self.set_policy_alarm(now, out),
             };
-        // Without a shadow, the starter ends a requeued job as if it were removed
+        // Without a shadow, the starter ends a job that is to be requeued like a removed job
         // (`JICLocalSchedd::requeueJob`).
         let ask = if self.setup.local && ask == JobEndRequest::Vacate { JobEndRequest::Requeue } else { ask };
         self.this_run.pending_outcome = Some(outcome);
@@ -328,15 +326,15 @@ impl Shadow<'_> {
         debug_assert!(self.phase == ShadowPhase::Running);
     }
 
-    /// Evaluates the periodic policies after an update of the starter. In the local universe they are only
-    /// evaluated at the interval (`RemoteResource::updateFromStarter`).
+    /// Evaluates the periodic policies after an update of the starter. In the local universe, they are evaluated only
+    /// at the regular interval (`RemoteResource::updateFromStarter`).
     pub(super) fn evaluate_policy_after_update(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         if self.phase == ShadowPhase::Running && !self.setup.local && self.setup.interval > 0 {
             self.evaluate_periodic_policy(now, out);
         }
     }
 
-    /// Returns the age of the run for policies: since the shadow started, or in the local universe since the
+    /// Returns the age of the run for policies: the time since the shadow started, or in the local universe since the
     /// job's first start (`getJobBirthday`).
     fn run_age(&self, now: ClockReading) -> i64 {
         let first = self.job_int("JobStartDate").filter(|_| self.setup.local);
@@ -344,7 +342,7 @@ impl Shadow<'_> {
         born.map_or(0, |born| now.epoch() - born)
     }
 
-    /// Asks the starter to end the job: immediately if neither the job nor the configuration asks for a
+    /// Asks the starter to end the job. The end is immediate if neither the job nor the configuration asks for a
     /// graceful removal (`jobWantsGracefulRemoval`).
     pub(super) fn request_job_end(&self, ask: JobEndRequest, out: &mut Vec<ShadowAction>) {
         let wish = self.job_context().boolean("WantGracefulRemoval");
@@ -353,13 +351,13 @@ impl Shadow<'_> {
     }
 }
 
-/// Copies the slot attributes that event 001 contains: the amounts, IDs and properties of each resource, and
-/// the attributes that the job asks for. Reference: `CopyMachineResources`, `CopySelectAttrs`
+/// Copies the slot attributes that event 001 contains: the amounts, IDs and properties of each resource, and the
+/// attributes in `more`, for which the job asks. Reference: `CopyMachineResources`, `CopySelectAttrs`
 /// (compat_classad_util.cpp).
 fn copy_slot_attributes(slot: &ClassAd, more: &[u8], world: &dyn World, told: &mut ClassAd) {
     let context = Context::new(world).my(slot);
     let copy = |name: &[u8], told: &mut ClassAd| {
-        // Private attributes such as the ClaimId are never copied, even if they are named.
+        // Private attributes such as ClaimId are never copied, even if the job asks for them.
         if let Some(expr) = slot.get(name).filter(|_| !told.contains(name) && !is_private(name)) {
             told.insert(name, expr);
         }

@@ -12,21 +12,21 @@ use htc_hook::ParameterSource;
 use htc_hook::transfer::TransferClass;
 use htc_user_log::EventBody;
 
-/// Limit on how often a job is run again.
+/// Limit on the number of times that a job is run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunLimit {
-    /// Until the job leaves the queue, or is held and nothing can release it.
+    /// The job is run again until it leaves the queue, or is held and nothing can release it.
     UntilDone,
-    /// Until the job is held or leaves the queue.
+    /// The job is run again until it is held or leaves the queue.
     UntilHeld,
-    /// At most this number of runs.
+    /// The job is run at most this number of times.
     Runs(u32),
 }
 
-/// SHADOW_PREPARE_JOB and its arguments.
+/// SHADOW_PREPARE_JOB: path and arguments of the hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShadowHook {
-    /// Path as configured.
+    /// Path of the hook as configured.
     pub path: BString,
     /// Arguments after the path.
     pub arguments: Vec<BString>,
@@ -34,38 +34,38 @@ pub struct ShadowHook {
 
 /// Inputs of a `Shadow`.
 pub struct ShadowSetup<'w> {
-    /// World in which expressions are evaluated; its clock is not used.
+    /// World in which expressions are evaluated. Its clock is not used.
     pub world: &'w dyn World,
-    /// Deviations from the manual to reproduce.
+    /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
-    /// Configuration, for the system policies (SYSTEM_PERIODIC_*).
+    /// Configuration of the system policies (SYSTEM_PERIODIC_*).
     pub knobs: &'w dyn ParameterSource,
-    /// Job ad as it is in the queue.
+    /// Job ad in the state of the queue.
     pub ad: ClassAd,
     /// Name of the slot, such as `slot1@host`.
     pub slot: BString,
-    /// Slot ad, if there is one.
+    /// Slot ad, or `None` if there is no slot.
     pub slot_ad: Option<ClassAd>,
     /// Hostname of this machine.
     pub host: String,
     /// Text used in place of network addresses.
     pub address: BString,
-    /// SHADOW_PREPARE_JOB, if there is one.
+    /// SHADOW_PREPARE_JOB, or `None` if the hook is not configured.
     pub hook: Option<ShadowHook>,
-    /// Limit on how often the job is run again.
+    /// Limit on the number of times that the job is run again.
     pub run_limit: RunLimit,
     /// PERIODIC_EXPR_INTERVAL in seconds; periodic policies are disabled if it is 0 or less.
     pub interval: i64,
     /// True if a user can release the job when it is held.
     pub controlled: bool,
-    /// Group of PrimaryUnixGroup if the job's owner is not a member of it.
+    /// PrimaryUnixGroup of the job, if its owner is not a member of this group.
     pub missing_group: Option<BString>,
     /// True if the job runs in the local universe: there is no shadow, and the starter writes the event log.
     pub local: bool,
-    /// True if the job is ended gracefully when it is removed (GRACEFULLY_REMOVE_JOBS); the job's WantGracefulRemoval overrides
-    /// this.
+    /// GRACEFULLY_REMOVE_JOBS: true if a job that is removed is ended gracefully. WantGracefulRemoval of the job takes
+    /// precedence.
     pub graceful: bool,
-    /// True if the job's event log cannot be opened; the job is then not run.
+    /// True if the job's event log cannot be opened. The job is then not run.
     pub log_unavailable: bool,
 }
 
@@ -96,9 +96,9 @@ pub enum RunRecordKind {
 pub struct TransferRecord {
     /// Class of the transfer.
     pub class: TransferClass,
-    /// Transfers of the plugins.
+    /// Ad with the calls and results of the plugins in the transfer.
     pub transfer: ClassAd,
-    /// The job ad, from which some attributes are copied.
+    /// The job ad, some of whose attributes are copied to the record.
     pub job: ClassAd,
 }
 
@@ -107,17 +107,17 @@ pub struct TransferRecord {
 pub enum ShadowAction {
     /// Write an event to the job's event log.
     Log(Box<EventBody>),
-    /// Write an event together with the job ad as it was before the rest of the step.
+    /// Write an event together with the job ad from before the rest of the step.
     LogBefore(Box<EventBody>, Box<ClassAd>),
     /// Call SHADOW_PREPARE_JOB with the current ad. Answer: `HookEnded`.
     CallHook(ShadowHook),
-    /// Start a starter for the job.
+    /// Start a starter for this job ad.
     RunStarter(Box<ClassAd>),
     /// Ask the starter to end the job.
     RequestEnd(JobEndRequest),
     /// Ask the starter to end the job immediately, without a soft signal first.
     RequestEndAtOnce(JobEndRequest),
-    /// Send `Timeout` at this time; replaces any earlier request.
+    /// Send `Timeout` at this time, instead of at any time requested earlier.
     WakeAt(Option<MonotonicTime>),
     /// Report a message to the user.
     Report(String),
@@ -125,7 +125,7 @@ pub enum ShadowAction {
     RecordRun(RunRecordKind, Box<ClassAd>),
     /// Record a transfer in the history of runs.
     RecordTransfer(Box<TransferRecord>),
-    /// Exit, with the job ad as it is in the queue.
+    /// Exit. Contains the job ad in the state of the queue.
     Finish(Box<ClassAd>),
 }
 
@@ -135,23 +135,23 @@ pub(super) enum ShadowPhase {
     New,
     Hook,
     Running,
-    /// Idle for a short time before it is run again.
+    /// The job is idle for a short time, after which it is run again.
     Idle {
         until: MonotonicTime,
     },
-    /// Held; a policy may release it.
+    /// The job is held; a policy may release it.
     Held,
     Finished,
 }
 
-/// Outcome of the job once the starter has ended.
+/// Outcome that the job has when the starter has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PendingOutcome {
     /// A policy holds the job.
     Hold(HoldOrVacateReason),
     /// A policy removes the job.
     Remove(BString),
-    /// A user removes the job, with this reason and this code of the eviction.
+    /// A user removes the job. Contains the reason, and the code for the eviction.
     RemoveEvicted { reason: BString, code: i64 },
     /// The job is vacated.
     Vacate(HoldOrVacateReason),
@@ -164,32 +164,33 @@ pub(super) enum PendingOutcome {
 pub(super) struct CurrentRun {
     /// Time at which the job got its slot.
     pub(super) started: Option<ClockReading>,
-    /// Time at which the job began to execute, in seconds since 1970; kept when the job resumes after a checkpoint.
+    /// Time at which the job began to execute, in seconds since 1970; not changed when the job resumes from a
+    /// checkpoint.
     pub(super) executing: Option<i64>,
-    /// Time at which the job's process ended.
+    /// Time at which the job's process ended, in seconds since 1970.
     pub(super) exited: Option<i64>,
     pub(super) pending_outcome: Option<PendingOutcome>,
-    /// True if the job was vacated immediately.
+    /// True if the job was vacated without waiting for its exit.
     pub(super) sent_back_at_once: bool,
-    /// Code of a critical error. A shadow exits at once after such an error and ignores what its starter reports later
-    /// (`pseudo_ulog`).
+    /// Code of a critical error. A shadow exits immediately after such an error and ignores what its starter reports
+    /// later (`pseudo_ulog`).
     pub(super) critical_error_code: Option<i64>,
     /// Protocol of the file transfer that failed (LastFileTransferErrorProtocol).
     pub(super) failed_protocol: Option<String>,
-    /// Values of the last event 006: image size, memory usage and resident set size.
+    /// Values in the last event 006: image size, memory usage and resident set size.
     pub(super) image: Option<(i64, Option<i64>, Option<i64>)>,
-    /// Bytes that the job received and sent.
+    /// Number of bytes that the job received in this run.
     pub(super) received: u64,
     pub(super) sent: u64,
-    /// CPU seconds reported by the starter: kernel mode and user mode.
+    /// CPU seconds that the starter reported: in kernel mode and in user mode.
     pub(super) cpu_seconds: [i64; 2],
-    /// Maximum of DiskUsage and ScratchDirFileCount that the starter reported.
+    /// Largest values of DiskUsage and ScratchDirFileCount that the starter reported.
     pub(super) peak_disk: [i64; 2],
-    /// Time of the job's last checkpoint.
+    /// Time of the job's last checkpoint, in seconds since 1970.
     pub(super) checkpoint: Option<i64>,
-    /// Number of starts in the starter's copy of the job ad, which does not count this one.
+    /// Value of NumJobStarts in the starter's copy of the job ad, which does not count the current start.
     pub(super) starts_before: Option<Expr>,
-    /// Attributes of the job's end reported by the starter so far.
+    /// Attributes of the job's exit that the starter has reported so far.
     pub(super) end: ClassAd,
     /// True if the starter itself reported the end of the job to the shadow.
     pub(super) end_reported: bool,
@@ -198,9 +199,9 @@ pub(super) struct CurrentRun {
 }
 
 impl CurrentRun {
-    /// Returns the state of a run that begins.
+    /// Returns the state at the beginning of a run. `moved` are the transfer statistics of earlier runs.
     pub(super) fn new(moved: [ClassAd; 2]) -> Self {
-        // An initial file count of 0 is published, an initial disk usage of 0 is not.
+        // An initial ScratchDirFileCount of 0 is published, but an initial DiskUsage of 0 is not.
         CurrentRun { peak_disk: [0, -1], earlier_transfers: moved, ..CurrentRun::default() }
     }
 }
@@ -208,9 +209,9 @@ impl CurrentRun {
 /// State machine of the shadow of one job.
 pub struct Shadow<'w> {
     pub(super) setup: ShadowSetup<'w>,
-    /// Job ad as it is in the queue.
+    /// Job ad in the state of the queue.
     pub(super) ad: ClassAd,
-    /// Attributes that differ in this run's copy of the job ad.
+    /// Attributes whose values in this run's copy of the job ad differ from the queue.
     pub(super) run_overrides: ClassAd,
     pub(super) phase: ShadowPhase,
     pub(super) runs: u32,
@@ -233,7 +234,7 @@ impl<'w> Shadow<'w> {
         }
     }
 
-    /// Returns the job ad as it is in the queue.
+    /// Returns the job ad in the state of the queue.
     pub fn ad(&self) -> &ClassAd {
         &self.ad
     }

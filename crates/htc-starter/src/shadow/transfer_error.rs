@@ -1,4 +1,4 @@
-//! Conversion of a starter's transfer error to a message for users (`BaseShadow::improveReasonAttributes`).
+//! Conversion of a starter's transfer error to a message that users understand (`BaseShadow::improveReasonAttributes`).
 
 use bstr::{BString, ByteSlice};
 
@@ -6,8 +6,8 @@ use htc_base::job::HoldCode;
 use htc_hook::transfer::url;
 use htc_hook::transfer::{DOWNLOAD_FILE_ERROR, UPLOAD_FILE_ERROR};
 
-/// Returns the improved reason and its hold code. `text` is the error after `Error from <slot>: `, `code` its
-/// code, and `began` is true if the job had started to run.
+/// Returns the improved reason and its hold code. `text` is the error after `Error from <slot>: `, `code` is its code,
+/// and `began` is true if the job had started to run.
 pub fn improve_reason(text: &[u8], code: i64, began: bool, host: &str) -> (BString, i64) {
     if code != DOWNLOAD_FILE_ERROR && code != UPLOAD_FILE_ERROR {
         return (text.into(), code);
@@ -43,8 +43,8 @@ pub fn improve_reason(text: &[u8], code: i64, began: bool, host: &str) -> (BStri
     )
 }
 
-/// Returns the protocol of the failed file transfer, under which vacates are counted; `None` if the error is
-/// of another kind.
+/// Returns the protocol of the failed file transfer, or `None` if the error is not about a transfer. Vacates are
+/// counted by protocol.
 pub(super) fn failed_protocol(text: &[u8], code: i64) -> Option<String> {
     if code != DOWNLOAD_FILE_ERROR && code != UPLOAD_FILE_ERROR {
         return None;
@@ -54,11 +54,11 @@ pub(super) fn failed_protocol(text: &[u8], code: i64) -> Option<String> {
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    // The OSDF is part of Pelican.
+    // OSDF is part of Pelican.
     Some(if name == "Osdf" { "Pelican".to_owned() } else { name })
 }
 
-/// Returns the name after `Error from `, if it is short enough to be a slot name.
+/// Returns the name after `Error from `, if the name is short enough for a slot.
 fn slot_in_error(text: &[u8]) -> Option<&[u8]> {
     let rest = text.strip_prefix(b"Error from ")?;
     let end = rest.find_byte(b':').filter(|end| (1..50).contains(end))?;
@@ -72,7 +72,7 @@ fn url_scheme_in_error(text: &[u8]) -> Option<&[u8]> {
     url::scheme(&rest[..end])
 }
 
-/// Returns the text after `|Error: `, up to the message of the other side.
+/// Returns the text after `|Error: `, up to the message of the other side of the transfer.
 fn error_details(text: &[u8]) -> Option<&[u8]> {
     const MARK: &[u8] = b"|Error: ";
     let rest = &text[text.find(MARK)? + MARK.len()..];

@@ -42,7 +42,7 @@ const COPIED_ATTRIBUTES: [&str; 34] = [
     "VacateReasonCode",
     "VacateReasonSubCode",
 ];
-/// Attributes of the job's exit. They are copied when the shadow handles the exit, so not if an error ended
+/// Attributes of the job's exit. The shadow copies them when it handles the exit, which it does not do if an error ends
 /// the shadow first.
 const JOB_END_ATTRIBUTES: [&str; 9] = [
     "ExceptionHierarchy",
@@ -57,18 +57,18 @@ const JOB_END_ATTRIBUTES: [&str; 9] = [
 ];
 /// Attribute with the number of times the job was started.
 pub(super) const NUM_JOB_STARTS: &str = "NumJobStarts";
-/// Suffix in the queue of the starter's statistics, which distinguishes them from the schedd's own.
+/// Suffix that the starter's statistics get in the queue, to distinguish them from the schedd's own statistics.
 const STARTER_PREFIX: &str = "Starter";
-/// Attributes of which the largest value ever reported is kept.
+/// Attributes whose largest value over all runs is kept.
 const PEAK_ATTRIBUTES: [&str; 3] = ["ImageSize", "ResidentSetSize", "ProportionalSetSizeKb"];
-/// Attributes of which the largest value of this run is kept.
+/// Attributes whose largest value in the current run is kept.
 const PEAK_OF_RUN_ATTRIBUTES: [&str; 2] = ["DiskUsage", "ScratchDirFileCount"];
-/// Attributes of CPU time: of the current run, and the sum over all runs.
+/// Attributes of CPU time: the name for the current run, and the name for the sum over all runs.
 const CPU_TIME_ATTRIBUTES: [(&str, &str); 2] =
     [("RemoteSysCpu", "CumulativeRemoteSysCpu"), ("RemoteUserCpu", "CumulativeRemoteUserCpu")];
 
 impl Shadow<'_> {
-    /// Copies attributes from an update to the job ad.
+    /// Copies attributes from an update of the starter to the job ad.
     pub(super) fn apply_update(&mut self, update: &ClassAd) {
         for name in COPIED_ATTRIBUTES {
             let source = name.strip_suffix(STARTER_PREFIX).unwrap_or(name);
@@ -100,9 +100,9 @@ impl Shadow<'_> {
         }
     }
 
-    /// Copies the starter's own ad in the local universe; the exit attributes are copied only when the job
-    /// leaves the queue as completed (`QmgrJobUpdater::updateJob`). NumJobStarts is counted in the queue
-    /// only.
+    /// Copies the starter's own ad in the local universe; the exit attributes are copied only when the job leaves the
+    /// queue as completed (`QmgrJobUpdater::updateJob`). NumJobStarts is not copied, because only the queue counts the
+    /// starts.
     pub(super) fn apply_local_update(&mut self, update: &ClassAd) {
         let starts = self.ad.get(NUM_JOB_STARTS);
         for (name, value) in update.iter() {
@@ -114,8 +114,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// Returns the ad in which policies are evaluated: in the local universe the starter's, which includes
-    /// the job's exit but not the count of its start (`JICLocalSchedd::notifyJobPreSpawn`).
+    /// Returns the ad in which policies are evaluated. In the local universe it is the starter's ad, which includes the
+    /// job's exit but does not count the current start (`JICLocalSchedd::notifyJobPreSpawn`).
     pub(super) fn policy_ad(&self) -> ClassAd {
         let mut ad = self.ad.clone();
         if self.setup.local && self.this_run.executing.is_some() {
@@ -135,7 +135,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Copies MemoryUsage: an expression unchanged, a number if it is larger.
+    /// Copies MemoryUsage. An expression is copied unchanged, a number only if it is larger.
     fn apply_memory_usage(&mut self, update: &ClassAd) {
         let Some(told) = update.get("MemoryUsage") else { return };
         match told.as_literal() {
@@ -144,7 +144,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Adds the growth of the CPU time to the sum; previous values are truncated to whole seconds.
+    /// Adds the growth of the CPU time to the sum over all runs. Previous values are truncated to whole seconds.
     fn apply_cpu_time(&mut self, at: usize, name: &str, all: &str, update: &ClassAd) {
         let Some(told) = Context::new(self.setup.world).my(update).real(name) else { return };
         let before = self.this_run.cpu_seconds[at] as f64;
@@ -154,7 +154,7 @@ impl Shadow<'_> {
             self.this_run.cpu_seconds[at] = told as i64;
             self.ad.set(name, told);
         }
-        // condor_submit sets the same values.
+        // condor_submit sets the CPU times to 0 as well.
         for name in [name, all] {
             if !self.ad.contains(name) {
                 self.ad.set(name, 0.0);
@@ -163,7 +163,7 @@ impl Shadow<'_> {
     }
 }
 
-/// Returns true for attributes about the slot's resources and a container's services.
+/// Returns true for attributes about resources of the slot and services of a container.
 fn is_resource_attribute(name: &[u8]) -> bool {
     let taken_otherwise =
         [&b"MemoryUsage"[..], b"DiskUsage"].iter().any(|known| name.eq_ignore_ascii_case(known));

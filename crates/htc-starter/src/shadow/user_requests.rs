@@ -9,7 +9,7 @@ use htc_base::job::HoldCode;
 use htc_base::time::ClockReading;
 
 impl Shadow<'_> {
-    /// Returns the reason why a request cannot be performed now, or `None` if it can.
+    /// Returns the reason why a request cannot be performed now, or `None` if it is accepted.
     pub fn refusal_reason(&self, order: &UserRequest) -> Option<&'static str> {
         match (self.phase, order) {
             (ShadowPhase::Running, UserRequest::Release(_)) => Some("the job is not held"),
@@ -66,22 +66,22 @@ impl Shadow<'_> {
             self.this_run.pending_outcome = Some(outcome);
             out.push(ShadowAction::WakeAt(None));
             return match ask {
-                // A schedd that vacates a job does so gracefully, whatever the job asks for its removal.
+                // A schedd vacates a job gracefully: WantGracefulRemoval applies only to removals.
                 JobEndRequest::Vacate => out.push(ShadowAction::RequestEnd(ask)),
                 _ => self.request_job_end(ask, out),
             };
         }
         out.push(ShadowAction::WakeAt(None));
         if self.phase == ShadowPhase::Hook {
-            // The job has had its slot while the hook ran. A pool's shadow handles the request when the hook
-            // has ended (`RemoteResource::killStarter` before there is a starter).
+            // The job had its slot while the hook ran. The shadow of a pool would handle the request only after the
+            // hook has ended (`RemoteResource::killStarter` before there is a starter).
             self.add_wall_clock_time(now);
         }
         match order {
             UserRequest::Hold(why) => self.hold_job(now, why, out),
             UserRequest::Remove(reason) => self.remove_job(now, &reason, out),
             UserRequest::Release(reason) => self.release_job(now, reason, out),
-            // The job has no starter yet, so there is nothing to evict.
+            // The job has no starter yet, so nothing needs to be evicted.
             UserRequest::Vacate { .. } if self.phase == ShadowPhase::Hook => self.requeue(now, true, out),
             UserRequest::Vacate { .. } => {}
         }

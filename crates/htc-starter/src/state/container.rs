@@ -1,4 +1,4 @@
-//! State of the job's container.
+//! State of a job's container.
 
 use std::collections::VecDeque;
 
@@ -16,25 +16,26 @@ use htc_classad::ClassAd;
 pub(crate) struct JobContainer {
     pub runtime: Option<ContainerRuntime>,
     pub stage: ContainerStage,
-    /// Pending call whose answer determines the next step.
+    /// Pending call whose output determines the next step.
     pub call: Option<CallId>,
-    /// Running call whose answer is not needed. Such calls run one at a time, and before the next call whose answer is needed.
+    /// Running call whose output is not needed. Such calls run one at a time, and before the next call whose output is
+    /// needed.
     pub background_call: Option<BackgroundCall>,
     pub background_queue: VecDeque<ToolCall>,
     pub waiting_call: Option<Box<(ContainerStage, ToolCall)>>,
-    /// The job's process outside of a container, from which the container's process is derived.
+    /// Process that would run the job outside of a container, from which the container's process is derived.
     pub process: Option<Box<JobProcess>>,
     pub plan: Option<Box<ContainerPlan>>,
     pub docker: DockerProgress,
     /// Host ports of the services of the container.
     pub services: ClassAd,
-    /// Event 001 until it is written. A job that continues from a checkpoint has already written it.
+    /// Event 001 until it is written; `None` afterwards, and for a job that continues from a checkpoint.
     pub pending_execute_event: Option<JobLogEvent>,
     /// Remarks about container parameters and attributes.
     pub remarks: SettingRemarks,
 }
 
-/// Call whose answer is not needed.
+/// Call whose output is not needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BackgroundCall {
     pub id: CallId,
@@ -42,26 +43,26 @@ pub(crate) struct BackgroundCall {
     pub pauses: bool,
 }
 
-/// Objects that docker has for the job.
+/// Objects that docker has for the job, as far as the starter knows.
 #[derive(Debug, Default)]
 pub(crate) enum DockerProgress {
-    /// None.
+    /// Docker has no objects for the job.
     #[default]
     None,
-    /// Names are known, but the container does not exist.
+    /// The names of the objects are known, but the container does not exist.
     NamesOnly(DockerNames),
     /// The container exists, or may exist.
     Created(DockerNames),
 }
 
-/// Exit of the process attached to the container, which is not the exit of the container.
+/// Exit of the process attached to the container. The container itself may have another exit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct AttachedProcessEnd {
     pub exit: Exit,
     pub usage: FamilyUsage,
 }
 
-/// Answer to a call of the runtime.
+/// Answer to a call of the container runtime.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolAnswer<'a> {
     /// Exit of the call, or `None` if it could not be executed or timed out.
@@ -76,26 +77,26 @@ impl ToolAnswer<'_> {
     }
 }
 
-/// Step of the container that is in progress.
+/// Step of the job's container that is in progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum ContainerStage {
-    /// No step.
+    /// No step is in progress.
     #[default]
     Idle,
-    /// Singularity: the standard files, the version, the test of the image.
+    /// Singularity: the job's standard files are opened.
     Files,
     Version,
     Test,
-    /// Docker: its configuration, with the registry credentials.
+    /// Docker: its configuration with the registry credentials is written.
     Config,
-    /// Docker: the image.
+    /// Docker: the image is provided.
     Image(ImageStage),
-    /// Docker: the container.
+    /// Docker: the container is created.
     Create,
     Tag,
     OpenFiles,
     Architecture,
-    /// The container has ended; its state is queried.
+    /// Docker: the container has ended, and its state is queried.
     State {
         tries: u32,
         attached: AttachedProcessEnd,
@@ -105,17 +106,17 @@ pub(crate) enum ContainerStage {
         until: MonotonicTime,
         attached: AttachedProcessEnd,
     },
-    /// The state before the container is removed.
+    /// Docker: the state of the container is queried before the container is removed.
     LastState(AfterRemoval),
     Remove(AfterRemoval),
 }
 
-/// Step of providing the image.
+/// Step in which docker gets the image of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ImageStage {
-    /// The registry credentials.
+    /// The registry credentials are fetched.
     Credentials,
-    /// The list of images and the times they were tagged; repeated before an image is pulled.
+    /// The images are listed with the times at which they were tagged. This step is repeated before an image is pulled.
     List {
         again: bool,
     },
@@ -123,7 +124,7 @@ pub(crate) enum ImageStage {
         again: bool,
         images: Vec<DockerImage>,
     },
-    /// Old images are removed; `is_new` is true if docker does not know the image yet.
+    /// Old images are removed. `is_new` is true if docker does not have the image yet.
     Prune {
         pruning: ImagePruning,
         is_new: bool,
@@ -153,13 +154,13 @@ impl JobContainer {
         }
     }
 
-    /// Returns true if the job has not been started.
+    /// Returns true if the step belongs to the time before the job is started.
     pub(crate) fn is_before_start(&self) -> bool {
         use ContainerStage::{LastState, Remove, State, Wait};
         !matches!(self.stage, State { .. } | Wait { .. } | LastState(_) | Remove(_))
     }
 
-    /// Returns docker's names for the job.
+    /// Returns the names of docker's objects for the job, or `None` if they are not known.
     pub(crate) fn docker_names(&self) -> Option<&DockerNames> {
         match &self.docker {
             DockerProgress::None => None,

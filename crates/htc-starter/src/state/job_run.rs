@@ -20,7 +20,7 @@ pub(crate) struct StartedProcess {
     pub(crate) ended: Option<ProcessEnd>,
 }
 
-/// End of a process.
+/// End of a process, with the time of the end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessEnd {
     pub(crate) at: ClockReading,
@@ -45,7 +45,7 @@ impl StartedProcess {
         job_exit::publish_exit(ad, prefix, ended.exit);
     }
 
-    /// Adds the start and end of the process; scripts use a prefix.
+    /// Adds attributes about the start and the end of the process. Attributes of scripts have a prefix.
     pub(crate) fn publish(&self, ad: &mut ClassAd, prefix: &str) {
         ad.set(format!("{prefix}JobPid").as_str(), i64::from(self.pid));
         ad.set(format!("{prefix}JobStartDate").as_str(), self.started.epoch());
@@ -56,16 +56,16 @@ impl StartedProcess {
 /// State of PreCmd and PostCmd.
 #[derive(Debug, Default)]
 pub(crate) struct JobScripts {
-    /// Value of STARTER_ALLOW_JOB_PRE_AND_POST_CMD.
+    /// True if STARTER_ALLOW_JOB_PRE_AND_POST_CMD allows scripts.
     pub(crate) allowed: bool,
-    /// PreCmd, from its start until the job is started.
+    /// PreCmd, from its start until the job is started; otherwise `None`.
     pub(crate) pre: Option<StartedProcess>,
-    /// PostCmd, from its start.
+    /// PostCmd, or `None` before its start.
     pub(crate) post: Option<StartedProcess>,
 }
 
 impl JobScripts {
-    /// Adds the attributes of both scripts.
+    /// Adds the attributes of PreCmd and PostCmd.
     pub(crate) fn publish(&self, ad: &mut ClassAd) {
         for (script, prefix) in [(self.pre, "Pre"), (self.post, "Post")] {
             if let Some(script) = script {
@@ -75,13 +75,13 @@ impl JobScripts {
     }
 }
 
-/// The job's process and its resource usage.
+/// Process of the job and its resource usage.
 #[derive(Default)]
 pub(crate) struct JobRun {
     pub(crate) process: Option<StartedProcess>,
-    /// True if the job is suspended, or will be as soon as it runs.
+    /// True if the job is suspended, or will be suspended as soon as it runs.
     pub(crate) suspended: bool,
-    /// True if the end of the job had been requested when it ended.
+    /// True if the job ended after its end had been requested.
     pub(crate) evicted: bool,
     pub(crate) usage: FamilyUsage,
     pub(crate) meter: UsageMeter,
@@ -92,11 +92,11 @@ pub(crate) struct JobRun {
     /// Purposes of the pending measurements, oldest first.
     pub(crate) pending_measurements: Vec<MeasurePurpose>,
     pub(crate) update_due: Option<MonotonicTime>,
-    /// True once it has been reported that 25.14 would round the times of updates.
+    /// True if it has already been reported that 25.14 would round the times of updates.
     pub(crate) rounding_reported: bool,
-    /// Limit on the size of the scratch directory.
+    /// Limit on the size of the scratch directory, or `None` if there is no limit.
     pub(crate) disk: Option<DiskLimit>,
-    /// Invalid control group parameter at which 25.14 exits as soon as the job runs.
+    /// Failure for an invalid control group parameter, because of which 25.14 exits as soon as the job runs.
     pub(crate) group_fault: Option<StartFailure>,
     /// True if the scratch directory is encrypted.
     pub(crate) encrypted: bool,
@@ -122,19 +122,21 @@ impl DiskLimit {
     }
 }
 
-/// Purpose of a measurement.
+/// Purpose of a measurement of resource usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MeasurePurpose {
-    /// A measurement for an update; `vacating` is true if a vacate was requested before, which the update then reports.
+    /// The measurement is for an update. `vacating` is true if a vacate was requested before; the update then reports
+    /// the vacate.
     Update { vacating: bool },
-    /// A measurement for event 010.
+    /// The measurement is for event 010.
     Suspended,
-    /// A measurement for the limit on the scratch directory.
+    /// The measurement is for the limit on the scratch directory.
     Disk,
 }
 
 impl JobRun {
-    /// Creates the state before the process is started; `window` is that of the recent statistics.
+    /// Creates the state before the process is started. `window` has the parameters of the statistics about the recent
+    /// past.
     pub(crate) fn new(window: RecentWindow) -> Self {
         JobRun { meter: UsageMeter::new(0, window), ..JobRun::default() }
     }
@@ -144,7 +146,7 @@ impl JobRun {
         self.process?.ended
     }
 
-    /// Returns the process while it is alive.
+    /// Returns the process while it is alive, otherwise `None`.
     pub(crate) fn live_process(&self) -> Option<StartedProcess> {
         self.process.filter(|process| process.ended.is_none())
     }

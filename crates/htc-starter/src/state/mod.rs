@@ -1,4 +1,4 @@
-//! State of the starter between events: plain data that does not depend on the state machine.
+//! State that the starter keeps between events: plain data that does not depend on the state machine.
 
 pub(super) mod container;
 pub(super) mod job_end;

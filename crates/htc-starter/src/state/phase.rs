@@ -9,22 +9,23 @@ use htc_hook::transfer::TransferKind;
 /// Phase in the life of a job, with the data that only this phase needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StarterPhase {
-    /// The starter has not begun.
+    /// The starter has not begun to work.
     New,
     /// The scratch directory is being created.
     MakingScratch {
-        /// Reason why a file in it could not be written, and the quirk by which the job is then not started.
+        /// Reason why a file in the scratch directory could not be written, and the quirk because of which the job is
+        /// then not started.
         unwritten: Option<(String, Quirk)>,
     },
     /// A prepare hook is running.
     Preparing { hook: HookType, call: CallId, limit: PrepareHookDeadline },
     /// Files are being transferred.
     Transferring(TransferKind),
-    /// Waiting for DeferralTime.
+    /// The starter waits for DeferralTime.
     Deferred { until: MonotonicTime },
     /// PreCmd is being started or runs.
     PreScript,
-    /// A command of the container runtime is running: before the job, after it or before the clean-up.
+    /// A command of the container runtime is running: before the job, after the job, or before the clean-up.
     Container,
     /// The job is being started.
     Starting,
@@ -36,21 +37,21 @@ pub(crate) enum StarterPhase {
     Exiting {
         call: CallId,
         until: MonotonicTime,
-        /// True if the job was started while JOB_EXIT was already running.
+        /// True if the job was started while JOB_EXIT was already running (quirk `job-started-while-ending`).
         late: bool,
     },
-    /// A step of the ending failed and will be retried.
+    /// A final step failed and will be retried.
     Retrying { step: EndStep, until: MonotonicTime },
     /// The scratch directory is being removed.
     Removing,
-    /// No more events are handled.
+    /// The starter handles no more events.
     Finished,
 }
 
 /// Time limit of a prepare hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PrepareHookDeadline {
-    /// No limit.
+    /// The hook has no time limit.
     None,
     /// The hook is killed at this time.
     Until(MonotonicTime),
@@ -59,7 +60,7 @@ pub(crate) enum PrepareHookDeadline {
 }
 
 impl PrepareHookDeadline {
-    /// Returns the time of the next step.
+    /// Returns the time at which the starter acts on the hook next, or `None` if there is no limit.
     pub(crate) fn expires_at(self) -> Option<MonotonicTime> {
         match self {
             PrepareHookDeadline::None => None,
@@ -90,19 +91,19 @@ impl StarterPhase {
     }
 }
 
-/// Step of the ending that can be retried.
+/// Final step that can be retried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EndStep {
-    /// Starting JOB_EXIT.
+    /// JOB_EXIT is started.
     #[default]
     ExitHook,
-    /// Transferring files back.
+    /// Files are transferred back.
     Output(TransferKind),
-    /// Removing the scratch directory.
+    /// The scratch directory is removed.
     Removal,
 }
 
-/// Event that may lead from one phase to another.
+/// Event in a phase, with the phases to which it may lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseTransition {
     /// Current phase.
@@ -117,7 +118,7 @@ const fn transition(from: &'static str, event: &'static str, to: &'static [&'sta
     PhaseTransition { from, event, to }
 }
 
-/// Possible phases after a step towards the job has been completed: the next applicable one, or the end.
+/// Possible phases after a completed step on the way to the job: the next phase that applies, or the end.
 const PHASES_TOWARDS_JOB: &[&str] = &[
     "preparing",
     "moving",
@@ -129,8 +130,8 @@ const PHASES_TOWARDS_JOB: &[&str] = &[
     "removing",
     "finished",
 ];
-/// Possible phases if the job is not to run or has no process left: JOB_EXIT, output transfer, removal of the container, removal
-/// of the scratch directory.
+/// Possible phases if the job will not run or has no processes any longer: JOB_EXIT, output transfer, removal of the
+/// container, removal of the scratch directory.
 const PHASES_AFTER_JOB: &[&str] = &["exiting", "moving", "container", "removing", "finished"];
 
 /// Table of the phase transitions of a job. Any other event leaves the phase unchanged. Debug builds check each step against

@@ -1,22 +1,22 @@
-//! Requests that a starter has received, and their effect on the end of the job.
+//! Requests that a starter has received, and their effects on the end of the job.
 
 use crate::event::{ShadowReason, StarterVacateReason};
 use htc_base::time::MonotonicTime;
 
-/// Requests received so far.
+/// Requests that the starter has received so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShutdownRequests {
     pub(crate) graceful: bool,
     pub(crate) fast: FastKill,
     pub(crate) removal: Option<RemovalKind>,
     pub(crate) hold: HoldRequest,
-    /// Reason for which the shadow ends the job, if JOB_EXIT is called with it.
+    /// Reason for which the shadow ends the job, if JOB_EXIT is called with this reason.
     pub(crate) shadow_reason: Option<ShadowReason>,
     /// The last request that ends the job gracefully.
     pub(crate) last_soft_request: LastSoftRequest,
-    /// Vacate reason, if one was given.
+    /// Reason of a vacate request, or `None` if no request gave a reason.
     pub(crate) vacate: Option<StarterVacateReason>,
-    /// Deadline of a graceful shutdown.
+    /// Time at which a graceful shutdown becomes a fast one.
     pub(crate) graceful_until: Option<MonotonicTime>,
 }
 
@@ -25,9 +25,9 @@ pub(crate) struct ShutdownRequests {
 pub(crate) enum HoldRequest {
     #[default]
     No,
-    /// Held by the slot (WANT_HOLD), which 25.14 does not count as a request.
+    /// The slot holds the job (WANT_HOLD), which 25.14 does not count as a request.
     BySlot,
-    /// Held by an explicit request, with which JOB_EXIT is called.
+    /// A request holds the job, and JOB_EXIT is called with `hold`.
     ByRequest,
 }
 
@@ -36,12 +36,12 @@ pub(crate) enum HoldRequest {
 pub(crate) enum FastKill {
     #[default]
     No,
-    /// The slot holds the job, and nothing else was requested.
+    /// The slot holds the job, and there is no other request.
     ForHold,
     Yes,
 }
 
-/// Kind of removal, for a job that is ended like a removed one.
+/// Kind of removal of a job. A job that is requeued ends like a removed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemovalKind {
     Permanent,
@@ -67,14 +67,14 @@ impl ShutdownRequests {
         self.fast != FastKill::No
     }
 
-    /// Ends the job immediately on behalf of the starter; the reason of an earlier request is kept.
+    /// Requests an immediate end of the job on behalf of the starter. The reason of an earlier request is kept.
     pub(crate) fn request_fast_end(&mut self) {
         if self.fast == FastKill::No {
             self.fast = FastKill::Yes;
         }
     }
 
-    /// Returns the argument of JOB_EXIT (`getExitReasonString`).
+    /// Returns the argument with which JOB_EXIT is called (`getExitReasonString`).
     pub(crate) fn exit_hook_argument(&self) -> &'static str {
         match self {
             ShutdownRequests { hold: HoldRequest::ByRequest, .. }

@@ -1,4 +1,4 @@
-//! Attributes of a running job: usage, statistics and its process.
+//! Attributes of a running job: resource usage, statistics, and attributes of its process.
 //!
 //! Reference: `VanillaProc::PublishUpdateAd`, `OsProc::PublishUpdateAd`, `StarterStatistics`, `generic_stats.cpp`.
 
@@ -10,11 +10,11 @@ use crate::settings::RecentWindow;
 use htc_base::time::MonotonicTime;
 use htc_classad::{ClassAd, Expr};
 
-/// Monotonic counter, with its growth in the recent past per quantum.
+/// Counter that only grows, with its growth in each quantum of the recent past.
 #[derive(Clone, Debug, Default)]
 struct RecentCounter {
     value: i64,
-    /// Growth in each quantum, the current one last.
+    /// Growth in each quantum, with the current quantum last.
     growth: VecDeque<i64>,
 }
 
@@ -42,7 +42,7 @@ impl RecentCounter {
     }
 }
 
-/// Block I/O statistics of a job, with their lifetimes.
+/// Statistics about a job's block I/O, with the times that they cover.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockStatistics {
     window: RecentWindow,
@@ -64,7 +64,8 @@ impl BlockStatistics {
         BlockStatistics { window, since: now, ..BlockStatistics::default() }
     }
 
-    /// Advances the clock (`generic_stats_Tick`): the first call only starts it, so the first update shows lifetimes of zero.
+    /// Advances the clock of the statistics (`generic_stats_Tick`). The first call only starts the clock, so the first
+    /// update shows lifetimes of zero.
     fn tick(&mut self, now: i64) {
         if self.last_update == 0 {
             (self.last_update, self.recent_tick, self.recent_lifetime) = (now, now, 0);
@@ -89,7 +90,7 @@ impl BlockStatistics {
     }
 }
 
-/// CPU usage rate of a job, as a startd measures it and reports it to the starter of a job that has a shadow
+/// CPU usage rate of a job, which a startd measures and reports to the starter of a job that has a shadow
 /// (`JICShadow::publishStartdUpdates`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CpuRate {
@@ -104,7 +105,8 @@ impl CpuRate {
         CpuRate { at: Some(now), ..CpuRate::default() }
     }
 
-    /// Returns the number of CPUs used since the last measurement; keeps the previous value if that was less than a second ago.
+    /// Returns the number of CPUs used since the last measurement. If that was less than a second ago, returns the
+    /// previous result.
     pub(crate) fn measure(&mut self, used: Duration, now: MonotonicTime) -> f64 {
         let passed = self.at.map_or(Duration::ZERO, |at| now.since(at));
         if passed >= Duration::from_secs(1) {
@@ -115,7 +117,7 @@ impl CpuRate {
     }
 }
 
-/// Usage of a job remembered between updates.
+/// Resource usage of a job that is remembered between updates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UsageMeter {
     statistics: BlockStatistics,
@@ -137,7 +139,7 @@ impl UsageMeter {
     pub(crate) fn publish(&mut self, ad: &mut ClassAd, usage: &FamilyUsage, metric: &[u8], now: i64) {
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         self.statistics.tick(now);
-        // The process daemon counts whole seconds, and so do the ads.
+        // The process daemon counts whole seconds, so the attributes are whole seconds as well.
         ad.set("RemoteSysCpu", usage.system.as_secs() as f64);
         ad.set("RemoteUserCpu", usage.user.as_secs() as f64);
         ad.set("ImageSize", signed(usage.max_image_kib));
