@@ -3,8 +3,8 @@
 use htc_config::Config;
 use htc_os::RealWorld;
 
-/// Returns the world in the mode of the configuration (STRICT_CLASSAD_EVALUATION), with the maps for `userMap()`.
-/// Problems of a map are passed to `warn`.
+/// Returns the world in the language mode of the configuration (STRICT_CLASSAD_EVALUATION), with the maps for
+/// `userMap()`. Calls `warn` for each problem of a map.
 pub fn configured_world(world: RealWorld, config: &Config, warn: &mut dyn FnMut(&str)) -> RealWorld {
     let world = world.with_strict_mode(config.is_strict());
     let maps = config.user_maps(&world);

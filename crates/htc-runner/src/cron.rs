@@ -1,9 +1,10 @@
 //! Executes the actions of a cron manager: starts the jobs' programs, reads their output blocks, sends signals.
 //!
-//! The owner of the event loop passes each event of its reactor to [`CronRunner::take_reactor_event`] and calls again
-//! at [`CronRunner::next_wake`]. It also supplies the current time, because the clock may be simulated.
+//! The owner of the event loop passes each event of its reactor to [`CronRunner::take_reactor_event`] and calls it
+//! again at [`CronRunner::next_wake`]. The owner also supplies the current time, because the clock may be simulated.
 //!
-//! Reference: `cron_job.cpp` (StartJobProcess, StdoutHandler, Reaper), `startd_cron_job_mgr.cpp`, `classad_cron_job.cpp`.
+//! Reference: `cron_job.cpp` (StartJobProcess, StdoutHandler, Reaper), `startd_cron_job_mgr.cpp`,
+//! `classad_cron_job.cpp`.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -33,13 +34,13 @@ const MAX_STDERR_KEPT: usize = 64 * 1024;
 pub struct CronContext {
     /// Manager of the jobs.
     pub manager: CronManager,
-    /// The daemon's environment, without private keys.
+    /// The daemon's environment, without variables that hold private keys.
     pub environment: HookEnvironment,
     /// LOG: the working directory of jobs without CWD.
     pub directory: PathBuf,
-    /// The account the jobs run as, or `None` for that of the program.
+    /// The account that the jobs run as, or `None` for the account of this program.
     pub identity: Option<ProcessIdentity>,
-    /// Selection of quirks.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
 }
 
@@ -49,20 +50,20 @@ pub struct CronStepInputs<'a> {
     pub reactor: &'a mut Reactor,
     /// Current time.
     pub now: ClockReading,
-    /// Decides whether a job may start.
+    /// Function that decides whether a job may start.
     pub may_start: &'a StartCondition<'a>,
-    /// The outside world.
+    /// Access to the outside world: time, files, accounts, environment, programs.
     pub world: &'a dyn World,
 }
 
-/// Events to report.
+/// Event of a cron job to be reported.
 #[derive(Clone, Debug)]
 pub enum CronNotice {
     /// A run has begun.
     Started {
         /// The job.
         name: BString,
-        /// Its process.
+        /// Process id of the run.
         pid: i32,
     },
     /// A run could not be started.
@@ -72,28 +73,28 @@ pub enum CronNotice {
         /// Reason.
         reason: String,
     },
-    /// A block was processed.
+    /// A block of output was processed.
     Published {
         /// The job.
         job: BString,
-        /// Effect of the block.
+        /// Effect of the block on the published ads.
         block: CronPublication,
     },
-    /// An incomplete last line remains for the next run.
+    /// The output ended with an incomplete line, which 25.14 adds to the output of the next run.
     UnterminatedLine {
-        /// The line.
+        /// The incomplete line.
         line: BString,
-        /// Quirk that causes this.
+        /// Quirk that keeps the line for the next run.
         leaks: Quirk,
     },
-    /// A block is too large: its further lines are dropped.
+    /// A block of output is too large: its further lines are dropped.
     TooLarge {
         /// The job.
         name: BString,
     },
-    /// A signal was sent.
+    /// A signal was sent to the program of a job.
     Signalled {
-        /// The job; empty if it is being dropped.
+        /// The job; empty if the job is being removed from the list.
         name: BString,
         /// The signal.
         signal: i32,
@@ -106,9 +107,9 @@ pub enum CronNotice {
         exit: Exit,
         /// Duration of the run.
         took: Duration,
-        /// Its standard error.
+        /// Standard error of the run.
         stderr: Vec<u8>,
-        /// Processes that it left behind, which are not killed.
+        /// Processes that the run left behind, which are not killed.
         left_behind: Vec<LeftoverProcess>,
     },
     /// The job and its ads were removed from the list.
@@ -163,7 +164,7 @@ impl CronRunner {
         &self.ads
     }
 
-    /// Returns the published ads, to notify monitors when a job of the slot begins or ends.
+    /// Returns the published ads for changes, to notify monitors when a job of the slot begins or ends.
     pub fn ads_mut(&mut self) -> &mut CronAds {
         &mut self.ads
     }
@@ -180,7 +181,7 @@ impl CronRunner {
         names
     }
 
-    /// Returns the time at which [`CronEvent::Tick`] is due, or `None`.
+    /// Returns the time at which [`CronEvent::Tick`] is due, or `None` if nothing is scheduled.
     pub fn next_wake(&self) -> Option<htc_base::time::MonotonicTime> {
         self.schedule.next_wake()
     }
@@ -258,8 +259,8 @@ impl CronRunner {
         Ok(())
     }
 
-    /// Describes the program as the daemon starts it: `argv[0]` is the job's name, there is no standard input, and the
-    /// session is the daemon's own.
+    /// Describes the child process as the daemon creates it: `argv[0]` is the job's name, standard input is not
+    /// provided, and the session is the daemon's own.
     pub fn child(&self, job: &CronJob, now: ClockReading, world: &dyn World) -> ChildSpec {
         let CronContext { manager, environment, directory, identity, quirks } = &self.context;
         let mut environment = environment.clone();
@@ -327,7 +328,7 @@ impl CronRunner {
         }
     }
 
-    /// Processes output, or its end if `bytes` is `None`, and publishes the blocks that it completes.
+    /// Processes output, or the end of the output if `bytes` is `None`, and publishes the completed blocks.
     fn handle_output(&mut self, child: ChildId, bytes: Option<&[u8]>, at: &CronStepInputs<'_>) {
         let Some(running) = self.running.get(&child) else { return };
         // The output of removed cron jobs is discarded.
@@ -337,7 +338,7 @@ impl CronRunner {
         if output.has_overflowed() {
             self.notices.push_back(CronNotice::TooLarge { name: job.name.clone() });
         }
-        // If the program was ended by KILL, it is restarted before its unfinished block would count.
+        // A program that was ended with KILL is restarted, so the unfinished block of the old process is discarded.
         if bytes.is_none() && !self.schedule.will_restart(running.run) {
             blocks.extend(output.finish_run());
             if let Some((line, leaks)) = output.leaked_line() {
@@ -352,7 +353,7 @@ impl CronRunner {
                 CronManager::Schedd => self.ads.publish_untagged(&job, &block, at.now),
             };
             self.notices.push_back(CronNotice::Published { job: job.name.clone(), block: published });
-            // A block starts nothing.
+            // A published block never makes another job start, so the condition passed here does not matter.
             self.schedule.step(at.now, CronEvent::Published(running.run), &|_| true);
         }
     }

@@ -1,7 +1,7 @@
 //! Typed errors of deserialization.
 //!
-//! A deserializer reports errors as text. [`read_toml`] also returns what the values themselves report: the kind of the error,
-//! the type that was expected, and the value that was found.
+//! A deserializer reports errors as text. [`read_toml`] also returns a typed fault: its kind, the expected type, and
+//! the value that was found.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,11 +13,11 @@ use toml::de::{DeInteger, DeTable, DeValue};
 /// Reason why a value cannot be deserialized.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeserializeFault {
-    /// A table has a key that does not exist; `known` are the existing ones.
+    /// A table has an unknown key; `known` lists the valid keys.
     UnknownKey {
         /// The key.
         name: String,
-        /// The keys of the table.
+        /// The valid keys of the table.
         known: &'static [&'static str],
     },
     /// A word is not one of the valid words.
@@ -27,22 +27,22 @@ pub enum DeserializeFault {
         /// The valid words.
         known: &'static [&'static str],
     },
-    /// A table lacks a key.
+    /// A table lacks the required key with this name.
     MissingKey(&'static str),
-    /// A key is given twice, by different names.
+    /// A key is given twice under different names (aliases).
     DuplicateKey(&'static str),
-    /// A value has the wrong type, or is out of range.
+    /// A value has the wrong type or is out of range.
     WrongType {
-        /// The value.
+        /// The value that was found.
         found: FoundValue,
         /// The expected type.
         expected: ExpectedType,
     },
-    /// The check of a value failed with this message.
+    /// The type's own check of the value failed with this message.
     Message(String),
 }
 
-/// A value that was found.
+/// Value that was found instead of a valid one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FoundValue {
     /// `true` or `false`.
@@ -55,22 +55,22 @@ pub enum FoundValue {
     Text(String),
     /// A list.
     List,
-    /// A table, or a date, which is read as one.
+    /// A table; also used for a date, which the library represents as a table.
     Table,
-    /// Any other value.
+    /// Any other value, as text.
     Other(String),
 }
 
-/// The type that a value should have.
+/// Type that a value should have.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpectedType {
     /// `true` or `false`.
     Boolean,
     /// An integer of 64 bits.
     Integer,
-    /// An integer that is not negative, up to the maximum.
+    /// An integer from 0 to a maximum.
     Unsigned {
-        /// Largest value.
+        /// Maximum value.
         max: u64,
     },
     /// A number.
@@ -81,13 +81,13 @@ pub enum ExpectedType {
     List,
     /// A table with any keys.
     Map,
-    /// The table that is read into the type with this name.
+    /// A table that is read into the type with this name.
     Struct(&'static str),
     /// One of several words.
     Word(&'static [&'static str]),
     /// A number of at most 64 bits.
     SmallerNumber,
-    /// A value that may have several forms; holds the type's own description of them.
+    /// Any other expectation, in the words of the type's own description.
     Described(String),
 }
 
@@ -157,11 +157,12 @@ impl FoundValue {
 /// Reads a value from TOML.
 ///
 /// # Errors
-/// The text is not valid. There is no fault if it is not TOML; the other error has the place.
+/// The text is not valid TOML, or its values do not fit the type. The first part of the error is the fault, or `None`
+/// if the text is not valid TOML; the second part is the library's error, which has the position.
 pub fn read_toml<T: for<'de> Deserialize<'de>>(
     text: &str,
 ) -> Result<T, (Option<DeserializeFault>, Box<toml::de::Error>)> {
-    // The library's error has the place, but tells the fault only as text. Therefore a refused text is read again.
+    // The library's error has the position, but the fault only as text. Therefore a refused text is read again.
     toml::from_str(text).map_err(|error| {
         let whole = DeTable::parse(text).ok().map(|table| DeValue::Table(table.into_inner()));
         let fault = whole.and_then(|whole| T::deserialize(FaultDeserializer(&whole)).err());
@@ -169,7 +170,7 @@ pub fn read_toml<T: for<'de> Deserialize<'de>>(
     })
 }
 
-/// Returns the keys of the table that is read into a type.
+/// Returns the names of the keys of the table from which a type is read.
 pub fn keys_of<T: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
     struct KeyCollector<'s>(&'s mut &'static [&'static str]);
     impl<'de> Deserializer<'de> for KeyCollector<'_> {
@@ -196,18 +197,18 @@ pub fn keys_of<T: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
     keys
 }
 
-/// A deserializer of a TOML value whose errors are faults.
+/// Deserializer of a TOML value that reports typed faults.
 struct FaultDeserializer<'v>(&'v DeValue<'v>);
 
 impl FaultDeserializer<'_> {
-    /// Passes the value to a visitor. If the visitor refuses its type, the fault names the value and the expected type, or
-    /// if that is `None`, the visitor's own description.
+    /// Passes the value to a visitor. If the visitor refuses the type of the value, the fault names the value and the
+    /// expected type, or the visitor's own description if `expected` is `None`.
     fn visit<'de, V: Visitor<'de>>(
         self,
         visitor: V,
         expected: Option<ExpectedType>,
     ) -> Result<V::Value, DeserializeFault> {
-        // A fault after the first part of a list or table is that of a part.
+        // If the visitor fails after reading a part of a list or table, the fault is that of the part.
         let has_parts = Cell::new(false);
         let mut own_expected = None;
         let (found, visited) = match self.0 {
@@ -228,7 +229,7 @@ impl FaultDeserializer<'_> {
                 (FoundValue::Real(number), visitor.visit_f64(number))
             }
             DeValue::Datetime(date) => {
-                // Dates have a form of their own, which only the library's deserializer passes on.
+                // Dates have a special representation, which only the library's deserializer passes to the visitor.
                 let described = ExpectedType::Described((&visitor as &dyn Expected).to_string());
                 let refused =
                     |_| DeserializeFault::WrongType { found: FoundValue::Table, expected: described };
@@ -256,7 +257,7 @@ impl FaultDeserializer<'_> {
     }
 }
 
-/// Returns the value of an integer, or `None` if it has more than 128 bits.
+/// Returns an integer as `i128`, or `None` if it has more than 128 bits.
 fn to_number(number: &DeInteger<'_>) -> Option<i128> {
     i128::from_str_radix(number.as_str(), number.radix()).ok()
 }
@@ -347,7 +348,7 @@ impl<'de> Deserializer<'de> for FaultDeserializer<'_> {
         self.visit(visitor, Some(ExpectedType::Struct(name)))
     }
 
-    /// Enums are words here.
+    /// An enum is written as a word.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -356,7 +357,7 @@ impl<'de> Deserializer<'de> for FaultDeserializer<'_> {
     ) -> Result<V::Value, Self::Error> {
         match self.0 {
             DeValue::String(word) => visitor.visit_enum((&**word).into_deserializer()),
-            // Any visitor for an enum refuses it.
+            // A visitor for an enum accepts only words, so any other value is refused with the list of words.
             _ => self.visit(visitor, Some(ExpectedType::Word(words))),
         }
     }

@@ -21,7 +21,8 @@ use htc_os::file_lock::{self, FileLock};
 use htc_os::identity::run_as;
 use htc_user_log::{EventBody, EventTime, FormatOptions, JobEvent};
 
-/// Width of the header in bytes, fixed because the header is rewritten in place when the file is rotated.
+/// Width of the header in bytes. The width is fixed because the header is rewritten in place when the file is
+/// rotated.
 const HEADER_WIDTH: usize = 256;
 
 /// Parameters of the event log.
@@ -138,7 +139,7 @@ impl EventLogHeader {
         format!("{text:HEADER_WIDTH$}").into()
     }
 
-    /// Finds a header at the beginning of a file, in any format.
+    /// Finds a header at the beginning of a file, in any format of the log.
     fn find(bytes: &[u8]) -> Option<EventLogHeader> {
         let words = bytes[bytes.find(b"Global JobLog:")?..].to_str_lossy().into_owned();
         let word = |name: &str| {
@@ -160,7 +161,7 @@ impl EventLogHeader {
         })
     }
 
-    /// Returns the header of the file that follows one with this header.
+    /// Returns the header of the next file after a rotation of the file with the header `self`.
     fn next_file_header(&self, now: ClockReading, id: &str, rotations: u32) -> EventLogHeader {
         let sequence = self.sequence + 1;
         EventLogHeader {
@@ -180,9 +181,9 @@ impl EventLogHeader {
 #[derive(Debug)]
 pub struct EventLog {
     parameters: EventLogParameters,
-    /// The account of the daemons, or `None` if not running as root.
+    /// The account of the daemons, or `None` if this program does not run as root.
     identity: Option<ProcessIdentity>,
-    /// Prefix of the ids of its files.
+    /// Prefix of the ids of the log's files.
     id: String,
     open_file: Option<OpenLogFile>,
 }
@@ -203,15 +204,17 @@ impl EventLog {
         EventLog { parameters: knobs, identity, id, open_file: None }
     }
 
-    /// Returns the path of the log.
+    /// Returns the path of the event log.
     pub fn path(&self) -> &Path {
         &self.parameters.path
     }
 
-    /// Writes an event and the selected attributes of the job ad; first rotates the file if it has grown too large.
+    /// Writes an event and the selected attributes of the job ad; first rotates the file if it exceeds its maximum
+    /// size.
     ///
     /// # Errors
-    /// Fails on errors of the file system, or if another process holds the lock for too long. Nothing is then written.
+    /// Fails on errors of the file system, or if another process holds the lock for too long. The event is then not
+    /// written.
     pub fn write(
         &mut self,
         event: &JobEvent,
@@ -262,11 +265,11 @@ impl EventLog {
         }
     }
 
-    /// Opens the file, and writes a header if it is empty; `last` is the header of the previous file.
+    /// Opens the file and writes a header if the file is empty; `last` is the header of the previous file.
     fn open(&mut self, last: &EventLogHeader, now: ClockReading, world: &dyn World) -> io::Result<()> {
         let options = || {
             let mut options = OpenOptions::new();
-            // Keeps a FIFO without a reader from blocking.
+            // `O_NONBLOCK` keeps `open` from blocking on a FIFO without a reader.
             options.append(true).create(true).mode(0o664).custom_flags(libc::O_NONBLOCK);
             options
         };
@@ -298,7 +301,7 @@ impl EventLog {
         self.format_event(&event)
     }
 
-    /// Takes the lock of the log itself, if locking is on; it is held until dropped.
+    /// Takes the lock of the log itself, if locking is enabled; dropping the returned value releases it.
     fn lock(&self) -> io::Result<Option<FileLock>> {
         match &self.open_file {
             Some(open) if self.parameters.locking => FileLock::acquire(
@@ -311,8 +314,8 @@ impl EventLog {
         }
     }
 
-    /// Rotates a file that has grown too large, or opens the new one if another process has rotated it; returns true in
-    /// both cases.
+    /// Rotates a file that exceeds its maximum size, or opens the new file if another process has already rotated the
+    /// log. Returns true in both cases.
     fn rotate(&mut self, now: ClockReading, world: &dyn World) -> io::Result<bool> {
         if self.parameters.rotations == 0 || !self.is_too_large(now, world)?.unwrap_or(false) {
             return Ok(false);
@@ -320,10 +323,10 @@ impl EventLog {
         // Another process may be rotating at the same time, so the size is checked again under the lock.
         let lock = match file_lock::open_lock_file(&self.parameters.rotation_lock) {
             Ok(file) => FileLock::wait_for_lock(file, &self.parameters.path).map(Some),
-            // 25.14 also continues if the lock file cannot be created (`FakeFileLock`).
+            // 25.14 continues without a lock if the lock file cannot be created (`FakeFileLock`).
             Err(_) => Ok(None),
         };
-        // If the lock cannot be taken, the event is written to the large file.
+        // If the lock cannot be taken, the event is written to the file although that is too large.
         let Ok(_lock) = lock else { return Ok(false) };
         match self.is_too_large(now, world)? {
             Some(true) => {}
@@ -337,8 +340,8 @@ impl EventLog {
         Ok(true)
     }
 
-    /// Returns true if the file exceeds its maximum size, or `None` if another file has replaced it, which is then
-    /// open.
+    /// Returns true if the file exceeds its maximum size. Returns `None` if another process has replaced the file;
+    /// the new file is then open.
     fn is_too_large(&mut self, now: ClockReading, world: &dyn World) -> io::Result<Option<bool>> {
         let status = match fs::metadata(&self.parameters.path) {
             Ok(status) => status,
@@ -372,7 +375,7 @@ impl EventLog {
                 FormatOptions { json: true, .. } => b"}",
                 _ => b"...",
             };
-            // The header itself is not counted.
+            // The header is itself an event, which is not counted.
             head.events = (bytes.lines().filter(|line| *line == end).count() as u64).saturating_sub(1);
         }
         let bytes = self.format_header(&head, now, world);

@@ -1,27 +1,27 @@
 //! Event stream of the runners: one record for each event, printed as a readable line or as a JSON line.
 //!
-//! Schema of a JSON line: an object with `time` (seconds since the epoch, a number with microseconds), `event` (a word
-//! of [`RunnerEventKind`]) and those of `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`), `verdict`,
-//! `exit`, `cron` (name of a cron job), `reason` that apply; the other keys are absent. New keys may be added; if a key
-//! changes its meaning, `schema` of `start` is incremented (`docs/schemas/event.json`).
+//! Schema of a JSON line: an object with `time` (seconds since the epoch, a number with microseconds) and `event` (a
+//! word of [`RunnerEventKind`]). The keys `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`),
+//! `verdict`, `exit`, `cron` (name of a cron job) and `reason` are present if they apply to the event. New keys may
+//! be added; if a key changes its meaning, `schema` of `start` is incremented (`docs/schemas/event.json`).
 //!
 //! | event | keys | meaning |
 //! |---|---|---|
 //! | `start` | schema reason | the runner has started |
 //! | `stop` | reason | the runner has ended |
 //! | `state` | slot state activity reason | the slot changed into this state and activity |
-//! | `hook-start` | slot hook pid job | a hook was started; a hook of a starter has the job |
+//! | `hook-start` | slot hook pid job | a hook was started; the job is present if a starter called the hook |
 //! | `hook-end` | slot hook pid job exit reason | a hook ended |
-//! | `hook-failed` | slot hook pid job verdict reason | a hook could not be started, or ran too long; `unknown`: its result is lost |
+//! | `hook-failed` | slot hook pid job verdict reason | a hook could not be started, or ran too long; verdict `unknown`: its result is lost |
 //! | `hook-stderr` | slot hook pid job reason | output of a hook to stderr, regardless of its exit status |
 //! | `verdict` | slot hook job verdict reason | classification of a hook's output |
-//! | `claim` | slot verdict reason | a claim `begins` or is `given up`; with its public id and the reason, never its secret |
+//! | `claim` | slot verdict reason | a claim `begins` or is `given up`; the reason has its public id, never its secret |
 //! | `cron-start` | cron pid | a cron job was started |
 //! | `cron-end` | cron pid exit | a cron job ended |
 //! | `cron-failed` | cron reason | a cron job could not be started, or its output cannot be used |
 //! | `cron-stderr` | cron reason | output of a cron job to stderr |
 //! | `cron-published` | cron reason | the output of a cron job changed the attributes that the slots publish |
-//! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
+//! | `starter` | slot job pid exit | a starter was started (no exit), or ended |
 //! | `job` | slot job pid exit verdict reason | from the starter: the job was started (`started` and pid), has ended or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
 //! | `log` | reason | a line of the job router's log |
 //! | `note` | reason | an action was completed successfully |
@@ -72,7 +72,7 @@ words! {
         CronStderr => "cron job stderr",
         /// The output of a cron job changed the attributes that the slots publish.
         CronPublished => "cron job published",
-        /// A starter was spawned or ended.
+        /// A starter was started or ended.
         Starter => "starter",
         /// A job was started, has ended or could not be started.
         Job => "job",
@@ -100,19 +100,19 @@ pub enum EventTone {
     Warning,
 }
 
-/// Verdict on a hook or a job whose end is not known, so that a job may be lost.
+/// Verdict on a hook or job whose end is unknown, so that a job may be lost.
 pub(crate) const UNKNOWN: &str = "unknown";
 
-/// Text of `exit` for a job whose starter was killed, so that its progress is unknown.
+/// Value of `exit` for a job whose starter was killed, so that the result of the job is unknown.
 pub(crate) const LOST_WITH_STARTER: &str = "lost with its starter";
 
-/// Text of `verdict` and `exit` for a job that was not started.
+/// Value of `verdict` and `exit` for a job that was not started.
 pub(crate) const NOT_STARTED: &str = "not started";
 
-/// Version of this schema, incremented when an existing key changes its meaning.
+/// Version of the JSON schema, incremented when an existing key changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Event. Create it with [`RunnerEvent::new`] and the setters that apply.
+/// Event of a runner. Create it with [`RunnerEvent::new`] and the setters that apply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunnerEvent {
     /// Seconds since the epoch.
@@ -144,7 +144,7 @@ pub struct RunnerEvent {
     /// The job as `cluster.proc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// The decision.
+    /// Decision about a hook's output, a claim or a job, or the id of a quirk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
     /// Exit status of a process: `exited N` or `signalled N`.
@@ -156,7 +156,7 @@ pub struct RunnerEvent {
 }
 
 impl RunnerEvent {
-    /// Creates an event of a kind at a time, without any other data.
+    /// Creates an event of a kind at a time; all other fields are empty.
     pub fn new(now: ClockReading, kind: RunnerEventKind) -> Self {
         RunnerEvent {
             time: now.epoch_seconds_f64(),
@@ -247,13 +247,14 @@ impl RunnerEvent {
         }
     }
 
-    /// True if the event is an error, which is printed whatever the verbosity: a hook that failed, or whose output is not valid.
+    /// Returns true if the event is an error, which is printed at any verbosity: a hook that failed, or whose output
+    /// is not valid.
     pub fn is_error(&self) -> bool {
         match self.kind {
             RunnerEventKind::HookFailed | RunnerEventKind::CronFailed => true,
             RunnerEventKind::Warning => self.verdict.as_deref() == Some(UNKNOWN),
             RunnerEventKind::Job => {
-                // A starter that failed before it could report anything has not named its job.
+                // A starter that failed before it could report anything has not named its job in an event.
                 let is_unreported = self.exit.as_deref() == Some(NOT_STARTED) && self.reason.is_none();
                 self.verdict.as_deref() == Some(NOT_STARTED)
                     || self.exit.as_deref() == Some(LOST_WITH_STARTER)
@@ -293,29 +294,29 @@ impl RunnerEvent {
     }
 }
 
-/// Interval between attempts to write to a reader that is too slow.
+/// Interval between attempts to write to a reader that does not read fast enough.
 const FLUSH_RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// Maximum time to wait at the end for a reader that still reads.
+/// Maximum time to wait, when the stream ends, for a reader that is still reading.
 const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Output of events: readable lines to one destination, JSON lines to another. Writing never blocks a runner: if a
-/// reader is too slow, lines are lost, which is reported in their place once it reads again. A destination that cannot
-/// be written to is given up, which is reported once at the other one, or at the destination for [loss
-/// reports](EventStream::with_loss_reports).
+/// reader is too slow, lines are lost, and the loss is reported in their place once the reader reads again. A
+/// destination that fails is no longer written to; the failure is reported once at the other destination, or at the
+/// destination for [loss reports](EventStream::with_loss_reports).
 pub struct EventStream {
     readable: Option<LineOutput>,
     /// Destination for reports of lost events if there are no readable lines.
     complaints: Option<LineOutput>,
     json: Option<LineOutput>,
     prefix: String,
-    /// True if it was reported that JSON lines are delayed.
+    /// True if a warning about delayed JSON lines was printed.
     reported_slow_reader: bool,
-    /// True if it was reported that the disk is full.
+    /// True if a warning about a full disk was printed.
     reported_full_disk: bool,
-    /// True if JSON lines could not be written although their reader still exists.
+    /// True if JSON lines could not be written although their reader had not closed the pipe.
     failed: bool,
     ended: bool,
-    /// True if readable lines are written for errors only.
+    /// True if readable lines are written only for events that are errors.
     only_errors: bool,
     style: LineStyle,
 }
@@ -333,7 +334,8 @@ pub struct LineStyle {
 }
 
 impl EventStream {
-    /// Creates a stream to the given destinations. `prefix` begins each readable line (`htc-slot-run: `).
+    /// Creates a stream to the given destinations. Each readable line begins with `prefix` (for example
+    /// `htc-slot-run: `).
     pub fn new(prefix: &str, readable: Option<LineOutput>, json: Option<LineOutput>) -> Self {
         EventStream {
             readable,
@@ -355,20 +357,20 @@ impl EventStream {
         self
     }
 
-    /// Writes readable lines for errors only if `only_errors` is true.
+    /// Restricts readable lines to events that are errors if `only_errors` is true.
     pub fn with_errors_only(mut self, only_errors: bool) -> Self {
         self.only_errors = only_errors;
         self
     }
 
-    /// Writes all pending lines and ends. Returns true if every event was written, except to readers that have gone
-    /// away.
+    /// Writes all pending lines and ends the stream. Returns true if every event was written, ignoring readers that
+    /// have closed their pipes.
     pub fn finish(mut self) -> bool {
         self.flush_and_close();
         !self.failed
     }
 
-    /// Sets the style of readable lines.
+    /// Sets the style of readable lines: their time and colours.
     pub fn with_style(mut self, look: LineStyle) -> Self {
         self.style = look;
         self
@@ -387,18 +389,18 @@ impl EventStream {
         self.write_readable(format!("{time}{line}\n").into_bytes());
     }
 
-    /// Writes an event as JSON only, if a person need not see it each time.
+    /// Writes an event only as JSON. Used for frequent events that a person need not see.
     pub fn report_as_json(&mut self, event: &RunnerEvent) {
         self.flush();
         self.write_json_event(event);
     }
 
-    /// Passes on JSON lines written by another program; they are not written as readable lines.
+    /// Writes JSON lines received from another program to the JSON destination only.
     pub fn relay_json_lines(&mut self, lines: Vec<u8>) {
         self.write_json_line(lines);
     }
 
-    /// Writes pending lines.
+    /// Writes pending lines, as far as the readers accept them.
     pub fn flush(&mut self) {
         self.write_json_line(Vec::new());
         let lost = self.json.as_mut().map_or(0, LineOutput::take_lost_line_count);
@@ -457,7 +459,7 @@ impl EventStream {
         {
             self.json = None;
             let text = format!("warning: events are no longer written: {error}");
-            // A reader that has closed the pipe misses nothing.
+            // A reader that has closed the pipe does not want the lines, so nothing is reported as lost.
             if error.kind() == io::ErrorKind::BrokenPipe {
                 self.write_text_line(&text);
             } else {
@@ -467,11 +469,12 @@ impl EventStream {
         }
     }
 
-    /// Reports a loss with the readable lines, or else at the destination for loss reports.
+    /// Reports a loss among the readable lines, or at the destination for loss reports if there are no readable
+    /// lines.
     fn report_loss(&mut self, text: &str) {
         match &mut self.complaints {
             Some(outlet) if self.readable.is_none() => {
-                // If this fails too, the failure cannot be reported.
+                // If this write fails as well, no destination is left for reporting the failure.
                 let _ = outlet.write_line(format!("{}{text}\n", self.prefix).into_bytes());
             }
             _ => self.write_text_line(text),
@@ -491,7 +494,7 @@ impl EventStream {
     }
 }
 
-/// Reason for missing events.
+/// Reason for lost events in reports.
 const SLOW_READER_REASON: &str = "nothing read them in time";
 const DISK_FULL_REASON: &str = "the disk was full";
 
@@ -528,7 +531,7 @@ pub fn describe_exit(exit: Exit) -> String {
     }
 }
 
-/// Formats an error with its causes, for use as a reason.
+/// Formats an error and its causes in one line, for use as a reason.
 pub fn error_with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

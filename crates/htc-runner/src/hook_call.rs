@@ -20,27 +20,28 @@ use htc_hook::{HookCaller, HookType};
 /// Number of bytes kept of a hook's output [default of PIPE_BUFFER_MAX].
 pub const DEFAULT_PIPE_BUFFER_MAX: usize = 10_240;
 
-/// Signals that are not blocked in the hooks of 25.14: those raised by faults, KILL, STOP, and the C library's own.
+/// Signals that are not blocked in the hooks of 25.14: those raised by faults, KILL, STOP, and those that the C
+/// library reserves for itself.
 const UNBLOCKED_SIGNALS: [i32; 10] = [4, 5, 6, 7, 8, 9, 11, 19, 32, 33];
-/// SIGPROF: blocked by the starter until its job has run.
+/// SIGPROF: the starter blocks it until its job has run.
 const PROFILING_SIGNAL: i32 = 27;
 
-/// Handling of a hook's standard error.
+/// Handling of a hook's standard error while the hook runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StderrHandling {
-    /// Standard error is collected, up to the same limit as standard output.
+    /// Standard error is collected; it has the same size limit as standard output.
     #[default]
     Collected,
     /// Standard error is passed on in pieces while the hook runs.
     Streamed,
 }
 
-/// Call of a hook.
+/// Call of a hook: everything needed to create its process.
 #[derive(Clone, Debug)]
 pub struct HookCall {
     /// Type of the hook.
     pub hook: HookType,
-    /// The path as configured.
+    /// The path of the hook as configured.
     pub path: BString,
     /// Arguments after the path.
     pub arguments: Vec<BString>,
@@ -48,10 +49,10 @@ pub struct HookCall {
     pub stdin: Vec<u8>,
     /// Environment of the hook call.
     pub environment: HookEnvironment,
-    /// The caller's working directory, in which the hook starts and relative paths are resolved: LOG of the startd and
-    /// the router, the scratch directory of the starter; `None` for that of the program.
+    /// Working directory of the hook, relative to which its path is resolved: LOG for hooks of the startd and the
+    /// router, the scratch directory for hooks of the starter; `None` for the working directory of this program.
     pub directory: Option<PathBuf>,
-    /// The account that the hook runs as, or `None` for that of the program.
+    /// The account that the hook runs as, or `None` for the account of this program.
     pub identity: Option<ProcessIdentity>,
     /// Resource limits that the caller has set for itself.
     pub limits: Vec<ResourceLimit>,
@@ -60,9 +61,9 @@ pub struct HookCall {
     pub output_limit: usize,
     /// Handling of stderr.
     pub stderr_handling: StderrHandling,
-    /// Family marker of the process, or `None`.
+    /// Family marker of the process (`_CONDOR_ANCESTOR_*`), or `None`.
     pub ancestor: Option<AncestorStamp>,
-    /// Selection of quirks.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
 }
 
@@ -72,7 +73,7 @@ pub struct HookCall {
 pub struct RootHookError;
 
 impl HookCall {
-    /// Creates a call with the required properties only.
+    /// Creates a call with the required properties; all others have their defaults.
     pub fn new(
         hook: HookType,
         path: impl Into<BString>,
@@ -95,7 +96,7 @@ impl HookCall {
         }
     }
 
-    /// Creates a family marker for a child started now.
+    /// Creates a family marker for a child that is started at `now`.
     pub fn new_family_marker(now: ClockReading, random: u64) -> AncestorStamp {
         AncestorStamp { time: now.epoch(), random: random as u32 }
     }
@@ -131,7 +132,8 @@ impl HookCall {
             blocked_signals: if as_daemon { blocked_signals(caller) } else { Vec::new() },
             ancestor_stamp: self.ancestor,
             leftover_policy: if family { LeftoverPolicy::Kill } else { LeftoverPolicy::Keep },
-            // 25.14 closes the pipe, which its hooks survive because they ignore SIGPIPE; ours have the default action.
+            // 25.14 closes the pipe. Its hooks ignore SIGPIPE and survive that; hooks of this program have the
+            // default action, so excess output is read and dropped instead.
             discards_excess_output: !as_daemon,
             ..ChildSpec::new(program)
         })

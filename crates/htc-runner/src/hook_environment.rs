@@ -1,15 +1,15 @@
 //! Environment that a daemon passes to the programs it starts: hooks, cron jobs, starters, jobs.
 //!
-//! This is the only place that determines a daemon's own variables: those of the program or, for a test of a single
-//! hook, those that an ordinary system gives its daemons; in both cases with the location of the configuration that the
-//! program itself has read, so that `condor_config_val` in a hook prints the same values as its caller uses. A daemon's
-//! `-config FILE` sets CONDOR_CONFIG (`daemon_core_main.cpp`, dc_main), as `--config-file` does here; `_CONDOR_NAME`
-//! overrides all files, like `--param`.
+//! Only this module determines the variables of a daemon. They are those of this program or, for a test of a single
+//! hook, those that an ordinary system gives its daemons. In both cases they contain the location of the
+//! configuration that this program has read, so that `condor_config_val` in a hook prints the values that this
+//! program uses. The option `-config FILE` of a daemon sets CONDOR_CONFIG (`daemon_core_main.cpp`, dc_main), and
+//! `--config-file` has the same effect here; `_CONDOR_NAME` overrides all files, like `--param`.
 //!
 //! Reference: `daemon_core.cpp` (Create_Process), `HookClientMgr.cpp`. Variables with addresses and keys of daemons
-//! (`CONDOR_INHERIT`, `CONDOR_PARENT_ID`, `CONDOR_PROCD_ADDRESS`, `CONDOR_PRIVATE_*`) are not invented here, because
-//! there are no daemons to talk to. If the program itself has them, they are passed on like any other variable, except
-//! the private ones (quirk `hooks-spawned-as-daemons`).
+//! (`CONDOR_INHERIT`, `CONDOR_PARENT_ID`, `CONDOR_PROCD_ADDRESS`, `CONDOR_PRIVATE_*`) are not created here, because
+//! there are no daemons to connect to. If this program itself has such variables, they are passed on like any other
+//! variable, except the private ones (quirk `hooks-spawned-as-daemons`).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -24,22 +24,24 @@ use htc_base::text::environment::Environment;
 use htc_base::world::{Account, World};
 use htc_config::{CommandPolicy, LoadOptions};
 
-/// Prefix of the markers of the process families that a process belongs to; they come first, oldest first.
+/// Prefix of the variables that mark the process families of a process. They precede all other variables, oldest
+/// first.
 const FAMILY_MARKER_PREFIX: &[u8] = b"_CONDOR_ANCESTOR_";
-/// Prefix of variables between our own programs, which are never passed on.
+/// Prefix of variables for communication between the programs of this project, which are not passed to hooks or jobs.
 const INTERNAL_PREFIX: &[u8] = b"_HTC_";
-/// Prefix of private keys of daemons.
+/// Prefix of variables that hold private keys of daemons.
 const PRIVATE_KEY_PREFIX: &[u8] = b"CONDOR_PRIVATE_";
 /// Variable with the path of the configuration file.
 const CONFIG_FILE_VARIABLE: &[u8] = b"CONDOR_CONFIG";
 /// Prefix of variables that set parameters.
 const PARAMETER_PREFIX: &[u8] = b"_CONDOR_";
-/// The zone file, set so that the C library need not find it at every call; daemons set it if it is unset.
+/// Name and value of TZ, which daemons set if it is unset, so that the C library need not search for the zone file at
+/// every call.
 const DEFAULT_ZONE: (&[u8], &[u8]) = (b"TZ", b":/etc/localtime");
-/// Search path of a daemon started by an ordinary system.
+/// PATH of a daemon that was started by an ordinary system.
 const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Configuration that a program was told to read.
+/// Options of the command line that select the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigSelection {
     /// Path from `--config-file`, or `None` to use CONDOR_CONFIG.
@@ -79,8 +81,8 @@ impl DaemonEnvironment {
         made.with_configuration(world, choice)
     }
 
-    /// Returns the variables of a daemon started by an ordinary system's master: of the user's shell, only the location
-    /// of the configuration is kept. `account` is that of the daemons.
+    /// Returns the variables of a daemon that was started by the system's master. Of the user's environment, only the
+    /// location of the configuration is kept. `account` is the account of the daemons.
     pub fn from_system(account: Option<&Account>, world: &dyn World, choice: &ConfigSelection) -> Self {
         let name: &[u8] = account.map_or(b"root", |account| &account.name);
         let home: &[u8] = account.map_or(b"/root", |account| &account.home);
@@ -93,8 +95,8 @@ impl DaemonEnvironment {
         made.with_configuration(world, choice)
     }
 
-    /// Adds the configuration options of the command line. The path of the file is made absolute because hooks start in
-    /// other directories than their caller.
+    /// Adds the configuration options of the command line. The path of the file is made absolute because hooks start
+    /// in other directories than this program.
     fn with_configuration(mut self, world: &dyn World, choice: &ConfigSelection) -> Self {
         if let Some(file) = &choice.file {
             self.set(CONFIG_FILE_VARIABLE.into(), file.as_os_str().as_bytes().into());
@@ -119,7 +121,7 @@ impl DaemonEnvironment {
         self.0.push((name, value));
     }
 
-    /// Returns names and values.
+    /// Returns the names and values of the variables.
     pub fn variables(&self) -> &[(BString, BString)] {
         &self.0
     }
@@ -130,14 +132,14 @@ impl DaemonEnvironment {
     }
 }
 
-/// Returns our own variables, without those for communication between our programs.
+/// Returns the variables of this program, except those for communication between the programs of this project.
 fn own_variables(world: &dyn World) -> impl Iterator<Item = (BString, BString)> {
     let bytes = |text: OsString| BString::from(text.into_vec());
     let all = world.environment().into_iter().map(move |(name, value)| (bytes(name), bytes(value)));
     all.filter(|(name, _)| !name.starts_with(INTERNAL_PREFIX))
 }
 
-/// Returns true if a variable sets a parameter: `_CONDOR_` names are case-insensitive (`condor_config.cpp`,
+/// Returns true if a variable sets a parameter. The prefix `_CONDOR_` is case-insensitive (`condor_config.cpp`,
 /// real_config).
 fn is_parameter_variable(name: &[u8]) -> bool {
     caseless::starts_with(name, PARAMETER_PREFIX) && !name.starts_with(FAMILY_MARKER_PREFIX)
@@ -152,7 +154,7 @@ pub struct HookEnvironment {
 }
 
 impl HookEnvironment {
-    /// Returns the environment of every hook of a daemon that was started with `own`.
+    /// Returns the environment of every hook of a daemon that was started with the variables `own`.
     pub fn from_daemon(own: impl IntoIterator<Item = (BString, BString)>, quirks: QuirkMode) -> Self {
         let mut made = HookEnvironment::default();
         made.variables.set(DEFAULT_ZONE.0, DEFAULT_ZONE.1);
@@ -168,8 +170,8 @@ impl HookEnvironment {
         made
     }
 
-    /// Sets variables, replacing existing ones: those that the starter publishes for its job, `_CONDOR_CREDS` of the
-    /// shadow, a cron job's ENV.
+    /// Sets variables, replacing existing ones. Used for the variables that the starter publishes for its job,
+    /// `_CONDOR_CREDS` of the shadow, and a cron job's ENV.
     #[must_use]
     pub fn with_variables(mut self, additions: impl IntoIterator<Item = (BString, BString)>) -> Self {
         for (name, value) in additions {
@@ -178,7 +180,8 @@ impl HookEnvironment {
         self
     }
 
-    /// Returns all entries `NAME=value` in the order in which the daemons pass them: family markers, then by name.
+    /// Returns all entries `NAME=value` in the order in which the daemons pass them: family markers first, then the
+    /// other variables sorted by name.
     pub fn entries(&self) -> Vec<BString> {
         self.markers.iter().cloned().chain(self.variables.entries()).collect()
     }

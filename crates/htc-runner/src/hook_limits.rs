@@ -7,12 +7,13 @@ use nix::sys::statvfs::statvfs;
 use htc_base::process::{ResourceLimit, ResourceLimitKind};
 use htc_hook::ParameterSource;
 
-/// Space that a core file leaves free, in blocks of 1 KiB (`SLOP` of `resource_limits.cpp`).
+/// Disk space that must remain free after a core file is written, in blocks of 1 KiB (`SLOP` of
+/// `resource_limits.cpp`).
 const SLOP: u64 = 50;
 
-/// Returns the limits that every daemon sets when it starts: core files of unlimited size, or none if CREATE_CORE_FILES
-/// is false (`check_core_files` of `daemon_core_main.cpp`), for which only its first letter or digit matters
-/// (`param_boolean_crufty`).
+/// Returns the limits that every daemon sets when it starts: core files of unlimited size, or no core files if
+/// CREATE_CORE_FILES is false (`check_core_files` of `daemon_core_main.cpp`). Only the first letter or digit of that
+/// parameter matters (`param_boolean_crufty`).
 pub fn daemon_limits(knobs: &dyn ParameterSource) -> Vec<ResourceLimit> {
     let text = knobs.get(b"CREATE_CORE_FILES").unwrap_or_default();
     let none = matches!(text.first(), Some(b'f' | b'F' | b'0'));
@@ -24,9 +25,9 @@ pub fn default_daemon_limits() -> Vec<ResourceLimit> {
     vec![core_limit(None)]
 }
 
-/// Returns the limits that the starter sets for itself once its job's log is open, so that all hooks after the first
-/// update inherit them: core files as large as the disk permits, at most 2 GiB, and the stack that the job requests or
-/// an unlimited one (`sysapi_set_resource_limits`).
+/// Returns the limits that the starter sets for itself when it has opened its job's log, so that all hooks after the
+/// first update inherit them: core files as large as the disk permits, at most 2 GiB, and a stack of the size that
+/// the job requests, or of unlimited size (`sysapi_set_resource_limits`).
 pub fn starter_limits(scratch: &Path, stack: Option<u64>) -> Vec<ResourceLimit> {
     let free = statvfs(scratch)
         .map_or(u64::MAX, |status| (status.blocks_available()).saturating_mul(status.fragment_size()) / 1024);

@@ -1,10 +1,11 @@
-//! Journals on disk: one file with one writer, in which each record is complete or absent.
+//! Journals on disk: one file with one writer, in which each record is either complete or absent.
 //!
-//! A record has been passed to the kernel when [`JournalFile::append`] returns, so it outlives the process; a power
-//! failure may lose the last records, which is reported on reading. The file has mode 0600, is never opened through a
-//! link, and never in a directory where others could replace it. It reserves space for further records, so that they
-//! can still be written when the disk is full. The reserved space is zeros after the last record, which readers skip:
-//! this makes file systems with delayed allocation allocate the blocks now.
+//! When [`JournalFile::append`] returns, the record has been passed to the kernel, so it outlives the process. A
+//! power failure may lose the last records; the loss is reported when the journal is read. The file has mode 0600 and
+//! is opened only if it is not a symbolic link and no other account could replace it in its directory. It reserves
+//! disk space for further records, so that they can be written even when the disk is full. The reserved space is
+//! filled with zeros after the last record, so that file systems with delayed allocation allocate the blocks at once;
+//! readers skip the zeros.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions, Permissions};
@@ -25,23 +26,24 @@ use htc_os::process_table;
 
 /// Space reserved on the disk for further records, in bytes.
 const RESERVED_BYTES: usize = 64 << 10;
-/// Suffix of the file whose lock marks the journal as in use, and which has the writer's process id.
+/// Suffix of the file whose lock marks the journal as in use, and which contains the writer's process id.
 const LOCK_SUFFIX: &str = ".lock";
-/// Time to wait for a lock whose holder has ended: a child that has not yet executed its program still holds it.
+/// Time to wait for a lock whose holder has ended: a child that the holder forked may still have the lock until it
+/// executes its program.
 const INHERITED_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time to wait otherwise: a holder that was killed may need a moment to end.
+/// Time to wait for a lock whose holder is alive: a holder that was killed may need a moment to end.
 const HELD_LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 /// Suffix of a compacted journal before it replaces the original.
 const COMPACTED_SUFFIX: &str = ".new";
-/// Mode bits that let others write.
+/// Mode bits that let the group or other accounts write.
 const OTHERS_WRITE_MASK: u32 = 0o022;
-/// Mode bit of a directory in which nobody may replace the files of others.
+/// Mode bit of a directory in which accounts cannot replace each other's files.
 const STICKY_BIT: u32 = 0o1000;
 
 /// Error from opening, reading or writing a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Another process is writing it.
+    /// Another process is writing the journal.
     #[error("'{}' is in use by {}", path.display(), holder(*pid))]
     InUse {
         /// Path of the journal.
@@ -49,26 +51,26 @@ pub enum JournalError {
         /// Process id of the writer, or `None` if it could not be read.
         pid: Option<i32>,
     },
-    /// Others could write the journal or replace it.
+    /// Another account could write the journal or replace it.
     #[error("'{}' is not safe: {why}", path.display())]
     Unsafe {
-        /// The file or directory.
+        /// The file or directory that is unsafe.
         path: PathBuf,
-        /// Reason why it is unsafe.
+        /// Reason why the path is unsafe.
         why: &'static str,
     },
     /// A system call failed.
     #[error("cannot {verb} '{}'", path.display())]
     System {
-        /// The operation.
+        /// Verb for the operation that failed.
         verb: &'static str,
-        /// The file or directory.
+        /// The file or directory of the operation.
         path: PathBuf,
-        /// The cause.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The record cannot be encoded.
+    /// A record cannot be encoded.
     #[error(transparent)]
     Record(#[from] JournalEncodeError),
 }
@@ -77,7 +79,7 @@ fn holder(pid: Option<i32>) -> String {
     pid.map_or_else(|| "another process".into(), |pid| format!("process {pid}"))
 }
 
-/// Journal that this process writes.
+/// Journal that this process is writing.
 #[derive(Debug)]
 pub struct JournalFile {
     path: PathBuf,
@@ -93,7 +95,8 @@ impl JournalFile {
     /// Opens or creates a journal and reads its contents. New records are added after the last complete line.
     ///
     /// # Errors
-    /// Fails if another process is writing it, if others could change it, or on errors of the system.
+    /// Fails if another process is writing the journal, if another account could change it, or on errors of the
+    /// system.
     pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(Self, Journal<T>), JournalError> {
         check_directory(path)?;
         let lock = lock(path)?;
@@ -108,11 +111,11 @@ impl JournalFile {
         Ok((opened, read_journal(&bytes)))
     }
 
-    /// Reads a journal whose writer has ended, even if a child of the writer that has not executed a program yet still
-    /// holds the lock.
+    /// Reads a journal whose writer has ended, even if a child of the writer that has not executed a program yet
+    /// still holds the lock.
     ///
     /// # Errors
-    /// Fails if others could change it, or on errors of the system.
+    /// Fails if another account could change the journal, or on errors of the system.
     pub fn peek<T: DeserializeOwned>(path: &Path) -> Result<Journal<T>, JournalError> {
         check_directory(path)?;
         let mut file = open_owned_file(path, OpenOptions::new().read(true).write(true))?;
@@ -127,7 +130,8 @@ impl JournalFile {
     pub fn append<T: Serialize>(&mut self, record: &T) -> Result<(), JournalError> {
         let line = encode_record(record)?;
         if let Err(error) = self.file.write_all_at(&line, self.end) {
-            // Half a line would be reported as damage; if it cannot be cut off now, the next record overwrites it.
+            // A partial line would be reported as damage. If truncating fails, the next record overwrites the
+            // partial line.
             let _ = self.file.set_len(self.end);
             return Err(system_error("write to", &self.path)(error));
         }
@@ -159,7 +163,8 @@ impl JournalFile {
             file.write_all(&bytes)?;
             file.sync_data()?;
             std::fs::rename(&path, &self.path)?;
-            // Otherwise a power failure could bring the old file back, without the records that follow.
+            // Unless the directory is synchronised, a power failure could bring the old file back without the
+            // records that follow.
             sync_directory(&self.path);
             Ok(())
         };
@@ -174,8 +179,7 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Returns the length in bytes; a frequent writer compacts the journal when it is several times larger than its
-    /// needed records.
+    /// Returns the length in bytes. A program that writes often compacts the journal when its length exceeds a limit.
     pub fn len(&self) -> u64 {
         self.end
     }
@@ -185,7 +189,7 @@ impl JournalFile {
         self.end == 0
     }
 
-    /// Reserves space on the disk, if there is any; otherwise a full disk becomes an error of `append`.
+    /// Reserves disk space if the disk has enough; if not, [`JournalFile::append`] fails once the disk is full.
     fn reserve(&mut self) {
         if self.file.write_all_at(&[0; RESERVED_BYTES], self.end).is_ok() {
             self.reserved = self.end + RESERVED_BYTES as u64;
@@ -220,13 +224,14 @@ fn path_with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Writes the directory of a file to the disk. Some file systems cannot do this, and do it by themselves.
+/// Synchronises the directory of a file with the disk. Errors are ignored: file systems that do not support this
+/// write directories immediately.
 pub(crate) fn sync_directory(path: &Path) {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     drop(File::open(directory).and_then(|directory| directory.sync_all()));
 }
 
-/// Checks that only this user and root can replace the file.
+/// Checks that only this account and root can replace the file in its directory.
 fn check_directory(path: &Path) -> Result<(), JournalError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let status = std::fs::metadata(directory).map_err(system_error("look at", directory))?;
@@ -240,7 +245,7 @@ fn check_directory(path: &Path) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Opens a regular file that belongs to this user alone, and sets its mode to 0600.
+/// Opens a regular file that belongs to this account alone, and sets its mode to 0600.
 fn open_owned_file(path: &Path, options: &mut OpenOptions) -> Result<File, JournalError> {
     let file = options.mode(0o600).custom_flags(O_NOFOLLOW).open(path).map_err(|error| {
         match error.raw_os_error().map(Errno::from_raw) {
@@ -250,7 +255,7 @@ fn open_owned_file(path: &Path, options: &mut OpenOptions) -> Result<File, Journ
     })?;
     let status = file.metadata().map_err(system_error("look at", path))?;
     if status.nlink() == 0 {
-        // The file has just been removed by its owner.
+        // The owner of the file has just removed it.
         return Err(system_error("open", path)(io::ErrorKind::NotFound.into()));
     }
     if let Some(why) = why_not_ours(&status) {
@@ -272,13 +277,14 @@ fn why_not_ours(status: &Metadata) -> Option<&'static str> {
 
 /// Takes the lock, which is a separate file because compacting replaces the journal.
 ///
-/// A child that the holder has forked keeps the lock until it executes its program, even if the holder was killed
-/// meanwhile: a lock whose holder has ended will be free in a moment, so it is waited for.
+/// A child that the holder has forked keeps the lock until the child executes its program, even if the holder was
+/// killed meanwhile. Therefore a lock whose holder has ended will be free in a moment, and this function waits for
+/// it.
 fn lock(path: &Path) -> Result<ExclusiveLock, JournalError> {
     let place = path_with_suffix(path, LOCK_SUFFIX);
     let begun = Instant::now();
     loop {
-        // The file is truncated only after it is locked: until then it contains the holder's process id.
+        // The file is truncated only when it is locked: until then it contains the process id of the other holder.
         let file =
             open_owned_file(&place, OpenOptions::new().read(true).write(true).create(true).truncate(false))?;
         let (mut file, error) = match ExclusiveLock::try_acquire(file) {
@@ -302,18 +308,18 @@ fn lock(path: &Path) -> Result<ExclusiveLock, JournalError> {
     }
 }
 
-/// Writes our process id into the lock file.
+/// Writes the id of this process into the lock file.
 fn write_holder(lock: &ExclusiveLock) {
     let note = format!("{}\n", getpid());
     // An empty file is not truncated: some file systems flush a file immediately if it is written after truncation.
     let is_empty = lock.metadata().is_ok_and(|status| status.len() == 0);
     let cut = if is_empty { Ok(()) } else { lock.set_len(0) };
     let written = cut.and_then(|()| lock.write_all_at(note.as_bytes(), 0));
-    // If this fails, another process cannot report the holder of the lock, which is harmless.
+    // If the write failed, another process cannot report which process holds the lock, which is harmless.
     drop(written);
 }
 
-/// Returns true if the process has ended, reaped or not.
+/// Returns true if the process has ended, whether or not it has been reaped.
 fn has_process_ended(pid: i32) -> bool {
     process_table::read_process(pid).is_none_or(|process| process.is_zombie())
 }
@@ -373,7 +379,7 @@ mod tests {
         journal.append(&1).unwrap();
         let size = || path.metadata().unwrap().len();
         assert!(size() > journal.len() + RESERVED_BYTES as u64 / 2);
-        // Opens the journal like a process that finds it after its writer was killed.
+        // Opens the journal like a process that starts after the writer was killed.
         let found = JournalFile::peek::<u32>(&path).unwrap();
         assert_eq!((found.records, found.damage), (vec![1], vec![]));
         let other = path.with_file_name("killed");
@@ -429,7 +435,8 @@ mod tests {
         assert_eq!(records(&path), [98, 99, 100]);
     }
 
-    /// A kill or a power failure leaves the old journal and any part of the new one, or the new one alone.
+    /// After a kill or a power failure during compaction, either the old journal still exists, possibly with a part
+    /// of the new file beside it, or only the new journal exists.
     #[test]
     fn compacting_may_be_interrupted_at_any_point() {
         let (_directory, path) = place();
@@ -456,7 +463,7 @@ mod tests {
         }
     }
 
-    /// The test runs itself again with a file size limit of 8 or 16 KiB (shells differ in the unit).
+    /// The test runs its own executable again with a file size limit of 8 or 16 KiB (shells differ in the unit).
     #[test]
     fn after_a_full_disk_the_journal_goes_on_with_the_next_record() {
         const INNER: &str = "HTC_TEST_FULL_DISK";

@@ -7,10 +7,10 @@ use nix::unistd::{Pid, getppid};
 use htc_base::time::MonotonicTime;
 use htc_os::clock;
 
-/// Interval between checks of the parent while nothing else happens.
+/// Interval between checks of the parent if no other event occurs.
 ///
-/// 25.14 checks every 120 s (PARENT_CHECK_INTERVAL), but its starters end within 2.5 s because they lose the connection
-/// to the startd, which does not exist here.
+/// 25.14 checks every 120 s (PARENT_CHECK_INTERVAL), but its starters end within 2.5 s because they lose the
+/// connection to the startd. Here there is no such connection.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Watch over the parent process.
@@ -18,14 +18,14 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 pub struct ParentWatch {
     pid: Pid,
     next_check: MonotonicTime,
-    /// Time that the job may continue without its parent.
+    /// Maximum time that the job may continue after its parent has ended.
     grace: Duration,
-    /// End of that time, or `None` while the parent is alive.
+    /// Time at which the grace period ends, or `None` while the parent is alive.
     deadline: Option<MonotonicTime>,
 }
 
 impl ParentWatch {
-    /// Starts watching the current parent, which our job outlives by at most `grace`.
+    /// Starts watching the current parent; the job may continue for at most `grace` after the parent has ended.
     pub fn new(grace: Duration) -> Self {
         ParentWatch {
             pid: getppid(),
@@ -35,13 +35,13 @@ impl ParentWatch {
         }
     }
 
-    /// Returns the time by which to check again.
+    /// Returns the time of the next check.
     pub fn check_at(&self) -> MonotonicTime {
         self.next_check
     }
 
-    /// Returns true if the parent has been gone for longer than the grace period: the kernel has then assigned another
-    /// parent.
+    /// Returns true if the parent ended longer than the grace period ago. The kernel assigns another parent when the
+    /// parent ends.
     pub fn is_gone(&mut self, now: MonotonicTime) -> bool {
         self.next_check = now.plus(CHECK_INTERVAL);
         if getppid() == self.pid {

@@ -1,19 +1,19 @@
-//! Inheritance of signals, descriptors and TZ by a daemon's hooks and cron jobs.
+//! Signals, descriptors and TZ that a daemon's hooks and cron jobs inherit.
 
 use htc_base::process::Stdio;
 use htc_base::quirks::{Quirk, QuirkMode};
 
-/// Mode of starting children.
+/// Mode of starting hooks and cron jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpawnMode {
-    /// True to start children like the daemon itself: nearly all signals blocked, SIGPIPE ignored, with its sockets and
-    /// its session key, and TZ unset in the first child.
+    /// True to start children in the way of 25.14's daemons: nearly all signals blocked, SIGPIPE ignored, the
+    /// daemon's sockets and session key inherited, and TZ unset in the first child.
     pub(crate) as_daemon: bool,
     closes_unused: bool,
 }
 
 impl SpawnMode {
-    /// Returns the mode of 25.14, or the mode that programs expect.
+    /// Returns the mode of 25.14, or the mode that programs expect, depending on the reproduced quirks.
     pub(crate) fn from_quirks(quirks: QuirkMode) -> Self {
         SpawnMode {
             as_daemon: quirks.reproduces(Quirk::HooksSpawnedAsDaemons),
@@ -21,7 +21,8 @@ impl SpawnMode {
         }
     }
 
-    /// Returns an unused descriptor. In 25.14 it is closed, so the first file that the child opens takes its place.
+    /// Returns an unused descriptor. In 25.14 the descriptor is closed, so the first file that the child opens gets
+    /// its number.
     pub(crate) fn unused_descriptor(self) -> Stdio {
         if self.closes_unused { Stdio::Closed } else { Stdio::Null }
     }

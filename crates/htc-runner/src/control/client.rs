@@ -20,8 +20,8 @@ use htc_os::identity;
 /// Time limit for connecting and for each read and write.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Sends a request, followed by the ad whose length it gives, to the `who` that listens at `socket`, and waits for
-/// the answer.
+/// Sends a request to the program that listens at `socket`, followed by the ad whose length the request gives, and
+/// waits for the answer. `who` is the name of that program in error messages.
 ///
 /// # Errors
 /// No process listens at the socket, the listener is neither root nor the caller's account, or the answer is not
@@ -42,8 +42,8 @@ pub fn send_request<A: DeserializeOwned>(
     let mut text = serde_json::to_vec(request)?;
     text.push(b'\n');
     text.extend_from_slice(ad);
-    // A server that refuses the request may answer and close before it has read everything, so a failed write counts
-    // only if there is no answer.
+    // A server that refuses the request may answer and close the connection before it has read the whole request, so
+    // a failed write is an error only if no answer arrives.
     let written = stream.write_all(&text);
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).map_err(describe_timeout)?;
@@ -73,7 +73,7 @@ pub fn send_without_reply(path: &Path, request: &impl Serialize) -> io::Result<(
     UnixStream::from(stream).write_all(&text)
 }
 
-/// Connects to the socket, with clear errors for a path that is a link or not a socket.
+/// Connects to the socket, with clear errors for a path that is a symbolic link or not a socket.
 fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     check_length(socket)?;
     let kind = socket.symlink_metadata()?.file_type();

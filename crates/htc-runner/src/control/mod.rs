@@ -5,8 +5,8 @@
 //! "how": "fast"}`, followed by `ad_length` bytes of a job ad. The answer is one JSON object: `{"ok": true}`,
 //! `{"error": "..."}` or the requested data.
 //!
-//! Only its owner and root can connect (mode 0600, in a directory that no other account can write); the kernel
-//! reports the client's uid.
+//! Only the account that runs the program and root can connect (the socket has mode 0600 and is in a directory that
+//! no other account can write); the kernel reports the client's uid.
 
 mod client;
 mod server;

@@ -1,6 +1,6 @@
 //! Server side of the control socket: connections and their bytes.
 //!
-//! The server never blocks on a client: one that is too slow is disconnected after `CLIENT_TIMEOUT`.
+//! The server never blocks on a client: a client that is too slow is disconnected after `CLIENT_TIMEOUT`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -22,15 +22,15 @@ use htc_os::{Interest, Reactor, WatchToken, clock, identity};
 
 /// Maximum length of a path in `sockaddr_un`, without the NUL.
 const MAX_SOCKET_PATH_LENGTH: usize = 107;
-/// Maximum length of a request's line in bytes.
+/// Maximum length in bytes of the line of a request.
 pub(super) const MAX_REQUEST_LENGTH: usize = 64 << 10;
-/// Maximum length of a job ad that follows the line, in bytes.
+/// Maximum length in bytes of the job ad after the line of a request.
 const MAX_AD_LENGTH: usize = 4 << 20;
-/// Maximum number of clients served at a time; others wait in the queue of the socket.
+/// Maximum number of clients served at a time; further clients wait in the socket's queue of connections.
 const MAX_CLIENTS: usize = 64;
-/// Time after which a client whose request is not complete gives way to waiting clients.
+/// Time after which a client whose request is incomplete is disconnected if other clients are waiting.
 const SILENT_GRACE: Duration = Duration::from_millis(100);
-/// Time a client may take to send its request, and again to receive the answer.
+/// Time limit for a client to send its request, and separately to receive the answer.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval between attempts to accept a client after `accept` failed, for example because no descriptor was free.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -48,8 +48,8 @@ fn check_directory(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
-/// Binds and listens on a socket that only its owner can use, because its clients can kill jobs. The mode is set
-/// before `bind`, so the file is never accessible to others.
+/// Binds and listens on a socket that only its owner can use, because a client can kill jobs. The mode is set before
+/// `bind`, so other accounts can never access the file.
 ///
 /// # Errors
 /// The same errors as `socket(2)`, `bind(2)` and `listen(2)`.
@@ -62,16 +62,16 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(UnixListener::from(socket))
 }
 
-/// Field of a request that the socket needs to read it completely.
+/// Field of a request that the server needs to find the end of the request.
 #[derive(Deserialize)]
 struct RequestHeader {
-    /// Number of bytes of the ad after the line.
+    /// Number of bytes of the ad after the line; any JSON value, so that an invalid one can be reported.
     #[serde(default)]
     ad_length: serde_json::Value,
 }
 
-/// Returns the line and the ad of a request, or an error for the client if it is not valid. Returns `None` if more
-/// bytes are needed.
+/// Returns the line and the ad of a request, or an error for the client if the request is not valid. Returns `None`
+/// if more bytes are needed.
 fn parse_complete_request(said: &[u8], ended: bool) -> Option<RequestBytes> {
     let bad = |why: &str| Some(Err(invalid_request_message(why)));
     let end = match memchr::memchr(b'\n', said) {
@@ -117,18 +117,19 @@ pub fn parse_request<R: DeserializeOwned>(line: &[u8]) -> Result<R, String> {
 /// Listening control socket with its clients.
 pub struct ControlSocket {
     listener: UnixListener,
-    /// Watch of the listener, or `None` while no more clients are accepted.
+    /// Token for watching the listener, or `None` while no more clients are accepted.
     token: Option<WatchToken>,
-    /// Time to watch the listener again after `accept` failed, or `None`.
+    /// Time at which the listener is watched again, because `accept` failed or clients are to be disconnected for
+    /// waiting ones; or `None`.
     resume_at: Option<MonotonicTime>,
-    /// Path of the socket if it is removed with this value, or `None` for an inherited socket.
+    /// Path of the socket, which is removed when this value is dropped, or `None` for an inherited socket.
     path: Option<PathBuf>,
     /// Name of this program in messages.
     listener_name: &'static str,
     clients: BTreeMap<WatchToken, ControlClient>,
 }
 
-/// Connected client whose request or answer is not complete.
+/// Connected client that has not sent its whole request or not received its whole answer.
 struct ControlClient {
     stream: UnixStream,
     uid: u32,
@@ -136,14 +137,14 @@ struct ControlClient {
     /// Part of the answer that has not been sent.
     unsent: Vec<u8>,
     deadline: MonotonicTime,
-    /// Time from which it gives way to waiting clients while its request is not complete.
+    /// Time from which the client is disconnected if its request is incomplete and other clients are waiting.
     gives_way_at: MonotonicTime,
-    /// True once its request is complete.
+    /// True once the client has sent its whole request.
     has_asked: bool,
 }
 
 impl ControlClient {
-    /// Returns true if its request is not complete.
+    /// Returns true if the client has not sent its whole request.
     fn is_silent(&self) -> bool {
         !self.has_asked
     }
@@ -152,7 +153,7 @@ impl ControlClient {
 /// Line of a request and the ad after it, or an error message for the client.
 pub type RequestBytes = Result<(Vec<u8>, Vec<u8>), String>;
 
-/// Complete request.
+/// Complete request of a client.
 pub struct ClientRequest {
     /// Client to answer.
     pub client: WatchToken,
@@ -163,7 +164,8 @@ pub struct ClientRequest {
 }
 
 impl ControlSocket {
-    /// Listens at `path` as a `who`. A socket that no process listens at is replaced.
+    /// Listens at `path`, where it replaces a socket that no process listens at. `who` is this program's name in
+    /// messages.
     ///
     /// # Errors
     /// The path is too long or is not a socket, another account can write the directory, or another process listens
@@ -189,8 +191,8 @@ impl ControlSocket {
         Self::from_listener(bind(path)?, Some(path.to_owned()), who, reactor)
     }
 
-    /// Listens as a `who` at the socket that the parent process passed as descriptor `number`. Earlier connections
-    /// are still served.
+    /// Listens at the socket that the parent process passed as descriptor `number`; clients that are already
+    /// connected to it are served. `who` is this program's name in messages.
     ///
     /// # Errors
     /// The descriptor is not open or is not a listening socket.
@@ -221,8 +223,8 @@ impl ControlSocket {
         })
     }
 
-    /// Handles a readable or writable descriptor and returns a request that is now complete, or `None`. Data that the
-    /// first newly accepted client has already sent is read at once.
+    /// Handles a readable or writable descriptor and returns a request that has become complete, or `None`. If
+    /// clients were accepted, the first one's data is read at once.
     pub fn handle_readiness(&mut self, token: WatchToken, reactor: &mut Reactor) -> Option<ClientRequest> {
         let token = if Some(token) == self.token { self.accept(reactor)? } else { token };
         let ControlClient { stream, received: said, unsent: rest, uid, has_asked, .. } =
@@ -269,8 +271,8 @@ impl ControlSocket {
                 stream.set_nonblocking(true)?;
                 let uid = getsockopt(&stream, PeerCredentials)?.uid();
                 if uid != 0 && uid != identity::effective_uid() {
-                    // The mode of the socket excludes other accounts, but one may have been passed an open
-                    // descriptor.
+                    // The mode of the socket keeps other accounts from connecting, but a process of another account
+                    // may have received an open descriptor.
                     let error =
                         format!("only root and the account of the {} may send requests", self.listener_name);
                     let answer = serde_json::json!({ "ok": false, "error": error });
@@ -297,7 +299,7 @@ impl ControlSocket {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return first,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                // The client stays in the queue, so retrying at once would loop forever.
+                // The client that cannot be accepted stays in the queue, so retrying at once would loop forever.
                 Err(_) => {
                     self.resume_at = Some(clock::monotonic_now().plus(ACCEPT_RETRY_INTERVAL));
                     break;
@@ -307,14 +309,14 @@ impl ControlSocket {
         if let Some(token) = self.token.take() {
             reactor.unwatch(token);
         }
-        // The next readiness of the listener shows whether others are waiting.
+        // The next readiness of the listener shows whether more clients are waiting.
         let gives_way = self.clients.values().filter(|client| client.is_silent());
         let gives_way = gives_way.map(|client| client.gives_way_at).min();
         self.resume_at = [self.resume_at, gives_way].into_iter().flatten().min();
         first
     }
 
-    /// Disconnects the clients that give way to waiting ones.
+    /// Disconnects the clients whose requests have been incomplete for longer than `SILENT_GRACE`.
     fn drop_silent_clients(&mut self, reactor: &mut Reactor) {
         let now = clock::monotonic_now();
         let gives_way = |client: &ControlClient| client.is_silent() && client.gives_way_at <= now;
@@ -325,12 +327,12 @@ impl ControlSocket {
         }
     }
 
-    /// Returns the time of the next call of [`ControlSocket::check_timeouts`], or `None`.
+    /// Returns the time of the next call of [`ControlSocket::check_timeouts`], or `None` if no time limit is running.
     pub fn next_deadline(&self) -> Option<MonotonicTime> {
         self.clients.values().map(|client| client.deadline).chain(self.resume_at).min()
     }
 
-    /// Disconnects clients that have exceeded their time limit, and accepts clients again.
+    /// Disconnects clients that have exceeded their time limit, and accepts clients again after a pause.
     pub fn check_timeouts(&mut self, now: MonotonicTime, reactor: &mut Reactor) {
         let late =
             |(token, client): (&WatchToken, &ControlClient)| (client.deadline <= now).then_some(*token);
@@ -353,7 +355,7 @@ impl ControlSocket {
         }
     }
 
-    /// Sends the answer and disconnects the client when it has received all of it.
+    /// Sends the answer and disconnects the client when it has received the whole answer.
     pub fn answer(&mut self, token: WatchToken, answer: &impl Serialize, reactor: &mut Reactor) {
         let mut text = serde_json::to_vec(answer).unwrap_or_default();
         text.push(b'\n');

@@ -23,24 +23,24 @@ const KILL_GRACE: Duration = Duration::from_secs(5);
 
 /// Runner that calls router hooks one at a time.
 pub struct HookRunner<'a> {
-    /// Parameters with keywords and paths.
+    /// Parameters from which hook keywords and paths are read.
     pub knobs: &'a dyn ParameterSource,
-    /// The outside world.
+    /// Access to the outside world: time, files, accounts, environment, programs.
     pub world: &'a dyn World,
     /// Environment that hooks inherit.
     pub environment: HookEnvironment,
     /// Maximum run time of a hook, or `None` to wait forever, as the reference does.
     pub limit: Option<Duration>,
-    /// The daemon's log directory, in which hooks start, or `None` for that of the program.
+    /// The daemon's log directory, in which hooks start, or `None` for the working directory of this program.
     pub directory: Option<PathBuf>,
-    /// Selection of quirks.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
 }
 
 /// Hook that was called and has ended.
 #[derive(Clone, Debug)]
 pub struct CompletedHook {
-    /// The path as configured.
+    /// The path of the hook as configured.
     pub path: BString,
     /// Exit status.
     pub exit: Exit,
@@ -48,9 +48,9 @@ pub struct CompletedHook {
     pub stdout: Vec<u8>,
     /// Standard error.
     pub stderr: Vec<u8>,
-    /// True if its output was cut at the limit.
+    /// True if the output of the hook was cut at the maximum length.
     pub is_truncated: bool,
-    /// True if it was killed because it took too long.
+    /// True if the hook was killed because it exceeded the time limit.
     pub timed_out: bool,
 }
 
@@ -59,9 +59,9 @@ pub struct CompletedHook {
 pub enum NoHookReason {
     /// No hook is configured for the job.
     NotConfigured,
-    /// The path was rejected, which is a failure unless a quirk treats it as not configured.
+    /// The path was rejected. The router treats this as a failure, unless a quirk treats the hook as not configured.
     Refused(String),
-    /// The hook cannot be started: the job is unchanged and the hook is called again later.
+    /// The hook cannot be started: the job is unchanged, and the hook is called again later.
     Failed(String),
 }
 
@@ -79,7 +79,7 @@ impl HookRunner<'_> {
     /// Returns the path of the hook for a source job.
     ///
     /// # Errors
-    /// Fails if there is no hook, or its path is rejected.
+    /// No hook is configured, or its path is rejected.
     pub fn path(&self, hook: HookType, source: &ClassAd) -> Result<BString, NoHookReason> {
         let keyword = keyword::router_keyword(source, self.knobs, self.world).keyword;
         let Some(keyword) = keyword.filter(|keyword| !keyword.is_empty()) else {
@@ -95,7 +95,7 @@ impl HookRunner<'_> {
         }
     }
 
-    /// Returns the standard input of a hook.
+    /// Returns the standard input of a hook for the given route, source job and routed job.
     pub fn stdin(hook: HookType, route: &[u8], source: &ClassAd, routed: &ClassAd) -> Vec<u8> {
         match hook {
             HookType::TranslateJob => hook_input::translate_job_input(route, source),
@@ -104,10 +104,10 @@ impl HookRunner<'_> {
         }
     }
 
-    /// Prepares a call.
+    /// Prepares a call of a hook.
     ///
     /// # Errors
-    /// Fails if there is no hook, or it is not allowed to run.
+    /// No hook is configured, or it is not allowed to run.
     pub fn prepare_call(
         &self,
         hook: HookType,
@@ -129,7 +129,7 @@ impl HookRunner<'_> {
     /// Calls a hook and waits for its end.
     ///
     /// # Errors
-    /// Fails if there is no hook, or it cannot be started.
+    /// No hook is configured, or it cannot be started.
     pub fn run(
         &self,
         reactor: &mut Reactor,

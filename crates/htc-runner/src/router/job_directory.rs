@@ -1,8 +1,8 @@
 //! Directory of job ads used as a queue: one file per job, and one rename per change.
 //!
-//! A file is named `CLUSTER.PROC.ad` and is in the long form. Jobs that leave the queue are appended to `history` in
-//! the directory. Files are complete even if a program is killed at any moment, because a claim, a submission or a
-//! release changes only one file.
+//! A file is named `CLUSTER.PROC.ad` and is in the long form. Jobs that leave the queue are appended to the file
+//! `history` in the directory. The files are complete even if a program is killed at any moment, because a claim, a
+//! submission or a release changes only one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ use htc_router::{QueueView, RouterParameters, YieldError};
 /// File for jobs that have left the queue.
 const HISTORY_FILE: &str = "history";
 
-/// Number of bytes at the end of the history that are searched for an existing record.
+/// Number of bytes at the end of the history in which an existing record of a job is searched for.
 const HISTORY_TAIL_LENGTH: u64 = 1 << 20;
 
 /// Attributes that a schedd does not allow to be deleted from a job.
@@ -44,7 +44,7 @@ struct JobEntry {
     entered: u64,
 }
 
-/// Jobs of a directory as last read.
+/// Jobs of a directory as of the last read.
 pub struct JobDirectory {
     path: PathBuf,
     /// Dialect in which the jobs' files are parsed.
@@ -54,11 +54,12 @@ pub struct JobDirectory {
     next_cluster: i32,
     /// Last error reported for each unusable file, so that it is reported once.
     reported_errors: BTreeMap<JobId, String>,
-    /// Files with the suffix whose names are no job ids, each reported once.
+    /// Files with the suffix of job files but without a job id in their names; each is reported once.
     reported_names: BTreeSet<OsString>,
-    /// Jobs that could not be read because of an error of the system, and are not known from an earlier read.
+    /// Jobs that could not be read because of an error of the system, and of which no earlier version is known.
     unread: BTreeMap<JobId, String>,
-    /// Sources that may have been submitted elsewhere: not listed while the note of the attempt exists.
+    /// Source jobs that may already have been submitted by a submit command. They are not listed while the note of
+    /// the attempt exists.
     withheld: BTreeSet<JobId>,
 }
 
@@ -99,7 +100,8 @@ impl JobDirectory {
         self.path.join(format!("{id}{JOB_FILE_SUFFIX}"))
     }
 
-    /// Reads changed files and reports unreadable ones. `copies` is the queue of the copies if it is a different one.
+    /// Reads changed files and reports unreadable ones. `copies` is the queue of the routed jobs, or `None` if they
+    /// are in this directory.
     ///
     /// # Errors
     /// Fails if the directory itself cannot be read.
@@ -148,7 +150,7 @@ impl JobDirectory {
         self.jobs.retain(|id, _| seen.binary_search(id).is_ok());
         self.reported_errors.retain(|id, _| seen.binary_search(id).is_ok());
         self.withhold_noted_sources(noted, copies, note);
-        // New jobs found in one pass are ordered by number.
+        // Jobs first seen in the same pass are ordered by id.
         fresh.sort_unstable();
         for id in fresh {
             if let Some(entry) = self.jobs.get_mut(&id) {
@@ -159,7 +161,7 @@ impl JobDirectory {
         Ok(())
     }
 
-    /// Reports once a file that is skipped because of its name, although its suffix is that of a job.
+    /// Reports once a file that has the suffix of a job file but is skipped because of its name.
     fn report_unused_name(&mut self, name: OsString, note: &mut dyn FnMut(String)) {
         let text = name.to_string_lossy();
         if text.ends_with(JOB_FILE_SUFFIX) && !text.starts_with('.') && !self.reported_names.contains(&name) {
@@ -174,7 +176,7 @@ impl JobDirectory {
 
     /// Reports once that a job cannot be read.
     fn unreadable(&mut self, id: JobId, path: &Path, error: &io::Error, note: &mut dyn FnMut(String)) {
-        // If the file is only temporarily unreadable, the known ad is kept.
+        // If the error may be temporary, the last known ad is kept.
         if error.kind() == io::ErrorKind::InvalidData {
             self.jobs.remove(&id);
         } else if error.kind() != io::ErrorKind::NotFound && !self.jobs.contains_key(&id) {
@@ -187,12 +189,12 @@ impl JobDirectory {
         }
     }
 
-    /// Returns the jobs that could not be read, and why.
+    /// Returns the jobs that could not be read, with the reasons.
     pub(super) fn unread_jobs(&self) -> impl Iterator<Item = (JobId, &str)> {
         self.unread.iter().map(|(id, reason)| (*id, reason.as_str()))
     }
 
-    /// Withholds the sources that may have been submitted, and reports each once.
+    /// Withholds the source jobs that may have been submitted, and reports each once.
     fn withhold_noted_sources(
         &mut self,
         mut noted: BTreeSet<JobId>,
@@ -200,7 +202,7 @@ impl JobDirectory {
         note: &mut dyn FnMut(String),
     ) {
         if !noted.is_empty() {
-            // If the routed job exists, the attempt succeeded, and the router was killed before it removed the record.
+            // If the routed job exists, the attempt succeeded, and the router was killed before it removed the note.
             let of = |entry: &JobEntry| JobId::parse_key(entry.ad.string("RoutedFromJobId")?);
             let copies = copies.map_or(&self.jobs, |copies| &copies.jobs).values();
             for source in copies.filter_map(of).filter(|id| self.jobs.contains_key(id)) {
@@ -220,17 +222,18 @@ impl JobDirectory {
         self.withheld = noted;
     }
 
-    /// Removes a source from the listing while it is being submitted elsewhere.
+    /// Removes a source job from the listing while it is being submitted by a submit command.
     pub(super) fn withhold(&mut self, source: JobId) {
         self.withheld.insert(source);
     }
 
-    /// Makes a source job routable again once the outcome of its submission is known.
+    /// Lists a source job again once the outcome of its submission is known.
     pub(super) fn release_source(&mut self, source: JobId) {
         self.withheld.remove(&source);
     }
 
-    /// Removes temporary files of a killed router. The directory is locked, so no other router writes here.
+    /// Removes temporary files of a router that was killed. The directory is locked, so no other router is writing to
+    /// it.
     pub(super) fn remove_unfinished_files(&self) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             if entry.file_name().to_str().is_some_and(is_temporary) {
@@ -254,7 +257,7 @@ impl JobDirectory {
     fn write_job(&mut self, id: JobId, ad: &ClassAd) -> io::Result<()> {
         let path = self.file(id);
         let mut text = long::print_with(ad, &PrintOptions { private: true, ..PrintOptions::default() });
-        // The files of several jobs can be joined as they are.
+        // The empty line lets users concatenate the files of several jobs.
         text.push(b'\n');
         let temporary = self.path.join(format!(".{id}.{}", std::process::id()));
         let mut file = File::create(&temporary)?;
@@ -293,7 +296,7 @@ impl JobDirectory {
         self.write_job(id, &ad).map_err(|error| error.to_string())
     }
 
-    /// Adds a copy as a new cluster.
+    /// Adds a routed job as a new cluster.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -302,7 +305,7 @@ impl JobDirectory {
         self.submit_with_id(id, copy, now).map(|()| id)
     }
 
-    /// Reserves the id of the next copy.
+    /// Reserves the id of the next routed job.
     ///
     /// # Errors
     /// Fails if the number cannot be stored.
@@ -310,7 +313,7 @@ impl JobDirectory {
         self.allocate_cluster().map(|cluster| JobId::new(cluster, 0))
     }
 
-    /// Adds a copy under an id reserved by [`JobDirectory::allocate_job_id`].
+    /// Adds a routed job under an id reserved by [`JobDirectory::allocate_job_id`].
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -325,7 +328,8 @@ impl JobDirectory {
         self.write_job(id, &ad)
     }
 
-    /// Records a copy of `source` that was submitted elsewhere, so that its state can be written here.
+    /// Records a routed job of `source` that was submitted to another queue, so that its state can be written to a
+    /// file here.
     ///
     /// # Errors
     /// Fails if the file cannot be written, or if another job has that id.
@@ -370,8 +374,8 @@ impl JobDirectory {
         self.write_job(id, &ad)
     }
 
-    /// Edits a source in place. Attributes that a schedd keeps in every job cannot be deleted; trying to is not an
-    /// error.
+    /// Edits a source job in place. Attributes that a schedd keeps in every job are not deleted; trying to delete
+    /// them is not an error.
     ///
     /// # Errors
     /// Fails if the job is gone or cannot be written, or if its id or owner would change.
@@ -420,7 +424,7 @@ impl JobDirectory {
             id.cluster, id.proc
         );
         record.extend_from_slice(trailer.as_bytes());
-        // A router that was killed at this point has written the record already.
+        // If a router was killed between this step and the removal of the file, the record exists already.
         if !self.is_in_history(id)? {
             let path = self.path.join(HISTORY_FILE);
             let mut history = open_regular_file(&path, OpenOptions::new().create(true).append(true))?;
@@ -448,12 +452,12 @@ impl JobDirectory {
             .any(|line| line.starts_with(b"***") && line.contains_str(&trailer)))
     }
 
-    /// Returns the number of the next cluster, which was never used before.
+    /// Returns the number of the next cluster; numbers are never reused.
     fn allocate_cluster(&mut self) -> io::Result<i32> {
         let path = self.path.join(CLUSTER_COUNTER_FILE);
         let mut text = String::new();
         match open_regular_file(&path, OpenOptions::new().read(true)) {
-            // A number has few digits; an invalid one counts as 1.
+            // The file contains only a number, so 64 bytes suffice; an invalid number counts as 1.
             Ok(file) => match file.take(64).read_to_string(&mut text) {
                 Err(error) if error.kind() != io::ErrorKind::InvalidData => return Err(error),
                 Ok(_) | Err(_) => {}
@@ -473,10 +477,11 @@ impl JobDirectory {
         Ok(cluster)
     }
 
-    /// Gives a source back to the queue (`yield_job`).
+    /// Releases a source job from the router's management (`yield_job`).
     ///
     /// # Errors
-    /// Fails if the source is no longer managed by this router, or if it could not be written, which may be tried again.
+    /// Fails if the source is no longer managed by this router, or if its file cannot be written; writing may be
+    /// tried again.
     pub fn yield_job(
         &mut self,
         id: JobId,

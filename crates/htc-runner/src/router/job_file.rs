@@ -24,7 +24,8 @@ pub(super) fn job_id_of_file(name: &str) -> Option<JobId> {
     JobId::parse_key(name.strip_suffix(JOB_FILE_SUFFIX)?.as_bytes()).filter(|id| id.is_job())
 }
 
-/// Returns true for a file that is renamed once it is complete: `.CLUSTER.PROC.PID`, or the counter's.
+/// Returns true for a temporary file, which is renamed once it is complete: `.CLUSTER.PROC.PID`, or that of the
+/// cluster counter.
 pub(super) fn is_temporary(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let Some((whole, pid)) = name.rsplit_once('.') else { return false };
@@ -32,7 +33,7 @@ pub(super) fn is_temporary(name: &str) -> bool {
     is_number(pid) && (whole == CLUSTER_COUNTER_FILE || of_job.is_some_and(|id| id.is_job()))
 }
 
-/// Reads a job's file. Anything but a regular file is not opened, so opening never blocks.
+/// Reads a job's file. Only a regular file is opened, so opening never blocks.
 pub(super) fn read_job_file(path: &Path, dialect: Dialect) -> io::Result<ClassAd> {
     let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
     let mut text = Vec::new();
@@ -48,8 +49,8 @@ pub(super) fn read_job_file(path: &Path, dialect: Dialect) -> io::Result<ClassAd
     }
 }
 
-/// Records the consequences of setting an attribute, as a schedd does: the former state, and the number and reasons of
-/// holds (`SetAttribute`, qmgmt.cpp).
+/// Records in the ad that an attribute was set, as a schedd does: the previous job status, and the number and reasons
+/// of holds (`SetAttribute`, qmgmt.cpp).
 pub(super) fn record_attribute_change(ad: &mut ClassAd, name: &[u8], expr: Option<&Expr>, world: &dyn World) {
     let value = expr.and_then(|expr| expr.as_literal()?.as_int());
     if caseless::eq(name, b"JobStatus") {
@@ -76,11 +77,12 @@ pub(super) fn record_attribute_change(ad: &mut ClassAd, name: &[u8], expr: Optio
     ad.set("NumHoldsByReason", Value::Ad(Arc::new(reasons)));
 }
 
-/// Completes a job's ad for the router.
+/// Adds the attributes to a job's ad that the router needs and a schedd would set.
 pub(super) fn complete_ad(id: JobId, mut ad: ClassAd) -> ClassAd {
     ad.set("ClusterId", i64::from(id.cluster));
     ad.set("ProcId", i64::from(id.proc));
-    // A schedd records when the hooks of a finished job are done; other writers of job files need not.
+    // A schedd records that the hooks of a completed job have ended. Other programs that write job files need not
+    // record it, so it is added here.
     let done = ad.literal("JobStatus").and_then(|status| status.as_int()) == Some(JobStatus::COMPLETED);
     if done && !ad.contains("JobFinishedHookDone") {
         ad.set("JobFinishedHookDone", 1);

@@ -38,11 +38,11 @@ use htc_router::{
     RouterHookCall, RouterHookResult, YieldError, judge_hook_call,
 };
 
-/// Requests to end the run.
+/// Signals that end the run.
 const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// Time between SIGTERM and SIGKILL for a submit command.
 const SUBMIT_KILL_GRACE: Duration = Duration::from_secs(5);
-/// Maximum number of rounds of settling jobs at the end of a run with one poll.
+/// Maximum number of rounds for finishing jobs at the end of a run with one poll.
 const MAX_SETTLE_ROUNDS: u32 = 4;
 
 /// Returns the signals that end the run.
@@ -50,15 +50,15 @@ fn ending_signals() -> Vec<i32> {
     SIGNALS.into_iter().chain(os::ENDING_SIGNALS).collect()
 }
 
-/// Reason why the run failed.
+/// Reason why the run of a router failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RouterRunError {
     /// The directory cannot be used.
     #[error("cannot use '{path}'")]
     Directory {
-        /// The directory.
+        /// The directory that cannot be used.
         path: PathBuf,
-        /// The cause.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// Another router is using the directory.
@@ -67,7 +67,7 @@ pub enum RouterRunError {
     /// The umbrella constraint is not a valid expression.
     #[error("25.14 would abort: {0}")]
     Umbrella(#[from] UmbrellaError),
-    /// Waiting failed.
+    /// Waiting for events failed.
     #[error("cannot wait for children")]
     Reactor(#[from] io::Error),
 }
@@ -79,12 +79,12 @@ struct RunningRouterHook {
     killed: bool,
 }
 
-/// State of a running router.
+/// State of a router that is running.
 struct LiveRouter<'a> {
     options: &'a RouterOptions<'a>,
     router: Router,
     directory: JobDirectory,
-    /// The queue of the copies, or `None` if it is the same directory.
+    /// The queue of the routed jobs, or `None` if it is the directory of the source jobs.
     copies_directory: Option<JobDirectory>,
     reactor: Reactor,
     running_hooks: FxHashMap<ChildId, RunningRouterHook>,
@@ -93,11 +93,11 @@ struct LiveRouter<'a> {
     copying: FxHashMap<ChildId, SpoolCopy>,
     tokens: RouterTokens,
     path: PathBuf,
-    /// Absolute path of the directory, for children that work elsewhere.
+    /// Absolute path of the directory, for children that have other working directories.
     absolute: PathBuf,
-    /// Absolute path of the directory of the copies.
+    /// Absolute path of the directory of the routed jobs.
     copies_absolute: PathBuf,
-    /// Time since when there has been no job to manage, or `None` if there is one.
+    /// Time since which there has been no job to manage, or `None` if there are jobs.
     idle_since: Option<MonotonicTime>,
 }
 
@@ -110,7 +110,7 @@ fn absolute_path(path: &Path) -> Result<PathBuf, RouterRunError> {
     path.canonicalize().map_err(refuse)
 }
 
-/// Locks a directory against other routers.
+/// Locks a directory, so that no other router can use it.
 fn lock(path: &Path) -> Result<ExclusiveLock, RouterRunError> {
     let mut options = OpenOptions::new();
     let file = open_regular_file(&path.join(".lock"), options.create(true).truncate(false).write(true))
@@ -121,7 +121,7 @@ fn lock(path: &Path) -> Result<ExclusiveLock, RouterRunError> {
     })
 }
 
-/// Changes of a source that could not be written, and are tried again with the next ones.
+/// Changes of a source job that could not be written. They are written again with the next changes.
 struct PendingUpdate {
     changes: Vec<(BString, Option<Expr>)>,
     error: String,
@@ -130,16 +130,16 @@ struct PendingUpdate {
 /// Action on a job of the queue that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutingFailure {
-    /// The source.
+    /// The source job.
     pub source: JobId,
-    /// The action and the reason.
+    /// The failed action and the reason.
     pub reason: String,
 }
 
 /// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouterRunOutcome {
-    /// Actions that failed.
+    /// Actions that failed in the run.
     pub failures: Vec<RoutingFailure>,
     /// DAEMON_SHUTDOWN or DAEMON_SHUTDOWN_FAST if that ended the run, or else `None`.
     pub shutdown: Option<&'static str>,
@@ -182,7 +182,7 @@ pub fn run(
 }
 
 impl LiveRouter<'_> {
-    /// Polls until the run ends; returns the condition that ended it, or `None`.
+    /// Polls until the run ends; returns the shutdown condition that ended it, or `None`.
     fn run_polls(&mut self) -> Result<Option<&'static str>, RouterRunError> {
         let RouterOptions { view, world, log, .. } = *self.options;
         let mut shutdown = ShutdownConditions::new(view, &self.router.parameters().name, world, log);
@@ -213,7 +213,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Returns the actions that failed; sources that have left the queue unrouted are ignored.
+    /// Returns the actions that failed, except failed translate hooks of source jobs that have left the queue.
     fn failures(&self) -> Vec<RoutingFailure> {
         let matters = |source, hook| hook != HookType::TranslateJob || self.directory.job(source).is_some();
         let failures = self.router.failures().filter(|(source, hook, _)| matters(*source, *hook));
@@ -228,7 +228,7 @@ impl LiveRouter<'_> {
         all.map(|(source, reason)| RoutingFailure { source, reason }).collect()
     }
 
-    /// Returns the time at which the run ends because nothing is left to manage, or `None` if something is.
+    /// Returns the time at which the run ends because no jobs are left to manage, or `None` if there are jobs.
     fn idle_end(&mut self, resting: bool) -> Option<MonotonicTime> {
         let limit = self.options.stop_conditions.idle_limit?;
         if !resting || !self.router.is_idle() {
@@ -243,7 +243,7 @@ impl LiveRouter<'_> {
         let until = self.options.stop_conditions;
         let mut settled = 0;
         loop {
-            // The limit keeps a hook that always fails from continuing the run forever.
+            // The maximum number of rounds ends the run even if a hook always fails.
             let resting =
                 self.running_hooks.is_empty() && self.submissions.is_empty() && self.copying.is_empty();
             if until.once && resting && self.router.has_due_job() && settled < MAX_SETTLE_ROUNDS {
@@ -287,7 +287,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Converts the end of a child to an event for the router.
+    /// Converts the end of a child process to an event for the router.
     fn handle_child_exit(
         &mut self,
         child: ChildId,
@@ -340,7 +340,8 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Reads the queues again: that of the copies first, so that every copy of a listed source is seen.
+    /// Reads the queues again. The queue of the routed jobs is read first, so that the routed job of every listed
+    /// source is known.
     fn refresh(&mut self) -> Result<(), RouterRunError> {
         let log = self.options.log;
         let unreadable = |path: &Path, source| RouterRunError::Directory { path: path.to_owned(), source };
@@ -354,12 +355,12 @@ impl LiveRouter<'_> {
             .map_err(|source| unreadable(&self.path, source))
     }
 
-    /// Returns the queue of the copies.
+    /// Returns the queue of the routed jobs.
     fn copies_queue(&self) -> &JobDirectory {
         self.copies_directory.as_ref().unwrap_or(&self.directory)
     }
 
-    /// Returns the queue of the copies for changes.
+    /// Returns the queue of the routed jobs for changes.
     fn copies_queue_mut(&mut self) -> &mut JobDirectory {
         self.copies_directory.as_mut().unwrap_or(&mut self.directory)
     }
@@ -455,7 +456,7 @@ impl LiveRouter<'_> {
         })
     }
 
-    /// Writes changes of a source, and those that could not be written before.
+    /// Writes changes of a source job, together with earlier changes that could not be written.
     fn update_source(&mut self, id: JobId, changes: Vec<(BString, Option<Expr>)>) -> Result<(), String> {
         let pending = self.pending_updates.remove(&id);
         let mut all = pending.map(|pending| pending.changes).unwrap_or_default();
@@ -473,7 +474,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Removes a copy; returns an event if it must be tried again.
+    /// Removes a routed job; returns an event if the removal must be tried again.
     fn remove_copy(&mut self, copy: JobId, reason: &str, now: i64) -> Option<RouterEvent> {
         let changes = [
             ("JobStatus", Expr::literal(JobStatus::REMOVED)),
@@ -503,7 +504,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Starts a hook; returns the result at once if there is none.
+    /// Starts a hook. If no process is started, returns the event with the result.
     fn start_hook(&mut self, call: RouterHookCall) -> Option<RouterEvent> {
         let stdin = HookRunner::stdin(call.hook, &call.route, &call.source_ad, &call.copy_ad);
         let spec = self

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `hooks` | calls of a router hook, each run to its end |
 //! | `job_directory` | a directory of job ads as a queue |
-//! | `submission` | submission of a copy through a command |
+//! | `submission` | submission of a routed job through a command |
 //! | `spool` | files of sandboxed jobs |
 //! | `single_job_router` | routing of single jobs, without a queue |
 //! | `options` | options of a router run |
 //! | `live_router` | router over a directory of job ads |
 //! | `shutdown_conditions` | DAEMON_SHUTDOWN |
-//! | `token_files` | token files created for copies |
+//! | `token_files` | token files created for routed jobs |
 //! | `simulate` | jobs over time with a manual clock |
 
 mod hooks;

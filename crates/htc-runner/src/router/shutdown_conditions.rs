@@ -9,7 +9,7 @@ use htc_classad::{ClassAd, Context, Dialect, Expr};
 use htc_config::ConfigView;
 use htc_os::clock;
 
-/// The two conditions and their schedule.
+/// The two conditions and the schedule of their checks.
 pub(super) struct ShutdownConditions {
     conditions: Vec<(&'static str, Expr)>,
     ad: ClassAd,
@@ -39,7 +39,7 @@ impl ShutdownConditions {
         ShutdownConditions { conditions, ad, interval: every, next_check: clock::monotonic_now() }
     }
 
-    /// Returns the condition that is true now, or `None` if there is none or the check is not due.
+    /// Returns the name of the condition that is true now, or `None` if none is true or the check is not due.
     pub(super) fn check_if_due(&mut self, world: &dyn World) -> Option<&'static str> {
         if clock::monotonic_now() < self.next_check {
             return None;

@@ -1,5 +1,5 @@
-//! Routing of single jobs, like a router that submits nothing: jobs are claimed, translated by their hooks, and copied
-//! or edited.
+//! Routing of single jobs, like a router that submits nothing: jobs are claimed, translated by their hooks, and
+//! copied or edited.
 
 use std::io;
 
@@ -39,7 +39,7 @@ enum HookTranslation {
     Ad(ClassAd),
     /// The job has no translate hook, or hooks are not called.
     NoHook,
-    /// Outcome of a job whose hook gave no ad.
+    /// The hook produced no ad; contains the outcome of the job.
     NoAd(RoutingOutcome),
 }
 
@@ -57,11 +57,11 @@ pub enum RoutingNotice<'t> {
 
 /// Router for single jobs.
 pub struct SingleJobRouter<'a> {
-    /// Translator that makes the copies.
+    /// Translator that creates the routed jobs.
     pub translator: Translator<'a>,
     /// Runner of the hooks.
     pub hooks: HookRunner<'a>,
-    /// True if hooks are called.
+    /// True if hooks are called; false if they are only reported.
     pub calls_hooks: bool,
     reactor: Option<Reactor>,
 }
@@ -87,7 +87,7 @@ impl<'a> SingleJobRouter<'a> {
         let world = self.translator.world;
         let in_place = route.edit_job_in_place.is_true(job, world);
         let sandboxed = route.job_should_be_sandboxed.is_true(job, world);
-        // The claim is recorded only in the queue: hook and copy see the job without it.
+        // The claim is recorded only in the queue, so the hook and the routed job do not contain it.
         let mut ad = match self.call_translate_hook(route, job, in_place, tell)? {
             HookTranslation::Ad(answer) => answer,
             HookTranslation::NoHook => job.clone(),
@@ -121,7 +121,7 @@ impl<'a> SingleJobRouter<'a> {
         Ok(RoutingOutcome::Routed(Box::new((source, ad))))
     }
 
-    /// Calls the job's translate hook, if it has one.
+    /// Calls the job's translate hook, if one is configured.
     fn call_translate_hook(
         &mut self,
         route: &Route,
@@ -205,7 +205,7 @@ mod tests {
     use htc_router::{RouteLoadContext, RouteTable, RouterParameters};
     use htc_testing::config_of;
 
-    /// Returns the outcome for a job whose hook is only reported, and the reports.
+    /// Routes a job with a hook that is only reported; returns the outcome and the reports.
     fn routed(statements: &str, job: &str) -> (RoutingOutcome, Vec<String>) {
         let text = format!(
             "JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\nREQUIREMENTS true\nUNIVERSE vanilla\n{statements}@r\n\

@@ -1,5 +1,6 @@
-//! Spooling of job files: they are copied into the queue's spool when the copy is submitted, and to the source's
-//! destination when it has ended. The ad is rewritten as a schedd does (`rewriteSpooledJobAd`, qmgmt.cpp).
+//! Spooling of job files: they are copied into the queue's spool when the routed job is submitted, and from there to
+//! the source job's destination when the routed job has ended. The ad is rewritten as a schedd does
+//! (`rewriteSpooledJobAd`, qmgmt.cpp).
 
 use std::path::{Path, PathBuf};
 
@@ -13,15 +14,16 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr};
 use htc_router::translate::remap_file_name;
 
-/// Maximum number of bytes kept of error messages.
+/// Maximum number of bytes kept of the copying program's error messages.
 const MAX_STDERR: usize = 4 << 10;
-/// Name of the spool below the queue's directory.
+/// Name of the spool directory in the queue's directory.
 const SPOOL: &str = "spool";
 /// Number of directories over which a schedd distributes its jobs.
 const DIRECTORY_BUCKETS: i32 = 10_000;
-/// Path that stands for no file.
+/// Path used in a job ad for a standard file that does not exist.
 const NULL_DEVICE: &[u8] = b"/dev/null";
-/// Script that copies pairs of paths, and only files and directories: reading from anything else could block.
+/// Script that copies pairs of paths. It copies only files and directories, because reading from a FIFO or device
+/// could block.
 const COPY_SCRIPT: &str = r#"while [ "$#" -gt 1 ]; do
   if [ ! -f "$1" ] && [ ! -d "$1" ]; then echo "'$1' is no file" >&2; exit 1; fi
   cp -RL -- "$1" "$2" || exit 1
@@ -32,7 +34,7 @@ done"#;
 pub(super) struct SpoolCopy {
     /// The source job.
     pub source: JobId,
-    /// The job that owns the spool directory.
+    /// The routed job that owns the spool directory.
     pub copy: JobId,
     /// Direction of the copy.
     pub direction: CopyDirection,
@@ -44,13 +46,15 @@ pub(super) struct SpoolCopy {
 
 /// Direction of a copy.
 pub(super) enum CopyDirection {
-    /// Into the spool; then the job with this ad is submitted, and the proxy that was copied for it is removed.
+    /// Copies files into the spool; afterwards the routed job with this ad is submitted, and the proxy that was
+    /// copied for it is removed.
     IntoSpool(Box<ClassAd>, Option<PathBuf>),
-    /// Files are copied out of the spool since this time; the routed job is complete afterwards.
+    /// Copies files out of the spool, since this time in seconds since the epoch; afterwards the routed job is
+    /// complete.
     OutOfSpool(i64),
 }
 
-/// Returns the spool directory of a job.
+/// Returns the spool directory of a job in a queue's directory.
 pub(super) fn job_spool_directory(queue: &Path, id: JobId) -> PathBuf {
     let JobId { cluster, proc } = id;
     let place = queue
@@ -60,7 +64,7 @@ pub(super) fn job_spool_directory(queue: &Path, id: JobId) -> PathBuf {
     place.join(format!("cluster{cluster}.proc{proc}.subproc0"))
 }
 
-/// Returns all spool directories of a queue, with their jobs.
+/// Returns the spool directories of all jobs of a queue, with the job ids.
 pub(super) fn job_spool_directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
     let below = |path: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
@@ -71,7 +75,7 @@ pub(super) fn job_spool_directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
     };
     let jobs = below(&queue.join(SPOOL)).into_iter().flat_map(|place| below(&place));
     let found = jobs.flat_map(|place| below(&place)).filter_map(|path| id_of(&path).map(|id| (path, id)));
-    // Only directories in the place where a schedd creates them count.
+    // Only directories at the path where a schedd would create them are spool directories of jobs.
     found.filter(|(path, id)| *path == job_spool_directory(queue, *id)).collect()
 }
 
@@ -83,7 +87,7 @@ fn is_url(file: &[u8]) -> bool {
     file.contains_str("://")
 }
 
-/// Returns the last component of a path; a trailing slash, which means the contents of a directory, is kept.
+/// Returns the last component of a path. A trailing slash is kept: it means the contents of a directory.
 fn last_path_component(path: &[u8]) -> &[u8] {
     let trimmed = path.strip_suffix(b"/").unwrap_or(path);
     let start = trimmed.rfind_byte(b'/').map_or(0, |slash| slash + 1);
@@ -94,12 +98,12 @@ fn split_file_list(list_of: &[u8]) -> impl Iterator<Item = &[u8]> {
     list_of.split(|byte| *byte == b',').map(|file| file.trim()).filter(|file| !file.is_empty())
 }
 
-/// Returns true unless an attribute for the transfer of a file is false.
+/// Returns true unless the attribute that enables the transfer of a file is false.
 fn is_transfer_wanted(ad: &ClassAd, name: &str, world: &dyn World) -> bool {
     Context::new(world).my(ad).boolean(name).unwrap_or(true)
 }
 
-/// Returns the copies into the spool: source (as in the ad, relative to Iwd) and destination.
+/// Returns the files to copy into the spool as pairs: source (as in the ad, relative to Iwd) and destination.
 pub(super) fn input_copies(ad: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
     let mut names: Vec<BString> = Vec::new();
     names.extend(
@@ -119,7 +123,7 @@ pub(super) fn input_copies(ad: &ClassAd, spool: &Path, world: &dyn World) -> Vec
     pairs.collect()
 }
 
-/// Rewrites an ad to that of a job whose files have been spooled.
+/// Rewrites an ad for a job whose files have been spooled.
 pub(super) fn rewrite_ad_for_spool(ad: &mut ClassAd, spool: &Path, now: i64, world: &dyn World) {
     use std::os::unix::ffi::OsStrExt;
     let undefined = || Expr::parse(b"undefined").ok();
@@ -137,7 +141,7 @@ pub(super) fn rewrite_ad_for_spool(ad: &mut ClassAd, spool: &Path, now: i64, wor
     if rules.is_some() {
         ad.set("SUBMIT_TransferOutputRemaps", part(false));
     }
-    // Output files keep their names in the spool.
+    // Output files keep their names in the spool, so only remaps to URLs remain in the ad.
     match (part(true), undefined()) {
         (none, Some(undefined)) if none.is_empty() => ad.insert("TransferOutputRemaps", undefined),
         (urls, _) => ad.set("TransferOutputRemaps", urls),
@@ -171,7 +175,7 @@ pub(super) fn rewrite_ad_for_spool(ad: &mut ClassAd, spool: &Path, now: i64, wor
     ad.set("ReleaseReason", "Data files spooled");
 }
 
-/// Returns the copies out of the spool: path in the spool, and destination of the source.
+/// Returns the files to copy out of the spool as pairs: path in the spool, and destination of the source job.
 pub(super) fn output_copies(copy: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
     let home = file_attribute(copy, "SUBMIT_Iwd", world).unwrap_or_default();
     let rules = file_attribute(copy, "SUBMIT_TransferOutputRemaps", world).unwrap_or_default();
@@ -190,7 +194,7 @@ pub(super) fn output_copies(copy: &ClassAd, spool: &Path, world: &dyn World) -> 
     pairs.filter(|(from, _)| from.exists()).collect()
 }
 
-/// Describes the child process that copies, as the owner if one is given.
+/// Describes the child process that copies pairs of paths, run as `owner` if given.
 pub(super) fn copy_child_spec(
     pairs: &[(PathBuf, PathBuf)],
     directory: &Path,

@@ -1,7 +1,8 @@
-//! Submission of copies through a command: it reads the ad from standard input and prints the id of the new job.
+//! Submission of routed jobs through a command, which reads the ad from standard input and prints the id of the new
+//! job.
 //!
-//! A file records each attempt while its outcome is unknown, so that neither this router nor one started after a crash
-//! submits a second time what may have been submitted.
+//! A file records each attempt while its outcome is unknown, so that neither this router nor one started after a
+//! crash submits a job twice.
 
 use std::path::{Path, PathBuf};
 
@@ -17,45 +18,45 @@ use htc_classad::format::long;
 
 /// Maximum number of bytes kept of the command's output.
 const MAX_OUTPUT: usize = 64 << 10;
-/// Text between the two numbers in the output of condor_submit.
+/// Text between the number of jobs and the number of the cluster in the output of condor_submit.
 const SUBMITTED_PHRASE: &str = " job(s) submitted to cluster ";
-/// Prefix of the names of notes, followed by the id of the source.
+/// Prefix of the names of the files that record attempts, followed by the id of the source job.
 const NOTE_PREFIX: &str = ".submitting.";
 
 /// Submit command that is running.
 pub(super) struct Submission {
-    /// Source of the copy.
+    /// Source job of the submitted job.
     pub source: JobId,
-    /// Ad of the copy.
+    /// Ad of the submitted job.
     pub ad: ClassAd,
-    /// Time at which the command is asked to end, or killed if it was asked already.
+    /// Time at which the command gets SIGTERM, or SIGKILL if it already got SIGTERM; `None` for no limit.
     pub deadline: Option<MonotonicTime>,
-    /// True if the command was asked to end: a failure then does not show whether it submitted the job.
+    /// True if the command got SIGTERM: a failure then does not show whether it submitted the job.
     pub asked_to_end: bool,
-    /// The proxy that was copied for it, or `None`.
+    /// X.509 proxy that was copied for the submitted job, or `None`.
     pub proxy: Option<PathBuf>,
 }
 
-/// Reason why there is no id of a copy.
+/// Reason why a submission has no job id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SubmissionError {
     /// Nothing was submitted.
     Failed(String),
-    /// The outcome is unknown: the copy may have been submitted.
+    /// The outcome is unknown: the job may have been submitted.
     Unclear(String),
 }
 
-/// Returns the path of the note for an attempt.
+/// Returns the path of the file that records an attempt to submit the routed job of `source`.
 pub(super) fn note_path(directory: &Path, source: JobId) -> PathBuf {
     directory.join(format!("{NOTE_PREFIX}{source}"))
 }
 
-/// Returns the source of a note, given its file name, or `None` if the file is not a note.
+/// Returns the source job of a recorded attempt from its file name, or `None` if the file does not record an attempt.
 pub(super) fn source_of_note(name: &str) -> Option<JobId> {
     JobId::parse_key(name.strip_prefix(NOTE_PREFIX)?.as_bytes()).filter(|id| id.is_job())
 }
 
-/// Describes the child process for a command.
+/// Describes the child process for a submit command.
 pub(super) fn submit_child_spec(argv: &[BString], ad: &ClassAd, options: &RouterOptions<'_>) -> ChildSpec {
     let world = options.world;
     let mut spec =
@@ -67,19 +68,19 @@ pub(super) fn submit_child_spec(argv: &[BString], ad: &ClassAd, options: &Router
     spec.stdio = [Stdio::Bytes(long::print(ad)), captured.clone(), captured];
     spec.session = SessionMode::NewSession;
     spec.ancestor_stamp = Some(HookCall::new_family_marker(world.now(), world.random()));
-    // The command may leave a process behind that continues the job.
+    // The command may leave a process behind that manages the submitted job.
     spec.leftover_policy = LeftoverPolicy::Keep;
     spec
 }
 
-/// Interprets the end of a command.
+/// Interprets the end of a submit command; `told` is true if the command got SIGTERM.
 pub(super) fn parse_outcome(exit: Exit, stdout: &[u8], told: bool) -> Result<JobId, SubmissionError> {
     match exit {
         Exit::Code(0) => {}
         _ if told => {
             return Err(SubmissionError::Unclear("the submit command took too long and was killed".into()));
         }
-        // A shell reports a signal that ended its command in this way.
+        // A shell exits with 128 plus the number of the signal that ended its command.
         Exit::Signal { .. } | Exit::Code(129..) => {
             return Err(SubmissionError::Unclear(format!("the submit command {exit}")));
         }
@@ -108,7 +109,7 @@ fn parse_submitted_id(stdout: &[u8]) -> Option<JobId> {
         number(cluster)
     });
     let cluster = clusters.next()?;
-    // If there are several clusters, it is unknown which one has the copy.
+    // With several clusters it is unknown which cluster contains the routed job.
     clusters.all(|other| other == cluster).then(|| JobId::new(cluster, 0))
 }
 
@@ -137,7 +138,7 @@ mod tests {
         assert!(is_failure(Exit::Code(1), false) && is_failure(Exit::Code(127), false));
         assert!(!is_failure(Exit::Code(1), true) && !is_failure(Exit::Code(143), false));
         assert!(!is_failure(Exit::Signal { number: 9, core_dumped: false }, false));
-        // A command that was asked to end may still print its result.
+        // A command that got SIGTERM may still print its result.
         assert_eq!(parse_outcome(Exit::Code(0), b"7.0", true), Ok(JobId::new(7, 0)));
     }
 }

@@ -23,9 +23,9 @@ const MAX_KEY_SIZE: u64 = 1 << 20;
 /// Tokens of a running router.
 pub(super) struct RouterTokens {
     orders: Vec<TokenSpec>,
-    /// Interval at which they are renewed, or `None` to create them only once.
+    /// Interval at which the tokens are renewed, or `None` if none are created.
     interval: Option<Duration>,
-    /// Names and paths of the tokens created.
+    /// Names and paths of the token files created by this router.
     written: Vec<(BString, PathBuf)>,
 }
 
@@ -46,8 +46,8 @@ impl RouterTokens {
         self.interval.filter(|_| !self.orders.is_empty())
     }
 
-    /// Creates all tokens, and deletes those created before that cannot be created now. Returns the files that can be
-    /// sent, by name, including one that exists already.
+    /// Creates all tokens. Deletes a token file of this router if it cannot be created again. Returns the names and
+    /// paths of the files that routed jobs can be sent, which may include a file that already existed.
     pub(super) fn refresh(
         &mut self,
         view: &ConfigView<'_>,
@@ -92,7 +92,7 @@ impl RouterTokens {
     }
 }
 
-/// Creates one token and writes its file; errors have the reference's wording.
+/// Creates one token and writes its file; error messages have the wording of the reference.
 fn write_token(
     order: &TokenSpec,
     path: &Path,
@@ -111,7 +111,7 @@ fn write_token(
     text.push('\n');
     let owner = owner(order)?;
     let written = identity::run_as(owner.as_ref(), || -> io::Result<()> {
-        // An existing file keeps its owner and its mode.
+        // An existing file keeps its owner and mode.
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
         let mut file = open_regular_file(path, &mut options)?;
@@ -126,7 +126,7 @@ fn write_token(
     })
 }
 
-/// Returns the account that will own the file, or `None` if we cannot change accounts.
+/// Returns the account that will own the file, or `None` if this program cannot change accounts.
 fn owner(order: &TokenSpec) -> Result<Option<ProcessIdentity>, String> {
     if order.owner.is_empty() || !identity::can_switch_account() {
         return Ok(None);

@@ -1,8 +1,8 @@
-//! IDTOKENs that a router creates for its copies (`JobRouter::CreateIDTokenFile`,
+//! IDTOKENs that a router creates for its routed jobs (`JobRouter::CreateIDTokenFile`,
 //! `Condor_Auth_Passwd::generate_token`).
 //!
-//! A token is a JWT signed with HMAC-SHA-256. Its key is derived with HKDF from a signing key, which is stored
-//! scrambled in a file; the key of the pool is used twice in a row.
+//! A token is a JWT signed with HMAC-SHA-256. The key of the HMAC is derived with HKDF from a signing key, which is
+//! stored scrambled in a file. The pool's signing key is concatenated with itself before the derivation.
 
 use bstr::ByteSlice;
 use hmac::{Hmac, KeyInit, Mac};
@@ -12,11 +12,12 @@ use htc_router::token_spec::TokenSpec;
 
 /// Mask with which signing keys are scrambled in their files.
 const SCRAMBLE_KEY: [u8; 4] = [0xde, 0xad, 0xbe, 0xef];
-/// Name of the pool's key.
+/// Name of the pool's signing key.
 pub const POOL_KEY_NAME: &[u8] = b"POOL";
 
-/// Derives a signing key from the contents of its file. `is_pool` is true for the pool's key; `is_password` is true if
-/// that key was written as a password (`SEC_TOKEN_POOL_SIGNING_KEY_IS_PASSWORD`), which ends at its first NUL byte.
+/// Derives a signing key from the contents of its file. `is_pool` is true for the pool's key; `is_password` is true
+/// if that key was written as a password (`SEC_TOKEN_POOL_SIGNING_KEY_IS_PASSWORD`), which ends at its first NUL
+/// byte.
 pub fn derive_signing_key(content: &[u8], is_pool: bool, is_password: bool) -> Vec<u8> {
     let until_nul = |bytes: &[u8]| bytes.find_byte(0).unwrap_or(bytes.len());
     let is_password = is_pool && is_password;
@@ -30,14 +31,14 @@ pub fn derive_signing_key(content: &[u8], is_pool: bool, is_password: bool) -> V
 }
 
 fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    // Keys of any length are valid, so this cannot fail.
+    // HMAC accepts keys of any length, so this cannot fail.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return [0; 32] };
     parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()
 }
 
-/// Returns the contents of a token file without the line end: a token issued by `issuer` at `now`, in seconds since the
-/// epoch, with the id `id`.
+/// Returns the contents of a token file without the line end. `issuer` issued the token, `now` is the time in seconds
+/// since the epoch, and `id` is the token's id.
 pub fn sign_token(order: &TokenSpec, signing_key: &[u8], issuer: &[u8], now: i64, id: &[u8]) -> String {
     let kid = if order.signing_key.is_empty() { POOL_KEY_NAME } else { order.signing_key.as_slice() };
     let header = format!("{{\"alg\":\"HS256\",\"kid\":{}}}", json_string(kid));
@@ -56,14 +57,14 @@ pub fn sign_token(order: &TokenSpec, signing_key: &[u8], issuer: &[u8], now: i64
     claims.push(format!("\"sub\":{}", json_string(&order.subject)));
     let payload = format!("{{{}}}", claims.join(","));
     let signed = format!("{}.{}", base64_url(header.as_bytes()), base64_url(payload.as_bytes()));
-    // HKDF of one block: extract with the salt, expand with the purpose.
+    // HKDF with one block of output: extract with the salt, expand with the purpose.
     let extracted = hmac(b"htcondor", &[signing_key]);
     let key = hmac(&extracted, &[b"master jwt", &[1]]);
     let signature = hmac(&key, &[signed.as_bytes()]);
     format!("{signed}.{}", base64_url(&signature))
 }
 
-/// Returns a string as the reference writes it in JSON: slashes are also escaped.
+/// Returns a JSON string in the form that the reference writes: slashes are escaped.
 fn json_string(text: &[u8]) -> String {
     let mut out = String::from("\"");
     for letter in text.to_str_lossy().chars() {
@@ -128,8 +129,8 @@ mod tests {
         assert_eq!(made, expected);
     }
 
-    /// A key of another name is used once, and a password ends at its first NUL byte; these tokens were also printed by
-    /// condor_token_create.
+    /// A key with another name is not concatenated with itself, and a password ends at its first NUL byte.
+    /// condor_token_create printed the expected tokens.
     #[test]
     fn keys_of_other_names_and_passwords_sign_as_there() {
         let made = |order: &TokenSpec, key: &[u8], id: &[u8]| {
@@ -154,7 +155,7 @@ mod tests {
     fn a_key_that_is_a_password_ends_at_its_first_nul() {
         assert_eq!(derive_signing_key(b"ab\0cd", true, true), derive_signing_key(b"ab", true, false));
         assert_eq!(derive_signing_key(b"ab\0cd", false, true).len(), 5);
-        // 0xad becomes NUL when it is unscrambled.
+        // The byte 0xad becomes NUL when the key is unscrambled.
         assert_eq!(derive_signing_key(b"a\xadb", true, true), derive_signing_key(b"a", true, true));
     }
 

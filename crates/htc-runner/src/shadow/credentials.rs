@@ -1,6 +1,7 @@
 //! Credentials for SHADOW_PREPARE_JOB, in a directory that exists while the hook runs.
 //!
-//! Reference: `ShadowHookMgr::tryHookPrepareJob` and `getCredDir` of `ShadowHookMgr.cpp`; `CredDirCreator` of `cred_dir.cpp`.
+//! Reference: `ShadowHookMgr::tryHookPrepareJob` and `getCredDir` of `ShadowHookMgr.cpp`; `CredDirCreator` of
+//! `cred_dir.cpp`.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,17 +21,17 @@ use htc_classad::{ClassAd, Context};
 use htc_config::ConfigView;
 use htc_os::file_lock::ExclusiveLock;
 
-/// Credential files of one hook call.
+/// Directory with the credentials for one hook call.
 #[derive(Debug)]
 pub struct HookCredentials {
     directory: PathBuf,
     _lock: ExclusiveLock,
 }
 
-/// Prefix of the names of the directories.
+/// Prefix of the names of credential directories.
 const DIRECTORY_PREFIX: &str = "_condor_creds.cluster";
-/// Suffix of a lock file next to a directory, which is locked while its shadow is alive: a real shadow has none, so its
-/// credentials are never removed here.
+/// Suffix of a lock file next to a credential directory, which is locked while its shadow is alive. A real shadow
+/// does not create such a file, so its credentials are never removed by this program.
 const LOCK_SUFFIX: &str = ".htc-lock";
 
 impl HookCredentials {
@@ -74,7 +75,8 @@ impl HookCredentials {
         Some(format!("the credentials '{}' cannot be removed: {error}", self.directory.display()))
     }
 
-    /// Lets the owner enter the directory, which remains ours so that nobody else can add files.
+    /// Lets the owner enter the directory. It remains the property of this program's account, so that no other
+    /// account can add files.
     fn grant_access(&self, owner: Option<&ProcessIdentity>) -> io::Result<()> {
         let Some(owner) = owner else { return Ok(()) };
         fs::set_permissions(&self.directory, fs::Permissions::from_mode(0o750))?;
@@ -84,14 +86,16 @@ impl HookCredentials {
 
 impl Drop for HookCredentials {
     fn drop(&mut self) {
-        // Cleans up however the call ended. The lock file is removed last: it marks the directory for cleanup.
+        // The directory is removed whether or not the call succeeded. The lock file is removed last, because
+        // `remove_abandoned_credentials` finds the directory by it.
         if fs::remove_dir_all(&self.directory).is_ok() || !self.directory.exists() {
             drop(fs::remove_file(lock_path(&self.directory)));
         }
     }
 }
 
-/// Removes the credentials of hooks of our account whose shadows were killed; returns each directory with the result.
+/// Removes the credentials left by shadows of this account that were killed. Returns each directory with the result
+/// of its removal.
 pub fn remove_abandoned_credentials(spool: &Path) -> Vec<(PathBuf, io::Result<()>)> {
     let own = nix::unistd::geteuid().as_raw();
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
@@ -122,14 +126,15 @@ pub fn remove_abandoned_credentials(spool: &Path) -> Vec<(PathBuf, io::Result<()
     cleaned
 }
 
-/// Returns `_condor_creds.clusterN.procN` in a directory named for the cluster's last four digits.
+/// Returns the path `N/_condor_creds.clusterC.procP`, where N is the last four digits of the cluster id.
 fn directory_name(ad: &ClassAd, world: &dyn World) -> PathBuf {
     let int = |name: &str| Context::new(world).my(ad).int(name);
     let (cluster, proc) = (int(attr::CLUSTER_ID).unwrap_or(1), int(attr::PROC_ID).unwrap_or(0));
     PathBuf::from(format!("{}/{DIRECTORY_PREFIX}{cluster}.proc{proc}", cluster % 10_000))
 }
 
-/// Creates the directory and its parent. An existing one belongs to a shadow that was killed.
+/// Creates the directory and its parent. If the directory exists, it was left by a shadow that was killed, and is
+/// replaced.
 fn create_directory(directory: &Path) -> io::Result<ExclusiveLock> {
     if let Some(above) = directory.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o755).create(above)?;
@@ -153,7 +158,7 @@ fn acquire_lock(path: &Path) -> io::Result<ExclusiveLock> {
     let mut options = File::options();
     let file = options.write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)?;
     let lock = ExclusiveLock::try_acquire(file).map_err(|(_, errno)| errno)?;
-    // The previous holder may have removed the file meanwhile; the lock is then useless.
+    // The previous holder of the lock may have removed the file meanwhile, so that the lock protects nothing.
     let (held, there) = (lock.metadata()?, path.symlink_metadata()?);
     if held.ino() == there.ino() { Ok(lock) } else { Err(Errno::EWOULDBLOCK.into()) }
 }

@@ -1,4 +1,4 @@
-//! SHADOW_PREPARE_JOB: finding the hook, calling it and waiting for it.
+//! SHADOW_PREPARE_JOB: finds the hook, calls it and waits for it.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,12 +23,12 @@ use htc_starter::shadow::ShadowHook;
 
 const HOOK_TYPE: HookType = HookType::ShadowPrepareJob;
 
-/// Hook of a job, its time limit, and the reason if a configured hook cannot be used.
+/// Hook of a job, its time limit, and the reason why a configured hook cannot be used.
 #[derive(Debug, Default)]
 pub struct ShadowHookSettings {
-    /// The hook, or `None`.
+    /// The hook, or `None` if no hook is called.
     pub hook: Option<ShadowHook>,
-    /// Maximum time to wait.
+    /// Maximum time to wait for the hook, or `None` for no limit.
     pub limit: Option<Duration>,
     /// Reason why a configured hook is not called; the shadow continues without it.
     pub complaint: Option<String>,
@@ -62,12 +62,13 @@ pub fn find_shadow_hook(
     ShadowHookSettings { hook: Some(ShadowHook { path, arguments }), limit, complaint: None }
 }
 
-/// Time to wait for a hook that was killed: it may still be in a system call.
+/// Time to wait for the end of a hook that was killed: the kill has no effect while the hook is in an uninterruptible
+/// system call.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
 const TIMEOUT_MESSAGE: &str = "the hook ran longer than its time limit";
 
-/// Further inputs of a call.
+/// Further inputs of a hook call.
 pub(super) struct HookCallContext<'a> {
     pub(super) environment: &'a HookEnvironment,
     pub(super) identity: Option<&'a ProcessIdentity>,
@@ -76,20 +77,20 @@ pub(super) struct HookCallContext<'a> {
     pub(super) quirks: QuirkMode,
 }
 
-/// Outcome of a call.
+/// Outcome of a hook call.
 pub(super) enum ShadowHookOutcome {
     /// The hook ended by itself.
     Ended {
         exit: Exit,
         stdout: Vec<u8>,
-        /// Its standard error.
+        /// Standard error of the hook.
         complaint: String,
     },
     /// The hook could not be executed; contains the reason.
     Failed(String),
     /// The hook was killed because it exceeded the time limit; contains its standard error.
     TimedOut(String),
-    /// The hook was killed because of another request; contains the request and its standard error.
+    /// The hook was killed because waiting was aborted; contains the reason and the hook's standard error.
     Stopped(WaitAborted, String),
 }
 
@@ -98,19 +99,19 @@ pub(super) enum ShadowHookOutcome {
 pub(super) enum WaitAborted {
     /// A signal asked this program to end, its parent has exited, or the total time limit was exceeded.
     RunEnding,
-    /// A command for the job was accepted.
+    /// A command to hold, remove or release the job was accepted.
     Order,
     /// The time limit of the hook was exceeded.
     TimedOut,
 }
 
-/// Callbacks while the hook runs.
+/// Callbacks of the caller while a hook runs.
 pub(super) trait HookWaiter {
     /// Returns the time for the next call of [`HookWaiter::should_stop_waiting`].
     fn next_check(&self) -> Option<MonotonicTime>;
     /// Returns true if the hook should end because the parent has exited or the total time limit was exceeded.
     fn should_stop_waiting(&mut self, reactor: &mut Reactor) -> bool;
-    /// Handles a readable descriptor; returns true if the request requires the hook to end.
+    /// Handles a readable descriptor; returns true if it carried a command that requires the hook to end.
     fn handle_readable(&mut self, token: os::WatchToken, reactor: &mut Reactor) -> bool;
 }
 
@@ -139,7 +140,7 @@ pub(super) fn call_hook(
         Ok(spec) => spec,
         Err(refused) => return Ok(ShadowHookOutcome::Failed(refused.to_string())),
     };
-    // There is no record by which --clean could find the hook.
+    // The hook is recorded nowhere, so `--clean` could not find it after a crash.
     spec.dies_with_parent = true;
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
@@ -160,13 +161,14 @@ pub(super) fn call_hook(
             os::ReactorEvent::Readable(token) if meanwhile.handle_readable(token, reactor) => {
                 WaitAborted::Order
             }
-            // No other event extends the time limit.
+            // Events other than the end of the hook do not extend the time limit.
             _ if until.is_some_and(|until| until <= clock::monotonic_now()) => WaitAborted::TimedOut,
             _ if meanwhile.should_stop_waiting(reactor) => WaitAborted::RunEnding,
             _ => continue,
         };
         if let Some(first) = given_up {
-            // The hook cannot even be killed, or there was a second request.
+            // The hook did not end after SIGKILL, or waiting was aborted a second time. A request of the user takes
+            // precedence over the time limit.
             let asked = [first, reason].into_iter().find(|reason| *reason != WaitAborted::TimedOut);
             return Ok(asked.unwrap_or(WaitAborted::TimedOut).to_outcome(String::new()));
         }

@@ -1,5 +1,5 @@
-//! Observer of a starter for the shadow: observations become events of the shadow's state machine, whose actions are
-//! requested from the starter or logged.
+//! Observer of a starter for the shadow. Converts the starter's observations to events of the shadow's state machine.
+//! The actions of the state machine become commands for the starter or events in the log.
 
 use bstr::BString;
 
@@ -17,16 +17,16 @@ use htc_starter::shadow::{
 use htc_starter::{JobLogEvent, ShadowReason, StarterCommand, StarterVacateReason};
 use htc_user_log::EventBody;
 
-/// Shadow with its log.
+/// Shadow with the user log of its job.
 pub(super) struct ShadowObserver<'w> {
     pub(super) shadow: Shadow<'w>,
     pub(super) log: Option<UserLog>,
     pub(super) world: &'w dyn World,
     /// True if the starter belongs to the local universe.
     pub(super) local: bool,
-    /// The scratch directory of the run.
+    /// The scratch directory of the current run.
     pub(super) scratch: BString,
-    /// Actions to perform when no starter is running.
+    /// Actions to perform when the starter has ended.
     pub(super) pending_actions: Vec<ShadowAction>,
     pub(super) wake_at: Option<MonotonicTime>,
     pub(super) max_vacate_time: std::time::Duration,
@@ -38,9 +38,9 @@ pub(super) struct ShadowObserver<'w> {
 /// Observations of the current run.
 #[derive(Default)]
 pub(super) struct RunObservations {
-    /// True if the job left because it was asked to.
+    /// True if the job was evicted.
     pub(super) evicted: bool,
-    /// Time by which a job that was asked to end must have ended.
+    /// Time by which a job that was asked to end must have ended, or `None`.
     pub(super) hard_kill_at: Option<MonotonicTime>,
     pub(super) final_update: FinalUpdate,
 }
@@ -51,15 +51,16 @@ pub(super) enum FinalUpdate {
     /// The queue receives the whole update.
     #[default]
     Complete,
-    /// The starter sends none, because a checkpoint could not be uploaded.
+    /// The starter sends no final update, because a checkpoint could not be uploaded.
     Missing,
     /// The connection is lost, because the starter reported an error.
     Lost,
 }
 
 impl ShadowObserver<'_> {
-    /// Returns the attributes that the queue never receives for a run whose files could not be transferred: the times
-    /// of standard files are in the final update (`notifyJobExit`), the disk usage in the one before (`allJobsDone`).
+    /// Returns the attributes that the queue never receives for a run whose files could not be transferred: the
+    /// modification times of standard output and standard error are in the final update (`notifyJobExit`), and the
+    /// disk usage is in the update before it (`allJobsDone`).
     pub(super) fn unreported_attributes(&self) -> &'static [&'static str] {
         match self.observations.final_update {
             FinalUpdate::Lost => &["StderrMtime", "StdoutMtime"],
@@ -112,9 +113,9 @@ impl ShadowObserver<'_> {
         }
     }
 
-    /// Returns the command for the starter. A shadow's requests all arrive as a soft end: the startd tells the starter
-    /// only that the claim was deactivated. A starter of the local universe knows the reason, and sends the matching
-    /// signal.
+    /// Returns the command for the starter. In a pool the startd informs the starter only that the claim was
+    /// deactivated, so all requests of a shadow become a soft end. A starter of the local universe knows the reason,
+    /// and sends the corresponding signal.
     fn starter_request(&self, ask: JobEndRequest) -> StarterCommand {
         match ask {
             JobEndRequest::Hold if self.local => StarterCommand::Hold(None),
@@ -126,13 +127,14 @@ impl ShadowObserver<'_> {
         }
     }
 
-    /// Returns the reason of a claim that its shadow deactivates, or `None` in the local universe.
+    /// Returns the vacate reason for a claim that its shadow deactivates, or `None` in the local universe.
     fn deactivation_reason(&self, reason: &str) -> Option<StarterVacateReason> {
         let code = HoldCode::ClaimDeactivated as i64;
         (!self.local).then(|| StarterVacateReason { reason: reason.into(), code, subcode: 0 })
     }
 
-    /// Returns the shadow's reason, in addition to the deactivation of the claim, for the argument of JOB_EXIT.
+    /// Returns the command that passes the shadow's own reason to the starter, for the argument of JOB_EXIT; or
+    /// `None` if the deactivation of the claim is the only reason.
     fn shadow_reason_request(&self, ask: JobEndRequest) -> Option<StarterCommand> {
         let reason = match ask {
             JobEndRequest::Hold => ShadowReason::Hold,
@@ -155,7 +157,8 @@ impl ShadowObserver<'_> {
 }
 
 impl ShadowObserver<'_> {
-    /// Converts a command to a request for the queue.
+    /// Converts a command to a request for the queue, or returns `None` for a request to the starter and for a status
+    /// query.
     fn to_order(command: ControlCommand) -> Option<UserRequest> {
         Some(match command {
             ControlCommand::Hold(why) => UserRequest::Hold(to_why(why)),
@@ -171,7 +174,7 @@ impl ShadowObserver<'_> {
     }
 }
 
-/// Converts the reason: the queue keeps the same one that the starter receives.
+/// Converts the reason: the queue records the reason that the starter receives.
 fn to_why(StarterVacateReason { reason, code, subcode }: StarterVacateReason) -> HoldOrVacateReason {
     HoldOrVacateReason { reason, code, subcode }
 }
@@ -196,7 +199,7 @@ impl StarterObserver for ShadowObserver<'_> {
 
     fn observe(&mut self, now: ClockReading, seen: StarterObservation<'_>) -> Vec<StarterCommand> {
         let event = match seen {
-            // The shadow already knows the contents of this update.
+            // The shadow already knows the attributes of the starter's first update.
             StarterObservation::Started => ShadowEvent::Updated(Box::default()),
             StarterObservation::TransferStarted(way) => ShadowEvent::Transfer(way),
             StarterObservation::TransferEnded(done) => ShadowEvent::Transferred(Box::new(done.clone())),
@@ -209,7 +212,7 @@ impl StarterObserver for ShadowObserver<'_> {
             }
             StarterObservation::Event(JobLogEvent::Continued) => ShadowEvent::Continued,
             StarterObservation::Event(JobLogEvent::Error { failure, critical }) => {
-                // If a checkpoint could not be uploaded, there is no final update.
+                // If a checkpoint could not be uploaded, the starter sends no final update.
                 let of_checkpoint = failure.code == HoldCode::FailedToCheckpoint.number();
                 if *critical {
                     let word = if of_checkpoint { FinalUpdate::Missing } else { FinalUpdate::Lost };
@@ -221,7 +224,7 @@ impl StarterObserver for ShadowObserver<'_> {
                 };
                 ShadowEvent::Error { why, critical: *critical }
             }
-            // The end is reported when the starter has ended.
+            // The shadow is informed of the eviction when the starter has ended.
             StarterObservation::Event(JobLogEvent::Evicted { .. }) => {
                 self.observations.evicted = true;
                 return Vec::new();
@@ -237,7 +240,7 @@ impl StarterObserver for ShadowObserver<'_> {
             }
             StarterObservation::RemovalRequested if !self.local => return Vec::new(),
             StarterObservation::RemovalRequested => {
-                // A schedd has its starter remove the job by this signal, which the starter has received.
+                // A schedd has its starter remove the job by the signal that the starter has just received.
                 drop(self.handle_event(
                     now,
                     ShadowEvent::UserRequested(UserRequest::Remove("via condor_rm".into())),

@@ -1,11 +1,11 @@
-//! Policy parameters of the shadow.
+//! Policy parameters of the shadow, such as PERIODIC_EXPR_INTERVAL and GRACEFULLY_REMOVE_JOBS.
 
 use std::time::Duration;
 
 use htc_config::{ConfigView, ValueError};
 use htc_hook::user_policy;
 
-/// Policy parameters. Their expressions are parsed when they are evaluated.
+/// Policy parameters of the shadow. Their expressions are parsed when they are evaluated.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyParameters {
     /// PERIODIC_EXPR_INTERVAL, in seconds; 0 or less to disable periodic policies.
@@ -17,7 +17,7 @@ pub struct PolicyParameters {
 }
 
 impl PolicyParameters {
-    /// Reads the parameters; also returns warnings.
+    /// Reads the parameters; also returns warnings about policies that are not valid expressions.
     ///
     /// # Errors
     /// Fails if a value is not a valid number or boolean.
@@ -25,7 +25,7 @@ impl PolicyParameters {
         let int = |name: &str, usual: i64| -> Result<i64, ValueError> {
             Ok(view.int(name)?.map_or(usual, |setting| setting.value))
         };
-        // This is needed only for a held job, but an error should be reported now.
+        // The value is needed only for a held job, but an invalid value is reported before the run.
         int("SYSTEM_MAX_RELEASES", -1)?;
         let knobs = PolicyParameters {
             interval: int("PERIODIC_EXPR_INTERVAL", 60)?,

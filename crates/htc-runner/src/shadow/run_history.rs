@@ -21,10 +21,10 @@ use htc_starter::shadow::{RunRecordKind, TransferRecord};
 
 const DIRECTORY_PARAMETER: &str = "JOB_EPOCH_HISTORY_DIR";
 const FILE_PARAMETER: &str = "JOB_EPOCH_HISTORY";
-/// Attributes of each record of a start; those of SPAWN_JOB_ATTRS are added.
+/// Attributes of each record of a run's start; the attributes in SPAWN_JOB_ATTRS are added.
 const SPAWN_ATTRIBUTES: [&str; 7] =
     ["ClusterId", "ProcId", "NumShadowStarts", "Owner", "ShadowBday", "RunInstanceId", "EpochAdType"];
-/// Size at which the file of one job is rotated.
+/// Size in bytes at which the file with the records of one job is rotated.
 const MAX_JOB_FILE_SIZE: u64 = 100 * 1024 * 1024;
 
 /// Files to which the records of runs are appended.
@@ -34,7 +34,7 @@ pub(super) struct RunHistory {
     directory: Option<PathBuf>,
     /// File with the records of all jobs.
     file: Option<HistoryFile>,
-    /// Attributes of records of starts, or `None` for all.
+    /// Attributes in the records of run starts, or `None` for all attributes.
     spawn_attributes: Option<Vec<BString>>,
     transfer_attributes: TransferAttributes,
 }
@@ -50,7 +50,8 @@ struct TransferAttributes {
 impl TransferAttributes {
     fn from_parameters(knobs: &dyn ParameterSource) -> Self {
         let names = |parameter: &[u8]| {
-            // A parameter of a class that is set, even to nothing, replaces the one for all transfers.
+            // A parameter for one class of transfers replaces the parameter for all classes, even if it is set to
+            // nothing.
             let is_set = knobs.origin(parameter).is_some() || knobs.get(parameter).is_some();
             let parameter = if is_set { parameter } else { b"TRANSFER_JOB_ATTRS" };
             let listed = knobs.get(parameter).unwrap_or_default();
@@ -65,7 +66,7 @@ impl TransferAttributes {
     }
 }
 
-/// Job and number of its run.
+/// Ids of a job and of one of its runs.
 struct RunIdentity {
     cluster: i64,
     proc: i64,
@@ -84,7 +85,7 @@ impl RunIdentity {
         }
     }
 
-    /// Adds the fields of the line after the record to the record, unless it has them.
+    /// Adds the fields of the line that follows a record to the record, unless the record has them.
     fn complete(&self, mut record: ClassAd, record_name: &str) -> ClassAd {
         let fields: [(&str, Value); 5] = [
             ("RunInstanceId", self.run.into()),
@@ -101,7 +102,7 @@ impl RunIdentity {
         record
     }
 
-    /// Returns the record with the line after it.
+    /// Returns the text of a record and the line that follows it.
     fn record_text(&self, now: ClockReading, record: &ClassAd, record_name: &str) -> Vec<u8> {
         let RunIdentity { cluster, proc, run, owner } = self;
         let time = now.epoch();
@@ -113,7 +114,7 @@ impl RunIdentity {
     }
 }
 
-/// File that is rotated when it is full.
+/// History file that is rotated when it reaches its maximum size.
 #[derive(Debug)]
 struct HistoryFile {
     path: PathBuf,
@@ -123,7 +124,8 @@ struct HistoryFile {
 }
 
 impl RunHistory {
-    /// Reads the configuration; the message says why no runs are recorded although it asks for them.
+    /// Reads the configuration. Also returns a message if the configuration asks for a record of runs that cannot be
+    /// written.
     pub(super) fn from_parameters(knobs: &dyn ParameterSource, world: &dyn World) -> (Self, Option<String>) {
         let mut history = RunHistory {
             directory: None,
@@ -147,7 +149,7 @@ impl RunHistory {
         }
     }
 
-    /// Appends the record of a start or an end of a run.
+    /// Appends a record of the start or the end of a run.
     pub(super) fn record_run(
         &self,
         now: ClockReading,
@@ -175,7 +177,8 @@ impl RunHistory {
         self.append(now, &run, &run.record_text(now, &record, record_name), world)
     }
 
-    /// Appends the record of a transfer: what the plugins did, and some attributes of the job (`copyEpochJobAttrs`).
+    /// Appends a record of a transfer: the results of the plugins, and some attributes of the job
+    /// (`copyEpochJobAttrs`).
     pub(super) fn record_transfer(
         &self,
         now: ClockReading,
@@ -218,7 +221,7 @@ impl RunHistory {
     }
 }
 
-/// Reads SPAWN_JOB_ATTRS: `None` if all attributes are recorded.
+/// Reads SPAWN_JOB_ATTRS; returns `None` if all attributes are recorded.
 fn spawn_attributes(knobs: &dyn ParameterSource) -> Option<Vec<BString>> {
     let listed = knobs.get(b"SPAWN_JOB_ATTRS").unwrap_or_default();
     if listed.trim().eq_ignore_ascii_case(b"all") {
@@ -229,8 +232,8 @@ fn spawn_attributes(knobs: &dyn ParameterSource) -> Option<Vec<BString>> {
 }
 
 impl HistoryFile {
-    /// Reads the parameters of the file of all jobs. The default, a file in SPOOL, belongs to the schedd and is not
-    /// written.
+    /// Reads the parameters of the history file of all jobs; returns `None` if JOB_EPOCH_HISTORY is undefined or has
+    /// its default value, because the default file in SPOOL belongs to the schedd.
     fn from_parameters(knobs: &dyn ParameterSource) -> Option<Self> {
         let path = knobs.get(FILE_PARAMETER.as_bytes())?;
         let is_default =
@@ -253,7 +256,7 @@ impl HistoryFile {
         file.write_all(text).map_err(name)
     }
 
-    /// Renames a file that would grow too large to `NAME.TIME`, and removes the oldest of such files
+    /// Renames a file that would exceed its maximum size to `NAME.TIME`, and removes the oldest renamed files
     /// (`MaybeRotateHistory`).
     fn rotate(&self, added: u64, now: ClockReading, world: &dyn World) -> io::Result<()> {
         let size = match fs::metadata(&self.path) {
@@ -281,7 +284,7 @@ impl HistoryFile {
     }
 }
 
-/// Returns true for a time such as `20260131T235959`.
+/// Returns true for a time in the form of a rotated file's name, such as `20260131T235959`.
 fn is_rotation_time(text: &[u8]) -> bool {
     text.len() == 15
         && text

@@ -1,4 +1,5 @@
-//! Run of one job from its submission to its end: the loop around its starters.
+//! Run of one job from its submission to its end: the loop that calls the hook and runs starters as the shadow's
+//! state machine requires.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -32,15 +33,15 @@ use htc_starter::shadow::{
 };
 use htc_starter::{JobOutcome, job_exit};
 
-/// Inputs of a run.
+/// Inputs of the run of a job.
 pub struct ShadowRunInputs<'w> {
     /// Setup of the shadow's state machine.
     pub setup: ShadowSetup<'w>,
-    /// The slot ad, or `None`.
+    /// The slot ad, or `None` to run without one.
     pub machine: Option<ClassAd>,
     /// The job's log (UserLog).
     pub log: Option<UserLog>,
-    /// The job's owner, or `None` for our own account.
+    /// The job's owner, or `None` for the account of this program.
     pub owner: Option<ProcessIdentity>,
     /// The environment of the hook.
     pub environment: HookEnvironment,
@@ -48,26 +49,26 @@ pub struct ShadowRunInputs<'w> {
     pub hook_limit: Option<Duration>,
     /// Provider of the hook's credentials.
     pub hook_credentials: HookCredentialsProvider<'w>,
-    /// Maximum time in which a job that is asked to end must end (MachineMaxVacateTime).
+    /// Maximum time that a job may take to end when asked to (MachineMaxVacateTime).
     pub max_vacate_time: Duration,
     /// Offset added to the wall clock, in microseconds.
     pub clock_skew_us: i64,
-    /// A socket for commands to hold, remove or release the job.
+    /// Socket for commands to hold, remove or release the job.
     pub control: Option<ControlSocket>,
-    /// Watch over the process that the job does not outlive.
+    /// Watch over the process with which the job ends.
     pub parent: Option<ParentWatch>,
-    /// Maximum total time.
+    /// Maximum total time of the run.
     pub timeout: Option<Duration>,
 }
 
-/// Outcome of a job.
+/// Outcome of the run of a job.
 #[derive(Debug)]
 pub struct ShadowRunOutcome {
-    /// The job ad in the queue.
+    /// The final job ad of the queue.
     pub ad: ClassAd,
-    /// The last run.
+    /// Outcome of the last starter, or `None` if none was run.
     pub last_run: Option<StarterOutcome>,
-    /// Exit status of the job, if it ran to its end.
+    /// Exit status of the job, or `None` if the job did not run to its end.
     pub exit: Option<Exit>,
     /// True if the maximum total time was exceeded.
     pub timed_out: bool,
@@ -104,7 +105,7 @@ pub fn run<'w>(
             }
             Some(ShadowAction::CallHook(hook)) => playing.call(&hook, reactor)?,
             Some(ShadowAction::RunStarter(ad)) => playing.run_starter_once(*ad, planner, reactor, stream)?,
-            // All other actions were performed at once.
+            // The observer performed all other actions when the state machine requested them.
             Some(_) => {}
             None if playing.observer.wake_at.is_none() && playing.control.is_none() => {
                 let ad = playing.observer.shadow.ad().clone();
@@ -133,7 +134,7 @@ struct ShadowRun<'w> {
 }
 
 impl<'w> ShadowRun<'w> {
-    /// Creates the run of a job that has not been started.
+    /// Creates the run of a job, before its first starter.
     fn new(play: ShadowRunInputs<'w>) -> Self {
         let ShadowRunInputs {
             mut setup,
@@ -154,7 +155,7 @@ impl<'w> ShadowRun<'w> {
             && let Err(error) = opened.open(owner.as_ref())
         {
             told.push(format!("the job's log '{}' cannot be opened: {error}", opened.path().display()));
-            // The event log of all jobs is still written.
+            // Without the job's own log, the event log of all jobs is still written.
             setup.log_unavailable = true;
         }
         let (history, unrecorded) = match local {
@@ -203,7 +204,8 @@ impl<'w> ShadowRun<'w> {
         ShadowRunOutcome { ad, last_run: self.last_run, exit: self.exit, timed_out }
     }
 
-    /// Handles an event while no starter is running, so there is nothing to send.
+    /// Handles an event while no starter is running. The resulting commands are dropped because no starter could
+    /// receive them.
     fn handle_event(&mut self, event: ShadowEvent) {
         let now = self.now();
         drop(self.observer.handle_event(now, event));
@@ -216,7 +218,8 @@ impl<'w> ShadowRun<'w> {
         let credentials = match (self.hook_credentials)(&ad) {
             Ok(credentials) => credentials,
             Err(why) => {
-                // The hook is not called without its job's credentials (`ShadowHookMgr::tryHookPrepareJob`).
+                // As in the reference, the hook is not called without its job's credentials
+                // (`ShadowHookMgr::tryHookPrepareJob`).
                 let told = format!("SHADOW_PREPARE_JOB is not called: no credentials for it: {why}");
                 self.observer.messages.push(told);
                 self.handle_event(ShadowEvent::HookEnded(ShadowHookResult::NoCredentials));
@@ -258,7 +261,7 @@ impl<'w> ShadowRun<'w> {
             ShadowHookOutcome::TimedOut(_) => {
                 self.handle_event(ShadowEvent::HookEnded(ShadowHookResult::TimedOut))
             }
-            // The state machine has received the command already.
+            // The command has already been passed to the state machine.
             ShadowHookOutcome::Stopped(WaitAborted::Order, _) => {}
             ShadowHookOutcome::Stopped(..) => {
                 self.handle_event(ShadowEvent::HookEnded(ShadowHookResult::Interrupted));
@@ -274,7 +277,7 @@ impl<'w> ShadowRun<'w> {
         self.timed_out
     }
 
-    /// Ends the run on request of the user; the job stays in the queue unchanged.
+    /// Ends the run because the user asked for it; the job stays in the queue unchanged.
     fn leave_in_queue(&mut self) {
         if self.observer.pending_actions.is_empty() {
             let ad = self.observer.shadow.ad().clone();
@@ -301,7 +304,7 @@ impl<'w> ShadowRun<'w> {
             }));
             return Ok(());
         }
-        // Processes left by the previous run have ended by now, and this run uses the same record.
+        // The processes that the previous run left have ended by now, and the new run uses the same state file.
         self.last_run = None;
         let Some(plan) = self.plan_run(ad, planner) else { return Ok(()) };
         let world = self.observer.world;
@@ -315,7 +318,7 @@ impl<'w> ShadowRun<'w> {
         Ok(())
     }
 
-    /// Plans a run of the starter, or returns `None` if the run ends before it begins.
+    /// Plans a run of the starter, or returns `None` if the job cannot be run.
     fn plan_run(&mut self, ad: ClassAd, planner: RunPlanner<'_, 'w>) -> Option<Plan<'w>> {
         let mut plan = match planner(ad) {
             Ok(plan) => plan,
@@ -347,11 +350,11 @@ impl<'w> ShadowRun<'w> {
     }
 
     fn starter_ended(&mut self, finished: StarterOutcome) {
-        // The attributes of the job's end are part of the final update.
+        // The attributes about the end of the job are part of the final update.
         if let Some(outcome) = &finished.outcome {
             let mut outcome = htc_classad::format::long::parse(outcome).0;
             if self.observer.observations.final_update == FinalUpdate::Lost {
-                // The shadow records that there is no core file before it holds the job.
+                // The shadow sets this attribute to false before it holds the job.
                 outcome.set(attr::JOB_CORE_DUMPED, false);
             }
             for name in self.observer.unreported_attributes() {
@@ -376,7 +379,7 @@ impl<'w> ShadowRun<'w> {
         }));
     }
 
-    /// Waits for the time requested by the state machine, or for the user to end the run.
+    /// Waits until the time that the state machine requested, or until the user ends the run.
     fn wait(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         match reactor.next_event([self.observer.wake_at, self.next_check()].into_iter().flatten().min())? {
             os::ReactorEvent::Readable(token) => drop(self.handle_readable(token, reactor)),

@@ -1,4 +1,5 @@
-//! Account of the execution point's own hooks: CONDOR_IDS, else the account `condor`, else that of the caller.
+//! Account of the execution point's own hooks: CONDOR_IDS if set, else the account `condor`, else the account of this
+//! program.
 
 use crate::starter::{CondorIdsError, condor_ids};
 use htc_base::process::ProcessIdentity;
@@ -17,7 +18,7 @@ pub struct HookAccount {
 /// Determines the account from the configuration and from CONDOR_IDS in the environment.
 ///
 /// # Errors
-/// Fails if CONDOR_IDS is not a valid pair of numbers or has an unknown uid: no daemon starts then.
+/// Fails if CONDOR_IDS is not a valid pair of numbers or has an unknown uid; a daemon does not start in that case.
 pub fn hook_account(view: &ConfigView<'_>) -> Result<HookAccount, CondorIdsError> {
     let world = view.world();
     let nobody_else = |warning| HookAccount { identity: None, warning };
@@ -25,7 +26,7 @@ pub fn hook_account(view: &ConfigView<'_>) -> Result<HookAccount, CondorIdsError
         return Ok(nobody_else(None));
     }
     if let Some((uid, gid)) = condor_ids(view, world)? {
-        // As in the reference, an account with that uid contributes its groups.
+        // As in the reference, the supplementary groups are those of the account with that uid, if there is one.
         let identity = match world.account_by_uid(uid) {
             Some(account) => ProcessIdentity { gid, ..identity::identity_of_account(&account) },
             None => identity::identity_of_ids(uid, gid),

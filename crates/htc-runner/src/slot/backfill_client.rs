@@ -1,4 +1,4 @@
-//! Job of the backfill client, as its starter will build it from the configuration.
+//! Job of the backfill client, in the form in which its starter will build it from the configuration.
 
 use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
@@ -7,10 +7,10 @@ use htc_config::Config;
 use htc_slot::BOINC_CLIENT;
 use htc_starter::job_source::{AdCompletion, JobKeywordError, complete_ad};
 
-/// Returns the job ad, and the parts of the configuration that are left out of it.
+/// Returns the job ad of the backfill client, and the parts of the configuration that the ad does not include.
 ///
 /// # Errors
-/// Fails if a required value is missing or invalid: no starter can run the job.
+/// Fails if a required value is missing or invalid, so that no starter can run the job.
 pub fn backfill_client_ad(
     config: &Config,
     world: &dyn World,

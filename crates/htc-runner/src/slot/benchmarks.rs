@@ -1,4 +1,4 @@
-//! Benchmarks of the live execution point: programs like cron jobs, run when the state machine asks for them.
+//! Benchmarks of the live execution point: programs that are run like cron jobs when the state machine requests it.
 
 use super::live_execution_point::LiveExecutionPoint;
 use crate::cron::{CronRunner, CronStepInputs};
@@ -8,7 +8,7 @@ use htc_slot::cron_schedule::CronEvent;
 use htc_slot::{ShutdownMode, StartdEvent};
 
 impl LiveExecutionPoint<'_> {
-    /// Applies the configuration, read for the first time or again.
+    /// Applies the configuration of the benchmarks, both at the start and after a reconfiguration.
     pub(super) fn configure_benchmarks(&mut self) {
         let settings = self.machine.benchmark_settings().clone();
         let publish = self.machine.cron_settings().auto_publish;
@@ -16,7 +16,7 @@ impl LiveExecutionPoint<'_> {
         self.with_benchmarks(false, |benchmarks, at| benchmarks.configure(jobs, load, publish, at));
     }
 
-    /// Calls `act` with the benchmarks; `may_start` is true if they may start.
+    /// Calls `act` with the runner of the benchmarks; `may_start` is true if benchmarks may start.
     fn with_benchmarks<T>(
         &mut self,
         may_start: bool,
@@ -27,8 +27,8 @@ impl LiveExecutionPoint<'_> {
         act(&mut self.benchmarks, at)
     }
 
-    /// Runs all benchmarks. They do not start while cron jobs run, and cron jobs do not start while benchmarks run
-    /// (`StartdCronJobMgr::ShouldStartBenchmarks`).
+    /// Starts all benchmarks. Benchmarks do not start while cron jobs are running, nor cron jobs while benchmarks are
+    /// running (`StartdCronJobMgr::ShouldStartBenchmarks`).
     pub(super) fn run_benchmarks(&mut self) {
         self.awaits_benchmarks = true;
         self.handle_benchmark_event(CronEvent::RunOnDemand);
@@ -47,7 +47,7 @@ impl LiveExecutionPoint<'_> {
         self.report_benchmarks();
     }
 
-    /// Handles an event of a benchmark; returns other events.
+    /// Handles an event of a benchmark; returns an event that is not of a benchmark.
     pub(super) fn take_benchmark_event(&mut self, event: os::ReactorEvent) -> Option<os::ReactorEvent> {
         if self.benchmarks.running_count() == 0 {
             return Some(event);
@@ -58,7 +58,8 @@ impl LiveExecutionPoint<'_> {
         rest
     }
 
-    /// Kills benchmarks that were asked to end and did not, and ends all of them when the execution point ends.
+    /// Kills benchmarks that did not end when asked to. Ends all benchmarks if `ends` is given, because the execution
+    /// point is ending.
     pub(super) fn check_benchmarks(&mut self, ends: Option<ShutdownMode>) {
         if self.benchmarks.next_wake().is_some_and(|wake| wake <= clock::monotonic_now()) {
             self.handle_benchmark_event(CronEvent::Tick);

@@ -1,4 +1,4 @@
-//! Meaning of a request: the event that it is for the execution point.
+//! Conversion of a request at the control socket to an event for the execution point.
 
 use super::control_keys::{InvalidRequest, is_command};
 use super::control_protocol::{RefusalKind, SlotControlAnswer, SlotControlRequest, VacateSpeed};
@@ -23,7 +23,7 @@ pub(super) struct RequestRefusal {
 }
 
 impl RequestRefusal {
-    /// Creates a refusal because of the state.
+    /// Creates a refusal because of the state of a slot or of the execution point.
     pub(super) fn by_state(text: String) -> Self {
         RequestRefusal { text, kind: RefusalKind::State }
     }
@@ -54,11 +54,11 @@ impl From<RequestRefusal> for SlotControlAnswer {
 
 /// Information about the client and the execution point that is needed to interpret a request.
 pub(super) struct RequestContext<'a> {
-    /// Job ad that came with the request.
+    /// Job ad that the client sent with the request.
     pub ad: Vec<u8>,
     /// Uid of the client.
     pub uid: u32,
-    /// Lease in seconds of claims that request none.
+    /// Lease in seconds of a claim whose request names none.
     pub lease: i64,
     /// Hostname of this machine.
     pub host: &'a str,
@@ -68,7 +68,7 @@ pub(super) struct RequestContext<'a> {
     pub dialect: Dialect,
 }
 
-/// Interpretation of a request.
+/// Command that results from a request.
 #[derive(Debug)]
 pub(super) enum Command {
     Event(Box<StartdEvent>),
@@ -76,21 +76,21 @@ pub(super) enum Command {
     Hold(Box<StartdEvent>, VacateReason),
     /// Claim a slot; the answer contains the name of the slot.
     Claim(Box<StartdEvent>),
-    /// Begin a drain; the answer has its number.
+    /// Begin a drain; the answer contains the number of the drain.
     Drain(Box<StartdEvent>),
     Reconfigure,
     Ads,
-    /// Answer with the slots; true if also with counts.
+    /// Answer with the state of all slots; with counts since the start if `counters` is true.
     Status {
         counters: bool,
     },
 }
 
 impl SlotControlRequest {
-    /// Checks that the slot of the request exists; `known` are the slots of the execution point.
+    /// Checks that the slot of the request exists; `known` contains the names of all slots.
     ///
     /// # Errors
-    /// There is no such slot; the message names the most similar one.
+    /// No slot has that name; the message suggests the most similar name.
     pub fn check_slot(&self, known: &[&str]) -> Result<(), String> {
         let Some(slot) = self.slot() else { return Ok(()) };
         if known.iter().any(|id| id.eq_ignore_ascii_case(slot)) {
@@ -107,8 +107,8 @@ impl SlotControlRequest {
         Err(message)
     }
 
-    /// Converts the request into an event, as if it came from this process's account on `host`. Returns `None` for
-    /// commands that the runner carries out itself.
+    /// Converts the request to an event, as if a client on `host` with this process's account had sent it. Returns
+    /// `None` for commands that the runner carries out without the state machine.
     ///
     /// # Errors
     /// The request is not valid; the message says why.
@@ -129,7 +129,7 @@ impl SlotControlRequest {
         })
     }
 
-    /// Returns what the execution point does for the request.
+    /// Returns the command for the request.
     pub(super) fn into_command(self, context: RequestContext<'_>) -> Result<Command, RequestRefusal> {
         let claim_command = |slot, command| Box::new(StartdEvent::Command { slot, command });
         Ok(match self {
@@ -199,7 +199,7 @@ impl SlotControlRequest {
     }
 }
 
-/// Parses an expression of a drain (`command_drain_jobs`); one that cannot be parsed is dropped if `drops`.
+/// Parses an expression of a drain (`command_drain_jobs`). If `drops` is true, an invalid expression is ignored.
 fn parse_drain_expr(what: &str, text: Option<String>, drops: bool) -> Result<Option<Expr>, String> {
     let Some(text) = text else { return Ok(None) };
     match Expr::parse_with(text.as_bytes(), Dialect::old_syntax()) {
@@ -213,8 +213,8 @@ fn parse_drain_expr(what: &str, text: Option<String>, drops: bool) -> Result<Opt
 }
 
 impl RequestContext<'_> {
-    /// Reads the job ad of a claim. As root the job runs as its owner. Otherwise it runs as the account of this process,
-    /// and only requests from that account are accepted.
+    /// Reads the job ad of a claim. If this process is root, the job runs as its owner. If not, the job runs as the
+    /// account of this process, and only requests from that account are accepted.
     fn read_job_ad(&self, name: Option<&str>) -> Result<ClassAd, RequestRefusal> {
         let own = identity::effective_uid();
         if self.uid != own {
@@ -229,7 +229,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// Parses a text with exactly one ad, which messages call `name`.
+/// Parses a text that must contain exactly one ad; messages call the text `name`.
 fn parse_single_ad(text: &[u8], dialect: Dialect, name: &str) -> Result<ClassAd, String> {
     let mut reader = AdReader::new(text, None).dialect(dialect);
     let mut ads = Vec::new();
@@ -330,7 +330,7 @@ mod tests {
         };
         let refused = request().into_command(asked(other, true));
         assert!(refused.unwrap_err().text.contains(&format!("not as uid {other}")));
-        // The configuration selects the mode: only strict mode accepts leading zeros.
+        // Strict mode comes from the configuration; only strict mode accepts leading zeros.
         let refused = request().into_command(asked(other - 1, false)).unwrap_err();
         assert!(
             refused.kind == RefusalKind::Input && refused.text.starts_with("the job's ad:1:"),

@@ -1,4 +1,4 @@
-//! Executes and answers the requests at the control socket of an execution point.
+//! Execution of the requests at the control socket of an execution point, and their answers.
 
 use super::control_command::{Command, RequestContext, RequestRefusal};
 use super::control_protocol::{
@@ -78,7 +78,7 @@ impl LiveExecutionPoint<'_> {
                     let new = !before.contains(&key) || id.eq_ignore_ascii_case(&slot);
                     (new && state == SlotState::Claimed).then(|| self.status_of(key, id, state, activity))
                 };
-                // The current claim belongs to another client until it ends.
+                // Until the current claim ends, it belongs to another client.
                 let waits = self.machine.waiting_claim_text(&slot);
                 let slots: Vec<SlotStatus> = match &waits {
                     None => self.machine.slots().filter_map(claimed).collect(),
@@ -93,7 +93,7 @@ impl LiveExecutionPoint<'_> {
         })
     }
 
-    /// Checks that the slot has the claim that the command requires (`command_handler`, `command_release_claim`).
+    /// Checks that the slot has a claim if the command requires one (`command_handler`, `command_release_claim`).
     fn check_claim(&self, request: &SlotControlRequest) -> Result<(), String> {
         use SlotControlRequest as R;
         let (R::Alive { slot }
@@ -119,7 +119,8 @@ impl LiveExecutionPoint<'_> {
         Err(format!("{id} is {state}/{activity}: {why}"))
     }
 
-    /// Reports a claim that the slot's policy ended at once. A startd does not report this to the claimer.
+    /// Returns an error if the slot's policy has ended a new claim at once. A startd does not report that to the
+    /// claimer.
     fn check_claim_kept(&self, slot: &str) -> Result<(), String> {
         match self.find_slot(slot) {
             Some((_, id, state @ (SlotState::Owner | SlotState::Unclaimed), activity)) => Err(format!(
@@ -129,7 +130,8 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Returns a message if a slot to be vacated has no claim to vacate, or `None` (`command_name_handler`).
+    /// Returns a message if a slot to be vacated has no claim, or `None` if it can be vacated
+    /// (`command_name_handler`).
     fn why_nothing_to_vacate(&self, request: &SlotControlRequest) -> Option<String> {
         let SlotControlRequest::Vacate { slot: Some(named), how } = request else { return None };
         let (key, id, state, activity) = self.find_slot(named)?;
@@ -146,12 +148,12 @@ impl LiveExecutionPoint<'_> {
         Some(format!("{id} is {state}/{activity}: {why}"))
     }
 
-    /// Finds the slot with this id, ignoring case.
+    /// Finds the slot with the given name, ignoring case.
     fn find_slot(&self, named: &str) -> Option<(SlotKey, &str, SlotState, Activity)> {
         self.machine.slots().find(|(_, id, ..)| id.eq_ignore_ascii_case(named))
     }
 
-    /// Adds to the job ad the values of its references to the slot, as a schedd does before it sends the ad.
+    /// Adds the values of the job ad's references to the slot to the job ad, as a schedd does before it sends the ad.
     fn resolve_slot_references(&self, event: &mut StartdEvent) -> Result<(), String> {
         let StartdEvent::Command { slot, command: ClaimCommand::Activate(job) } = event else {
             return Ok(());
@@ -166,7 +168,7 @@ impl LiveExecutionPoint<'_> {
         Ok(())
     }
 
-    /// Passes an event to the execution point. Returns an error if it refuses the command.
+    /// Passes an event to the execution point. Returns an error if the execution point refuses the command.
     fn try_step(&mut self, event: StartdEvent) -> Result<(), RequestRefusal> {
         self.refusals.clear();
         self.step(event);
@@ -183,7 +185,7 @@ impl LiveExecutionPoint<'_> {
         slots.collect()
     }
 
-    /// Returns the counts since the start.
+    /// Returns the counts since the start of the execution point.
     fn counters(&self) -> RunCounters {
         let ExecutionPointOutcome { jobs, failed, .. } = self.outcome;
         RunCounters { jobs_started: jobs, jobs_failed: failed, ..self.counters.clone() }
@@ -213,8 +215,8 @@ impl LiveExecutionPoint<'_> {
     }
 }
 
-/// Returns a note if a claim asks a partitionable slot for something unsupported: the whole slot, or several dynamic
-/// slots. The note says what a pool would do.
+/// Returns a note if a claim requests something unsupported of a partitionable slot: the whole slot, or several
+/// dynamic slots. The note says what a pool would do.
 fn unsupported_split_note(event: &StartdEvent) -> Option<String> {
     let StartdEvent::Command { command: ClaimCommand::Request(request), .. } = event else { return None };
     let literal = |name| request.job.get(name).and_then(|expr| expr.as_literal());

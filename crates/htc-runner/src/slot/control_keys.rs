@@ -1,14 +1,14 @@
-//! Check of a request's command, keys and values, with messages that name what is wrong.
+//! Check of the command, the keys and the values of a request, with messages that name the invalid part.
 
 use serde_json::{Map, Value};
 
 use htc_base::text::similar_names::nearest;
 
-/// A request that cannot be read.
+/// Request that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct InvalidRequest {
-    /// The key that is wrong or missing; `command` if the request as a whole is.
+    /// The invalid or missing key; `command` if the request as a whole is invalid.
     pub key: String,
     /// Error message.
     pub message: String,
@@ -29,7 +29,7 @@ enum KeyType {
     Names,
 }
 
-/// A key of a request and its type.
+/// Name of a key of a request, and its type.
 type RequestKey = (&'static str, KeyType);
 
 const REQUIRED_SLOT: RequestKey = ("slot", KeyType::RequiredText);
@@ -39,7 +39,7 @@ const AD_NAME: RequestKey = ("ad_name", KeyType::Text);
 const REASON: RequestKey = ("reason", KeyType::Text);
 const VACATE_SPEED: RequestKey = ("how", KeyType::Words(&["graceful", "fast"]));
 
-/// The commands and their keys other than `command`.
+/// The commands, each with its keys other than `command`.
 const COMMANDS: [(&str, &[RequestKey]); 16] = [
     ("match", &[REQUIRED_SLOT]),
     (
@@ -79,7 +79,7 @@ const COMMANDS: [(&str, &[RequestKey]); 16] = [
 ];
 
 impl KeyType {
-    /// Returns the reason why the key `name` of `command` cannot have this value, or `None` if it can.
+    /// Returns the reason why `value` is not valid for the key `name` of `command`, or `None` if it is valid.
     fn refusal(self, command: &str, name: &str, value: Option<&Value>) -> Option<String> {
         let expected = match (self, value) {
             (KeyType::RequiredText, None) => return Some(format!("'{command}' needs the name of one slot")),
@@ -168,7 +168,7 @@ mod tests {
     use super::super::control_protocol::SlotControlRequest;
     use super::*;
 
-    /// A value that the key can have.
+    /// Returns a value that is valid for a key of this type.
     fn valid_value(kind: KeyType) -> Value {
         match kind {
             KeyType::RequiredText | KeyType::Text => "slot1".into(),
@@ -224,7 +224,7 @@ mod tests {
                 object.insert(extra.to_owned(), Value::Null);
                 let error = refusal(&object);
                 assert_eq!(error.key, extra, "{command}: {error}");
-                // The type refuses it as well, without the table.
+                // Deserialization refuses the object as well, without the table of keys.
                 assert!(serde_json::from_value::<SlotControlRequest>(Value::Object(object)).is_err());
             }
             for (name, _) in keys {

@@ -10,9 +10,9 @@ use super::run_counters::RunCounters;
 use crate::control;
 use htc_slot::{DrainCompletion, DrainSpeed, DrainStatus, ShutdownMode};
 
-/// A request at the control socket, written as one JSON object with the key `command`.
+/// Request at the control socket, written as one JSON object with the key `command`.
 ///
-/// [`SlotControlRequest::parse`] reads one and names the key that it refuses.
+/// [`SlotControlRequest::parse`] reads a request; its errors name the invalid key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SlotControlRequest {
@@ -21,34 +21,34 @@ pub enum SlotControlRequest {
         /// The slot.
         slot: String,
     },
-    /// Claims a slot for the job whose ad follows the line, as a schedd does.
+    /// Claims a slot, as a schedd does. The ad of the job follows the line of the request.
     Claim {
         /// The slot.
         slot: String,
-        /// Length in bytes of the job ad, in long form, that follows the line.
+        /// Length in bytes of the job ad (long form) after the line of the request.
         #[serde(default, skip_serializing_if = "is_zero")]
         ad_length: usize,
-        /// Name of the ad in messages: the file that contains it.
+        /// Name of the job ad in messages: the file that contains it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ad_name: Option<String>,
-        /// Seconds without `alive` after which an idle claim ends, or `None` for the configured lease.
+        /// Time in seconds after which an idle claim ends if no `alive` arrives, or `None` for the configured lease.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease: Option<i64>,
         /// Name of the schedd, for RemoteScheddName.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         schedd: Option<String>,
-        /// Dynamic slots of a partitionable slot that are preempted at once.
+        /// Dynamic slots of a partitionable slot, whose claims are preempted at once.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         preempts: Vec<String>,
     },
-    /// Runs the job whose ad follows the line in a claimed slot, as a shadow does.
+    /// Runs a job in a claimed slot, as a shadow does. The ad of the job follows the line of the request.
     Activate {
         /// The slot.
         slot: String,
-        /// Length in bytes of the job ad, in long form, that follows the line.
+        /// Length in bytes of the job ad (long form) after the line of the request.
         #[serde(default, skip_serializing_if = "is_zero")]
         ad_length: usize,
-        /// Name of the ad in messages: the file that contains it.
+        /// Name of the job ad in messages: the file that contains it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ad_name: Option<String>,
     },
@@ -65,24 +65,24 @@ pub enum SlotControlRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Suspends the job of a slot, or all jobs.
+    /// Suspends the job of a slot, or the jobs of all slots.
     Suspend {
-        /// The slot, or `None` for all.
+        /// The slot, or `None` for all slots.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slot: Option<String>,
     },
-    /// Continues the suspended job of a slot, or all of them.
+    /// Continues the suspended job of a slot, or the suspended jobs of all slots.
     Continue {
-        /// The slot, or `None` for all.
+        /// The slot, or `None` for all slots.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slot: Option<String>,
     },
-    /// Vacates a slot, or all slots.
+    /// Vacates one slot or all slots.
     Vacate {
-        /// The slot, or `None` for all.
+        /// The slot, or `None` for all slots.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slot: Option<String>,
-        /// Speed, or `None` for graceful.
+        /// Speed, or `None` for a graceful vacate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         how: Option<VacateSpeed>,
     },
@@ -90,7 +90,7 @@ pub enum SlotControlRequest {
     Deactivate {
         /// The slot.
         slot: String,
-        /// Speed, or `None` for graceful.
+        /// Speed, or `None` for a graceful end of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         how: Option<VacateSpeed>,
     },
@@ -98,13 +98,13 @@ pub enum SlotControlRequest {
     ReleaseClaim {
         /// The slot.
         slot: String,
-        /// True for the claim that waits to take over.
+        /// True to give up the claim that is waiting to replace the current one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waiting: bool,
     },
     /// Drains the execution point.
     Drain {
-        /// Speed, or `None` for graceful.
+        /// Speed, or `None` for a graceful drain.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         how: Option<DrainSpeed>,
         /// Value of the attribute `DrainReason`.
@@ -113,22 +113,22 @@ pub enum SlotControlRequest {
         /// Action when all slots are drained.
         #[serde(default, skip_serializing_if = "is_nothing")]
         on_completion: DrainCompletion,
-        /// Expression that must be true in each slot's ad.
+        /// Expression that must be true in each slot's ad for the drain to begin.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         check: Option<String>,
-        /// START during a graceful drain.
+        /// START expression during a graceful drain.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<String>,
     },
     /// Ends a drain.
     Undrain {
-        /// Number of the drain, or `None` for any.
+        /// Number of the drain, or `None` for any drain.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_id: Option<String>,
     },
     /// Ends the execution point.
     Off {
-        /// Speed, or `None` for graceful.
+        /// Speed, or `None` for a graceful end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         how: Option<ShutdownMode>,
     },
@@ -138,10 +138,10 @@ pub enum SlotControlRequest {
     Ads {},
     /// Requests the state of all slots.
     Status {
-        /// A slot that must exist.
+        /// Slot that must exist; a request for an unknown slot is refused.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slot: Option<String>,
-        /// True if the answer also has the counts since the start.
+        /// True if the answer should also have the counts since the start of the execution point.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         counters: bool,
     },
@@ -151,9 +151,9 @@ pub enum SlotControlRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VacateSpeed {
-    /// The job keeps its retirement and vacate time.
+    /// The job keeps its retirement time and its vacate time.
     Graceful,
-    /// The job is killed.
+    /// The job is killed at once.
     Fast,
 }
 
@@ -174,7 +174,7 @@ pub struct SlotControlAnswer {
     /// Error message, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Kind of the error, if there is one.
+    /// Kind of the error, if `error` is set.
     #[serde(default, skip_serializing_if = "RefusalKind::is_default")]
     pub refusal: RefusalKind,
     /// For `drain`: number of the drain.
@@ -183,20 +183,20 @@ pub struct SlotControlAnswer {
     /// For `status`: the active drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<ActiveDrain>,
-    /// For `status`: all slots. For `claim`: the claimed slot.
+    /// For `status`: all slots. For `claim`: the slot that was claimed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<SlotStatus>,
-    /// For `ads`: all slots.
+    /// For `ads`: the ads of all slots.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ads: Vec<RunningSlotAd>,
     /// For `status` with `counters`: counts since the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<RunCounters>,
-    /// Note about the command: for `vacate` why there is nothing to vacate, for `claim` which attribute of the job
+    /// Note about the command. For `vacate`: why there is nothing to vacate. For `claim`: which attribute of the job
     /// has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// For `claim`: what the claim waits for, if the slot is not available at once.
+    /// For `claim`: what the claim is waiting for, if the slot is not available at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<String>,
 }
@@ -209,20 +209,20 @@ pub struct RunningSlotAd {
     pub slot: String,
     /// The ad, in long form.
     pub ad: String,
-    /// True if the slot calls FETCH_WORK, so that the Requirements of jobs do not count.
+    /// True if the slot calls FETCH_WORK; the Requirements of the jobs that it fetches are not evaluated.
     pub fetches: bool,
 }
 
-/// Kind of reason why a request is refused.
+/// Reason for refusing a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
     /// The request is not valid.
     #[default]
     Request,
-    /// The ad sent with the request, or the configuration to read, is not valid.
+    /// The ad in the request, or the configuration to be read, is not valid.
     Input,
-    /// The state of the slot or of the execution point does not allow it.
+    /// The state of the slot or of the execution point does not allow the command.
     State,
 }
 
@@ -232,7 +232,7 @@ impl RefusalKind {
     }
 }
 
-/// A drain that is under way.
+/// Drain that has begun and was not ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActiveDrain {
@@ -246,13 +246,13 @@ pub struct ActiveDrain {
     pub by: String,
     /// Start time, in seconds since the epoch.
     pub since: i64,
-    /// Estimated end, in seconds since the epoch, or `None` when all slots are drained.
+    /// Estimated end of the drain, in seconds since the epoch, or `None` when all slots are drained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
     /// Action when all slots are drained.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub on_completion: DrainCompletion,
-    /// START expression while draining, or `None` for the configured one.
+    /// START expression during the drain, or `None` for the configured one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
     /// Number of drained slots.
@@ -301,13 +301,13 @@ pub struct SlotStatus {
     /// Reason of the verdict, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Seconds until the next fetch, or `None` if the slot does not fetch.
+    /// Time in seconds until the next fetch, or `None` if the slot does not fetch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetch_in: Option<u64>,
     /// Names of the running hooks of the slot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<String>,
-    /// Drain of the execution point, in output that prints each slot separately.
+    /// Active drain of the execution point; set in output that prints each slot separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<ActiveDrain>,
 }
@@ -334,15 +334,15 @@ impl SlotControlRequest {
     /// Reads the line of a request.
     ///
     /// # Errors
-    /// It is not JSON, or has an unknown command, key or value.
+    /// The line is not JSON, or has an unknown command, key or value.
     pub fn parse(line: &[u8]) -> Result<Self, InvalidRequest> {
         let invalid = |message| InvalidRequest { key: "command".to_owned(), message };
         check_object(&control::parse_request(line).map_err(invalid)?)?;
-        // Parses the line again instead of the object, which has lost keys that occur twice.
+        // The line is parsed again, because the parsed object contains only one of several equal keys.
         control::parse_request(line).map_err(invalid)
     }
 
-    /// Returns the slot that the request names, or `None` for all.
+    /// Returns the slot that the request names, or `None` if it applies to all slots.
     pub fn slot(&self) -> Option<&str> {
         match self {
             Self::Match { slot }

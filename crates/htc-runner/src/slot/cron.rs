@@ -1,4 +1,4 @@
-//! Cron jobs of the live execution point, whose output its slots publish.
+//! Cron jobs of the live execution point, whose output is published in the slot ads.
 
 use bstr::ByteSlice;
 
@@ -15,15 +15,15 @@ use htc_os::clock;
 use htc_slot::cron_schedule::{CronEvent, CronNote};
 use htc_slot::{CronSettings, ShutdownMode, SlotKey, StartdEvent};
 
-/// Returns true if a job's CONDITION permits it to start now; `daemon` is the ad for conditions, if any job has one. No
-/// cron job starts while benchmarks run.
+/// Returns true if a cron job may start now according to its CONDITION. `daemon` is the ad in which conditions are
+/// evaluated, if any cron job has a condition. No cron job starts while benchmarks are running.
 fn may_start(job: &CronJob, daemon: Option<&ClassAd>, world: &dyn World) -> bool {
     let (Some(condition), Some(daemon)) = (&job.condition, daemon) else { return true };
     Context::new(world).my(daemon).eval(condition).truth() == Some(true)
 }
 
 impl LiveExecutionPoint<'_> {
-    /// Returns the ad in which conditions are evaluated, or `None` if there are no conditions.
+    /// Returns the ad in which conditions are evaluated, or `None` if no cron job has a condition.
     fn condition_ad(&self) -> Option<ClassAd> {
         self.has_conditions().then(|| self.machine.daemon_ad())
     }
@@ -32,7 +32,7 @@ impl LiveExecutionPoint<'_> {
         self.machine.cron_settings().jobs.iter().any(|job| job.condition.is_some())
     }
 
-    /// Calls `act` with the cron jobs.
+    /// Calls `act` with the runner of the cron jobs.
     fn with_cron<T>(&mut self, act: impl FnOnce(&mut CronRunner, &mut CronStepInputs<'_>) -> T) -> T {
         let (daemon, world) = (self.condition_ad(), self.options.world.clone());
         let measured = self.benchmarks.running_count() > 0;
@@ -42,7 +42,7 @@ impl LiveExecutionPoint<'_> {
         act(&mut self.cron, at)
     }
 
-    /// Applies the configuration, read for the first time or again.
+    /// Applies the configuration of the cron jobs, both at the start and after a reconfiguration.
     pub(super) fn configure_cron(&mut self) {
         let CronSettings { jobs, max_load, auto_publish, .. } = self.machine.cron_settings().clone();
         self.with_cron(|cron, at| cron.configure(jobs, max_load, auto_publish, at));
@@ -54,7 +54,7 @@ impl LiveExecutionPoint<'_> {
         self.report_cron();
     }
 
-    /// Handles an event of a cron job; returns other events.
+    /// Handles an event of a cron job; returns an event that is not of a cron job.
     pub(super) fn take_cron_event(&mut self, event: os::ReactorEvent) -> Option<os::ReactorEvent> {
         if self.cron.running_count() == 0 {
             return Some(event);
@@ -62,7 +62,7 @@ impl LiveExecutionPoint<'_> {
         let rest = self.with_cron(|cron, at| cron.take_reactor_event(event, at));
         let ended = self.report_cron();
         if ended && self.has_conditions() {
-            // Another job may wait for what this one published last.
+            // The condition of another cron job may depend on what the ended cron job published.
             self.handle_cron_event(CronEvent::ConditionsChanged);
         }
         if ended && self.cron.running_count() == 0 {
@@ -71,7 +71,7 @@ impl LiveExecutionPoint<'_> {
         rest
     }
 
-    /// Starts and signals cron jobs that are due, and ends all of them when the execution point ends.
+    /// Starts and signals the cron jobs that are due. Ends all cron jobs when the execution point ends.
     pub(super) fn check_cron(&mut self) {
         if self.cron.next_wake().is_some_and(|wake| wake <= clock::monotonic_now()) {
             self.handle_cron_event(CronEvent::Tick);
@@ -110,7 +110,8 @@ impl LiveExecutionPoint<'_> {
         ended
     }
 
-    /// Reports the events of cron jobs; returns true if the published ads have changed, and true if a run has ended.
+    /// Reports the events of cron jobs. The first result is true if the published ads have changed, the second is
+    /// true if a run has ended.
     pub(super) fn report_cron_notices(&mut self, told: Vec<CronNotice>) -> (bool, bool) {
         let (mut changed, mut ended) = (false, false);
         for told in told {

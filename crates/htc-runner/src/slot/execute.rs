@@ -1,4 +1,4 @@
-//! Execute directory: leftovers in it, and checks before the execution point starts.
+//! EXECUTE directory: removal of leftovers in it, and checks before the execution point starts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use htc_base::text::plural::counted;
 use htc_os::directory_tree;
 use htc_starter::starter_pid_from_name;
 
-/// Directory without which an execution point cannot run.
+/// Error about a directory that an execution point needs to run.
 #[derive(Debug, thiserror::Error)]
 #[error("{parameter}{obstacle}")]
 pub struct DirectoryError {
@@ -27,7 +27,7 @@ pub enum DirectoryObstacle {
     /// The parameter is not defined.
     #[error(" is not defined: set it to a directory")]
     Undefined,
-    /// The path is that of something else.
+    /// The path leads to something other than a directory.
     #[error(": '{}' is not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// The path cannot be examined; usually it does not exist.
@@ -60,14 +60,14 @@ pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(
     Ok(())
 }
 
-/// Free space that a starter needs for the directory of a job and the files in it, in bytes.
+/// Free space in bytes that a starter needs for the directory of a job and its own files there.
 const MIN_FREE_BYTES: u64 = 256 * 1024;
 
-/// Checks that a starter can create the directory of a job in EXECUTE. On a full disk, each fetched job would be lost
-/// at once until the queue is empty, as in 25.14.
+/// Checks that a starter can create the directory of a job in EXECUTE. On a full disk, each fetched job would fail at
+/// once, as in 25.14, until the queue is empty.
 ///
 /// # Errors
-/// Fails with one sentence about the obstacle.
+/// Fails with one sentence about the problem.
 pub fn check_room(execute: &Path) -> Result<(), String> {
     check_free_bytes(execute, MIN_FREE_BYTES)
 }
@@ -81,14 +81,14 @@ fn check_free_bytes(execute: &Path, least: u64) -> Result<(), String> {
     if free < least {
         return Err(format!("EXECUTE: '{name}' is full: {free} bytes are free, but a starter needs {least}"));
     }
-    // Some file systems do not count their files.
+    // Some file systems report 0 as the total number of files, because they have no limit.
     if status.files() > 0 && status.files_free() == 0 {
         return Err(format!("EXECUTE: '{name}' is full: its file system can hold no more files"));
     }
     Ok(())
 }
 
-/// Removes what a killed starter could not remove; returns warnings.
+/// Removes what the starter with process id `pid` could not remove because it was killed; returns warnings.
 pub(super) fn remove_leftovers_of(execute: &Path, pid: u32) -> Vec<String> {
     let of_it =
         |name: &str| starter_pid_from_name(name).is_some_and(|starter| u32::try_from(starter) == Ok(pid));

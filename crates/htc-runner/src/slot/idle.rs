@@ -1,7 +1,7 @@
 //! Idle times: time since the last input at a terminal of a logged-in user, or at a console device.
 //!
-//! Reference: `idle_time.cpp` of condor_sysapi. There is no condor_kbdd to report input in a graphical desktop; its
-//! devices can be named in CONSOLE_DEVICES if the kernel maintains their access times.
+//! Reference: `idle_time.cpp` of condor_sysapi. No condor_kbdd runs here to report input in a graphical desktop. The
+//! devices of a desktop can be named in CONSOLE_DEVICES if the kernel maintains their access times.
 
 use std::ffi::CStr;
 use std::fs;
@@ -20,12 +20,12 @@ const NEVER_USED_SECONDS: i64 = i32::MAX as i64;
 /// Paths of the login records.
 const UTMP_PATHS: [&str; 2] = ["/var/run/utmp", "/var/adm/utmp"];
 
-/// Idle times, in seconds since the last input.
+/// Idle times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IdleTimes {
-    /// Time since any input.
+    /// Seconds since the last input at any terminal or console device.
     pub(super) keyboard: i64,
-    /// Time since the last input at a console device, or `None` if no device is configured.
+    /// Seconds since the last input at a console device, or `None` if no device is configured.
     pub(super) console: Option<i64>,
 }
 
@@ -36,12 +36,14 @@ pub struct InputDevices {
     all_terminals: bool,
     directory: PathBuf,
     logins: Vec<PathBuf>,
-    /// Last input at a terminal, and the time of that measurement: a terminal disappears when its user logs out.
+    /// Time of the last input at a terminal, and the time of the measurement. Kept because a terminal disappears when
+    /// its user logs out.
     last_terminal_input: Option<(i64, i64)>,
 }
 
 impl InputDevices {
-    /// Creates the sources; `console` is CONSOLE_DEVICES, `all_terminals` is STARTD_HAS_BAD_UTMP.
+    /// Creates the sources of input. `console` is the value of CONSOLE_DEVICES, `all_terminals` that of
+    /// STARTD_HAS_BAD_UTMP.
     pub fn new(console: Vec<String>, all_terminals: bool) -> Self {
         let logins = UTMP_PATHS.map(PathBuf::from).to_vec();
         let bare = |name: String| {
@@ -51,7 +53,7 @@ impl InputDevices {
         InputDevices { console, all_terminals, directory: "/dev".into(), logins, last_terminal_input: None }
     }
 
-    /// Reads the sources from the configuration.
+    /// Reads the sources of input from the configuration.
     pub fn read(view: &ConfigView<'_>) -> Self {
         let devices = view.list("CONSOLE_DEVICES").ok().flatten();
         let devices = devices.map(|list| list.value.iter().map(ToString::to_string).collect());
@@ -59,7 +61,7 @@ impl InputDevices {
         InputDevices::new(devices.unwrap_or_default(), all_terminals.is_some_and(|setting| setting.value))
     }
 
-    /// Returns the console devices that never show any input, each with the reason.
+    /// Returns the console devices that cannot show any input, each with the reason.
     pub fn unused_console_devices(&self) -> Vec<(&str, &'static str)> {
         let why = |name: &str| match name {
             "" => Some("it is not a valid name"),
@@ -78,7 +80,7 @@ impl InputDevices {
             false => self.idle_of_login_terminals(now),
         };
         let console = self.console.iter().map(|name| self.device_idle_seconds(name, now)).min();
-        // If condor_kbdd has reported nothing, the last input counts as having been at the epoch.
+        // As if condor_kbdd had reported nothing: the last input was at the epoch.
         let keyboard =
             [Some(terminals), console, Some(now)].into_iter().flatten().min().unwrap_or(NEVER_USED_SECONDS);
         IdleTimes { keyboard, console }
@@ -115,8 +117,8 @@ impl InputDevices {
             .unwrap_or(NEVER_USED_SECONDS)
     }
 
-    /// Returns the idle time of a device by its access time; a missing device, or another name of /dev/null, was never
-    /// used.
+    /// Returns the idle time of a device according to its access time. A missing device, or one with the driver of
+    /// /dev/null, counts as never used.
     fn device_idle_seconds(&self, name: &str, now: i64) -> i64 {
         if name.is_empty() || name.starts_with("unix:") {
             return now;
@@ -192,7 +194,7 @@ mod tests {
         let logins = [login("pts/3", libc::USER_PROCESS), login("tty1", libc::LOGIN_PROCESS), vec![7; 5]];
         fs::write(home.path().join("utmp"), logins.concat()).unwrap();
         assert_eq!(devices.measure_idle(1000), IdleTimes { keyboard: 100, console: Some(500) });
-        // The last user has logged out: the terminal has been idle since then.
+        // The user at the terminal has logged out: the idle time of the terminal continues to grow.
         fs::write(home.path().join("utmp"), "").unwrap();
         assert_eq!(devices.measure_idle(1050), IdleTimes { keyboard: 150, console: Some(550) });
         used(&home.path().join("mouse"), 2000);

@@ -17,14 +17,15 @@ use htc_starter::container::{image_cache_mib, list_all_images_call, parse_docker
 
 /// Maximum time of a docker query (`default_timeout`).
 const QUERY_TIMEOUT: Duration = Duration::from_secs(120);
-/// Maximum number of bytes read of the output.
+/// Maximum number of bytes read of the output of docker.
 const OUTPUT_LIMIT: usize = 1 << 20;
 
 /// State of the docker queries.
 pub(super) struct ImageCachePoll {
-    /// Time of the last query, initially the start of the slots: 25.14 makes its first query one interval later.
+    /// Time of the last query, initially the start of the slots, because 25.14 makes its first query one interval
+    /// later.
     last_query: MonotonicTime,
-    /// The running query, and the time at which it is abandoned.
+    /// The running query, and the time at which it is killed.
     running: Option<(ChildId, MonotonicTime)>,
 }
 
@@ -33,7 +34,7 @@ impl ImageCachePoll {
         ImageCachePoll { last_query: clock::monotonic_now(), running: None }
     }
 
-    /// Returns the time of the next call of `poll`, or `None`.
+    /// Returns the time of the next call of `poll`, or `None` if docker is not queried.
     pub(super) fn next_wake(&self, settings: &ImageCacheSettings) -> Option<MonotonicTime> {
         match self.running {
             Some((_, until)) => Some(until),
@@ -41,8 +42,8 @@ impl ImageCachePoll {
         }
     }
 
-    /// Starts a query if it is due, or abandons one that takes too long; returns an event if the result is known at
-    /// once. `environment` is the one that docker inherits.
+    /// Starts a query if it is due, or kills a query that takes too long. Returns an event if the result is known
+    /// without a query. `environment` returns the environment for docker.
     pub(super) fn poll(
         &mut self,
         settings: &ImageCacheSettings,
@@ -64,15 +65,15 @@ impl ImageCachePoll {
                 self.running = Some((child, now.plus(QUERY_TIMEOUT)));
                 None
             }
-            // As in 25.14, the images use no space if there is no docker.
+            // As in 25.14, the images count as using no space if docker is not installed.
             None => Some(StartdEvent::ImageCacheMeasured(0)),
         }
     }
 
-    /// Processes docker's output if the child was the query.
+    /// Processes docker's output if `child` is the query.
     pub(super) fn take_answer(&mut self, child: ChildId, exit: Exit, output: &[u8]) -> Option<StartdEvent> {
         self.running.take_if(|(running, _)| *running == child)?;
-        // A query that was killed has no result.
+        // The output of a query that was killed is incomplete, so it is not used.
         let images = match exit {
             Exit::Code(_) => parse_images(output),
             Exit::Signal { .. } => Vec::new(),

@@ -1,4 +1,4 @@
-//! Journal records written before actions, and jobs to be given back after a run was killed.
+//! Journal records that are written before actions, and the return of jobs to their queues after a run was killed.
 
 use std::time::Duration;
 
@@ -19,24 +19,24 @@ use htc_slot::{
     job_id,
 };
 
-/// Maximum time for giving a killed run's jobs back, before slots fetch again.
+/// Maximum time for returning the jobs of a killed run to their queues before slots fetch jobs.
 const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl LiveExecutionPoint<'_> {
-    /// Writes a record; if that fails, the recorded action must not be performed.
+    /// Writes a record to the journal. If that fails, the recorded action must not be performed.
     pub(super) fn write_record(&mut self, record: JournalRecord) -> Result<(), String> {
         self.options.journal.as_mut().map_or(Ok(()), |journal| journal.append_record(record))
     }
 
-    /// Records an action that was performed already. A failure is reported: after a kill the next run would not know of
-    /// it.
+    /// Writes a record of an action that has been performed, and reports a failure: if this run is killed, the next
+    /// run does not know of the action.
     pub(super) fn write_record_or_warn(&mut self, record: JournalRecord) {
         if let Err(error) = self.write_record(record) {
             self.warn(None, &error);
         }
     }
 
-    /// Records that a fetched job was accepted: from here on its queue must be informed of the job's end.
+    /// Records that a fetched job was accepted. From then on, the queue of the job must be informed of the job's end.
     pub(super) fn record_accepted_job(&mut self, accepted: AcceptedJobId, slot: SlotKey, ad: &[u8]) {
         let slot = self.slot_name(slot);
         let Some(journal) = &self.options.journal else { return };
@@ -81,7 +81,8 @@ impl LiveExecutionPoint<'_> {
             accepted,
         });
         match (noted, call.hook) {
-            // Calling the hook twice is better than never.
+            // Without a record, EVICT_CLAIM may be called twice after a kill, which is better than not calling it at
+            // all.
             (Err(error), SlotHookType::EvictClaim) => {
                 self.warn(Some(slot), &error);
                 Ok(())
@@ -124,8 +125,9 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Reports the results of a run that was killed, and gives its jobs back before any job is fetched: all at once,
-    /// until the time limit, or until the user is in a hurry.
+    /// Reports the results of a run that was killed, and returns its jobs to their queues before any job is fetched.
+    /// EVICT_CLAIM is called for all jobs at the same time. The wait ends at the time limit, or when the user asks
+    /// for a fast end.
     ///
     /// # Errors
     /// Fails if the reactor fails.
@@ -164,7 +166,7 @@ impl LiveExecutionPoint<'_> {
                 continue;
             }
             if killed {
-                // The ends of these hooks remain unknown, which the next run reports.
+                // The results of the hooks that still run are unknown; the next run reports them.
                 break;
             }
             given
@@ -185,7 +187,7 @@ impl LiveExecutionPoint<'_> {
         control.answer(said.client, &answer, &mut self.reactor);
     }
 
-    /// Calls EVICT_CLAIM for a job.
+    /// Calls EVICT_CLAIM for a job to be returned.
     fn call_evict_claim(&mut self, owed: JobToReturn) -> Option<EvictClaimCall> {
         let accepted = AcceptedJobId(owed.accepted);
         let about =
@@ -232,7 +234,7 @@ impl LiveExecutionPoint<'_> {
     }
 }
 
-/// Running call of EVICT_CLAIM for a job of a run that was killed.
+/// Running call of EVICT_CLAIM, for a job of a run that was killed.
 struct EvictClaimCall {
     child: ChildId,
     run: u64,

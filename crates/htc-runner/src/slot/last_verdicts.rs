@@ -9,7 +9,7 @@ use htc_slot::{SlotHookType, SlotKey, SlotNotice};
 pub(super) struct LastVerdicts(BTreeMap<SlotKey, (&'static str, String)>);
 
 impl LastVerdicts {
-    /// Remembers the verdict in a notice.
+    /// Stores the verdict on a fetch if the notice contains one.
     pub(super) fn remember(&mut self, notice: &SlotNotice) {
         match notice {
             SlotNotice::Verdict { slot, hook: SlotHookType::FetchWork, job, verdict, reason } => {
@@ -30,7 +30,7 @@ impl LastVerdicts {
         }
     }
 
-    /// Returns the last verdict of a slot and its reason, or `None`.
+    /// Returns the verdict on the last fetch of a slot and its reason, or `None` if the slot has no verdict yet.
     pub(super) fn verdict_of_slot(&self, slot: SlotKey) -> Option<(&'static str, &str)> {
         self.0.get(&slot).map(|(verdict, reason)| (*verdict, reason.as_str()))
     }

@@ -1,4 +1,4 @@
-//! State of a live run, shared by the event loop and the code for single actions.
+//! State of a live run of an execution point, used by the event loop and by the modules for single actions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,7 +19,7 @@ use htc_base::time::MonotonicTime;
 use htc_os::{ChildId, Reactor, clock};
 use htc_slot::{AfterShutdown, ExecutionPoint, HookCall, ShutdownMode, SlotKey, StartdEvent, VacateReason};
 
-/// Result of a run.
+/// Result of a live run of an execution point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionPointOutcome {
     /// Number of jobs that were started.
@@ -28,19 +28,19 @@ pub struct ExecutionPointOutcome {
     pub failed: u64,
     /// True if the total time limit was reached.
     pub timed_out: bool,
-    /// The signal that requested the end, or `None`.
+    /// The signal that requested the end, or `None` if the run ended without one.
     pub signal: Option<i32>,
-    /// True if the execution point should be started again.
+    /// Action after the end: whether the execution point is to be started again.
     pub next: AfterShutdown,
-    /// The slots whose last FETCH_WORK could not be called, with the reason: work may be left.
+    /// The slots whose last FETCH_WORK could not be called, each with the reason: the queue may still have jobs.
     pub uncalled_fetches: BTreeMap<String, String>,
-    /// Calls of FETCH_WORK that may have taken a job which is not known here, with the slot and the reason.
+    /// Calls of FETCH_WORK that may have taken a job without this program receiving it, with the slot and the reason.
     pub unknown_fetches: Vec<String>,
-    /// Reason why no starter could run a job at the end, or `None`.
+    /// Reason why starters were unable to run jobs when the run ended, or `None`.
     pub starter_problem: Option<String>,
 }
 
-/// State of a live run.
+/// State of a live run of an execution point.
 pub(super) struct LiveExecutionPoint<'a> {
     pub(super) machine: ExecutionPoint,
     pub(super) reactor: Reactor,
@@ -48,29 +48,29 @@ pub(super) struct LiveExecutionPoint<'a> {
     pub(super) control: Option<ControlSocket>,
     pub(super) events: &'a mut EventStream,
     pub(super) hooks: BTreeMap<ChildId, RunningHook>,
-    /// Pending calls of FETCH_WORK: thousands of slots call it at once when they start.
+    /// Calls of FETCH_WORK that have not been started: thousands of slots request one when they start.
     pub(super) waiting_fetches: VecDeque<HookCall>,
     pub(super) starters: BTreeMap<ChildId, RunningStarter>,
     /// Time of the last check for stopped starters.
     pub(super) starters_checked_at: MonotonicTime,
-    /// Last measurements of the starters.
+    /// Last measurements of the starters' processes.
     pub(super) starter_snapshots: StarterSnapshots,
     pub(super) cron: CronRunner,
     pub(super) benchmarks: CronRunner,
-    /// True if the state machine is waiting for the end of benchmarks.
+    /// True if the state machine is waiting for the benchmarks to end.
     pub(super) awaits_benchmarks: bool,
     /// State of the docker queries for images.
     pub(super) image_cache: ImageCachePoll,
-    /// Way in which the cron jobs were asked to end, or `None`.
+    /// Speed at which the cron jobs were asked to end, or `None` if they were not.
     pub(super) cron_shutdown: Option<ShutdownMode>,
     pub(super) waiting_events: VecDeque<StartdEvent>,
-    /// Warnings already printed about the attributes of fetched jobs.
+    /// Warnings about the attributes of fetched jobs that have been printed.
     pub(super) warned_attributes: BTreeSet<String>,
     /// Verdict on each slot's last fetch.
     pub(super) verdicts: LastVerdicts,
     /// Counts of hooks and verdicts.
     pub(super) counters: RunCounters,
-    /// True if the state machine asks to read the configuration again.
+    /// True if the state machine has requested a reconfiguration.
     pub(super) reload_requested: bool,
     /// Reasons to refuse the current request, collected while it is processed.
     pub(super) refusals: Vec<String>,
@@ -78,11 +78,11 @@ pub(super) struct LiveExecutionPoint<'a> {
     pub(super) early_signals: Vec<i32>,
     /// Progress of putting the machine to sleep.
     pub(super) sleep: SleepProgress,
-    /// Reason why the job that is leaving is put on hold, or `None`.
+    /// Reason for which the job that is being ended is put on hold, or `None`.
     pub(super) hold_reason: Option<VacateReason>,
     pub(super) sampler: MachineSampler,
     pub(super) outcome: ExecutionPointOutcome,
-    /// Reason why starters cannot run, as passed to the state machine, or `None`.
+    /// Reason why starters cannot run jobs, as reported to the state machine, or `None`.
     pub(super) starter_problem: Option<String>,
     /// Reason for the end of the run, once it has ended.
     pub(super) end_reason: Option<String>,

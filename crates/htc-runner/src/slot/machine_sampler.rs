@@ -12,8 +12,8 @@ use htc_base::time::MonotonicTime;
 use htc_os::{clock, network_adapter, process_table, strerror};
 use htc_slot::{HostMeasurements, Measurements, Volume};
 
-/// Measures the properties that do not change. `address` is that of the machine. If EXECUTE does not exist, the disk is
-/// the one on which it would be created.
+/// Measures the properties of the machine that do not change. `address` is the IP address of the machine. If EXECUTE
+/// does not exist, the disk on which it would be created is measured.
 pub(super) fn measure_surroundings(address: &str, execute: Option<&Path>) -> HostMeasurements {
     let port = 9618;
     let there = execute.and_then(|path| path.ancestors().find(|path| path.is_dir()));
@@ -36,8 +36,8 @@ pub(super) fn measure_surroundings(address: &str, execute: Option<&Path>) -> Hos
     }
 }
 
-/// Returns the reason why an execute directory cannot be used, in the wording of 25.14 (`GetExecuteDirPartitionId`), or
-/// `None`.
+/// Returns the reason why an execute directory cannot be used, in the wording of 25.14 (`GetExecuteDirPartitionId`),
+/// or `None` if it can be used.
 fn why_inaccessible(path: &Path, knob: &str) -> Option<String> {
     let errno = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return None,
@@ -74,7 +74,7 @@ fn disk_space(path: &Path) -> Option<(i64, i64)> {
     Some((kib(status.blocks_available()), kib(status.blocks())))
 }
 
-/// Returns true if a device, or the disk that it is part of, is rotational, or `None` if that is unknown.
+/// Returns true if a device, or the disk of a partition, is rotational, or `None` if that is unknown.
 fn is_rotational(device: u64) -> Option<bool> {
     let (major, minor) = (nix::sys::stat::major(device), nix::sys::stat::minor(device));
     let base = format!("/sys/dev/block/{major}:{minor}");
@@ -101,11 +101,11 @@ fn load_average() -> f64 {
     text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
-/// Sampler that measures again at most once per second.
+/// Sampler of the properties that change, which measures at most once per second.
 pub struct MachineSampler {
     devices: InputDevices,
     last_sample: Option<MonotonicTime>,
-    /// Processor ticks used so far, with the time of the measurement.
+    /// Processor ticks that this process has used, with the time of the measurement.
     used_ticks: (u64, MonotonicTime),
 }
 

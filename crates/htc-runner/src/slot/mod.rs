@@ -1,7 +1,7 @@
-//! Execution of the actions of the execution point's state machine: hooks, starters, signals, clocks.
+//! Execution of the actions of the execution point's state machine: hooks, starters, signals, timers.
 //!
-//! [`run`] is the live runner: one thread, one reactor. The state machine decides, and this module only acts; failures
-//! become events for the state machine.
+//! [`run`] is the live runner: one thread, one reactor. The state machine makes all decisions; this module carries
+//! them out and reports failures to the state machine as events.
 
 mod account;
 mod backfill_client;

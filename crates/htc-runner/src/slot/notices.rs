@@ -1,4 +1,4 @@
-//! Conversion of the state machine's notices to events of the stream.
+//! Conversion of the state machine's notices to events of the event stream.
 
 use crate::events::{RunnerEvent, RunnerEventKind};
 use htc_base::time::ClockReading;
@@ -16,7 +16,8 @@ pub fn slot_name(machine: &ExecutionPoint, key: SlotKey) -> String {
     }
 }
 
-/// Converts a notice to an event. For a quirk, the event has its id and says what a real pool does.
+/// Converts a notice to an event. For a notice about a quirk, the event has the quirk's id and says what a real pool
+/// does.
 pub fn notice_to_event(machine: &ExecutionPoint, now: ClockReading, notice: SlotNotice) -> RunnerEvent {
     let with_reason =
         |event: RunnerEvent, reason: String| if reason.is_empty() { event } else { event.reason(reason) };

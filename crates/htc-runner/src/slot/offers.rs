@@ -1,5 +1,5 @@
-//! Decisions of slots on jobs that were not fetched, for the slots of a configuration or the slot ads of a pool, and
-//! the changes that another configuration makes to them.
+//! Decisions of slots on jobs given as ads, for the slots of a configuration or the slot ads of a pool; and how these
+//! decisions differ under another configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub struct SlotDecision {
     pub accepted: bool,
     /// Reason, in one line.
     pub reason: String,
-    /// The conditions that are not true.
+    /// The conditions that are not true and cause the rejection.
     pub details: Vec<UnmetCondition>,
 }
 
@@ -37,37 +37,37 @@ pub struct UnmetCondition {
     /// The condition.
     #[serde(flatten)]
     pub clause: EvaluatedCondition,
-    /// File and line, or empty for slots of a pool.
+    /// File and line, or empty if the slot is known only by its ad.
     pub place: String,
 }
 
-/// Slots to ask for decisions.
+/// Slots whose decisions are requested.
 pub enum CandidateSlots {
     /// Slots of a configuration.
     Configured {
-        /// The idle execution point.
+        /// An idle execution point with the configuration.
         machine: Box<ExecutionPoint>,
-        /// The slots to ask.
+        /// Keys of the slots.
         keys: Vec<SlotKey>,
         /// The configuration.
         config: Box<Config>,
         /// Numbers of the slots that call FETCH_WORK.
         fetching: BTreeSet<u32>,
-        /// Name of the source of parameters that override all files.
+        /// Text for the command line, shown as the place of a parameter that is set on the command line.
         commander: &'static str,
     },
-    /// Slots of a pool or of a running execution point.
+    /// Slots known by their ads: those of a pool or of a running execution point.
     Ads(PoolSlots),
 }
 
-/// Slots of which only the ads are known.
+/// Slots known only by their ads.
 #[derive(Clone, Debug)]
 pub struct PoolSlots {
-    /// Names and ads.
+    /// Names and ads of the slots.
     pub ads: Vec<(String, ClassAd)>,
-    /// Indexes of the slots that call FETCH_WORK.
+    /// Indexes in `ads` of the slots that call FETCH_WORK.
     pub fetching: BTreeSet<usize>,
-    /// True if claimed slots refuse jobs that they do not rank higher than their own.
+    /// True if a claimed slot refuses a job that it does not rank higher than its current job.
     pub counts_claims: bool,
     /// Quirks of 25.14 that are reproduced.
     pub quirks: QuirkMode,
@@ -84,7 +84,7 @@ impl CandidateSlots {
         }
     }
 
-    /// Returns the dialect in which jobs are parsed, according to the configuration of the slots.
+    /// Returns the dialect in which job ads are parsed, according to the configuration of the slots.
     pub fn dialect(&self) -> Dialect {
         let is_strict = matches!(self, CandidateSlots::Configured { config, .. } if config.is_strict());
         Dialect::new_syntax().strict(is_strict)
@@ -114,8 +114,8 @@ impl CandidateSlots {
         self.names().into_iter().enumerate().filter_map(told).collect()
     }
 
-    /// Returns the verdict of a slot on a job. Slots that do not call FETCH_WORK get jobs from a negotiator, which also
-    /// evaluates the job's Requirements.
+    /// Returns the verdict of the slot with index `at` on a job. A slot that does not call FETCH_WORK gets its jobs
+    /// from a negotiator, which also evaluates the job's Requirements.
     fn offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
         let offer = self.slot_offer(at, job, world)?;
         if !offer.accepted || !self.counts_job_requirements(at) {
@@ -139,7 +139,7 @@ impl CandidateSlots {
         }
     }
 
-    /// Replaces the verdict of a slot that keeps the job that it runs.
+    /// Returns a refusal if the slot would keep its current job, or else the given verdict.
     fn verdict_with_claim(
         &self,
         at: usize,
@@ -155,7 +155,7 @@ impl CandidateSlots {
         }
     }
 
-    /// Returns the verdict of a slot on a job, without the job's Requirements.
+    /// Returns the verdict of the slot with index `at` on a job, ignoring the job's Requirements.
     pub fn slot_offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
         match self {
             CandidateSlots::Configured { machine, keys, fetching, .. } => {
@@ -166,7 +166,7 @@ impl CandidateSlots {
         }
     }
 
-    /// True if the Requirements of jobs must be true for a slot: it does not call FETCH_WORK.
+    /// Returns true if the slot evaluates the Requirements of jobs, because it does not call FETCH_WORK.
     pub fn counts_job_requirements(&self, at: usize) -> bool {
         match self {
             CandidateSlots::Configured { keys, fetching, .. } => !fetching.contains(&keys[at].number),
@@ -174,7 +174,7 @@ impl CandidateSlots {
         }
     }
 
-    /// Returns the place where an attribute of a slot was set.
+    /// Returns the file and line where an attribute of a slot was set.
     pub fn attribute_place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
         let CandidateSlots::Configured { machine, keys, config, commander, .. } = self else {
             return String::new();
@@ -185,12 +185,12 @@ impl CandidateSlots {
     }
 }
 
-/// Attribute names that slots define or refer to.
+/// Names of attributes that slots define or refer to.
 #[derive(Clone, Debug, Default)]
 pub struct KnownAttributes(AttrNames);
 
 impl KnownAttributes {
-    /// Adds the attributes of ads, and the names in their expressions.
+    /// Adds the names of the attributes of ads, and the names in their expressions.
     pub fn add_ads<'a>(&mut self, ads: impl IntoIterator<Item = &'a ClassAd>) {
         for (attribute, expr) in ads.into_iter().flat_map(ClassAd::iter) {
             self.0.insert(attribute.into());
@@ -198,8 +198,8 @@ impl KnownAttributes {
         }
     }
 
-    /// Returns the attributes that no slot defines and no expression of slots or jobs refers to, each with a similar
-    /// name that may have been meant, or `None`.
+    /// Returns the names that are neither defined by a slot nor referred to in an expression of a slot or job, each
+    /// with a similar known name, or `None` if no known name is similar.
     pub fn unreferenced_names<'n>(
         &self,
         names: impl Iterator<Item = &'n str>,
@@ -214,7 +214,7 @@ impl KnownAttributes {
     }
 }
 
-/// Returns the known name that is most similar to another one.
+/// Returns the known name that is most similar to `name`, or `None` if no known name is similar.
 fn nearest_name(name: &str, known: &AttrNames) -> Option<String> {
     let known: Vec<String> =
         known.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned()).collect();
@@ -223,27 +223,27 @@ fn nearest_name(name: &str, known: &AttrNames) -> Option<String> {
     known.iter().find(|name| name.eq_ignore_ascii_case(near)).cloned()
 }
 
-/// Change of the jobs that one slot accepts, with the deciding clauses.
+/// Change of the set of jobs that one slot accepts, with the clauses that reject jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OfferChange {
     /// The slot.
     pub slot: String,
     /// Number of jobs considered.
     pub jobs: usize,
-    /// Number of jobs accepted before.
+    /// Number of jobs accepted with the first configuration.
     pub before: usize,
-    /// Number of jobs accepted after.
+    /// Number of jobs accepted with the second configuration.
     pub after: usize,
-    /// Number of jobs rejected before, by the clause that is not true.
+    /// Number of jobs rejected with the first configuration, by the clause that is not true.
     pub refused_before: BTreeMap<String, usize>,
-    /// Number of jobs rejected after, by the clause that is not true.
+    /// Number of jobs rejected with the second configuration, by the clause that is not true.
     pub refused_after: BTreeMap<String, usize>,
-    /// True if the sets of accepted jobs differ.
+    /// True if the two sets of accepted jobs differ.
     #[serde(skip)]
     pub differs: bool,
 }
 
-/// Returns the changes for each slot that exists before or after.
+/// Returns the changes for each slot that exists before or after the change of the configuration.
 pub fn offer_changes(
     before: &CandidateSlots,
     after: &CandidateSlots,
@@ -263,14 +263,14 @@ pub fn offer_changes(
     names.map(changed).collect()
 }
 
-/// Returns the first index of each name.
+/// Returns the first index of each slot name.
 fn first_slot_indexes(slots: &CandidateSlots) -> BTreeMap<String, usize> {
-    // For a repeated key the last value is kept, so the order is reversed.
+    // `collect` keeps the last index of a repeated name, so the order is reversed to keep the first one.
     slots.names().into_iter().enumerate().rev().map(|(at, name)| (name, at)).collect()
 }
 
-/// Returns the jobs that a slot accepts, and the clauses by which it rejects others; both are empty if there is no such
-/// slot.
+/// Returns the jobs that a slot accepts, and the clauses by which it rejects other jobs; both are empty if the slot
+/// does not exist.
 fn accepted_jobs(
     slots: &CandidateSlots,
     at: Option<&usize>,

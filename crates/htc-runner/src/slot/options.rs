@@ -1,4 +1,4 @@
-//! Options of a live run.
+//! Options of a live run of an execution point.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -17,22 +17,22 @@ use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
 use htc_slot::StartdSettings;
 
-/// Function that reads the configuration again (SIGHUP): returns the new settings with their warnings, or the reason
-/// why the old ones are kept.
+/// Function that reads the configuration again after SIGHUP. Returns the new settings with their warnings, or the
+/// reason why the old settings are kept.
 pub type ConfigReloader = Box<dyn FnMut() -> Result<(StartdSettings, Vec<String>), String>>;
 
-/// Function that checks whether starters can read their current configuration.
+/// Function that checks whether starters can read the configuration files as they are now.
 pub type StarterConfigCheck = Box<dyn FnMut() -> Result<(), String>>;
 
-/// Setup of a live run.
+/// Setup of a live run of an execution point.
 pub struct ExecutionPointSetup {
-    /// The program that runs jobs.
+    /// The program that runs a job (the starter).
     pub starter: StarterProgram,
     /// The account of the execution point's own hooks.
     pub account: HookAccount,
-    /// Removes leftovers of starters that were killed.
+    /// Remover of leftovers of starters that were killed.
     pub cleaner: ExecuteCleaner,
-    /// LOG: the working directory of its hooks.
+    /// LOG: the working directory of the execution point's hooks.
     pub log_directory: Option<PathBuf>,
     /// The resource limits of hooks.
     pub hook_limits: Vec<ResourceLimit>,
@@ -40,13 +40,13 @@ pub struct ExecutionPointSetup {
     pub control: Option<PathBuf>,
     /// Lease in seconds of claims that do not request one: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED.
     pub default_lease: i64,
-    /// Journal of actions, or `None` if there is no place for it.
+    /// Journal of actions, or `None` to run without one.
     pub journal: Option<RunJournal>,
     /// State recovered from a run that was killed.
     pub recovered: RecoveredRun,
-    /// Reason why no slot can ever run a job, so that the run ends at once, or `None`.
+    /// Reason why no slot can ever run a job, or `None`. If set, the run ends at once.
     pub unusable: Option<String>,
-    /// Method to make the machine sleep, or `None`.
+    /// Method to put the machine to sleep, or `None` if there is none.
     pub sleep_method: Option<SleepMethod>,
     /// Time limit for hooks that 25.14 waits for without a limit.
     pub hook_timeout: Option<Duration>,
@@ -54,19 +54,20 @@ pub struct ExecutionPointSetup {
     pub timeout: Option<Duration>,
     /// Environment that hooks, cron jobs and starters inherit.
     pub environment: DaemonEnvironment,
-    /// Options for the sibling starter, as V2 raw arguments.
+    /// Options for the sibling starter program, as V2 raw arguments.
     pub starter_options: BString,
-    /// True if starters send their events to this program to be passed on; otherwise their options say where to write
-    /// them.
+    /// True if starters send their events to this program, which passes them on. If false, `starter_options` say
+    /// where starters write their events.
     pub relays_events: bool,
-    /// Selection of quirks.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
-    /// Reads the configuration again.
+    /// Function that reads the configuration again.
     pub config_reloader: ConfigReloader,
-    /// Checks the configuration of starters; it must be cheap because it is called before each decision.
+    /// Function that checks the configuration of starters. It must be cheap because it is called before each
+    /// decision.
     pub starter_config_check: StarterConfigCheck,
-    /// Environment and randomness.
+    /// Access to the outside world: time, files, accounts, environment, programs.
     pub world: Rc<dyn World>,
-    /// A private directory with a subdirectory for each starter.
+    /// Private directory with a subdirectory for each starter.
     pub private_directory: PathBuf,
 }

@@ -1,5 +1,5 @@
-//! Slots of a configuration without any process: their ads as FETCH_WORK would receive them, and their decisions on
-//! jobs.
+//! Slots of a configuration without any process: their ads in the form that FETCH_WORK would receive, and their
+//! decisions on jobs.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,7 +19,8 @@ use htc_slot::{
 /// Returns the measurements of this machine for the slots of a configuration.
 pub fn configured_surroundings(config: &Config, world: &dyn World) -> HostMeasurements {
     let text = |name: &str| config.view(world).text(name);
-    // NETWORK_INTERFACE may be a pattern or the name of an interface; nothing listens, so only an address is used.
+    // NETWORK_INTERFACE may be a pattern or the name of an interface. No process listens here, so only an address is
+    // used.
     let is_address = |text: &String| text.parse::<IpAddr>().is_ok();
     let address = text("NETWORK_INTERFACE").map(|text| text.to_string()).filter(is_address);
     let address = address.or_else(|| text("IP_ADDRESS").map(|text| text.to_string()));
@@ -42,17 +43,17 @@ fn slot_volumes(config: &Config, world: &dyn World) -> BTreeMap<u32, Volume> {
     view.names().filter_map(volume).collect()
 }
 
-/// Creates a started execution point without hooks, so that nothing is run.
+/// Creates a started execution point without hooks, so that it never starts a process.
 pub fn passive_execution_point(mut settings: StartdSettings, world: Rc<dyn World>) -> ExecutionPoint {
     for slot in &mut settings.slots {
         slot.hooks = None;
     }
-    // Nothing is fetched here, so the execution point must not exit because it has no work.
+    // A passive execution point fetches no jobs, so it must not exit because it has none.
     settings.limits = ExitLimits::default();
     let now = world.now();
     let mut machine = ExecutionPoint::new(settings, world, now);
     if let Some(measured) = MachineSampler::new(InputDevices::new(Vec::new(), false)).take_sample() {
-        // Keyboard activity does not depend on the configuration.
+        // The current keyboard activity has nothing to do with the configuration, so it is ignored.
         let measured = Measurements { keyboard_idle: None, ..measured };
         machine.step(now, StartdEvent::MeasurementsTaken(Box::new(measured)));
     }

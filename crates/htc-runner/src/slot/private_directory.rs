@@ -1,5 +1,5 @@
-//! Private directory of a run. A run that is killed leaves it behind, and the next run removes it; the state of running
-//! actions is in the journal, not here.
+//! Private directory of a run. If the run is killed, the next run removes the directory. The journal, not this
+//! directory, contains the state of running actions.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 use htc_os::file_lock::ExclusiveLock;
 use htc_os::{directory_tree, process_table};
 
-/// Prefix of the name.
+/// Prefix of the directory's name.
 const DIRECTORY_PREFIX: &str = "htc-slot-run.";
 /// Name of the file in the directory that is locked while the owner of the directory runs.
 const LOCK_FILE: &str = "lock";
-/// Name of the file before it is locked.
+/// Name of the lock file before it is locked.
 const UNLOCKED_FILE: &str = "lock.new";
 
-/// Directory used by this process alone; removed when dropped.
+/// Directory that only this process uses; removed when dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory {
     directory: TempDir,
@@ -26,7 +26,7 @@ pub struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Creates the directory below `place`, and removes those there whose owner has ended.
+    /// Creates the directory below `place`, and removes private directories below `place` whose owners have ended.
     ///
     /// # Errors
     /// Fails if the directory cannot be created.
@@ -34,7 +34,8 @@ impl PrivateDirectory {
         Self::with_prefix(place, DIRECTORY_PREFIX)
     }
 
-    /// Creates the directory with another prefix.
+    /// Creates the directory below `place` with a name that begins with `prefix`, and removes directories with that
+    /// prefix whose owners have ended.
     ///
     /// # Errors
     /// Fails if the directory cannot be created.
@@ -56,8 +57,8 @@ impl PrivateDirectory {
     }
 }
 
-/// Removes directories of our account whose owner has ended, which is known from its process id or from the free lock.
-/// A directory without the lock file is just being created.
+/// Removes directories of this account whose owner has ended, as shown by its process id or by the free lock. A
+/// directory without a lock file is kept, because its owner is just creating it.
 pub fn remove_abandoned_directories(place: &Path, prefix: &str) {
     let own = nix::unistd::geteuid().as_raw();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
@@ -78,7 +79,7 @@ pub fn remove_abandoned_directories(place: &Path, prefix: &str) {
     }
 }
 
-/// Returns true if a name begins with the id of a process that has ended, whether or not it held the lock.
+/// Returns true if a name begins with the id of a process that has ended, whether or not that process held the lock.
 fn is_owner_gone(name: &str) -> bool {
     let pid = name.split_once('.').and_then(|(pid, _)| pid.parse().ok());
     pid.is_some_and(|pid: i32| process_table::read_process(pid).is_none_or(|one| one.is_zombie()))

@@ -1,4 +1,4 @@
-//! Relay for a starter's events to a descriptor that only this program has (`--events fd:N`).
+//! Relay for a starter's events if the destination is a descriptor that only this program has (`--events fd:N`).
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,22 +12,22 @@ use nix::sys::stat::Mode;
 use crate::events::EventStream;
 use htc_os::{Interest, Reactor, WatchToken};
 
-/// Maximum length of a line in bytes; a longer line is passed on in pieces.
+/// Maximum length of a line in bytes; a longer line is passed on in parts.
 const MAX_LINE_LENGTH: usize = 1 << 20;
 
-/// FIFO in the private directory of one starter.
+/// FIFO in the private directory of a starter, from which this program reads the starter's events.
 #[derive(Debug)]
 pub(super) struct EventRelay {
     path: PathBuf,
     file: File,
     token: WatchToken,
-    /// The beginning of an incomplete line.
+    /// The beginning of a line whose end has not been received.
     partial_line: Vec<u8>,
 }
 
 impl EventRelay {
-    /// Creates the FIFO. It is opened for reading before the starter runs, and for writing as well, so that it is
-    /// readable only when it has data.
+    /// Creates the FIFO. It is opened for reading before the starter runs. It is also opened for writing, so that it
+    /// never reports an end of file.
     pub(super) fn open(directory: &Path, reactor: &mut Reactor) -> io::Result<Self> {
         let path = directory.join("events");
         nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)?;
@@ -45,7 +45,7 @@ impl EventRelay {
         self.token
     }
 
-    /// Passes on the complete lines received.
+    /// Passes on the complete lines that have been received.
     pub(super) fn relay_lines(&mut self, events: &mut EventStream) {
         let mut piece = [0; 16 * 1024];
         while let Ok(count) = (&self.file).read(&mut piece)

@@ -1,5 +1,5 @@
-//! Live event loop: children and signals become events of the state machine, and its actions become children and
-//! signals.
+//! Live event loop: children and signals become events of the state machine, and the actions of the state machine
+//! start children and send signals.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -27,19 +27,19 @@ use htc_os as os;
 use htc_os::{OutputStream, Reactor, clock};
 use htc_slot::{ExecutionPoint, JournalRecord, ShutdownMode, SlotHookType, StartdAction, StartdEvent};
 
-/// Maximum time of calling FETCH_WORK for one slot after another before other events are handled.
+/// Maximum time for starting calls of FETCH_WORK before other events are handled.
 const FETCH_BATCH_TIME: Duration = Duration::from_millis(20);
 /// Interval between checks of the starters' configuration while they cannot run.
 const CONFIG_RECHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Signals that the runner handles: two for a graceful end, a fast end, and a reconfiguration; and two that a daemon of
-/// HTCondor ignores, whose default action would kill this program.
+/// Signals that the runner handles: two for a graceful end, one for a fast end, one for a reconfiguration, and two
+/// that a daemon of HTCondor ignores but whose default action would kill this program.
 pub(super) const SIGNALS: [i32; 6] =
     [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
 /// Reason why an execution point cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutionPointError {
-    /// Its control socket cannot be created.
+    /// The control socket cannot be created.
     #[error("cannot listen on '{}'", .0.display())]
     Listen(PathBuf, #[source] io::Error),
     /// The reactor cannot be created, or `poll` fails.
@@ -60,7 +60,7 @@ pub fn run(
     let (reactor, control) = match open_loop(&options) {
         Ok(opened) => opened,
         Err(error) => {
-            // These events are no longer in a journal.
+            // The events of the recovered run are no longer in a journal, so they are reported first.
             options.recovered.events.iter().for_each(|event| events.report(event));
             return Err(error);
         }
@@ -109,7 +109,7 @@ pub fn run(
     Ok(ExecutionPointOutcome { starter_problem: live.starter_problem, ..live.outcome })
 }
 
-/// Creates the reactor and opens the control socket.
+/// Creates the reactor, and the control socket if one is configured.
 fn open_loop(options: &ExecutionPointSetup) -> Result<(Reactor, Option<ControlSocket>), ExecutionPointError> {
     let signals: Vec<i32> = SIGNALS.into_iter().chain(os::ENDING_SIGNALS).collect();
     let mut reactor = Reactor::new(&signals)?;
@@ -185,7 +185,7 @@ impl LiveExecutionPoint<'_> {
             self.check_cron();
             self.call_waiting_fetches();
         }
-        // The remaining children are hooks whose results are no longer needed: they are given a moment, then killed.
+        // The remaining children are hooks whose results are no longer needed, so they are killed.
         self.reactor.kill_all(Duration::ZERO);
         self.report_shutdown();
         Ok(())
@@ -245,7 +245,7 @@ impl LiveExecutionPoint<'_> {
 
     /// Passes an event to the state machine and performs its actions until none are left.
     pub(super) fn step(&mut self, event: StartdEvent) {
-        // With a configuration error introduced meanwhile, every job accepted now would be lost.
+        // If the configuration has become invalid, every job that is accepted from now on would fail.
         if self.starter_problem.is_none()
             && let Err(reason) = (self.options.starter_config_check)()
         {
@@ -256,11 +256,12 @@ impl LiveExecutionPoint<'_> {
         self.process_waiting_events();
     }
 
-    /// Processes the waiting events.
+    /// Passes the waiting events to the state machine and performs its actions.
     pub(super) fn process_waiting_events(&mut self) {
         while let Some(event) = self.waiting_events.pop_front() {
             let actions = self.machine.step(clock::now(), event);
-            // From here on the queue must be informed of the end of accepted jobs, whatever the other actions do.
+            // From here on, the queue must be informed of the end of an accepted job, whatever happens to the other
+            // actions.
             for action in &actions {
                 if let StartdAction::AcceptJob { accepted, slot, ad } = action {
                     self.record_accepted_job(*accepted, *slot, ad);
@@ -277,7 +278,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Calls FETCH_WORK for waiting slots, up to a time limit.
+    /// Starts waiting calls of FETCH_WORK, until a time limit.
     fn call_waiting_fetches(&mut self) {
         let until = clock::monotonic_now().plus(FETCH_BATCH_TIME);
         while let Some(call) = self.waiting_fetches.pop_front() {
@@ -386,7 +387,7 @@ impl LiveExecutionPoint<'_> {
                 if os::ENDING_SIGNALS.contains(&signal) {
                     self.warn(None, &format!("signal {signal} shuts the slots down, as SIGTERM does"));
                 }
-                // A second request for a graceful end is a request for a fast one.
+                // A second request for a graceful end becomes a request for a fast end.
                 let how =
                     if self.outcome.signal.is_some() { ShutdownMode::Fast } else { ShutdownMode::Graceful };
                 self.outcome.signal = Some(signal);

@@ -1,4 +1,4 @@
-//! Counts of what an execution point did since it started, for monitoring.
+//! Counts of jobs, fetches and hooks since an execution point started, for monitoring.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,19 +7,20 @@ use htc_base::process::Exit;
 use htc_slot::{SlotHookType, SlotNotice};
 use serde::{Deserialize, Serialize};
 
-/// Counts since the start of an execution point.
+/// Counts of jobs, fetches and hooks since an execution point started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunCounters {
-    /// Start in seconds since the epoch.
+    /// Start of the execution point, in seconds since the epoch.
     pub started_at: i64,
-    /// Jobs that were started.
+    /// Number of jobs that were started.
     pub jobs_started: u64,
     /// Number of started jobs that did not exit with status 0.
     pub jobs_failed: u64,
     /// Number of fetches by their verdict: `accepted`, `rejected`, `no work` or `bad answer`.
     pub fetches: BTreeMap<String, u64>,
-    /// Hooks that the slots called, by type. Those of a job are called by its starter.
+    /// Counts of the hooks that the slots called, by type. The hooks of a job are called by its starter and are not
+    /// included.
     pub hooks: BTreeMap<String, HookCounters>,
 }
 
@@ -27,15 +28,15 @@ pub struct RunCounters {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookCounters {
-    /// Calls that have ended.
+    /// Number of calls that have ended.
     pub ended: u64,
-    /// Microseconds that these calls took.
+    /// Total duration of the ended calls, in microseconds.
     pub microseconds: u64,
-    /// Calls that could not be started.
+    /// Number of calls that could not be started.
     pub not_started: u64,
     /// Number of calls that were killed at the time limit.
     pub timed_out: u64,
-    /// Other ended calls with an exit status other than 0, or killed by a signal.
+    /// Number of calls that exited with a status other than 0, or were killed by a signal before the time limit.
     pub failed: u64,
 }
 
@@ -47,7 +48,7 @@ pub(super) enum HookEnd {
 }
 
 impl RunCounters {
-    /// Counts the verdict in a notice.
+    /// Counts the verdict on a fetch if the notice contains one.
     pub(super) fn count_notice(&mut self, notice: &SlotNotice) {
         if let SlotNotice::Verdict { hook: SlotHookType::FetchWork, verdict, .. } = notice {
             *self.fetches.entry((*verdict).to_owned()).or_default() += 1;
@@ -59,7 +60,7 @@ impl RunCounters {
         self.hook(name).not_started += 1;
     }
 
-    /// Counts a hook that has ended.
+    /// Counts a call of a hook that has ended.
     pub(super) fn count_hook(&mut self, name: &str, end: HookEnd, took: Duration) {
         let hook = self.hook(name);
         hook.ended += 1;

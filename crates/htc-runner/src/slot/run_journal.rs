@@ -1,4 +1,5 @@
-//! Journal of a run: actions are recorded before they are performed, so that after a kill nothing is done twice.
+//! Journal of a run: actions are recorded before they are performed, so that the run after a kill does not repeat an
+//! action.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,11 +26,11 @@ use htc_slot::{JournalRecord, SlotHookType, add_record, open_records};
 
 /// Name of the journal in the state directory.
 const JOURNAL_NAME: &str = "journal";
-/// Name of a file that exists while a run writes its journal, with the id of the machine's boot. Appended records are not
-/// written to the disk at once, so after a power failure the last ones may be missing, which the journal itself does not
-/// show.
+/// Name of a file that contains the id of the machine's boot, and exists while a run writes its journal. Appended
+/// records are not written to the disk at once, so after a power failure the last records may be missing. The journal
+/// itself does not show that; this file does.
 const BOOT_NAME: &str = "journal.boot";
-/// File with the id of this boot.
+/// File of the kernel with the id of the current boot.
 const BOOT_ID_PATH: &str = "/proc/sys/kernel/random/boot_id";
 /// Message about a run that was interrupted by a restart of the machine.
 const RESTART_WARNING: &str = "the machine was restarted while a run wrote its journal: the last records may be missing, and a job \
@@ -38,24 +39,24 @@ const RESTART_WARNING: &str = "the machine was restarted while a run wrote its j
 const COMPACTION_THRESHOLD: u64 = 1 << 20;
 /// Maximum time for a starter that outlived its run to end its job and clean up.
 const STARTER_END_TIMEOUT: Duration = Duration::from_secs(20);
-/// Interval between checks if a process has ended.
+/// Interval between checks whether a process has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Journal of this run.
+/// Journal of the current run.
 #[derive(Debug)]
 pub struct RunJournal {
     file: JournalFile,
     directory: PathBuf,
     /// Records of actions that have not ended.
     open_records: Vec<JournalRecord>,
-    /// Start time, used in the names of ad files: those of an earlier run may still exist.
+    /// Start time of the run, used in the names of ad files so that they differ from those of earlier runs.
     started_at: i64,
-    /// True if the machine was restarted while the last run wrote its journal.
+    /// True if the machine was restarted while the last run was writing its journal.
     follows_restart: bool,
 }
 
 impl Drop for RunJournal {
-    /// Removes the mark of a run that has ended its jobs and hooks.
+    /// Removes the file with the id of the boot if all recorded actions have ended.
     fn drop(&mut self) {
         if self.open_records.is_empty() {
             drop(fs::remove_file(self.directory.join(BOOT_NAME)));
@@ -63,30 +64,30 @@ impl Drop for RunJournal {
     }
 }
 
-/// Fetched job whose queue must learn that the job was not run.
+/// Fetched job that was not run; its queue must be informed.
 #[derive(Clone, Debug)]
 pub struct JobToReturn {
-    /// Number of the job in the new journal.
+    /// Number of the accepted job in the new journal.
     pub accepted: u64,
     /// Slot that accepted the job.
     pub slot: String,
-    /// The job.
+    /// The job as `cluster.proc`.
     pub job: String,
     /// Path of the job ad.
     pub ad: PathBuf,
 }
 
-/// State of a run that was killed, after ending its processes and cleaning up.
+/// State of a run that was killed, after its processes were ended and its files cleaned up.
 #[derive(Debug, Default)]
 pub struct RecoveredRun {
     /// Events to report.
     pub events: Vec<RunnerEvent>,
-    /// Jobs of which queues must be informed.
+    /// Jobs whose queues must be informed that they were not run.
     pub jobs_to_return: Vec<JobToReturn>,
 }
 
 impl RecoveredRun {
-    /// Adds a warning that jobs may be lost, which is printed with --quiet, too.
+    /// Adds a warning that jobs may be lost, which is printed even with `--quiet`.
     pub fn warn(&mut self, reason: impl Into<String>) {
         let event = RunnerEvent::new(clock::now(), RunnerEventKind::Warning).verdict(UNKNOWN);
         self.events.push(event.reason(reason));
@@ -94,11 +95,11 @@ impl RecoveredRun {
 }
 
 impl RunJournal {
-    /// Opens the journal of a state directory with the records of an earlier run; also returns one line about its
-    /// unreadable parts, or `None`.
+    /// Opens the journal of a state directory with the records of an earlier run. Also returns one line about
+    /// unreadable parts, or `None` if the whole journal is readable.
     ///
     /// # Errors
-    /// Fails if another run is writing it, if it is not safe, or on errors of the system.
+    /// Fails if another run is writing the journal, if another account could change it, or on errors of the system.
     pub fn open(directory: &Path) -> Result<(Self, Option<String>), JournalError> {
         let (file, journal) = JournalFile::open::<JournalRecord>(&directory.join(JOURNAL_NAME))?;
         let Journal { records, damage } = journal;
@@ -115,12 +116,13 @@ impl RunJournal {
         ))
     }
 
-    /// Ends the remaining processes of the run that was killed, cleans up after it, and reports the results; its
-    /// records are dropped only then.
+    /// Ends the remaining processes of the run that was killed, cleans up after it, and reports the results. The
+    /// records of that run are dropped only afterwards.
     ///
-    /// Starters are ended, not adopted, as in a pool: a starter of 25.14 that loses its startd ends its job at once and
-    /// informs its hooks (`daemon_core_main.cpp`, `check_parent`), and a new startd does not know the claims of the old
-    /// one. The job is given back by JOB_EXIT with `evict`, or by EVICT_CLAIM if the starter does not get that far.
+    /// Starters are ended, not adopted, as in a pool: a starter of 25.14 that loses its startd ends its job at once
+    /// and informs its hooks (`daemon_core_main.cpp`, `check_parent`), and a new startd does not know the claims of
+    /// the old one. The job is returned to its queue by JOB_EXIT with `evict`, or by EVICT_CLAIM if the starter
+    /// cannot call JOB_EXIT.
     ///
     /// # Errors
     /// Fails if the journal cannot be written.
@@ -135,7 +137,7 @@ impl RunJournal {
         }
         let left = std::mem::take(&mut self.open_records);
         let starters = recorded_starters(&left);
-        // All are ended at the same time, because each takes a while.
+        // All processes are asked to end before the first one is waited for, because each takes a while.
         for process in
             starters.iter().filter_map(|(_, process)| *process).filter(|one| is_process_running(*one))
         {
@@ -157,14 +159,15 @@ impl RunJournal {
         for record in &left {
             found.events.extend(self.end_hook(record, record.process_of(&left)));
         }
-        // A job must be given back until a hook for that begins; a starter that ended properly has called its own
-        // hooks.
+        // A job must be returned to its queue unless a hook that informs the queue has begun. A starter that ended
+        // properly has called such a hook.
         for record in &left {
             let JournalRecord::Accepted { accepted, slot, job, ad } = record else { continue };
             if came_to_an_end.contains(accepted) {
                 continue;
             }
-            // The numbers of the new run count from the other end.
+            // Returned jobs are numbered from `u64::MAX` downwards, so that their numbers differ from those of jobs
+            // accepted in the new run.
             let accepted = u64::MAX - found.jobs_to_return.len() as u64;
             let (slot, job, ad) = (slot.clone(), job.clone(), ad.clone());
             self.open_records.push(JournalRecord::Accepted {
@@ -180,7 +183,7 @@ impl RunJournal {
         Ok(found)
     }
 
-    /// Removes ads that no record names, and temporary files of a run that was killed.
+    /// Removes job ads that no record names, and temporary files of a run that was killed.
     fn remove_unneeded_files(&self) {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -194,11 +197,11 @@ impl RunJournal {
         }
     }
 
-    /// Ends a hook call that was running when the run was killed.
+    /// Ends a hook that was running when the run was killed; returns an event about it.
     fn end_hook(&self, record: &JournalRecord, process: Option<ProcessInstance>) -> Option<RunnerEvent> {
         let JournalRecord::HookBegins { hook, slot, word, job, ad, .. } = record else { return None };
         if let Some(process) = process {
-            // A hook that informs a queue should be completed; the output of a fetch hook is no longer needed.
+            // A hook that informs a queue gets time to complete; the output of FETCH_WORK is no longer needed.
             if hook != SlotHookType::FetchWork.name() {
                 wait_for(process);
             }
@@ -207,7 +210,8 @@ impl RunJournal {
             }
         }
         let word = if word.is_empty() { String::new() } else { format!(" {word}") };
-        // The job to be given back may need the ad as well, and removes its own.
+        // The ad is copied: a job to be returned may need it, and its file is removed when the job has been
+        // returned.
         let kept = ad.as_ref().and_then(|ad| {
             let mut name = std::ffi::OsString::from("unknown.");
             name.push(ad.file_name()?);
@@ -232,14 +236,14 @@ impl RunJournal {
         })
     }
 
-    /// Writes a record; the recorded action may be performed only after that.
+    /// Writes a record; the recorded action may be performed only afterwards.
     ///
     /// # Errors
     /// Fails with a message; the action must then not be performed.
     pub(super) fn append_record(&mut self, record: JournalRecord) -> Result<(), String> {
         self.file.append(&record).map_err(|error| format_journal_error(&error))?;
         for ended in add_record(&mut self.open_records, record) {
-            // With hundreds of slots this is called often.
+            // With hundreds of slots this loop runs often, so records without an ad are skipped first.
             let Some(ad) = ended.ad_path() else { continue };
             let names_it = |record: &JournalRecord| {
                 record.ad_path().is_some_and(|other| other.as_os_str() == ad.as_os_str())
@@ -249,18 +253,18 @@ impl RunJournal {
             }
         }
         if self.file.len() > COMPACTION_THRESHOLD {
-            // If compaction fails, the journal just continues to grow.
+            // If compaction fails, the journal continues to grow, which is harmless.
             drop(self.file.compact(&self.open_records));
         }
         Ok(())
     }
 
-    /// Returns the directory of the journal, which only its account can access and which outlives a reboot.
+    /// Returns the directory of the journal, which only this account can access and which is not deleted by a reboot.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Returns an accepted job and the path of its ad, or `None`.
+    /// Returns the id of an accepted job and the path of its ad, or `None` if no open record names the job.
     pub(super) fn accepted_job(&self, accepted: u64) -> Option<(String, PathBuf)> {
         self.open_records.iter().find_map(|record| match record {
             JournalRecord::Accepted { accepted: other, job, ad, .. } if *other == accepted => {
@@ -270,7 +274,7 @@ impl RunJournal {
         })
     }
 
-    /// Stores the ad of the job passed to a hook (the part before the dashes), without private attributes.
+    /// Stores the job ad that a hook receives (the part of `stdin` before the dashes), without private attributes.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -283,13 +287,14 @@ impl RunJournal {
     }
 }
 
-/// Writes the mark of a run. Returns true if the mark of another boot was there.
+/// Writes the id of the current boot to the file that marks a run. Returns true if the file exists with the id of
+/// another boot.
 fn mark_boot(directory: &Path) -> bool {
     let Ok(boot) = fs::read_to_string(BOOT_ID_PATH) else { return false };
     let path = directory.join(BOOT_NAME);
     let before = fs::read_to_string(&path).ok();
     if before.as_ref() != Some(&boot) {
-        // If this fails, the journal cannot be written either, which is reported.
+        // If this write fails, writing the journal fails as well, and that failure is reported.
         let written = files::replace_file(&path, boot.as_bytes(), 0o600, None);
         drop(written.and_then(|()| fs::File::open(&path)?.sync_data()));
         sync_directory(&path);
@@ -297,10 +302,11 @@ fn mark_boot(directory: &Path) -> bool {
     before.is_some_and(|before| before != boot)
 }
 
-/// Maximum number of jobs, and of kinds of damage, in the line.
+/// Maximum number of jobs, and of kinds of damage, in the line about a damaged journal.
 const MAX_SHOWN: usize = 8;
 
-/// Describes the unreadable parts of a journal and the jobs that they name.
+/// Describes the unreadable parts of a journal and the jobs that they name, or returns `None` if there are no such
+/// parts.
 fn summarize_damage(damage: &[JournalDamage]) -> Option<String> {
     let (first, last) = (damage.first()?, damage.last()?);
     if first.flaw == JournalFlaw::Truncated {
@@ -334,7 +340,7 @@ fn summarize_damage(damage: &[JournalDamage]) -> Option<String> {
     ))
 }
 
-/// Returns the job named in a piece of a journal, or `None` if none can be recognized.
+/// Returns the job named in a piece of a journal, or `None` if no job id is recognizable.
 fn find_job_id(piece: &[u8]) -> Option<String> {
     const JOB_KEY: &[u8] = b"\"job\":\"";
     let id = &piece[piece.find(JOB_KEY)? + JOB_KEY.len()..];
@@ -343,14 +349,15 @@ fn find_job_id(piece: &[u8]) -> Option<String> {
     is_id.then(|| id.to_str_lossy().into_owned())
 }
 
-/// Formats an error of the journal with its cause.
+/// Formats an error of the journal together with its cause.
 pub fn format_journal_error(error: &JournalError) -> String {
     let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
     format!("{error}{cause}")
 }
 
-/// Returns the starters that were running, each with its process: as recorded, or as the starter itself wrote before it
-/// took its job. A starter that had not done so never will.
+/// Returns the starters that were running, each with its process. The process is known from the record, or from the
+/// file that a starter writes before it takes its job. A starter that has not written that file can no longer take
+/// the job.
 fn recorded_starters(left: &[JournalRecord]) -> Vec<(&JournalRecord, Option<ProcessInstance>)> {
     let process = |record: &JournalRecord| {
         let JournalRecord::StarterBegins { note, .. } = record else { return None };
@@ -368,13 +375,13 @@ fn wait_for(process: ProcessInstance) {
     }
 }
 
-/// Returns true if a process is the one that was started then, and has not ended.
+/// Returns true if the process with that id is the recorded one, and has not ended.
 fn is_process_running(process: ProcessInstance) -> bool {
     process_table::read_process(process.pid).is_some_and(|one| one.instance() == process && !one.is_zombie())
 }
 
-/// Waits for the end of a starter that outlived its run and was asked to end its job, and cleans up after it; returns
-/// lines describing what was done.
+/// Waits for the end of a starter that was asked to end its job after its run was killed, and cleans up after it.
+/// Returns lines that describe what was done.
 fn end_starter(
     process: Option<ProcessInstance>,
     execute: Option<&Path>,
@@ -413,7 +420,7 @@ mod tests {
         JournalDamage { place: 100..200, piece: piece.into(), flaw }
     }
 
-    /// Writes a journal with this many accepted jobs, of which every third has ended; returns its directory.
+    /// Writes a journal with `jobs` accepted jobs, of which every third has ended; returns its directory.
     fn write_run(jobs: u64) -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         let (mut journal, _) = RunJournal::open(place.path()).unwrap();
@@ -432,12 +439,13 @@ mod tests {
             journal.append_record(begins).unwrap();
             journal.append_record(JournalRecord::HookEnds { run }).unwrap();
         }
-        // The run is killed, so nothing is cut off or removed.
+        // Imitates a kill: the reserved space is not released, and no file is removed.
         std::mem::forget(journal);
         place
     }
 
-    /// After a power failure each page of the journal and each ad may be missing: a file system writes them in any order.
+    /// After a power failure each page of the journal and each ad may be missing, because a file system writes them
+    /// in any order.
     #[test]
     fn what_a_power_failure_takes_from_a_journal_is_reported_and_the_rest_is_given_back() {
         let cleaner = ExecuteCleaner::new(&Default::default(), Vec::new().into(), None);
@@ -454,12 +462,12 @@ mod tests {
                     page.fill(0);
                 }
             }
-            // The new length may not have been written, either.
+            // The new length of the journal may be missing as well.
             if trial % 3 == 0 {
                 bytes.truncate((random >> 33) as usize % bytes.len());
             }
             let survives = |job: &str| bytes.find(format!("\"job\":\"{job}\"")).is_some();
-            // As after a restart: the lock is free, and the mark is that of another boot.
+            // Imitates a restart: the lock is free, and the boot id is that of another boot.
             let _ = fs::remove_file(place.path().join("journal.lock"));
             fs::write(&path, &bytes).unwrap();
             fs::write(place.path().join(BOOT_NAME), "another boot\n").unwrap();

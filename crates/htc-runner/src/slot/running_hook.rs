@@ -5,9 +5,9 @@ use std::time::Duration;
 use htc_base::time::MonotonicTime;
 use htc_slot::{HookRunId, SlotHookType};
 
-/// Interval of reminders that a hook without a time limit is still running.
+/// Interval between reminders that a hook without a time limit is still running.
 pub(super) const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
-/// Maximum number of bytes printed of a hook's standard error.
+/// Maximum number of bytes of a hook's standard error that are printed.
 pub(super) const MAX_STDERR_SHOWN: usize = 2000;
 
 /// Time limit of a hook.
@@ -21,7 +21,7 @@ pub(super) enum HookDeadline {
     Exceeded,
 }
 
-/// Running hook.
+/// Hook that is running.
 #[derive(Debug)]
 pub(super) struct RunningHook {
     pub(super) run: HookRunId,
@@ -38,7 +38,7 @@ pub(super) struct RunningHook {
 }
 
 impl RunningHook {
-    /// Returns the time of the next check.
+    /// Returns the time of the next check: the end of the time limit, or the next reminder.
     pub(super) fn next_check(&self) -> MonotonicTime {
         match self.deadline {
             HookDeadline::Until(deadline) => deadline.min(self.next_reminder),
@@ -46,7 +46,7 @@ impl RunningHook {
         }
     }
 
-    /// Collects standard error, up to the maximum that is printed.
+    /// Collects standard error, up to the maximum number of bytes that is printed.
     pub(super) fn collect_stderr(&mut self, bytes: &[u8]) {
         let room = MAX_STDERR_SHOWN.saturating_sub(self.stderr.len());
         self.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);

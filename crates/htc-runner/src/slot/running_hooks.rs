@@ -1,4 +1,4 @@
-//! Running hooks: their start, time limits, reminders and ends.
+//! Running hooks of slots: their start, time limits, reminders and ends.
 
 use bstr::ByteSlice;
 use nix::libc;
@@ -45,7 +45,7 @@ impl LiveExecutionPoint<'_> {
                     hook: call.hook,
                     name,
                     pid,
-                    // The limit applies to the hooks that 25.14 waits for without a limit.
+                    // Only hooks that 25.14 waits for without a limit have this time limit.
                     deadline: self
                         .options
                         .hook_timeout
@@ -91,7 +91,7 @@ impl LiveExecutionPoint<'_> {
         self.options.environment.for_hooks(self.options.quirks)
     }
 
-    /// Returns a new family marker.
+    /// Returns a new family marker (`_CONDOR_ANCESTOR_*`) for a child.
     pub(super) fn new_family_marker(&self) -> AncestorStamp {
         hook_call::HookCall::new_family_marker(clock::now(), self.options.world.random())
     }
@@ -155,12 +155,12 @@ impl LiveExecutionPoint<'_> {
                 cut: stdout.is_truncated,
             });
         }
-        // If the output was used, its results are in the journal by now.
+        // If the output of the hook was used, the journal contains the results by now.
         self.write_record_or_warn(JournalRecord::HookEnds { run: hook.run.0 });
     }
 
-    /// Reports a FETCH_WORK that was killed before it printed a job, for example because memory was short: it may have
-    /// taken one. 25.14 ignores how a hook ends.
+    /// Warns about a FETCH_WORK that was killed before it printed a job, for example because memory was short: the
+    /// hook may have taken a job from its queue. 25.14 ignores how a hook ends.
     fn note_killed_fetch(&mut self, hook: &RunningHook, exit: Exit, work: &[u8]) {
         if !matches!(exit, Exit::Signal { .. }) || !work.trim().is_empty() {
             return;
@@ -183,7 +183,8 @@ impl LiveExecutionPoint<'_> {
             return;
         }
         for finding in job_ad_lint::lint_job_ad("FETCH_WORK", work, Dialect::of_world(&*self.options.world)) {
-            // The starter reports missing attributes for the job that needs them; an invalid line leads to a verdict.
+            // The starter reports missing attributes for a job that needs them, and an invalid line is reported with
+            // the verdict.
             if finding.spot.is_none() || finding.name.is_empty() {
                 continue;
             }
@@ -197,7 +198,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Kills hooks that have exceeded their limit; prints reminders for the others.
+    /// Kills hooks that have exceeded their time limit; prints reminders for hooks without one.
     pub(super) fn check_running_hooks(&mut self) {
         let tick = clock::monotonic_now();
         let mut told = Vec::new();

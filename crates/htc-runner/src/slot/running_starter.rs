@@ -1,4 +1,4 @@
-//! Starting of starters and interpretation of their results (`ARCHITECTURE.md`, "Slot runner and sibling starter").
+//! Start of starters and interpretation of their results (`ARCHITECTURE.md`, "Slot runner and sibling starter").
 
 use std::fs;
 use std::io;
@@ -18,37 +18,38 @@ use htc_slot::{AcceptedJobId, SlotKey, StarterId, StarterLaunch};
 /// Maximum size of a job's result ad, in bytes.
 const MAX_RESULT_SIZE: usize = 16 << 20;
 
-/// Running starter.
+/// Starter that is running.
 #[derive(Debug)]
 pub(super) struct RunningStarter {
     pub starter: StarterId,
-    /// The fetched job that it runs, or `None`.
+    /// The fetched job that the starter runs, or `None` if the job was not fetched.
     pub accepted: Option<AcceptedJobId>,
-    /// True if it runs the backfill client instead of a job.
+    /// True if the starter runs the backfill client instead of a job.
     pub backfill: bool,
     pub slot: SlotKey,
-    /// The slot's name when the starter was started: a dynamic slot may be gone before the starter.
+    /// The slot's name when the starter was started. Kept because a dynamic slot may be removed before its starter
+    /// ends.
     pub slot_name: String,
     pub job: String,
     pub pid: u32,
-    /// Private directory of the running starter.
+    /// Private directory of this starter.
     pub directory: PathBuf,
-    /// Directory of its scratch directory.
+    /// Directory that contains the starter's scratch directory.
     pub execute: Option<PathBuf>,
-    /// True if the job came with a claim request, not from a hook.
+    /// True if the job came with a request at the control socket, not from a hook.
     pub requested: bool,
-    /// Relay of its events, if it sends them to this program.
+    /// Relay for the starter's events, or `None` if the starter writes them itself.
     pub relay: Option<EventRelay>,
 }
 
-/// End of a job.
+/// End of a starter's job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StarterJobEnd {
     Exited(i64),
     Signalled(i64),
-    /// The starter was not started.
+    /// The job was not started.
     NotStarted,
-    /// The starter was killed, so the progress of its job is unknown.
+    /// The starter was killed, so the result of its job is unknown.
     Lost,
 }
 
@@ -69,7 +70,8 @@ impl std::fmt::Display for StarterJobEnd {
     }
 }
 
-/// Returns the path of the note that a starter removes when it has ended properly, after calling JOB_EXIT.
+/// Returns the path of the file that describes the job. The starter removes that file when it has ended properly,
+/// after calling JOB_EXIT.
 pub(super) fn job_note_path(private: &Path, starter: StarterId) -> PathBuf {
     job_note(&private.join(starter.0.to_string()))
 }
@@ -85,8 +87,8 @@ pub(super) fn prepare(private: &Path, call: &StarterLaunch) -> io::Result<PathBu
     Ok(directory)
 }
 
-/// Describes the child process of a starter. `environment` is that of our hooks. Signals are blocked until our own
-/// starter can handle them: an early one would kill it before it has called a hook.
+/// Describes the child process of a starter. `environment` is the environment of hooks. Signals are blocked until the
+/// starter of this project can handle them, because an earlier signal would kill it before it has called a hook.
 pub(super) fn starter_child_spec(
     program: &StarterProgram,
     call: &StarterLaunch,
@@ -106,7 +108,8 @@ pub(super) fn starter_child_spec(
     spec
 }
 
-/// Interprets the starter's output and exit status.
+/// Determines the end of the job from the starter's output and exit status; `foreign` is true for a starter of
+/// another project.
 pub(super) fn parse_job_end(output: &[u8], exit: Exit, foreign: bool) -> StarterJobEnd {
     let (ad, _) = format::long::parse(output);
     let number = |name: &str| match ad.literal(name) {
@@ -125,7 +128,7 @@ pub(super) fn parse_job_end(output: &[u8], exit: Exit, foreign: bool) -> Starter
     }
 }
 
-/// Returns the job's reason attribute for messages about its end, if the starter printed one.
+/// Returns the reason attribute of the job for messages about its end, or `None` if the starter printed none.
 pub(super) fn job_end_reason(output: &[u8]) -> Option<String> {
     let (ad, _) = format::long::parse(output);
     for name in ["HoldReason", "VacateReason", "ExitReason"] {

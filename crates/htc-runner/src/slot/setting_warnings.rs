@@ -22,7 +22,7 @@ pub fn setting_warnings(
         let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
         odd.push(format!("no slot has a hook keyword, so no slot fetches work: {hint}"));
     }
-    // The abilities of another starter are unknown.
+    // It is unknown which parameters another starter supports, so its parameters are not checked.
     let ours: &[&str] = if foreign { &["startd"] } else { &["startd", "starter"] };
     odd.extend(UnsupportedSettings::collect(&view).warning_lines(&view, ours));
     if settings.backfill.is_some_and(|backfill| !backfill.dead_client.as_reference) {
@@ -31,7 +31,8 @@ pub fn setting_warnings(
     odd
 }
 
-/// Returns warnings about the job of the backfill client, once, because starters are started again and again.
+/// Returns warnings about the job of the backfill client. They are printed once by the slot runner, because a
+/// backfill starter is started again whenever it ends.
 fn backfill_client_warnings(config: &Config, world: &dyn World) -> Vec<String> {
     match backfill_client_ad(config, world) {
         Ok((_, left_out)) => {
@@ -54,7 +55,7 @@ pub fn empty_macro_warning(view: &ConfigView<'_>, knob: &str) -> Option<String> 
     Some(format!("{knob} is '{raw}', and {name} is not set"))
 }
 
-/// Returns the lease of a claim, in seconds without contact.
+/// Returns the lease of a claim: the time without contact after which the claim ends, in seconds.
 pub fn claim_lease_seconds(view: &ConfigView<'_>) -> i64 {
     let number = |name: &str, default| view.int(name).ok().flatten().map_or(default, |setting| setting.value);
     number("ALIVE_INTERVAL", 300).saturating_mul(number("MAX_CLAIM_ALIVES_MISSED", 6))

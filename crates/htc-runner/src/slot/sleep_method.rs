@@ -12,7 +12,7 @@ use htc_base::world::{ExternalCommand, World};
 use htc_config::Config;
 use htc_slot::{SleepState, SleepSupport};
 
-/// Maximum time for the plugin to report its abilities.
+/// Maximum time for the plugin to report the sleep states that it supports.
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(20);
 const SYS_POWER_STATE: &str = "/sys/power/state";
 const SYS_POWER_DISK: &str = "/sys/power/disk";
@@ -25,19 +25,19 @@ const POWER_OFF: &str = "/sbin/poweroff";
 /// Method of making a machine sleep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SleepMethod {
-    /// HIBERNATION_PLUGIN with HIBERNATION_PLUGIN_ARGS.
+    /// HIBERNATION_PLUGIN with HIBERNATION_PLUGIN_ARGS as its arguments.
     Plugin(Vec<BString>),
     /// The programs of pm-utils.
     PmUtils,
     /// The files in /sys/power.
     SysPower,
-    /// /proc/acpi/sleep.
+    /// The file /proc/acpi/sleep.
     ProcAcpi,
 }
 
 impl SleepMethod {
-    /// Finds the method for a configuration, the states it supports, and a warning; nothing is searched for if
-    /// HIBERNATE is not evaluated.
+    /// Finds the method for a configuration, the states that it supports, and a warning. If HIBERNATE is not
+    /// evaluated, no method is searched for.
     pub fn find(config: &Config, world: &dyn World) -> (Option<Self>, SleepSupport, Option<String>) {
         let view = config.view(world);
         let text = |name: &str| view.text(name).map(|text| text.to_string());
@@ -65,7 +65,7 @@ impl SleepMethod {
         find_linux_method(text("LINUX_HIBERNATION_METHOD").as_deref(), world)
     }
 
-    /// Returns the command that puts the machine into a state, or `None` if there is none.
+    /// Returns the command that puts the machine into a state, or `None` if the method does not support the state.
     pub(super) fn command(&self, state: SleepState) -> Option<Vec<BString>> {
         let words = |words: &[&str]| Some(words.iter().map(|word| BString::from(*word)).collect());
         let shell = |script: String| words(&["/bin/sh", "-c", &script]);
@@ -90,7 +90,7 @@ impl SleepMethod {
     }
 }
 
-/// Returns the states that the plugin reports.
+/// Calls the plugin and returns the states that it reports.
 fn query_plugin(words: &[BString], world: &dyn World) -> Result<SleepSupport, String> {
     let argv = words.iter().cloned().chain([BString::from("ad")]).collect();
     let command = ExternalCommand {
@@ -117,7 +117,7 @@ fn parse_sleep_states(text: &str) -> Vec<SleepState> {
     states
 }
 
-/// Returns the requested method, or else the first available of pm-utils, /sys and /proc.
+/// Returns the requested method, or the first available of pm-utils, /sys and /proc if none is requested.
 fn find_linux_method(
     method: Option<&str>,
     world: &dyn World,

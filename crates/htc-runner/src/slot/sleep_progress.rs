@@ -1,4 +1,4 @@
-//! Progress of a machine into sleep and back (`startd_hibernator.cpp`).
+//! Progress of putting a machine to sleep and of its waking up (`startd_hibernator.cpp`).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use htc_slot::StartdEvent;
 /// Time after which a machine that was put to sleep is assumed to be awake again (`ResMgr::checkHibernate`).
 const ASSUMED_SLEEP_TIME: Duration = Duration::from_secs(10);
 
-/// Progress into sleep and back.
+/// Progress of putting the machine to sleep and of its waking up.
 #[derive(Debug, Default)]
 pub(super) enum SleepProgress {
     #[default]
@@ -26,15 +26,15 @@ pub(super) enum SleepProgress {
 }
 
 impl SleepProgress {
-    /// Begins the assumed sleep after the program has ended, or if there is none.
+    /// Begins the time in which the machine is assumed to be asleep.
     fn asleep_from_now(failure: Option<String>) -> Self {
         SleepProgress::Asleep { until: clock::monotonic_now().plus(ASSUMED_SLEEP_TIME), failure }
     }
 
-    /// Puts the machine to sleep with a command.
+    /// Runs a command that puts the machine to sleep.
     ///
     /// # Errors
-    /// On failure no program is waited for, but the machine is assumed to be asleep as usual.
+    /// The command cannot be started; the machine is nevertheless assumed to be asleep for the usual time.
     pub(super) fn begin(
         command: Result<Vec<BString>, String>,
         environment: &HookEnvironment,
@@ -54,7 +54,7 @@ impl SleepProgress {
         }
     }
 
-    /// Handles the end of the program; returns true if the child was that program.
+    /// Handles the end of a child; returns true if the child was the program that puts the machine to sleep.
     pub(super) fn handle_exit(&mut self, child: ChildId, exit: Exit) -> bool {
         if !matches!(self, SleepProgress::FallingAsleep(going) if *going == child) {
             return false;
@@ -66,7 +66,7 @@ impl SleepProgress {
         true
     }
 
-    /// Returns the time at which the machine is assumed to be awake, or `None`.
+    /// Returns the time from which the machine is assumed to be awake, or `None` if it was not put to sleep.
     pub(super) fn wake_time(&self) -> Option<MonotonicTime> {
         match self {
             SleepProgress::Awake | SleepProgress::FallingAsleep(_) => None,
@@ -74,7 +74,7 @@ impl SleepProgress {
         }
     }
 
-    /// Returns the event of waking up, once the machine is assumed to be awake.
+    /// Returns the event for waking up when the machine is assumed to be awake, or `None` before.
     pub(super) fn take_wake_event(&mut self) -> Option<StartdEvent> {
         self.wake_time().filter(|until| *until <= clock::monotonic_now())?;
         match std::mem::take(self) {

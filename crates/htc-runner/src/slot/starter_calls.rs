@@ -1,4 +1,4 @@
-//! Starters of the live loop: starting them, sending them requests, and handling their ends.
+//! Starters of the live event loop: starts them, sends requests to them, and handles their ends.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -25,13 +25,13 @@ use htc_slot::{JournalRecord, StartdEvent, StarterId, StarterLaunch, StarterSign
 /// Channels between a starter and its slot.
 #[derive(Default)]
 struct StarterChannels {
-    /// Relay of the starter's events, if it sends them to this program.
+    /// Relay of the starter's events, or `None` if the starter writes them itself.
     relay: Option<EventRelay>,
-    /// Socket on which the starter receives requests; only the starter keeps it open.
+    /// Socket on which the starter receives requests. Only the starter keeps it open.
     socket: Option<UnixListener>,
 }
 
-/// Interval between checks for stopped starters.
+/// Interval between checks for starters that a signal has stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Returns true if a signal has stopped the process.
@@ -95,7 +95,7 @@ impl LiveExecutionPoint<'_> {
         self.waiting_events.push_front(StartdEvent::StarterFailed { starter: call.starter, reason });
     }
 
-    /// Opens the channels of our own starter, as far as possible.
+    /// Opens the channels to a starter of this project; a channel that cannot be opened is left out.
     fn open_channels(&mut self, directory: &Path, slot_name: &str) -> StarterChannels {
         let mut links = StarterChannels::default();
         let say = |live: &mut Self, what: &str, error: io::Error| {
@@ -120,7 +120,8 @@ impl LiveExecutionPoint<'_> {
 
     fn starter_options(&self, slot_name: &str, links: &StarterChannels) -> BString {
         let mut options = self.options.starter_options.clone();
-        // The name is used for events only. On a machine with one processor 25.14 does not pass it to the starter.
+        // The starter uses the name only for events. On a machine with one processor, 25.14 does not pass the name
+        // to the starter.
         options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
         if let Some(socket) = &links.socket {
             options.extend_from_slice(format!(" --control fd:{}", socket.as_raw_fd()).as_bytes());
@@ -165,7 +166,8 @@ impl LiveExecutionPoint<'_> {
         self.waiting_events.push_front(StartdEvent::StarterSpawned { starter, pid });
     }
 
-    /// Sends a request of the slot to a starter: by an order to our own, by a startd's signals to another one.
+    /// Sends a request to a starter: as an order to a starter of this project, as a startd's signal to another
+    /// starter.
     pub(super) fn signal_starter(
         &mut self,
         starter: StarterId,
@@ -180,7 +182,7 @@ impl LiveExecutionPoint<'_> {
         {
             match starter_orders::send_order(&running.directory, &order) {
                 Ok(()) => return,
-                // The starter is just ending.
+                // The starter is about to end, so it no longer needs the request.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) => {
                     let slot = running.slot_name.clone();
@@ -198,7 +200,8 @@ impl LiveExecutionPoint<'_> {
         self.reactor.send_signal(child, number, whom);
     }
 
-    /// Continues starters that were stopped: a job of the same account could otherwise keep its slot forever.
+    /// Continues starters that a signal has stopped. If they remained stopped, a job of the same account could keep
+    /// its slot forever.
     pub(super) fn continue_stopped_starters(&mut self) {
         let now = clock::monotonic_now();
         if self.options.starter.foreign || self.starters_checked_at.plus(STOP_CHECK_INTERVAL) > now {
@@ -249,7 +252,7 @@ impl LiveExecutionPoint<'_> {
         if !running.backfill {
             self.report(event);
         }
-        // A starter that was killed could not remove the job's directory.
+        // A starter that was killed could not remove the scratch directory.
         if let Some(execute) = &running.execute
             && let Ok(pid) = i32::try_from(running.pid)
             && (matches!(exit, Exit::Signal { .. }) || has_leftovers(execute, pid))
@@ -265,7 +268,7 @@ impl LiveExecutionPoint<'_> {
         // A starter that was killed has not reported the end of its job.
         let done = running.accepted.filter(|_| matches!(exit, Exit::Code(_))).map(|accepted| accepted.0);
         self.write_record_or_warn(JournalRecord::StarterEnds { starter: running.starter.0, done });
-        // Until the end is recorded, the directory shows whether the starter ended properly.
+        // The directory is removed only now: until the end is recorded, it shows whether the starter ended properly.
         let _ = std::fs::remove_dir_all(&running.directory);
         self.notify_monitors(running.slot, false);
         if running.requested && !matches!(ended, StarterJobEnd::NotStarted | StarterJobEnd::Lost) {

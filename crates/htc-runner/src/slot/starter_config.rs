@@ -1,5 +1,6 @@
-//! Check that starters can read the current configuration. Each starter reads it again, so an error introduced while
-//! the slots run would lose every later job: it must be noticed before the next job is fetched.
+//! Check that starters can read the current configuration. Each starter reads the configuration again. An error
+//! introduced while the slots run would make every later job fail, so it must be found before the next job is
+//! fetched.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,19 +18,20 @@ use htc_os::RealWorld;
 /// Identification of a version of a file: device, inode, size, and times in nanoseconds.
 type FileStamp = Option<[i128; 5]>;
 
-/// Configuration as seen by starters.
+/// Configuration files as a starter would read them now.
 pub struct StarterConfig {
     choice: ConfigSelection,
     world: Rc<RealWorld>,
-    /// True if the parameters of our own starter are checked as well.
+    /// True if the parameters of the starter of this project are checked as well.
     checks_starter_parameters: bool,
-    /// The files that were read, or would be read if they existed.
+    /// The files that were read, or would be read if they existed, each with its version.
     files: Vec<(PathBuf, FileStamp)>,
     result: Result<(), String>,
 }
 
 impl StarterConfig {
-    /// Reads the current configuration; `knobs` is true to check the parameters of our own starter as well.
+    /// Reads the current configuration; `knobs` is true to check the parameters of the starter of this project as
+    /// well.
     pub fn new(choice: ConfigSelection, world: &Rc<RealWorld>, knobs: bool) -> Self {
         let mut this = StarterConfig {
             choice,
@@ -42,10 +44,10 @@ impl StarterConfig {
         this
     }
 
-    /// Checks that the configuration can be read now. It is read again only if a file has changed.
+    /// Checks that the configuration can be read now. The files are read again only if one of them has changed.
     ///
     /// # Errors
-    /// Fails with the reason.
+    /// Fails with the reason why the configuration cannot be read.
     pub fn check(&mut self) -> Result<(), String> {
         if self.files.iter().any(|(path, seen)| stamp(path) != *seen) {
             self.read();
@@ -68,7 +70,8 @@ impl StarterConfig {
         };
         let mut paths = paths(&config, world);
         if self.result.is_err() {
-            // Files after an error were not read.
+            // After an error the remaining files were not read, so the files of the previous read are watched as
+            // well.
             paths.extend(before);
         }
         paths.sort();

@@ -1,5 +1,5 @@
-//! Orders to our own starters: lines sent to a socket that a starter has from its start, so that no order comes too
-//! early.
+//! Orders to starters of this project: lines sent to a socket that exists before the starter is started, so that an
+//! order is never lost.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,8 +17,8 @@ use htc_slot::{StarterSignal, VacateReason};
 /// Name of the socket in the private directory of a starter.
 const SOCKET_NAME: &str = "control";
 
-/// Returns the address of the socket. `sun_path` is limited to 108 bytes, so a long path is replaced by one through an
-/// open descriptor, which is also returned and must stay open during use.
+/// Returns the address of the socket. `sun_path` is limited to 108 bytes, so a long path is replaced by a path
+/// through an open descriptor. That descriptor is also returned and must stay open while the address is used.
 fn address(directory: &Path) -> io::Result<(PathBuf, Option<File>)> {
     let path = directory.join(SOCKET_NAME);
     if control::check_length(&path).is_ok() {
@@ -29,7 +29,7 @@ fn address(directory: &Path) -> io::Result<(PathBuf, Option<File>)> {
     Ok((PathBuf::from(format!("/proc/self/fd/{}/{SOCKET_NAME}", opened.as_raw_fd())), Some(opened)))
 }
 
-/// Creates the socket, which only the starter keeps as an open descriptor.
+/// Creates the socket. Only the starter keeps its descriptor open.
 ///
 /// # Errors
 /// Fails if the socket cannot be created.
@@ -47,7 +47,7 @@ pub(super) fn send_order(directory: &Path, order: &StarterOrder) -> io::Result<(
     control::send_without_reply(&path, order)
 }
 
-/// Returns the order for a signal to a starter, or `None` if the signal needs no order.
+/// Returns the order for a signal to a starter, or `None` for a kill, which is always sent as a signal.
 pub(super) fn order_for_signal(signal: StarterSignal, reason: Option<&VacateReason>) -> Option<StarterOrder> {
     let command = match signal {
         StarterSignal::Soft => "soft",
@@ -90,7 +90,7 @@ mod tests {
         };
         assert_eq!(hear(), said);
         assert_eq!(hear(), StarterOrder { command: "suspend".to_owned(), ..StarterOrder::default() });
-        // A starter that no longer reads never blocks the sender.
+        // A starter that no longer reads its socket does not block the sender.
         let suspend = order_for_signal(StarterSignal::Suspend, None).unwrap();
         let refused = (0..100_000).find_map(|_| send_order(&long, &suspend).err());
         assert_eq!(refused.unwrap().kind(), io::ErrorKind::WouldBlock);

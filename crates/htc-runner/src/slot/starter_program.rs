@@ -1,4 +1,5 @@
-//! Program that runs jobs: STARTER if it is set, else the sibling program; and the abilities that it reports.
+//! Program that runs jobs (the parameter STARTER if it is set, else the sibling program), and the abilities that it
+//! reports.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,8 @@ const SIBLING_PROGRAM: &str = "htc-starter-run";
 /// Maximum time for another starter to report its abilities; 25.14 waits without a limit.
 const ABILITIES_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Maximum time for our own starter to test the container runtimes, each call of which has its own limit.
+/// Maximum time for the sibling program to test the container runtimes, each call of which has a time limit of its
+/// own.
 const RUNTIMES_TIMEOUT: Duration = Duration::from_secs(300);
 /// Attributes that the starter reports about container runtimes.
 const RUNTIME_ATTRIBUTES: [&str; 16] = [
@@ -48,16 +50,16 @@ const RUNTIME_ATTRIBUTES: [&str; 16] = [
 pub struct StarterProgram {
     /// Path of the starter program.
     pub path: PathBuf,
-    /// True if the administrator named another program: only its exit status then tells how a job ended.
+    /// True if the program is not the sibling program: only its exit status then shows how a job ended.
     pub foreign: bool,
-    /// True if the program is not checked before it is given a job, as in 25.14.
+    /// True if the program is used without a check that it can be executed, as in 25.14.
     pub skips_checks: bool,
 }
 
-/// Reason why there is no program to run jobs.
+/// Reason why no program can run jobs.
 #[derive(Debug, thiserror::Error)]
 pub enum StarterProgramError {
-    /// The given program cannot be run.
+    /// The program named on the command line cannot be run.
     #[error("--starter: '{}' {}", .0.display(), if .0.is_file() { "cannot be executed" } else { "is not a file" })]
     Given(PathBuf),
     /// STARTER does not name an executable program.
@@ -65,7 +67,7 @@ pub enum StarterProgramError {
     Configured {
         /// Place where the value is set.
         place: String,
-        /// Its value.
+        /// Value of STARTER.
         path: PathBuf,
     },
     /// The sibling program is not installed.
@@ -77,7 +79,7 @@ pub enum StarterProgramError {
 }
 
 impl StarterProgram {
-    /// Returns `given`, or STARTER if a source sets it, else the program next to this one.
+    /// Returns `given`, else the program in STARTER if a configuration source sets it, else the sibling program.
     ///
     /// # Errors
     /// Fails if the program is missing. 25.14 continues without the program named by STARTER, accepts jobs and loses
@@ -89,7 +91,7 @@ impl StarterProgram {
         quirks: QuirkMode,
     ) -> Result<Self, StarterProgramError> {
         let unchecked = quirks.reproduces(Quirk::StarterUnchecked);
-        // Made absolute, so that a name without a slash is not searched for in PATH.
+        // The path is made absolute, so that a name without a slash is not searched for in PATH.
         let program = |path: &Path| StarterProgram {
             path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
             foreign: path.file_name().is_none_or(|name| name != SIBLING_PROGRAM),
@@ -104,7 +106,7 @@ impl StarterProgram {
         {
             let path = setting.value.to_path_lossy().into_owned();
             if !path.is_file() && !unchecked {
-                // Replaces the reference's term for a value that overrides all files.
+                // The reference's name for a source that overrides all files is replaced by the name of the option.
                 let place = setting.origin.to_string().replace("<Over>", "--param");
                 return Err(StarterProgramError::Configured { place, path });
             }
@@ -115,8 +117,8 @@ impl StarterProgram {
         if path.is_file() { Ok(program(&path)) } else { Err(StarterProgramError::Missing(path)) }
     }
 
-    /// Returns the measurements of this machine for the slots of a configuration, including the abilities that this
-    /// program reports; and a warning if it does not report any.
+    /// Returns the measurements of this machine for the slots of a configuration, including the abilities that the
+    /// program reports. Also returns a warning if the program does not report any.
     pub fn surroundings(
         &self,
         config: &Config,
@@ -133,8 +135,8 @@ impl StarterProgram {
         (around, warning)
     }
 
-    /// Returns the output of another starter called with `-classad` (`Starter::config`), or `None` with a warning if it
-    /// is not a valid ad or is empty.
+    /// Calls another starter with `-classad` (`Starter::config`) and returns its output, or `None` with a warning if
+    /// the output is empty or not a valid ad.
     fn query_abilities(
         &self,
         world: &dyn World,
@@ -153,7 +155,8 @@ impl StarterProgram {
         }
     }
 
-    /// Returns our own starter's findings about the container runtimes; it is asked only if there is one.
+    /// Returns the results of the sibling program's tests of container runtimes and java; empty if this machine has
+    /// none of them, so that the program need not be called.
     fn query_runtimes(&self, config: &Config, world: &dyn World, choice: &ConfigSelection) -> ClassAd {
         let there = |knob: &str| {
             let path = config.view(world).text(knob);
@@ -188,7 +191,7 @@ impl StarterProgram {
         for line in world.run(&command).map(|output| output.stdout).unwrap_or_default().lines() {
             let name = line.split(|byte| *byte == b' ').next().unwrap_or_default();
             if RUNTIME_ATTRIBUTES.iter().any(|known| known.as_bytes() == name) {
-                // An invalid line is ignored.
+                // An invalid line of the output is ignored.
                 let _ = ad.insert_line_with(line, Dialect::of_world(world));
             }
         }
@@ -213,8 +216,9 @@ impl StarterProgram {
     }
 }
 
-/// Returns the words to put before a program that must read the configuration of the command line; empty if it finds
-/// that by itself. The values are visible on our own command line as well.
+/// Returns the words to put before a program that must read the configuration selected on the command line; empty if
+/// the program finds that configuration without them. The values in these words are also visible on the command line
+/// of this program.
 fn config_selection_prefix(world: &dyn World, choice: &ConfigSelection) -> Vec<BString> {
     let chosen = DaemonEnvironment::from_program(world, choice);
     let plain = DaemonEnvironment::from_program(world, &ConfigSelection::default());

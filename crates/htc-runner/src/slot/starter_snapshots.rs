@@ -1,4 +1,4 @@
-//! Measurements of starters with their jobs, and the updates that they write.
+//! Measurements of the starters' processes, and the updates that the starters write.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,14 +17,15 @@ const MAX_UPDATE_SIZE: u64 = 4 << 20;
 /// Last measurements of starters.
 #[derive(Debug, Default)]
 pub(super) struct StarterSnapshots {
-    /// Processor time in seconds, and the time of the measurement.
+    /// Processor time used by each starter in seconds, and the time of the measurement.
     cpu_seconds: BTreeMap<ChildId, (f64, MonotonicTime)>,
-    /// Inode of the file with the newest update.
+    /// Inode of the file with the newest update of each starter.
     update_inodes: BTreeMap<ChildId, u64>,
 }
 
 impl StarterSnapshots {
-    /// Returns the usage of each starter since the last measurement, without those that have just been started.
+    /// Returns the resource usage of each starter since the last measurement, except of starters measured for the
+    /// first time.
     pub(super) fn measure_usage(
         &mut self,
         starters: &BTreeMap<ChildId, RunningStarter>,
@@ -56,7 +57,7 @@ impl StarterSnapshots {
         self.update_inodes.retain(|child, _| starters.contains_key(child));
         for (child, running) in starters {
             let path = running.directory.join(UPDATE_FILE);
-            // Each update is a new file that replaces the previous one.
+            // Each update is a new file that replaces the previous one, so its inode differs.
             let Ok(inode) = fs::metadata(&path).map(|status| status.ino()) else { continue };
             if self.update_inodes.insert(*child, inode) == Some(inode) {
                 continue;

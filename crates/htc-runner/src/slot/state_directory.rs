@@ -18,15 +18,16 @@ pub fn state_directory(log: &Path, local_name: Option<&str>) -> PathBuf {
     }
 }
 
-/// Returns the path of the socket in it.
+/// Returns the default path of the control socket in the state directory.
 pub fn default_socket(log: &Path, local_name: Option<&str>) -> PathBuf {
     state_directory(log, local_name).join("control")
 }
 
-/// Creates the directory, accessible only by this user; a directory of another user is not used.
+/// Creates the state directory, accessible only to this account. A directory that belongs to another account is not
+/// used.
 ///
 /// # Errors
-/// Fails if it cannot be created, or if others can write to it.
+/// Fails if the directory cannot be created, or if another account can write to it.
 pub fn make_state_directory(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

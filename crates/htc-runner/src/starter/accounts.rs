@@ -13,10 +13,12 @@ use htc_starter::JobRefusal;
 use htc_starter::account::{self, AccountInputs};
 use htc_starter::unsupported::AccessPointRole;
 
-/// Returns the account that owns a job's log and runs its SHADOW_PREPARE_JOB, or `None` for our own.
+/// Returns the account that owns a job's log and runs its SHADOW_PREPARE_JOB, or `None` for the account of this
+/// program.
 ///
 /// # Errors
-/// Fails if running as root and the ad names no other account: nothing is done as root for the author of an ad.
+/// Fails if this program runs as root and the ad names no account other than root, because no ad may have anything
+/// done as root.
 pub fn queue_owner(
     ad: &ClassAd,
     view: &ConfigView<'_>,
@@ -40,11 +42,11 @@ pub fn queue_owner(
     Ok(Some(identity::identity_of_account(&chosen.account)))
 }
 
-/// Returns an account with PrimaryUnixGroup of the job ad as its group, which must be one of its own groups
-/// (`new_group` of `uids.cpp`).
+/// Returns the identity with PrimaryUnixGroup of the job ad as its group, which must be one of the groups of the
+/// identity (`new_group` of `uids.cpp`).
 ///
 /// # Errors
-/// Returns the name of the group if it is not.
+/// Returns the name of the group if the identity does not have it.
 pub fn in_primary_group(
     identity: ProcessIdentity,
     ad: &ClassAd,
@@ -59,7 +61,7 @@ pub fn in_primary_group(
     }
 }
 
-/// Error in CONDOR_IDS, with which no daemon starts (`init_condor_ids` of `uids.cpp`).
+/// Error in CONDOR_IDS; daemons do not start with such a value (`init_condor_ids` of `uids.cpp`).
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CondorIdsError {
     /// CONDOR_IDS is not a pair of numbers.
@@ -70,22 +72,22 @@ pub enum CondorIdsError {
         /// Place where the value is set.
         of: &'static str,
     },
-    /// There is no account with that uid.
+    /// No account has that uid.
     #[error("CONDOR_IDS is '{text}'{of}: no account of this machine has the uid {uid}")]
     Unknown {
         /// The value.
         text: String,
         /// Place where the value is set.
         of: &'static str,
-        /// The first number.
+        /// The uid in the value.
         uid: u32,
     },
 }
 
-/// Returns CONDOR_IDS, for which the environment overrides the configuration.
+/// Returns CONDOR_IDS of the environment, or else of the configuration.
 ///
 /// # Errors
-/// Fails if it is not a pair of numbers, or if there is no account with that uid.
+/// Fails if the value is not a pair of numbers, or if no account has that uid.
 pub fn condor_ids(view: &ConfigView<'_>, world: &dyn World) -> Result<Option<(u32, u32)>, CondorIdsError> {
     let of_environment = world.env("CONDOR_IDS".as_ref()).map(|ids| ids.to_string_lossy().into_owned());
     let configured = || view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
@@ -115,8 +117,8 @@ fn parse_uid_gid(text: &str) -> Option<(u32, u32)> {
     Some((number(uid).filter(|_| is_whole)?, number(gid)?))
 }
 
-/// Returns the account of the daemons: CONDOR_IDS, else `condor`. Returns `None` if CONDOR_IDS is invalid or names root,
-/// or if there is no such account.
+/// Returns the account of the daemons: CONDOR_IDS if set, else the account `condor`. Returns `None` if CONDOR_IDS is
+/// invalid or names root, or if there is no account `condor`.
 pub fn condor_identity(view: &ConfigView<'_>, world: &dyn World) -> Option<ProcessIdentity> {
     match condor_ids(view, world) {
         Ok(Some((0, _))) | Err(_) => None,

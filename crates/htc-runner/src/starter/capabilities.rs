@@ -1,5 +1,5 @@
-//! Abilities of this starter, reported to a startd that calls it with `-classad`: those of the reference's list that
-//! apply here.
+//! Abilities of this starter, reported to a startd that calls it with `-classad`. They are a part of the reference's
+//! list.
 
 use std::io;
 
@@ -19,9 +19,9 @@ use htc_starter::container::ContainerParameters;
 /// Abilities of this starter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StarterCapabilities {
-    /// Attributes and their values, in the order in which they are printed.
+    /// Attributes and their values in the order of printing.
     pub attributes: Vec<(&'static str, Value)>,
-    /// True if there is an sshd for interactive access to a job.
+    /// True if an sshd for interactive access to a job is installed.
     pub has_sshd: bool,
 }
 
@@ -31,7 +31,7 @@ pub enum CapabilityError {
     /// A parameter has an invalid value.
     #[error(transparent)]
     Parameter(#[from] ValueError),
-    /// A program cannot be called.
+    /// The program with this name cannot be called.
     #[error("cannot ask {0}")]
     ProgramQuery(&'static str, #[source] io::Error),
     /// A container runtime does not respond as expected.
@@ -40,8 +40,8 @@ pub enum CapabilityError {
 }
 
 impl StarterCapabilities {
-    /// Determines the abilities from the configuration and the programs that it names; `warn` is called for transfer
-    /// plugins that are not used.
+    /// Determines the abilities from the configuration and the programs that it names. Calls `warn` for each transfer
+    /// plugin that is not used.
     ///
     /// # Errors
     /// Fails if a parameter is invalid or a program cannot be called.
@@ -86,7 +86,8 @@ impl StarterCapabilities {
     }
 }
 
-/// Returns the abilities that do not depend on installed programs.
+/// Returns the abilities that do not depend on installed programs; `urls` and `networking` are two configured
+/// abilities.
 fn builtin_capabilities(urls: bool, networking: bool) -> Vec<(&'static str, Value)> {
     let mut found = vec![("HasFileTransfer", Value::Bool(true))];
     if urls {

@@ -1,8 +1,8 @@
 //! Removal of leftovers of starters that were killed: processes, control groups, containers, mounts, loop devices,
 //! directories.
 //!
-//! Every entry of a state file is verified: a process must have the recorded start time, a group must be below
-//! BASE_CGROUP, a container must have our label, a directory must be directly in EXECUTE.
+//! Every entry of a state file is verified: a process must have the recorded start time, a control group must be
+//! below BASE_CGROUP, a container must have the label of this project, a directory must be directly in EXECUTE.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ use htc_starter::{
     starter_pid_from_name,
 };
 
-/// Maximum difference between the clocks of processes and files.
+/// Maximum difference between the clock of process start times and that of file times.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 
 /// Settings needed for cleaning.
@@ -39,19 +39,19 @@ pub struct ExecuteCleaner {
     pub group: Option<VolumeGroup>,
 }
 
-/// One item found.
+/// Leftover that was found, with the action taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanupFinding {
     /// The action taken, or the reason why it failed.
     pub line: String,
-    /// True if something remains.
+    /// True if the leftover could not be removed.
     pub remains: bool,
     /// The ad of the job that the line is about, or `None`.
     pub ad: Option<String>,
 }
 
 impl ExecuteCleaner {
-    /// Reads the settings.
+    /// Creates the cleaner with the given settings; `base` is BASE_CGROUP.
     pub fn new(knobs: &ContainerParameters, base: BString, group: Option<VolumeGroup>) -> Self {
         ExecuteCleaner {
             docker: container::docker_program(knobs).unwrap_or_default(),
@@ -60,9 +60,9 @@ impl ExecuteCleaner {
         }
     }
 
-    /// Removes leftovers in EXECUTE of starters that have ended; if `only` is given, of that starter only. If
-    /// `keeps_directories` is true, directories are left to the caller. Leftovers of starters whose EXECUTE no longer
-    /// exists are removed as well.
+    /// Removes the leftovers in EXECUTE of starters that have ended, or only those of the starter `only` if it is
+    /// given. If `keeps_directories` is true, the caller removes the directories. Leftovers of starters whose EXECUTE
+    /// no longer exists are removed as well.
     pub fn clean(
         &self,
         execute: &Path,
@@ -112,7 +112,8 @@ impl CleanupRun<'_> {
                             state_file::remove(&path);
                         }
                     }
-                    // The starter was killed before it had created anything.
+                    // A state file without records belongs to a starter that was killed before it had created
+                    // anything.
                     Ok(Some(records)) if records.is_empty() => state_file::remove(&path),
                     Ok(Some(_)) => {}
                     Err(error) => self.report_left(format!("'{}' is not used: {error}", path.display())),
@@ -126,7 +127,7 @@ impl CleanupRun<'_> {
         self.clean_directories(&own, only, &seen, keeps_directories);
     }
 
-    /// Removes the volume group on a file that a killed starter has left, if the configuration names that file and
+    /// Removes the volume group that a killed starter has left on a file, if the configuration names that file and
     /// this process is root.
     fn clean_volume_group(&mut self) {
         let Some(group) = self.cleaner.group.as_ref().filter(|_| self.world.effective_uid() == 0) else {
@@ -145,8 +146,9 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Cleans up after a starter whose EXECUTE no longer exists. Reports only what was removed: the queue of its job
-    /// is unknown, and leftovers that cannot be removed with this configuration may be removable with another one.
+    /// Cleans up after a starter whose EXECUTE no longer exists. Reports only what was removed: the queue of the
+    /// starter's job is unknown, and leftovers that cannot be removed with the current configuration may be removable
+    /// with another one.
     fn clean_orphaned_starter(&mut self, path: &Path, pid: i32, records: &[LeftoverRecord]) {
         let mut alone = CleanupRun { findings: Vec::new(), ..*self };
         let gone = alone.clean_recorded_starter(pid, records);
@@ -156,13 +158,13 @@ impl CleanupRun<'_> {
         self.findings.extend(alone.findings.into_iter().filter(|one| !one.remains && one.ad.is_none()));
     }
 
-    /// Cleans up after a starter; returns false if it is still alive, and then changes nothing.
+    /// Cleans up after a starter. Returns false, without any change, if the starter is still alive.
     fn clean_recorded_starter(&mut self, pid: i32, records: &[LeftoverRecord]) -> bool {
         let starter = records.iter().find_map(|record| match record {
             LeftoverRecord::Starter { pid: of, started, uid, .. } if *of == pid => Some((*started, *uid)),
             _ => None,
         });
-        // A live starter holds the lock of its file; the lock of this one was removed.
+        // A live starter usually holds the lock of its state file, but a user may have removed the lock file.
         if starter.is_some_and(|(started, _)| is_still_alive(pid, started)) {
             return false;
         }
@@ -207,7 +209,7 @@ impl CleanupRun<'_> {
         true
     }
 
-    /// Reports one line for a group that exists in several hierarchies.
+    /// Removes control groups, and reports one line for a group that exists in several hierarchies.
     fn remove_groups(&mut self, records: &[LeftoverRecord]) {
         let mut removed = Vec::new();
         for record in records {
@@ -259,8 +261,8 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Removes an image that was being pulled and was never tagged as ours. An image that has our tag belongs to the
-    /// images kept for further jobs.
+    /// Removes an image whose pull was interrupted before the image got the tag `own` of this project. An image with
+    /// that tag is kept for further jobs.
     fn remove_partial_image(&mut self, image: &str, own: &str) {
         if self.cleaner.docker.is_empty() || image.starts_with('-') {
             return self
@@ -303,7 +305,7 @@ impl CleanupRun<'_> {
                 self.clean_recovery_file(pid, &path);
             }
             if name.ends_with(".left.lock") && !path.with_extension("").exists() {
-                // The starter was killed between removing its state file and the lock of it.
+                // The starter was killed after removing its state file and before removing the lock of that file.
                 drop(fs::remove_file(&path));
             }
             if name.ends_with(".disk") {
@@ -326,23 +328,23 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Handles the recovery file, which 25.14 writes as well; its writer can only have named a container of that
-    /// starter with our label.
+    /// Handles the recovery file, which 25.14 writes as well. Only a container of that starter with the label of this
+    /// project is removed, so a forged file does no harm.
     fn clean_recovery_file(&mut self, pid: i32, path: &Path) {
         let Ok(text) = htc_os::files::read_regular_file(path, 64 * 1024) else { return };
         if let Some(name) = container_from_recovery_file(&text) {
             self.remove_container(pid, &name);
-            // The container was also reported for its state file.
+            // If the state file also names the container, the container was reported already.
             self.findings.dedup();
         }
     }
 
-    /// Unmounts and removes a logical volume; one that does not exist was removed already.
+    /// Unmounts and removes a logical volume; a volume that does not exist has been removed already.
     fn remove_volume(&mut self, starter: i32, group: &str, name: &str) {
         let Some(volume) = LogicalVolume::from_leftover(group, name, starter) else {
             return self.report_left(format!("'{group}/{name}' is not a volume of the starter {starter}"));
         };
-        // 25.14 also looks for the encryption device.
+        // 25.14 also checks whether the encryption device of the volume exists.
         let encrypted = fs::symlink_metadata(volume.encrypted_device()).is_ok();
         let volume = volume.with_encryption(encrypted);
         let device = volume.mounted_device();
@@ -359,8 +361,8 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Kills the processes in a group that only one job's processes had: those of the job's account that are not older
-    /// than the starter.
+    /// Kills the processes with a tracking group that was reserved for one job: only those of the job's account that
+    /// are not older than the starter.
     fn kill_tracked(&mut self, gid: u32, since: u64, uid: u32) {
         let tracked: Vec<i32> = process_table::all_pids()
             .filter(|pid| {
@@ -381,7 +383,7 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Unmounts everything on a directory and below it.
+    /// Unmounts everything that is mounted on a directory or below it.
     fn unmount(&mut self, below: &Path) {
         for (target, result) in mounts::unmount_below(below) {
             self.report_unmount(&target, result);
@@ -397,8 +399,8 @@ impl CleanupRun<'_> {
     }
 }
 
-/// Returns true if a starter has left something in EXECUTE, or has a state file there; called for each of possibly
-/// hundreds of running starters.
+/// Returns true if a starter has left something in EXECUTE, or has a state file there. The check must be cheap,
+/// because it is made for each of possibly hundreds of running starters.
 pub fn has_leftovers(execute: &Path, starter: i32) -> bool {
     let top = format!("dir_{starter}");
     let state = state_file::name_of(starter);
@@ -407,13 +409,13 @@ pub fn has_leftovers(execute: &Path, starter: i32) -> bool {
         || Path::new(state_file::ROOT_DIRECTORY).join(state).exists()
 }
 
-/// Returns true if the starter that created a directory in EXECUTE, or a file next to it, is gone: its process has
-/// ended, reaped or not, or its process id belongs to another process.
+/// Returns true if the starter that created a directory in EXECUTE, or a file next to one, has ended: its process has
+/// ended, whether or not it was reaped, or its process id belongs to another process.
 pub fn is_starter_gone(path: &Path, pid: i32) -> bool {
     let Some(process) = process_table::read_process(pid).filter(|one| !one.is_zombie()) else { return true };
     let Ok(status) = fs::symlink_metadata(path) else { return true };
-    // A process cannot have created an older file. A clock change can make the file look older, so a process that works
-    // in EXECUTE is still considered the starter.
+    // A file that is older than the process was not created by it. After a change of the clock, the starter's own
+    // file may also seem older, so a process that works in EXECUTE is still considered the starter.
     let works_there = || {
         let at = fs::read_link(format!("/proc/{pid}/cwd"));
         path.parent().is_some_and(|execute| at.is_ok_and(|at| at.starts_with(execute)))
@@ -425,7 +427,7 @@ pub fn is_starter_gone(path: &Path, pid: i32) -> bool {
     }
 }
 
-/// Returns true if a state file belongs to this execute directory.
+/// Returns true if the records of a state file are about the directory `execute`.
 fn is_about_directory(records: &[LeftoverRecord], execute: &Path) -> bool {
     records.iter().any(|record| match record {
         LeftoverRecord::Starter { directory, .. } => directory
@@ -436,7 +438,7 @@ fn is_about_directory(records: &[LeftoverRecord], execute: &Path) -> bool {
     })
 }
 
-/// Returns true if the execute directory of a state file no longer exists.
+/// Returns true if the execute directory named in a state file no longer exists.
 fn is_directory_gone(records: &[LeftoverRecord]) -> bool {
     records.iter().any(|record| match record {
         LeftoverRecord::Starter { directory, .. } => {
@@ -450,7 +452,7 @@ fn says_not_found(answer: &[u8]) -> bool {
     answer.to_ascii_lowercase().contains_str("no such")
 }
 
-/// Time to wait for killed processes, which may still be in a system call.
+/// Time to wait for the end of killed processes, which may still be in a system call.
 const KILL_WAIT: Duration = Duration::from_secs(2);
 
 /// Kills a process and its descendants, and waits up to `KILL_WAIT` until they are gone.
@@ -466,8 +468,8 @@ pub fn kill_tree(pid: i32) {
     }
 }
 
-/// Returns true if a process still exists after `KILL_WAIT`: a killed process releases its files before it is gone, and
-/// remains in the process table until it is reaped.
+/// Returns true if a process still exists after `KILL_WAIT`. A killed process is given this time because it releases
+/// its files before it ends, and remains in the process table until it is reaped.
 fn is_still_alive(pid: i32, started: u64) -> bool {
     let lives =
         || process_table::read_process(pid).is_some_and(|one| one.start_ticks == started && !one.is_zombie());
@@ -487,7 +489,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let own = std::process::id().cast_signed();
         assert!(!is_starter_gone(place.path(), own));
-        // Created long before this process.
+        // The file was created long before this process started.
         assert!(is_starter_gone(Path::new("/usr/bin"), own));
         assert!(is_starter_gone(&place.path().join("no"), own));
     }

@@ -1,4 +1,4 @@
-//! Control socket of a starter (`--control`), for the requests that a real starter receives from startd and schedd by
+//! Control socket of a starter (`--control`), for the requests that a real starter receives from startd and schedd as
 //! signals and commands.
 //!
 //! Reference: `Starter::RemoteShutdownGraceful`, `RemoteShutdownFast`, `RemoteHold`, `RemoteRemove`, `RemoteSuspend`,
@@ -18,20 +18,20 @@ use htc_base::text::similar_names::nearest;
 use htc_os::Reactor;
 use htc_starter::{StarterCommand, StarterVacateReason};
 
-/// Name of the listener in messages.
+/// Name of this program in messages about the control socket.
 const LISTENER_NAME: &str = "starter";
 
-/// Commands of orders.
+/// Valid commands of an order.
 pub const ORDER_COMMANDS: [&str; 9] =
     ["soft", "hard", "suspend", "continue", "hold", "release", "remove", "update", "status"];
 
-/// Order of a client.
+/// Order of a client to a starter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StarterOrder {
-    /// One of [`ORDER_COMMANDS`].
+    /// Command of the order: one of [`ORDER_COMMANDS`].
     pub command: String,
-    /// Reason, or `None`.
+    /// Reason for the job ad, or `None` for the default reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// For `hold`, `soft` and `hard`: hold or vacate code.
@@ -42,18 +42,18 @@ pub struct StarterOrder {
     pub subcode: Option<i64>,
 }
 
-/// Reply to an order.
+/// Reply of a starter to an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StarterReply {
-    /// True if the order was or is being carried out.
+    /// True if the order was carried out, or is being carried out.
     pub ok: bool,
-    /// Reason why the request was not carried out.
+    /// Reason why the order was not carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// True if the order is valid and the state of the job or the starter's role does not allow it.
+    /// True if the order is valid but the state of the job or the role of the starter does not allow it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused_by_state: bool,
-    /// For `status`: the job.
+    /// For `status`: the job as `cluster.proc`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// For `status`: the state of the job.
@@ -62,7 +62,7 @@ pub struct StarterReply {
 }
 
 impl StarterReply {
-    /// Creates the reply to an order that was carried out or refused because of the state.
+    /// Creates the reply to a valid order: it was carried out, or the state of the job did not allow it.
     pub fn from_result(result: Result<(), String>) -> Self {
         let refused_by_state = result.is_err();
         StarterReply { ok: result.is_ok(), error: result.err(), refused_by_state, ..StarterReply::default() }
@@ -87,7 +87,8 @@ impl StarterReply {
 /// Sends an order to the starter that listens at `socket`.
 ///
 /// # Errors
-/// Fails if nothing listens there, if the listener runs neither as root nor as this user, or if its reply is invalid.
+/// Fails if no process listens at the socket, if the listener runs neither as root nor as the caller's account, or if
+/// its reply is invalid.
 pub fn send_order(socket: &Path, order: &StarterOrder) -> io::Result<StarterReply> {
     control::send_request(socket, LISTENER_NAME, order, b"")
 }
@@ -104,30 +105,30 @@ pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<ControlSocket>
             let number = number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, text))?;
             ControlSocket::open_inherited(number, LISTENER_NAME, reactor)
         }
-        // Made absolute because the starter changes its directory.
+        // The path is made absolute because the starter changes its working directory.
         None => ControlSocket::open(&std::path::absolute(socket)?, LISTENER_NAME, reactor),
     }
 }
 
-/// Command for a job.
+/// Command of a client for the job of a starter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlCommand {
-    /// A request for the starter itself, with or without an observer.
+    /// Passes a request to the starter, whether or not an observer acts as the queue.
     StarterRequest(StarterCommand),
-    /// The job is held.
+    /// Puts the job on hold.
     Hold(StarterVacateReason),
-    /// The job is removed.
+    /// Removes the job, with this reason.
     Remove(BString),
-    /// The job is vacated, at once if the flag is true.
+    /// Vacates the job with a reason or none; the flag is true for a fast vacate.
     Vacate(Option<StarterVacateReason>, bool),
-    /// A held job is released.
+    /// Releases a held job, with this reason.
     Release(BString),
-    /// The state of the job is requested.
+    /// Queries the state of the job.
     Status,
 }
 
 impl ControlCommand {
-    /// Interprets an order; `uid` is the account of the client.
+    /// Converts an order to a command; `uid` is the account of the client.
     ///
     /// # Errors
     /// Fails with a message for the client if the command is unknown or a code is invalid.
@@ -180,7 +181,7 @@ impl ControlCommand {
     /// Converts the command to a request for a starter without an observer.
     ///
     /// # Errors
-    /// Fails for a release, because a starter does not hold jobs, and for a status query.
+    /// Fails for `release`, because a starter has no held jobs, and for `status`, which is not a request.
     pub(super) fn into_request(self) -> Result<StarterCommand, String> {
         Ok(match self {
             ControlCommand::StarterRequest(request) => request,
@@ -200,10 +201,10 @@ impl ControlCommand {
     }
 }
 
-/// Parses the request of a client.
+/// Parses the order in a client's request.
 ///
 /// # Errors
-/// Fails with a message for the client if it is not a valid order.
+/// Fails with a message for the client if the order is not valid.
 pub fn parse_client_command(said: ClientRequest) -> Result<ControlCommand, String> {
     let (line, _) = said.request?;
     ControlCommand::read(&control::parse_request(&line)?, said.uid)

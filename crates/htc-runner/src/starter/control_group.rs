@@ -21,11 +21,11 @@ pub(super) struct JobControlGroup {
 }
 
 impl JobControlGroup {
-    /// Creates the planned group; `note` is called with each directory before it is created. Also returns the result of
-    /// each limit.
+    /// Creates the planned control group; calls `note` with each directory before creating it. Also returns the
+    /// result of setting each limit.
     ///
     /// # Errors
-    /// Fails if no group can be created here.
+    /// Fails if this process cannot create a control group.
     pub(super) fn make(
         plan: &CgroupPlan,
         spec: &ControlGroupSpec,
@@ -47,12 +47,12 @@ impl JobControlGroup {
         Ok((made, set))
     }
 
-    /// Returns the directories of the group that its processes enter.
+    /// Returns the directories of the control group, one per hierarchy.
     pub(super) fn directories(&self) -> Vec<PathBuf> {
         self.group.process_directories()
     }
 
-    /// Removes the group when no process is left in it.
+    /// Removes the control group when no process is left in it.
     ///
     /// # Errors
     /// Returns the directory that remains, and the reason.
@@ -60,7 +60,8 @@ impl JobControlGroup {
         self.group.remove()
     }
 
-    /// Returns the limit on processes and the number of forks refused because of it, or `None` if there were none.
+    /// Returns the limit on the number of processes and the number of forks that were refused because of it, or
+    /// `None` if no fork was refused.
     pub(super) fn refused_processes(&self) -> Option<(u64, u64)> {
         self.processes.zip(Some(self.counts.forks_refused).filter(|refused| *refused > 0))
     }
@@ -70,7 +71,7 @@ impl JobControlGroup {
         self.plan.polling
     }
 
-    /// Measures the group.
+    /// Measures the usage of the control group.
     pub(super) fn sample(&mut self) {
         self.counts = self.group.usage();
         self.members = self.group.members().len();
@@ -89,7 +90,8 @@ impl JobControlGroup {
         bytes / 1024
     }
 
-    /// Returns the usage counted by the kernel where available, otherwise that of the single processes.
+    /// Returns the usage counted by the kernel for the group. Values that the kernel does not count are taken from
+    /// `seen`, the sum over the single processes.
     pub(super) fn overlay_usage(&self, seen: FamilyUsage) -> FamilyUsage {
         let counts = &self.counts;
         let memory = counts.memory.map(|_| self.memory_kib());
@@ -108,8 +110,8 @@ impl JobControlGroup {
         }
     }
 
-    /// Measures the group for the last time, after the job's process has ended: returns the number of processes left
-    /// behind, which are killed, and true if the kernel killed a process because of memory.
+    /// Measures the control group after the job's process has ended, and kills the processes that remain in it.
+    /// Returns their number, and true if the kernel killed a process because of memory.
     pub(super) fn take_final_sample(&mut self, exit: Exit) -> (usize, bool) {
         self.sample();
         let left = self.members;
@@ -120,7 +122,7 @@ impl JobControlGroup {
         (left, self.group.has_been_oom_killed(killed))
     }
 
-    /// Sends a signal to all processes in the group.
+    /// Sends a signal to all processes in the control group.
     pub(super) fn signal(&self, number: i32) {
         self.group.send_signal(number);
     }

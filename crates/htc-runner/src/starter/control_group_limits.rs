@@ -1,4 +1,4 @@
-//! Limits of a job: its control group is created, reported and removed.
+//! Limits of a job that its control group enforces: the group is created, its limits are reported, and it is removed.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Removes a group without processes, if there is one.
+    /// Removes a control group in which no process is left; does nothing for `None`.
     pub(super) fn drop_group(&mut self, group: Option<JobControlGroup>) {
         let Some(mut group) = group else { return };
         if let Some((processes, refused)) = group.refused_processes() {
@@ -45,8 +45,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Reports the limits set by the kernel, as JSON only unless the job or configuration asked for them, and warns about
-    /// limits that could not be set.
+    /// Reports the limits that the kernel enforces: as a readable line if the job or the configuration asked for
+    /// them, otherwise only as JSON. Warns about limits that could not be set.
     fn report_limits(&mut self, plan: &CgroupPlan, set: &[GroupSettingResult]) {
         let made: Vec<String> = set
             .iter()
@@ -59,8 +59,8 @@ impl RunState<'_> {
         }
         for set in set {
             let Err(why) = &set.actual else { continue };
-            // Processor shares and process limits are set as far as the machine permits; only missing limits of memory and
-            // devices are reported.
+            // As in a pool, processor shares and process limits are set only as far as the machine permits.
+            // Therefore a warning is printed only for limits of memory and devices.
             let promised =
                 matches!(set.setting, GroupSetting::Memory | GroupSetting::MemoryLow | GroupSetting::Device)
                     || (set.setting == GroupSetting::MemoryAndSwap && has_swap_space());
@@ -73,7 +73,7 @@ impl RunState<'_> {
     }
 }
 
-/// Formats a limit.
+/// Formats a limit with its unit.
 fn describe_limit(rule: GroupSetting, value: u64) -> String {
     let mib = |bytes: u64| match bytes % (1 << 20) {
         0 => format!("{} MiB", bytes >> 20),

@@ -1,4 +1,4 @@
-//! Files that only their user may read: read completely, and written elsewhere.
+//! Credential files, which only their owner may read: they are read completely, and written to another place.
 
 use std::fs;
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ use htc_os::files;
 #[derive(Clone, Debug)]
 pub struct CredentialFile {
     source: PathBuf,
-    /// Path to which it is written.
+    /// Path to which the contents are written.
     pub target: PathBuf,
     allows_open_modes: bool,
     bytes: Vec<u8>,
@@ -28,10 +28,11 @@ pub struct CredentialFile {
 }
 
 impl CredentialFile {
-    /// Reads a file. If `trusts` is true, it may belong to others and be accessible to them.
+    /// Reads a credential file. If `trusts` is true, the file may belong to another account and be accessible to
+    /// others.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or if others may read or write it.
+    /// Fails if the file cannot be read or, unless `trusts` is true, if others may read or write it.
     pub fn read(from: PathBuf, to: PathBuf, trusts: bool) -> Result<Self, String> {
         let mut secret = CredentialFile {
             source: from,
@@ -74,7 +75,7 @@ impl CredentialFile {
     }
 }
 
-/// Returns true if the job wants a Kerberos credential.
+/// Returns true if the job requests a Kerberos credential.
 pub fn sends_kerberos(ad: &ClassAd, world: &dyn World) -> bool {
     Context::new(world).my(ad).boolean("SendCredential").unwrap_or(false)
 }
@@ -82,7 +83,7 @@ pub fn sends_kerberos(ad: &ClassAd, world: &dyn World) -> bool {
 /// Returns SEC_CREDENTIAL_DIRECTORY_KRB.
 ///
 /// # Errors
-/// Fails if it is not set.
+/// Fails if the parameter is not set.
 pub(super) fn kerberos_directory(view: &ConfigView<'_>) -> Result<PathBuf, String> {
     directory("SEC_CREDENTIAL_DIRECTORY_KRB", view)
 }
@@ -95,10 +96,10 @@ fn directory(knob: &str, view: &ConfigView<'_>) -> Result<PathBuf, String> {
 }
 
 /// Reads all credentials that a job needs from this machine (`LocalCredDirCreator`): tokens, and the Kerberos
-/// credential as stored by its user.
+/// credential that its user has stored.
 ///
 /// # Errors
-/// Fails if there is no directory of credentials, if one is missing, or if others may read or write it.
+/// Fails if no credential directory is configured, if a credential is missing, or if others may read or write it.
 pub fn read_all_credentials(
     ad: &ClassAd,
     to: &Path,
@@ -119,7 +120,7 @@ pub fn read_all_credentials(
     Ok(secrets)
 }
 
-/// Reads the tokens of a user for services.
+/// Reads the tokens of a user for the given services.
 ///
 /// # Errors
 /// Same as [`read_all_credentials`].
@@ -146,12 +147,12 @@ pub(super) fn tokens(
     Ok(tokens)
 }
 
-/// Returns the user of `user@domain`.
+/// Returns the part of `user@domain` before the `@`.
 pub(super) fn user_without_domain(user: &[u8]) -> &[u8] {
     user.split(|byte| *byte == b'@').next().unwrap_or_default()
 }
 
-/// Converts a text to a component of a path.
+/// Converts a text to a path that consists of one file name.
 fn path_component(text: BString) -> Result<PathBuf, String> {
     match is_file_name(&text) {
         true => Ok(text.to_path_lossy().into_owned()),
@@ -159,12 +160,13 @@ fn path_component(text: BString) -> Result<PathBuf, String> {
     }
 }
 
-/// Returns true if a text is a plain file name.
+/// Returns true if a text is a file name without a directory.
 pub(super) fn is_file_name(text: &[u8]) -> bool {
     !text.is_empty() && text != b"." && text != b".." && !text.contains(&b'/') && !text.contains(&0)
 }
 
-/// Reads a whole file that nobody else may read or write (`read_secure_file`), and its modification time.
+/// Reads a whole file and its modification time. Unless `trusts` is true, only the owner may be able to read or write
+/// the file (`read_secure_file`).
 fn read_whole(path: &Path, trusts: bool) -> io::Result<(Vec<u8>, Option<SystemTime>)> {
     let mut file = fs::OpenOptions::new()
         .read(true)

@@ -4,8 +4,8 @@
 //!
 //! Reference: `CredDirCreator` of `cred_dir.cpp`; `initUserCredentials`, `refreshSandboxCredentialsOAuth` and
 //! `refreshSandboxCredentialsKRB` of `jic_shadow.cpp`; `initUserCredentials` of `jic_local.cpp`; `CONDOR_getcreds` of
-//! `NTreceivers.cpp`. 25.14 makes the directory accessible to all; here it is accessible only to the job. Files made by
-//! a credmon must exist already.
+//! `NTreceivers.cpp`. In 25.14 all accounts can access the directory; here only the job can. Files that a credmon
+//! makes must exist before the job starts.
 
 use std::fs;
 use std::io;
@@ -29,18 +29,18 @@ use htc_os::identity::run_as;
 use htc_starter::unsupported::AccessPointRole;
 use htc_starter::{JobCredentials, StarterVacateReason};
 
-/// Name of the directory in the scratch directory.
+/// Name of the credential directory in the scratch directory.
 const CREDENTIALS_DIRECTORY: &str = ".condor_creds";
 
-/// SEC_CREDENTIAL_REFRESH in seconds [default].
+/// Default of SEC_CREDENTIAL_REFRESH, in seconds.
 const DEFAULT_REFRESH_SECONDS: i64 = 300;
 
 /// Reason why credentials are missing.
 #[derive(Clone, Debug)]
 pub struct CredentialError {
-    /// Message.
+    /// Message about the missing credentials.
     pub why: String,
-    /// True if the access point lacks them, so that its shadow holds the job.
+    /// True if the credentials are missing at the access point, so that its shadow holds the job.
     pub holds_job: bool,
 }
 
@@ -56,13 +56,13 @@ pub(super) struct CredentialReader<'a> {
     pub login: &'a [u8],
     /// The configuration.
     pub view: &'a ConfigView<'a>,
-    /// Selection of quirks.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
-    /// The world in which ads are evaluated.
+    /// Access to the outside world, for evaluating ads.
     pub world: &'a dyn World,
 }
 
-/// Credentials to write to the scratch directory.
+/// Credentials of a job, and the schedule for refreshing them in the scratch directory.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     directory: Option<PathBuf>,
@@ -70,23 +70,23 @@ pub struct Credentials {
     /// The Kerberos cache. It is refreshed only if its source has changed.
     cache: Option<CredentialFile>,
     is_cache_refreshed: bool,
-    /// True if the job loses its credentials when they cannot be refreshed.
+    /// True if the credentials are removed when they cannot be refreshed.
     is_removed_if_stale: bool,
     interval: Option<Duration>,
     next_refresh: Option<MonotonicTime>,
     holds_job: bool,
 }
 
-/// Result of looking for credentials.
+/// Result of searching for a job's credentials.
 #[derive(Debug, Default)]
 pub(super) struct FoundCredentials {
-    /// The credentials, or `None`.
+    /// The credentials, or `None` if the job needs none or they are missing.
     pub credentials: Option<Credentials>,
-    /// Credential settings for the job.
+    /// Properties of the credentials that appear in the job's environment and ad.
     pub tokens: JobCredentials,
-    /// Hold reason used by the job's shadow, or `None`.
+    /// Reason for which the shadow holds the job, or `None`.
     pub hold: Option<StarterVacateReason>,
-    /// Warnings.
+    /// Warnings to print.
     pub warnings: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ impl CredentialReader<'_> {
         Context::new(self.world).my(self.ad).string(name)
     }
 
-    /// Looks for the credentials that the job needs.
+    /// Searches for the credentials that the job needs.
     pub(super) fn find(&self) -> FoundCredentials {
         match self.read() {
             Ok(None) => FoundCredentials::default(),
@@ -114,8 +114,8 @@ impl CredentialReader<'_> {
         }
     }
 
-    /// Reads the credentials that the job needs; `None` if it needs none. Fails if there is no directory of
-    /// credentials, if it has none for the user, or if others may read or write it.
+    /// Reads the credentials that the job needs, or returns `None` if it needs none. Fails if no credential directory
+    /// is configured, if the user has no credentials there, or if others may read or write them.
     fn read(&self) -> Result<Option<Credentials>, CredentialError> {
         let services = self.string("OAuthServicesNeeded");
         let sends = credential_files::sends_kerberos(self.ad, self.world);
@@ -146,7 +146,8 @@ impl CredentialReader<'_> {
             tokens,
             cache,
             is_cache_refreshed: !stale,
-            // A shadow without credentials sends nothing, and the existing ones remain.
+            // A shadow that cannot read the credentials sends nothing to the starter, so the existing credentials
+            // remain.
             is_removed_if_stale: self.quirks.reproduces(Quirk::TokensGoneUnrefreshed)
                 && self.role != AccessPointRole::Shadow,
             interval,
@@ -181,7 +182,7 @@ impl CredentialReader<'_> {
         Some(credential_files::user_without_domain(&self.string(attr::USER)?).into())
     }
 
-    /// Returns the cache that the machine's credmon has created for the account.
+    /// Returns the Kerberos cache that the machine's credmon has created for the account.
     fn kerberos_cache(&self) -> Result<CredentialFile, String> {
         let top = credential_files::kerberos_directory(self.view)?;
         let name = BString::from([self.login, b".cc"].concat());
@@ -198,7 +199,7 @@ impl CredentialReader<'_> {
 }
 
 impl Credentials {
-    /// Returns the credential settings for the job.
+    /// Returns the properties of the credentials that appear in the job's environment and ad.
     fn to_tokens(&self) -> JobCredentials {
         let path = |path: &Path| BString::from(path.as_os_str().as_bytes());
         JobCredentials {
@@ -208,12 +209,12 @@ impl Credentials {
         }
     }
 
-    /// Returns the directory that `_CONDOR_CREDS` names, or `None`.
+    /// Returns the directory for `_CONDOR_CREDS`, or `None` if the job has no such directory.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
-    /// Returns the time of the next refresh, or `None`.
+    /// Returns the time of the next refresh, or `None` if the credentials are not refreshed.
     pub fn next_refresh(&self) -> Option<MonotonicTime> {
         self.next_refresh
     }
@@ -236,11 +237,11 @@ impl Credentials {
         })?
     }
 
-    /// Reads the credentials again and rewrites them.
+    /// Reads the credentials again and rewrites them in the scratch directory.
     ///
     /// # Errors
-    /// Fails if some cannot be read or written. If a token cannot be read, the job keeps the existing ones; with quirk
-    /// `tokens-gone-unrefreshed` they are removed.
+    /// Fails if a credential cannot be read or written. If a token cannot be read, the job keeps the existing tokens;
+    /// with quirk `tokens-gone-unrefreshed` they are removed.
     pub fn refresh(
         &mut self,
         identity: Option<&ProcessIdentity>,
@@ -251,7 +252,7 @@ impl Credentials {
         let read = fresh.iter_mut().try_for_each(CredentialFile::reread);
         if let Err(why) = read {
             if let Some(directory) = self.directory.as_ref().filter(|_| self.is_removed_if_stale) {
-                // `cred_dir_deleter`; files that remain are reported at the end.
+                // As `cred_dir_deleter` does. Files that cannot be removed are reported at the end of the run.
                 drop(run_as(identity, || remove_credential(directory)));
             }
             return Err(CredentialError { why, holds_job: self.holds_job });
@@ -264,8 +265,8 @@ impl Credentials {
         self.write_files(identity, now).map_err(|error| mine(error.to_string()))
     }
 
-    /// Removes the credentials before the scratch directory is left or moved; returns messages about those that remain.
-    /// Copies made by the job are removed with the scratch directory.
+    /// Removes the credentials before the scratch directory is kept or moved; returns messages about files that could
+    /// not be removed. Copies that the job has made are removed with the scratch directory.
     pub fn remove_files(&mut self, identity: Option<&ProcessIdentity>) -> Vec<String> {
         self.next_refresh = None;
         let paths: Vec<PathBuf> =
@@ -275,7 +276,7 @@ impl Credentials {
     }
 }
 
-/// Removes a directory of credentials or a single one, even from a directory that the job has made read-only.
+/// Removes a credential directory or a single credential, even from a directory that the job has made read-only.
 fn remove_credential(path: &Path) -> Vec<String> {
     let mut left = remove(path);
     if !left.is_empty()
@@ -285,7 +286,7 @@ fn remove_credential(path: &Path) -> Vec<String> {
         let open = fs::set_permissions(above, fs::Permissions::from_mode(mode | 0o700));
         left = remove(path);
         if open.is_ok() {
-            // If the directory is kept, it has the mode that the job has set.
+            // The directory may be kept, so it gets back the mode that the job has set.
             drop(fs::set_permissions(above, fs::Permissions::from_mode(mode)));
         }
     }
@@ -307,7 +308,7 @@ fn remove(path: &Path) -> Vec<String> {
 /// HoldReason of a job whose access point has no credentials for it (`CONDOR_getcreds`).
 const NOT_AVAILABLE_REASON: &str = "Job credentials are not available";
 
-/// Returns the hold reason of such a job.
+/// Returns the hold reason of a job whose access point has no credentials for it.
 pub(super) fn unavailable_hold() -> StarterVacateReason {
     StarterVacateReason {
         reason: NOT_AVAILABLE_REASON.into(),
@@ -321,7 +322,7 @@ mod tests {
     use super::*;
     use htc_os::clock;
 
-    /// `cred_dir_deleter` of `PrepareCredDir`.
+    /// Imitates `cred_dir_deleter` of `PrepareCredDir`.
     #[test]
     fn tokens_that_cannot_be_brought_anew_stay_and_in_a_pool_go_until_they_can() {
         for goes_unrefreshed in [false, true] {

@@ -10,10 +10,10 @@ use htc_starter::StarterEvent;
 
 /// Maximum total time of a scan.
 const SCAN_LIMIT: Duration = Duration::from_secs(2);
-/// Maximum time of one part of a scan, so that other events are handled in between.
+/// Maximum time of one part of a scan, so that other events can be handled between the parts.
 const SCAN_SLICE: Duration = Duration::from_millis(20);
 
-/// Scan of a directory.
+/// Scan of a directory for its disk usage.
 pub(super) struct DiskScan {
     walk: DirectoryWalk,
     deadline: MonotonicTime,
@@ -23,16 +23,16 @@ pub(super) struct DiskScan {
 
 /// Progress of a scan.
 pub(super) enum DiskScanProgress {
-    /// The scan has not ended.
+    /// The scan has not reached its end.
     Unfinished,
-    /// The scan has ended: bytes and entries.
+    /// The scan has ended, with the number of bytes and of entries.
     Complete(u64, u64),
-    /// The scan takes too long.
+    /// The scan has exceeded its time limit.
     TooLong,
 }
 
 impl DiskScan {
-    /// Starts a scan.
+    /// Starts a scan of `top`; `then` contains the events to queue when it has ended.
     pub(super) fn new(top: &Path, then: Vec<StarterEvent>) -> Self {
         DiskScan {
             walk: DirectoryWalk::new(top),
@@ -41,7 +41,7 @@ impl DiskScan {
         }
     }
 
-    /// Continues the scan for a short time.
+    /// Continues the scan for at most `SCAN_SLICE`.
     pub(super) fn advance(&mut self) -> DiskScanProgress {
         match self.walk.continue_for(SCAN_SLICE) {
             Some(usage) => DiskScanProgress::Complete(usage.bytes, usage.entries),

@@ -1,5 +1,5 @@
-//! Docker's own socket, queried periodically for the usage of the job's container and the ports of its services,
-//! without blocking.
+//! Docker's API socket, which is queried periodically for the usage of the job's container and the ports of its
+//! services, without blocking.
 //!
 //! Reference: `sendDockerAPIRequest` of `docker-api.cpp`, `DockerProc::getStats` of `docker_proc.cpp`.
 
@@ -19,7 +19,7 @@ use htc_classad::ClassAd;
 use htc_os::{Interest, Reactor, WatchToken, clock};
 use htc_starter::container::{DockerUsage, host_ports, ports_request};
 
-/// Docker's socket, unless DOCKER_HOST names another one.
+/// Path of docker's socket if DOCKER_HOST is not set.
 const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 /// Delay before the first query.
 const FIRST_QUERY_DELAY: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum length of an answer in bytes; a longer one is discarded.
 const MAX_ANSWER_LENGTH: usize = 4 << 20;
 
-/// Container to query.
+/// Container that is queried periodically.
 pub(super) struct DockerWatch<'w> {
     socket: PathBuf,
     container: BString,
@@ -42,7 +42,7 @@ pub(super) struct DockerWatch<'w> {
     pub(super) usage: Option<DockerUsage>,
 }
 
-/// Query without an answer yet.
+/// Query whose answer is not complete.
 struct DockerQuery {
     stream: UnixStream,
     token: WatchToken,
@@ -55,7 +55,7 @@ impl<'w> DockerWatch<'w> {
     /// Creates the watch for a container that has just been started.
     ///
     /// # Errors
-    /// Fails with a message if DOCKER_HOST is not a Unix socket.
+    /// Fails with a message if DOCKER_HOST does not name a Unix socket.
     pub(super) fn new(
         container: BString,
         job: &ExecutionContext,
@@ -81,12 +81,12 @@ impl<'w> DockerWatch<'w> {
         })
     }
 
-    /// Returns the time of the next query, or the time at which the current one is abandoned.
+    /// Returns the time of the next query, or the time limit of the current query if there is one.
     pub(super) fn next_deadline(&self) -> MonotonicTime {
         self.query.as_ref().map_or(self.next_query, |asking| asking.deadline)
     }
 
-    /// Sends the next query if it is due, and abandons one that takes too long.
+    /// Sends the next query if it is due, and abandons a query that has exceeded its time limit.
     pub(super) fn query_if_due(&mut self, now: MonotonicTime, reactor: &mut Reactor) {
         if let Some(asking) = self.query.take_if(|asking| asking.deadline <= now) {
             reactor.unwatch(asking.token);
@@ -103,11 +103,11 @@ impl<'w> DockerWatch<'w> {
         self.send(ports, reactor);
     }
 
-    /// Sends a query for ports if `ports` is given, otherwise for usage.
+    /// Sends a query for the ports of services with the request `ports` if given, otherwise a query for usage.
     fn send(&mut self, ports: Option<Vec<u8>>, reactor: &mut Reactor) {
         let about_ports = ports.is_some();
         let request = ports.unwrap_or_else(|| DockerUsage::stats_request(&self.container));
-        // If docker does not answer, the query is repeated later.
+        // If the connection fails, the query is repeated at the next interval.
         let Ok(stream) = connect_and_send(&self.socket, &request) else { return };
         let Ok(token) = reactor.watch(stream.as_fd(), Interest::Read) else { return };
         let until = clock::monotonic_now().plus(QUERY_TIMEOUT);
@@ -119,7 +119,8 @@ impl<'w> DockerWatch<'w> {
         self.query.as_ref().is_some_and(|asking| asking.token == token)
     }
 
-    /// Reads docker's answer or a part of it; returns the ports of the container's services once they are known.
+    /// Reads a part of docker's answer. Returns the ports of the container's services when an answer about ports is
+    /// complete.
     pub(super) fn read_answer(&mut self, reactor: &mut Reactor) -> Option<ClassAd> {
         let asking = self.query.as_mut()?;
         let mut buffer = [0; 1 << 16];
@@ -134,7 +135,7 @@ impl<'w> DockerWatch<'w> {
         reactor.unwatch(asking.token);
         if !asking.about_ports {
             let usage = DockerUsage::parse(&asking.answer);
-            // An incomplete or invalid answer says nothing about the container.
+            // An incomplete or invalid answer contains no usage, so the last known usage is kept.
             if usage != DockerUsage::default() {
                 self.usage = Some(usage.with_earlier_peak(self.usage));
             }
@@ -146,7 +147,7 @@ impl<'w> DockerWatch<'w> {
         ports
     }
 
-    /// Returns the last known usage of a container that has ended, or `None`.
+    /// Returns the last known usage of a container that has ended, or `None` if no usage is known.
     pub(super) fn into_final_usage(self, reactor: &mut Reactor) -> Option<DockerUsage> {
         if let Some(asking) = self.query {
             reactor.unwatch(asking.token);

@@ -1,4 +1,4 @@
-//! Requests to a starter by signal and through its socket.
+//! Requests to a starter to end, suspend, continue or update its job, by signal and through its socket.
 
 use nix::libc;
 
@@ -10,14 +10,15 @@ use htc_starter::{StarterCommand, StarterEvent};
 
 impl RunState<'_> {
     pub(super) fn handle_signal(&mut self, number: i32) {
-        // The daemon receives commands to suspend a job and ignores these signals.
+        // With quirk `suspend-signals-ignored`, a starter is suspended by commands only. A slot runner always uses
+        // signals.
         let by_signal = self.context.private_directory.is_some()
             || !self.context.quirks.reproduces(Quirk::SuspendSignalsIgnored);
         let request = match number {
             libc::SIGTERM => StarterCommand::Graceful(None),
             libc::SIGQUIT => StarterCommand::Fast(None),
-            // 25.14 dies of these signals at once and leaves job and scratch directory to the startd, which does not
-            // exist here.
+            // 25.14 dies of these signals at once and leaves the job and the scratch directory to the startd. Here
+            // there is no startd, so the job is ended.
             libc::SIGINT => StarterCommand::Graceful(None),
             number if ENDING_SIGNALS.contains(&number) => {
                 self.warn(format!("signal {number} ends the job, as SIGTERM does"));
@@ -26,9 +27,9 @@ impl RunState<'_> {
             libc::SIGUSR1 => StarterCommand::Remove(None),
             libc::SIGTSTP if by_signal => StarterCommand::Suspend,
             libc::SIGCONT if by_signal => StarterCommand::Continue,
-            // The terminal of the running shell has been closed.
+            // The terminal of the interactive shell was closed.
             libc::SIGHUP if self.job.terminal.is_some() => StarterCommand::Graceful(None),
-            // The configuration is read again, which does not affect a running job.
+            // A reconfiguration does not affect a running job.
             libc::SIGHUP => {
                 self.context.config_reread = true;
                 if let Err(quirk) = self.context.log_directory {
@@ -44,7 +45,7 @@ impl RunState<'_> {
         self.queue_request(request);
     }
 
-    /// Queues a request from a signal or an order; a second request for a soft end counts as one for a hard end.
+    /// Queues a request from a signal or an order. A second request for a soft end becomes a request for a hard end.
     pub(super) fn queue_request(&mut self, request: StarterCommand) {
         let asked = match &request {
             StarterCommand::Suspend
@@ -61,7 +62,7 @@ impl RunState<'_> {
         self.events.push_back(StarterEvent::Requested(request));
     }
 
-    /// Handles data at the control socket.
+    /// Handles data at the control socket: reads an order, carries it out and sends the reply.
     pub(super) fn handle_control_socket(&mut self, token: WatchToken) {
         let Some(control) = &mut self.inputs.control else { return };
         let Some(said) = control.handle_readiness(token, self.reactor) else { return };
@@ -76,8 +77,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Carries out an order. If an observer acts as the queue, it decides what the order means for the starter. Orders
-    /// of a slot runner apply whether or not the job's process exists.
+    /// Carries out an order. If an observer acts as the queue, it converts the order to requests for the starter.
+    /// Orders of a slot runner are accepted whether or not the job's process exists.
     pub(super) fn carry_out_order(&mut self, command: ControlCommand) -> Result<(), String> {
         let now = self.now();
         if matches!(

@@ -1,4 +1,4 @@
-//! Inputs of a file transfer: lists, accounts, limits, plugins, the helper.
+//! Inputs of a file transfer: lists of files, accounts, limits, plugins, and the helper program.
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -29,37 +29,37 @@ pub struct FileTransfer {
     pub request: TransferRequest,
     /// Transfer parameters of the configuration.
     pub parameters: FileTransferParameters,
-    /// The job's owner, who reads its input and receives its output, or `None` for our own account. Never root, and
-    /// never an account derived only from the location of Iwd.
+    /// The job's owner, who reads its input and receives its output, or `None` for the account of this program. The
+    /// owner is never root, and is never determined by the location of Iwd.
     pub owner: Option<ProcessIdentity>,
-    /// The process that copies files.
+    /// The program that copies files.
     pub helper: TransferHelper,
-    /// Directory for files of a job that will continue elsewhere, or `None`.
+    /// Directory for files of a job that will continue in another run, or `None`.
     pub spool: Option<PathBuf>,
-    /// The job's attributes for plugins.
+    /// The attributes of the job that plugins receive.
     pub data: Vec<(String, BString)>,
-    /// The job's own variables; plugins receive those with certain names.
+    /// The variables of the job's environment; plugins receive those with certain names.
     pub variables: Vec<(BString, BString)>,
     /// Contents of the scratch directory after the input was transferred.
     pub initial_catalogue: DirectorySnapshot,
-    /// Directories to which the access point's access is limited; empty for no limit.
+    /// Directories below which the access point may read and write; empty for no limit.
     pub allowed_directories: Vec<BString>,
-    /// The running child, or `None`.
+    /// The running child of a transfer, or `None`.
     pub(super) child: Option<TransferChild>,
 }
 
-/// Child process of a transfer.
+/// Child process of a transfer, with the session that it belongs to.
 pub(super) struct TransferChild {
     pub(super) session: TransferSession,
     pub(super) child: Option<ChildId>,
     pub(super) kind: TransferChildKind,
-    /// Time at which the child was started, in seconds since 1970.
+    /// Time at which the child was started, in seconds since the epoch.
     pub(super) started_at: i64,
     pub(super) deadline: Option<MonotonicTime>,
     pub(super) timed_out: bool,
 }
 
-/// Kind of a transfer's child.
+/// Kind of the child process of a transfer.
 pub(super) enum TransferChildKind {
     Helper,
     PluginQuery,
@@ -133,8 +133,8 @@ impl FileTransferParameters {
     }
 }
 
-/// Reads a size limit, a number or an expression over the job (`RemoteResource::initFileTransfer`); negative for no
-/// limit.
+/// Reads a size limit, which is a number or an expression evaluated in the job ad
+/// (`RemoteResource::initFileTransfer`). A negative result means no limit.
 fn read_size_limit(name: &str, job: &ClassAd, view: &ConfigView<'_>) -> Result<i64, ValueError> {
     let error = match view.int(name) {
         Ok(setting) => return Ok(setting.map_or(-1, |setting| setting.value)),
@@ -147,7 +147,8 @@ fn read_size_limit(name: &str, job: &ClassAd, view: &ConfigView<'_>) -> Result<i
 }
 
 impl FileTransfer {
-    /// Returns the task of one direction, with limits and accounts. `job` is the job's account.
+    /// Returns the helper's task for one direction of the transfer, with limits and accounts. `job` is the job's
+    /// account.
     pub(super) fn task(
         &self,
         way: TransferKind,
@@ -182,7 +183,7 @@ impl FileTransfer {
     }
 }
 
-/// Reads the transfer requested by the ad, or `None` if nothing is transferred.
+/// Reads the transfer that the ad requests, or returns `None` if nothing is transferred.
 ///
 /// # Errors
 /// Fails if an attribute has an invalid value.
@@ -197,7 +198,7 @@ pub(super) fn read_transfer_request(
         .map_err(|mistake| JobRefusal::Transfer { reason: mistake.to_string() })
 }
 
-/// Returns the transfer settings of the state machine for a shadow.
+/// Returns the transfer settings of a state machine whose access point has a shadow.
 pub(super) fn shadow_moves(request: Option<&TransferRequest>, world: &dyn World) -> TransferSetup {
     TransferSetup {
         when_to_transfer: request.map(|request| request.when),
@@ -208,16 +209,17 @@ pub(super) fn shadow_moves(request: Option<&TransferRequest>, world: &dyn World)
     }
 }
 
-/// Program that copies files with the rights of their owners: this program, with an argument that selects the helper.
+/// Program that copies files with the rights of their owners: the executable of this program with an argument that
+/// selects the helper.
 #[derive(Clone, Debug)]
 pub struct TransferHelper {
     /// Path of the program.
     pub program: PathBuf,
-    /// Its words, including the name of the program.
+    /// Arguments of the program, beginning with its name.
     pub argv: Vec<BString>,
 }
 
-/// Inputs for creating a file transfer.
+/// Inputs for creating the file transfer of a job.
 pub(super) struct FileTransferInputs<'a> {
     pub(super) ad: &'a ClassAd,
     pub(super) view: &'a ConfigView<'a>,
@@ -267,7 +269,7 @@ pub(super) fn make(
     Ok((file_transfer, warnings))
 }
 
-/// Returns LIMIT_DIRECTORY_ACCESS, or else the job's own limits plus the directory for its next run
+/// Returns LIMIT_DIRECTORY_ACCESS, or else the limits in the job ad plus the directory of files for the next run
 /// (`allow_shadow_access`).
 fn allowed_directories(
     about: &FileTransferInputs<'_>,
@@ -283,10 +285,11 @@ fn allowed_directories(
     Ok(allowed)
 }
 
-/// Returns the files that an earlier run has left in its directory, and makes the owner own that directory.
+/// Returns the names of the files that an earlier run has left in the directory `spool`, and changes the owner of
+/// that directory to the job's owner.
 fn files_of_earlier_run(spool: &Path, owner: Option<&ProcessIdentity>) -> Vec<BString> {
     if let Some(owner) = owner {
-        // If the directory already belongs to the owner, a failure has no effect.
+        // If the directory already belongs to the job's owner, a failure does no harm.
         drop(std::os::unix::fs::chown(spool, Some(owner.uid), Some(owner.gid)));
     }
     let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();
@@ -296,15 +299,15 @@ fn files_of_earlier_run(spool: &Path, owner: Option<&ProcessIdentity>) -> Vec<BS
     names
 }
 
-/// Returns the account with which the job's files are read and written on the access point: `User` up to its `@`, else
-/// `Owner`, else the job's. Never root, regardless of Iwd's owner: the author of an ad does not have the rights of that
-/// owner.
+/// Returns the account with which the job's files are read and written on the access point: `User` up to its `@`,
+/// else `Owner`, else the job's account. Neither root nor the owner of Iwd is used, because the author of an ad does
+/// not have the rights of these accounts.
 fn owner(about: &FileTransferInputs<'_>) -> Option<ProcessIdentity> {
     let job = about.job?;
     Some(named_owner(about.ad, about.world).unwrap_or_else(|| job.clone()))
 }
 
-/// Returns the account that `User` or `Owner` names, or `None` if there is none or it is root.
+/// Returns the account that `User` or `Owner` names, or `None` if the account does not exist or is root.
 pub(super) fn named_owner(ad: &ClassAd, world: &dyn World) -> Option<ProcessIdentity> {
     let string = |name: &str| Context::new(world).my(ad).string(name);
     let user = string(attr::USER).map(|user| match user.rfind_byte(b'@') {

@@ -1,4 +1,4 @@
-//! Calls of a job's hooks, whose results are passed to the state machine.
+//! Calls of a job's hooks; their results are passed to the state machine.
 
 use std::io;
 use std::time::Duration;
@@ -17,11 +17,12 @@ use htc_os as os;
 use htc_os::{ChildId, SignalScope, clock};
 use htc_starter::{CallId, StarterEvent, StarterHookCall, hooks_killed_last};
 
-/// Time that hooks which are not waited for, such as the last UPDATE_JOB_INFO, may still run after everything else has
-/// ended.
+/// Time that a hook whose end the starter does not wait for, such as the last UPDATE_JOB_INFO, may run after
+/// everything else has ended.
 const LAST_CALLS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Time that 25.14 waits: it removes the scratch directory with another program in the meantime.
+/// Time that hooks have in 25.14 after everything else has ended, while another program removes the scratch
+/// directory.
 const REFERENCE_LAST_CALLS_TIMEOUT: Duration = Duration::from_millis(150);
 
 impl RunState<'_> {
@@ -65,8 +66,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Removes TZ from the environment of the first hook if this program's environment does not have it: a daemon
-    /// that has just started has not set TZ yet.
+    /// Removes TZ from the environment of the first hook if the environment of this program does not have it: a
+    /// daemon of 25.14 sets TZ only after starting its first child.
     fn imitate_fresh_daemon(&mut self, hook: &mut HookCall) {
         let first = !std::mem::replace(&mut self.hooks.any_called, true);
         let unset = !self.context.environment.iter().any(|(name, _)| name == "TZ");
@@ -100,7 +101,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Restores the job's mode of a scratch directory that was opened for JOB_EXIT.
+    /// Restores the mode that the job gave the scratch directory, which was opened for JOB_EXIT.
     pub(super) fn close_scratch(&mut self) {
         if let Some((_, reopened)) = self.hooks.reopened_directory.take() {
             reopened.close(self.context.identity.as_ref());
@@ -116,7 +117,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Kills the hooks that do not end in time.
+    /// Kills the hooks that have exceeded their time limit.
     pub(super) fn kill_calls(&mut self) {
         if let Err(error) = self.wait_for_calls() {
             self.warn(format!("cannot wait for hooks: {error}"));
@@ -126,7 +127,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Gives the last hooks a moment to end; except with the quirk, a hard end skips this.
+    /// Waits for the last hooks up to a time limit. After a request for a hard end there is no wait, except with the
+    /// quirk that imitates 25.14.
     pub(super) fn wait_for_calls(&mut self) -> io::Result<()> {
         let limit = match hooks_killed_last(self.context.quirks).as_reference {
             true => REFERENCE_LAST_CALLS_TIMEOUT,

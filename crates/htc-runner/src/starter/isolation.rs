@@ -1,4 +1,4 @@
-//! Isolation of a job's process: prepared before it starts, and evaluated after it ends.
+//! Isolation of a job's process: prepared before the process starts, and evaluated after it has ended.
 
 use std::os::unix::fs::symlink;
 
@@ -19,7 +19,7 @@ use htc_starter::{FamilyTracking, JobProcess, LeftoverRecord, StartFailure};
 const NOT_REGISTERED_REASON: &str = "Create_Process failed to register the job with the ProcD";
 
 impl RunState<'_> {
-    /// Reserves a group id that only this job's processes will have.
+    /// Reserves a supplementary group id that only this job's processes will have.
     pub(super) fn take_tracking(
         &mut self,
         process: &JobProcess,
@@ -46,11 +46,12 @@ impl RunState<'_> {
         let Some(link) = &process.isolation.init_link else { return };
         let make = || {
             drop(std::fs::remove_file(link));
-            // A scratch directory that is not nested has no directory for the link yet.
+            // If the directories of the job are not nested, the directory for the link does not exist yet.
             drop(link.parent().map(std::fs::create_dir));
             std::env::current_exe().and_then(|own| symlink(own, link))
         };
-        // Uses the rights of the directory's owner: a hook of the job may have replaced the directory.
+        // The link is created with the rights of the directory's owner, because a hook of the job may have replaced
+        // the directory.
         let nested = link.parent().is_some_and(|parent| parent.ends_with("htcondor"));
         let owner =
             if nested { self.context.sandbox.outer_owner() } else { self.context.sandbox.owner.as_ref() };
@@ -59,14 +60,15 @@ impl RunState<'_> {
         }
     }
 
-    /// Reads the job's exit status, which the first process of its PID namespace wrote with the job's rights.
+    /// Reads the job's exit status from the file that the first process of the PID namespace wrote with the job's
+    /// rights.
     pub(super) fn read_init_status(&self, process: &JobProcess) -> Option<NamespaceJobStatus> {
         let path = process.isolation.status_file.as_ref()?;
         let text = run_as(self.context.identity.as_ref(), || files::read_regular_file(path, 64)).ok()?;
         parse_status_file(&text.ok()?)
     }
 
-    /// Kills all processes of a dedicated account, except our own hooks and their descendants.
+    /// Kills all processes of a dedicated account, except hooks of this program and their descendants.
     pub(super) fn kill_account_processes(&mut self) {
         let daemons = self.context.sandbox.condor.as_ref().map(|condor| condor.uid);
         let own = nix::unistd::geteuid().as_raw();
@@ -86,7 +88,7 @@ impl RunState<'_> {
             .iter()
             .flat_map(|pid| process_table::descendants(*pid).into_iter().map(|one| one.pid).chain([*pid]))
             .collect();
-        // Processes forked during one round are found by the next.
+        // Processes that are forked during one round are found in the next round.
         for _ in 0..50 {
             let found: Vec<i32> = process_table::all_pids()
                 .filter(|pid| process_table::owner_uid(*pid) == Some(uid) && !spared.contains(pid))
@@ -101,7 +103,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Reports the method by which the job's processes are tracked if it may miss some.
+    /// Reports how the job's processes are tracked if that method may miss some of them.
     pub(super) fn report_tracking_method(&mut self, process: &JobProcess, grouped: bool) {
         let known_by = process.isolation.family_tracking(grouped);
         if known_by == FamilyTracking::ProcessMarks && !process.script {

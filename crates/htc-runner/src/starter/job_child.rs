@@ -1,4 +1,5 @@
-//! Conversion of the state machine's description of a process to a child of the reactor, and of its end to an event.
+//! Conversion of the state machine's description of a process to a child of the reactor, and of the end of the child
+//! to an event.
 
 use std::fs;
 use std::io::{self, Read};
@@ -19,10 +20,10 @@ use htc_starter::{
     END_RECORD_FILE, JavaRecords, JobProcess, START_RECORD_FILE, StandardFile, StartFailure, process,
 };
 
-/// Prefix of family markers, which every child inherits.
+/// Prefix of the variables that mark process families, which every child inherits.
 const FAMILY_MARKER_PREFIX: &[u8] = b"_CONDOR_ANCESTOR_";
 
-/// Describes the child for a process of the job.
+/// Describes the child for a process of the job (`OsProc::StartJob`).
 pub(super) fn job_child_spec(
     process: &JobProcess,
     own: &[(BString, BString)],
@@ -46,7 +47,7 @@ pub(super) fn job_child_spec(
         session: process.session,
         nice: process.nice,
         limits: process.limits.clone(),
-        // The job inherits this from the daemon, which never resets it (`OsProc::StartJob`).
+        // The job inherits the ignored SIGPIPE from the daemon, which does not reset it (`OsProc::StartJob`).
         ignore_sigpipe: true,
         private_shm: process.private_shm,
         leftover_policy: LeftoverPolicy::Kill,
@@ -54,8 +55,8 @@ pub(super) fn job_child_spec(
     }
 }
 
-/// Creates a child while this process is bound to the processors, so that the child inherits the binding. Processors
-/// that this process may not use are ignored; if none is left, the child is not bound.
+/// Calls `make` while this process is bound to the given processors, so that the created child inherits the binding.
+/// Processors that this process may not use are ignored; if none is left, the child is not bound.
 pub(super) fn with_cpu_affinity<T>(processors: &[usize], make: impl FnOnce() -> T) -> T {
     let own = Pid::from_raw(0);
     let before = sched_getaffinity(own).ok().filter(|_| !processors.is_empty());
@@ -75,8 +76,8 @@ pub(super) fn with_cpu_affinity<T>(processors: &[usize], make: impl FnOnce() -> 
     made
 }
 
-/// Finds the program of a runtime call: a name without a directory is looked up in our own PATH; other relative paths
-/// are ignored, because calls begin in a directory that the job can write to.
+/// Finds the program of a runtime call. A name without a directory is searched for in PATH of this program. Other
+/// relative paths are not accepted, because the working directory of the calls is one to which the job can write.
 pub(crate) fn find_program(name: &BString, world: &dyn World) -> Option<PathBuf> {
     match name.starts_with(b"/") {
         true => Some(name.to_path_lossy().into_owned()),
@@ -91,7 +92,7 @@ pub(super) fn environment_entry(name: &[u8], value: &[u8]) -> BString {
 
 fn stdio(file: &StandardFile, at: usize) -> Stdio {
     match file {
-        // /dev/null is opened like any other file: for reading, or for appending.
+        // /dev/null is opened like any other file: for reading as standard input, for appending as an output.
         StandardFile::Null => {
             Stdio::File { path: "/dev/null".into(), write: at > 0, truncate: false, append: at > 0 }
         }
@@ -102,9 +103,9 @@ fn stdio(file: &StandardFile, at: usize) -> Stdio {
     }
 }
 
-/// Returns the reasons why the standard files cannot be opened, each separately: the reference opens all three before
-/// it gives up, and tries outputs a second time without truncating them. Returns nothing if that second attempt would
-/// succeed.
+/// Returns the reasons why the standard files cannot be opened, one per file. The reference opens all three files
+/// before it gives up, and tries outputs a second time without truncating them. Nothing is returned for a file whose
+/// second attempt would succeed.
 pub(super) fn open_failures(
     files: &[StandardFile; 3],
     identity: Option<&ProcessIdentity>,
@@ -120,11 +121,11 @@ pub(super) fn open_failures(
                 _ => options.append(true).create(create).mode(0o666),
             };
             let truncate = if truncate { nix::libc::O_TRUNC } else { 0 };
-            // Opening a FIFO must not block; the child waits for its other end.
+            // `O_NONBLOCK` keeps `open` from blocking on a FIFO; the child waits for the other end.
             options.custom_flags(nix::libc::O_NONBLOCK | truncate).open(scratch.join(path))
         };
-        // An existing file is opened before creating one is tried (`safe_create_keep_if_exists`): `/dev/null/` is not a
-        // directory.
+        // The reference creates a file only if opening it as an existing file has failed
+        // (`safe_create_keep_if_exists`). This matters for the error: `/dev/null/` is not a directory.
         let open = |truncate: bool| match open_or(false, truncate) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && at > 0 => open_or(true, truncate),
             opened => opened,
@@ -138,20 +139,21 @@ pub(super) fn open_failures(
             other => other,
         };
         let errno = opened.err()?.raw_os_error().unwrap_or(nix::libc::EIO);
-        // The FIFO has no reader yet, so opening it without blocking fails; this is not an error.
+        // Opening a FIFO without a reader fails without blocking; the child waits for a reader, so this is not an
+        // error.
         let waits = errno == nix::libc::ENXIO && at > 0;
         (!waits).then(|| process::open_failure(path, at, errno, &strerror(errno)))
     };
     run_as(identity, || (0..3).filter_map(attempt).collect())
 }
 
-/// Returns true if an output is a dangling link: the reference never creates a file through a link
-/// (`safe_open_wrapper`).
+/// Returns true if an output is a symbolic link to a file that does not exist: the reference never creates a file
+/// through a link (`safe_open_wrapper`).
 pub(super) fn is_dangling(path: &Path) -> bool {
     path.is_symlink() && fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Returns true if an output is a dangling link, seen with the job's rights.
+/// Returns true if an output is a symbolic link to a file that does not exist, as seen with the job's rights.
 pub(super) fn has_dangling_output(
     files: &[StandardFile; 3],
     identity: Option<&ProcessIdentity>,
@@ -188,8 +190,8 @@ pub(super) fn start_failures(process: &JobProcess, error: &SpawnError) -> Vec<St
     }]
 }
 
-/// Renames a core file in the job's directory to `core.<cluster>.<proc>`; returns true if there was one
-/// (`checkCoreFile`; one from an earlier run counts as well).
+/// Renames a core file in the job's directory to `core.<cluster>.<proc>`. Returns true if that file exists, even if
+/// it is from an earlier run (`checkCoreFile`).
 pub(super) fn rename_core_file(
     directory: &Path,
     pid: u32,
@@ -205,17 +207,17 @@ pub(super) fn rename_core_file(
     renamed.unwrap_or(false)
 }
 
-/// Reads a wrapper's error file, with its lines joined by `|`, using the rights of `reader`, the account that owns the
+/// Reads a wrapper's error file and joins its lines with `|`, using the rights of `reader`, the account that owns the
 /// directory.
 ///
-/// A file that exists but cannot be read still counts, with an empty text (`UserProc::JobReaper`). So does anything but
-/// a regular file: links are not followed, and FIFOs and devices are not waited for.
+/// If the file exists but cannot be read, the result is an empty text (`UserProc::JobReaper`). The same holds for
+/// anything but a regular file: symbolic links are not followed, and a FIFO or device does not block.
 pub(super) fn read_wrapper_error(scratch: &Path, reader: Option<&ProcessIdentity>) -> Option<BString> {
     let text = run_as(reader, || read_job_file(&scratch.join(".job_wrapper_failure"))).ok().flatten()?;
     Some(text.trim().replace(b"\n", b"|").into())
 }
 
-/// Reads a small file that a job may have created or replaced: only a regular file is read.
+/// Reads a small file that a job may have created or replaced. Only a regular file is read.
 fn read_job_file(path: &Path) -> Option<Vec<u8>> {
     fs::metadata(path).ok()?;
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;

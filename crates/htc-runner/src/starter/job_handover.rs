@@ -1,5 +1,6 @@
-//! Handover of a job from a slot runner to a starter through the starter's private directory: either the starter takes
-//! the job before it does anything else, or the successor of a killed slot runner makes sure that it never will.
+//! Handover of a job from a slot runner to a starter through the starter's private directory. Either the starter
+//! takes the job before it does anything else, or the successor of a killed slot runner makes sure that the starter
+//! will not take it.
 
 use std::fs;
 use std::io;
@@ -8,31 +9,33 @@ use std::path::{Path, PathBuf};
 use htc_base::process::ProcessInstance;
 use htc_os::process_table;
 
-/// Name of the slot runner's note, which has the length of the job ad. The starter removes it when it has ended
-/// properly.
+/// Name of the file in which the slot runner writes the length of the job ad. The starter removes the file when it
+/// has ended properly.
 const JOB_NOTE: &str = "job";
-/// Name of the file created by the first to claim the job: the starter's process id and start time, or empty.
+/// Name of the file that is created by the first process to claim the job. It contains the process id and start time
+/// of the starter, or is empty if the job was withdrawn.
 const TAKEN_FILE: &str = "taken";
 
-/// Returns the path of the note on a job in a private directory.
+/// Returns the path of the slot runner's file about the job in a private directory.
 pub fn job_note(private: &Path) -> PathBuf {
     private.join(JOB_NOTE)
 }
 
-/// Writes the note on a job, with the length of its ad in bytes.
+/// Writes the slot runner's file about the job; `length` is the length of the job ad in bytes.
 ///
 /// # Errors
-/// Fails if the note cannot be written.
+/// Fails if the file cannot be written.
 pub fn hand_over(private: &Path, length: usize) -> io::Result<()> {
     fs::write(job_note(private), length.to_string())
 }
 
-/// Returns the length of the job ad in bytes, or `None`: a shorter ad was cut off when its sender was killed.
+/// Returns the length of the job ad in bytes, or `None` if it is unknown. A shorter ad is incomplete because its
+/// sender was killed.
 pub fn handed_over_ad_length(private: &Path) -> Option<usize> {
     fs::read_to_string(job_note(private)).ok()?.trim().parse().ok()
 }
 
-/// Takes the job for this process; returns false if the job must not be run any more.
+/// Takes the job for this process; returns false if the job was withdrawn, so that it must not be run.
 ///
 /// # Errors
 /// Fails if the directory cannot be written.
@@ -45,7 +48,7 @@ pub fn take_job(private: &Path) -> io::Result<bool> {
     }
 }
 
-/// Prevents any starter from taking the job; returns the starter that has taken it, or `None`.
+/// Prevents any starter from taking the job. Returns the starter that has already taken it, or `None`.
 pub fn withdraw_job(private: &Path) -> Option<ProcessInstance> {
     if claim_job(private, "").is_ok_and(|first| first) {
         return None;
@@ -55,8 +58,8 @@ pub fn withdraw_job(private: &Path) -> Option<ProcessInstance> {
     Some(ProcessInstance { pid: pid.parse().ok()?, start_ticks: started.parse().ok()? })
 }
 
-/// Claims the job with this text; returns true if this process is the first to do so. The file is created atomically
-/// with its complete contents.
+/// Creates the file of the claim with the given text; returns true if no process has claimed the job before. The file
+/// is created atomically with its complete contents.
 fn claim_job(private: &Path, text: &str) -> io::Result<bool> {
     let own = private.join(format!("{TAKEN_FILE}.{}", std::process::id()));
     fs::write(&own, text)?;

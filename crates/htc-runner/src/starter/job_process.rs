@@ -1,4 +1,5 @@
-//! Process of a job, or of a script around it: starting it, observing it, sending signals, and handling its end.
+//! Process of a job, or of a script around it: starting it, observing it, sending signals to it, and handling its
+//! end.
 
 use nix::libc;
 
@@ -42,8 +43,9 @@ impl RunState<'_> {
         }
     }
 
-    /// Reports that a process could not be started. It may have been considered started before its program could not be
-    /// executed, because it waited for the other end of a FIFO or for the first process of its PID namespace.
+    /// Reports that a process could not be started. Its start may have been reported already, because the failure was
+    /// found later: the process was waiting for the other end of a FIFO or for the first process of its PID
+    /// namespace.
     pub(super) fn report_start_failure(&mut self, own: ProcessResources, failures: Vec<StartFailure>) {
         self.drop_group(own.group);
         self.events.push_back(StarterEvent::ProcessFailed(failures));
@@ -109,7 +111,7 @@ impl RunState<'_> {
         self.reactor.spawn(spec).map_err(|error| job_child::start_failures(process, &error))
     }
 
-    /// Starts the child, without a control group or PID namespace if the kernel refuses those.
+    /// Starts the child. If the kernel refuses a control group or a PID namespace, the child is started without it.
     fn spawn_with_fallback(
         &mut self,
         process: &JobProcess,
@@ -146,7 +148,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Checks that the standard files can be opened.
+    /// Checks that the standard files can be opened with the job's rights.
     fn check_files(
         &self,
         process: &JobProcess,
@@ -172,7 +174,8 @@ impl RunState<'_> {
                 return self.report_start_failure(process.resources, vec![failure]);
             }
             Some(NamespaceJobStatus::Exited(status)) => Exit::from_raw(status),
-            // The process was killed before it could write its status, or has nothing to report.
+            // The first process of the PID namespace was killed before it could write the status, or there is no
+            // such process.
             _ => process.attempt.isolation.status_file.is_some().then_some(exit),
         };
         self.kill_account_processes();
@@ -183,19 +186,20 @@ impl RunState<'_> {
         self.job.terminal = None;
         total.out_of_memory = out_of_memory;
         let left_behind = left_behind.max(escaped);
-        // The kernel's count for the process and the children it waited for is exact; samples cover the others. A
-        // control group counts all of them until the end, in coarser ticks.
+        // The kernel's count is exact for the process and the children that it waited for; samples cover other
+        // processes. A control group counts all processes until the end, in coarser ticks.
         total.user = total.user.max(usage.user);
         total.system = total.system.max(usage.system);
         total.resident_kib = total.resident_kib.max(usage.max_rss_kib);
-        // Resident memory is part of the image, also if the job ended before it was sampled.
+        // Resident memory is part of the image. This also sets the image size of a job that ended before it was
+        // sampled.
         total.max_image_kib = total.max_image_kib.max(total.resident_kib);
-        // Processes that we killed were not left behind.
+        // Processes that were killed on request do not count as left behind.
         total.processes = if self.ending.killed { 0 } else { u32::try_from(left_behind).unwrap_or(u32::MAX) };
         self.drop_group(process.resources.group.take());
         let identity = self.context.identity.as_ref();
         let core = job_child::rename_core_file(&self.context.iwd, process.pid, &self.context.id, identity);
-        // Read with or without a wrapper: a job may report an error in the same way.
+        // The file is read even without a wrapper, because the job itself may report an error in it.
         let wrapper_failure = job_child::read_wrapper_error(
             &self.context.sandbox.scratch,
             self.context.wrapper_reader.as_ref(),
@@ -209,7 +213,7 @@ impl RunState<'_> {
     }
 
     pub(super) fn signal_job(&mut self, number: i32) {
-        // A number that is not a signal cannot be sent, so the job is killed.
+        // A number that is not a signal cannot be sent, so the job is killed instead.
         if !(0..=64).contains(&number) {
             return self.signal_family(libc::SIGKILL);
         }
@@ -226,7 +230,8 @@ impl RunState<'_> {
         }
         if let Some(process) = &self.job.process {
             if number == libc::SIGSTOP {
-                // Sent before its family is searched: it may have been executed just now (SuspendJobAtExec).
+                // The signal is sent to the process before its family is searched, because the process may have been
+                // executed just now (SuspendJobAtExec).
                 self.reactor.send_signal(process.child, number, SignalScope::Process);
             }
             self.reactor.send_signal(process.child, number, SignalScope::Family);

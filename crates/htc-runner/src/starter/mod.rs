@@ -1,7 +1,7 @@
 //! Execution of the actions of a job's state machine: scratch directory, hooks, the job itself, its log and its ads.
 //!
-//! [`plan()`] reads configuration and ad and creates the state machine; [`run_starter`] drives it with real processes,
-//! [`rehearse()`] without any.
+//! [`plan()`] reads configuration and ad and creates the state machine; [`run_starter`] drives it with real
+//! processes, [`rehearse()`] without any process.
 
 mod accounts;
 mod capabilities;

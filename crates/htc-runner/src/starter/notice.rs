@@ -1,4 +1,4 @@
-//! Conversion of the state machine's notices to events of the stream.
+//! Conversion of the state machine's notices to events of the event stream.
 
 use std::fs;
 use std::io;
@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::events::{NOT_STARTED, RunnerEvent, RunnerEventKind, describe_exit};
 use htc_starter::StarterNotice;
 
-/// Returns true if nothing has been reported about the subject yet: the starters of one slot runner share a mark next
-/// to their private directories, so that each subject is reported once.
+/// Returns true if no starter of the slot runner has reported the subject yet. The starters share one marker file per
+/// subject next to their private directories.
 pub(super) fn is_first_report(private: Option<&Path>, subject: &str) -> bool {
     let Some(common) = private.and_then(Path::parent) else { return true };
     let mark = common.join(format!("told-{subject}"));
@@ -16,12 +16,13 @@ pub(super) fn is_first_report(private: Option<&Path>, subject: &str) -> bool {
     !made.is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
 }
 
-/// Returns the warning about a bind target that was left unmounted.
+/// Returns the warning about a directory of MOUNT_UNDER_SCRATCH over which nothing could be mounted.
 pub(super) fn unbound_directory_warning(target: &Path, why: &str) -> String {
     format!("the job sees the machine's own {} (MOUNT_UNDER_SCRATCH): {why}", target.display())
 }
 
-/// Completes an event, which has slot, job and time, from a notice; returns `None` for notices that are not reported.
+/// Completes an event from a notice; `event` has the slot, job and time. Returns `None` for notices that are not
+/// reported.
 pub(super) fn notice_to_event(event: RunnerEvent, notice: StarterNotice) -> Option<RunnerEvent> {
     let kind = |kind: RunnerEventKind| RunnerEvent { kind, ..event.clone() };
     Some(match notice {

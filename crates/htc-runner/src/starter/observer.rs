@@ -1,4 +1,4 @@
-//! Observer of a starter: the access point's side, if it is simulated.
+//! Observer of a starter: the access point's side of a run that has a simulated access point.
 
 use super::control::ControlCommand;
 use htc_base::time::{ClockReading, MonotonicTime};
@@ -7,20 +7,20 @@ use htc_classad::format::long;
 use htc_hook::transfer::{TransferKind, TransferOutcome};
 use htc_starter::{JobLogEvent, StarterAction, StarterCommand, StarterEvent, StarterNotice};
 
-/// Observation of a starter, as reported to its shadow.
+/// Observation of a starter, in the form in which its shadow gets it.
 #[derive(Debug)]
 pub enum StarterObservation<'a> {
-    /// The scratch directory exists: the starter's first update, with the resources of its slot.
+    /// The scratch directory exists, and the starter sends its first update with the resources of its slot.
     Started,
     /// A file transfer begins.
     TransferStarted(TransferKind),
     /// A file transfer has ended.
     TransferEnded(&'a TransferOutcome),
-    /// The connection to the shadow was lost and made again.
+    /// The connection to the shadow was lost and established again.
     Reconnected,
-    /// An event.
+    /// An event for the job's log.
     Event(&'a JobLogEvent),
-    /// An update.
+    /// An update of the job ad.
     Update(ClassAd),
     /// The job's process has ended.
     JobEnded,
@@ -28,15 +28,15 @@ pub enum StarterObservation<'a> {
     StartTimeMissed,
     /// Removal of the job was requested.
     RemovalRequested,
-    /// The requested wake time was reached.
+    /// The time that [`StarterObserver::wake_at`] returned was reached.
     WakeTime,
 }
 
-/// Observer of a starter. The commands that it returns are requested from the starter.
+/// Observer of a starter. The starter carries out the commands that the observer returns.
 pub trait StarterObserver {
-    /// Handles an observation.
+    /// Handles an observation; returns commands for the starter.
     fn observe(&mut self, now: ClockReading, seen: StarterObservation<'_>) -> Vec<StarterCommand>;
-    /// Handles an order for the job; returns the resulting requests for the starter.
+    /// Handles an order for the job; returns the resulting commands for the starter.
     ///
     /// # Errors
     /// Fails with a message for the client if the order cannot be carried out.
@@ -45,11 +45,11 @@ pub trait StarterObserver {
         now: ClockReading,
         command: ControlCommand,
     ) -> Result<Vec<StarterCommand>, String>;
-    /// Returns the time at which the observer must be called, or `None`.
+    /// Returns the time at which the observer must be called, or `None` if it need not be called.
     fn wake_at(&self) -> Option<MonotonicTime>;
 }
 
-/// Returns the observation of an event, or `None`.
+/// Returns the observation to report for an event, or `None` if a shadow is not informed of it.
 pub(super) fn observation_of_event(event: &StarterEvent) -> Option<StarterObservation<'_>> {
     match event {
         StarterEvent::ScratchMade { .. } => Some(StarterObservation::Started),
@@ -59,7 +59,7 @@ pub(super) fn observation_of_event(event: &StarterEvent) -> Option<StarterObserv
     }
 }
 
-/// Returns the observation of an action, or `None`.
+/// Returns the observation to report for an action, or `None` if a shadow is not informed of it.
 pub(super) fn observation_of_action(action: &StarterAction) -> Option<StarterObservation<'_>> {
     match action {
         StarterAction::Transfer(way) => Some(StarterObservation::TransferStarted(*way)),

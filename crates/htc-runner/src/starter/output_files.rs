@@ -1,4 +1,4 @@
-//! Files that a starter writes for its caller: its ads, the job's log, the visa.
+//! Files that a starter writes for its caller: update ad and result ad, the job's log, the visa.
 
 use std::fs;
 use std::io::Write;
@@ -47,11 +47,11 @@ impl RunState<'_> {
 
     pub(super) fn write_update(&mut self, bytes: &[u8]) {
         if let Some(private) = self.context.private_directory.as_ref().filter(|_| !bytes.is_empty()) {
-            // The slot runner reads this file; if writing fails, the next update replaces it.
+            // If writing fails, the slot runner, which reads this file, will read the next update.
             drop(files::replace_file(&private.join(UPDATE_FILE), bytes, 0o600, None));
         }
         let Some(path) = self.context.update_ad.clone() else { return };
-        // The first, empty file is written by the job's own account.
+        // The first file, which is empty, is written by the job's account.
         let writer = match (bytes.is_empty(), &self.context.ad_writer) {
             (true, Some(_)) => self.context.identity.as_ref(),
             (_, writer) => writer.as_ref(),
@@ -81,8 +81,8 @@ impl RunState<'_> {
         self.ending.result.extend_from_slice(&bytes);
     }
 
-    /// Writes the container's name next to the scratch directory (`WriteRecoveryFile`), for cleaning up after a starter
-    /// that was killed.
+    /// Writes the recovery file with the container's name next to the scratch directory (`WriteRecoveryFile`). It is
+    /// used to clean up after a starter that was killed.
     pub(super) fn write_recovery_file(&mut self, container: &bstr::BString) {
         self.write_state_record(&htc_starter::LeftoverRecord::Container { name: container.to_string() });
         self.job.container = Some(container.clone());
@@ -97,7 +97,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Writes docker's configuration for the calls that log in to registries, or removes it if `None`.
+    /// Writes the docker configuration for calls that log in to a registry, or removes it if `config` is `None`.
     pub(super) fn write_docker_config(&mut self, config: Option<&[u8]>) {
         let directory = container::docker_config_directory(&self.context.sandbox.top);
         let condor = self.context.sandbox.condor.clone();

@@ -1,7 +1,7 @@
 //! Plan of a run: creates the state machine and its execution context from configuration, ad and command line.
 //!
-//! The order is that of `JICLocal::init`: hooks, job, account, scratch directory, log. The reason for refusing a job is
-//! kept in the state machine, which then calls JOB_EXIT (quirk `starter-refusal-untold`).
+//! The order is that of `JICLocal::init`: hooks, job, account, scratch directory, log. If the job is refused, the
+//! state machine gets the reason and calls JOB_EXIT (quirk `starter-refusal-untold`).
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ use htc_starter::{
     refusal_without_exit_hook, unremovable_scratch_silent,
 };
 
-/// Inputs of [`super::run_starter`].
+/// Inputs of [`super::run_starter`], and warnings.
 pub struct Plan<'w> {
     /// The state machine.
     pub machine: Starter<'w>,
@@ -47,16 +47,16 @@ pub struct Plan<'w> {
     pub context: ExecutionContext,
     /// Warnings to print before the run.
     pub warnings: Vec<String>,
-    /// Hold reason, if the shadow holds the job before it runs, or `None`.
+    /// Reason for which the shadow holds the job before it runs, or `None`.
     pub hold: Option<StarterVacateReason>,
 }
 
-/// Makes the plan. The job's log and ads, which are written later, have modes according to the umask of this process: a
-/// program that acts as a daemon first sets the daemons' umask ([`htc_os::identity::set_umask`]).
+/// Makes the plan of a run. The job's log and ads, which are written later, have modes according to the umask of this
+/// process: a program that acts as a daemon first sets the daemons' umask ([`htc_os::identity::set_umask`]).
 ///
 /// # Errors
-/// Fails if a parameter is not a valid number or boolean. For a job that a slot has accepted, this is a refusal in the
-/// state machine instead.
+/// Fails if a parameter is not a valid number or boolean. If a slot has accepted the job, the plan contains a refusal
+/// instead.
 pub fn plan<'w>(request: RunRequest<'w>, view: &ConfigView<'_>) -> Result<Plan<'w>, ValueError> {
     let mut planning = PlanBuilder::begin(request, view)?;
     let credentials = planning.find_credentials();
@@ -67,17 +67,17 @@ pub fn plan<'w>(request: RunRequest<'w>, view: &ConfigView<'_>) -> Result<Plan<'
     Ok(Plan { machine: Starter::new(planning.setup(&job)), context: job, warnings, hold: held })
 }
 
-/// Plan being built, in the order of `JICLocal::init`.
+/// Plan that is being built, in the order of `JICLocal::init`.
 struct PlanBuilder<'w, 'v> {
     request: RunRequest<'w>,
     view: &'v ConfigView<'v>,
     parameters: PlanParameters,
     hooks: StarterHooks,
-    /// The account of hooks, or `None` for our own.
+    /// The account of hooks, or `None` for the account of this program.
     hook_identity: Option<ProcessIdentity>,
     top: PathBuf,
     scratch: PathBuf,
-    /// The ad as submitted; that of the request includes the starter's additions.
+    /// The ad as submitted; `request.ad` also contains the starter's additions.
     submitted: ClassAd,
     visa: Option<Visa>,
     transfers: Option<TransferRequest>,
@@ -133,7 +133,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         })
     }
 
-    /// Finds the credentials that the job needs, and passes them to the job.
+    /// Searches for the credentials that the job needs, and adds them to the job.
     fn find_credentials(&mut self) -> Option<Credentials> {
         let login = self.accounts.account.as_ref().map(|account| account.name.clone()).unwrap_or_default();
         let found = CredentialReader {
@@ -188,7 +188,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         const JOB_ATTRIBUTE: &str = "EncryptExecuteDirectory";
         let of_job =
             Context::new(self.request.world).my(&self.request.ad).boolean(JOB_ATTRIBUTE) == Some(true);
-        // An invalid boolean was reported when the settings were read.
+        // An invalid boolean has been reported when the settings were read, so it is ignored here.
         let asking = self.view.boolean_crufty(PARAMETER).ok().flatten().filter(|setting| setting.value);
         let asker = asking.map(|setting| format!("{PARAMETER} ({})", setting.origin.describe()));
         Ok(asker.or(of_job.then(|| JOB_ATTRIBUTE.into())))
@@ -208,12 +208,12 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         }))
     }
 
-    /// Returns a warning if the job's volume should be visible only to the job (`VolumeManager::CheckHideMount`), which is
-    /// unsupported, or `None`.
+    /// Returns a warning if the configuration hides the job's volume from other processes
+    /// (`VolumeManager::CheckHideMount`), which is unsupported; or `None`.
     fn visible_volume_warning(&self, sandbox: &Sandbox) -> Option<String> {
         const PARAMETER: &str = "LVM_HIDE_MOUNT";
         let is_made = sandbox.volume.as_ref().is_some_and(|volume| volume.logical.is_some());
-        // An invalid or missing boolean means AUTO.
+        // As in the reference, an invalid or missing boolean means AUTO.
         let asked = self.view.boolean(PARAMETER).ok().flatten();
         let is_hidden = asked.as_ref().map_or_else(|| self.hides_volume_by_default(), |asked| asked.value);
         if !is_made
@@ -246,7 +246,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             && !of(ad, "IsTransferShadow")
     }
 
-    /// Returns a warning if disk limits are enforced but none is set, or `None`.
+    /// Returns a warning if disk limits are enforced but the job has none, or `None`.
     fn missing_limit_warning(&self) -> Option<String> {
         const PARAMETER: &str = "STARTD_ENFORCE_DISK_LIMITS";
         let slot = self.request.machine.clone().unwrap_or_default();
@@ -291,7 +291,8 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         })
     }
 
-    /// Creates the log of a job without a schedd or shadow, which write their own log, or returns `None`.
+    /// Creates the log of a starter's job, or returns `None`. With a schedd or shadow, the schedd or shadow writes
+    /// the log.
     fn log(&self) -> Result<Option<UserLog>, ValueError> {
         let RunRequest { ad, quirks, log, .. } = &self.request;
         match &self.job {
@@ -302,7 +303,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         }
     }
 
-    /// Returns a warning if the log is in the scratch directory, which is removed, or `None`.
+    /// Returns a warning if the job's log is in the scratch directory, which is removed at the end, or `None`.
     fn vanishing_log_warning(&self) -> Option<String> {
         let RunRequest { ad, world, quirks, log, role: with, .. } = &self.request;
         let name = Context::new(*world)
@@ -404,7 +405,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         })
     }
 
-    /// Returns the setup of the state machine.
+    /// Returns the setup of the state machine of the planned run.
     fn setup(self, job: &ExecutionContext) -> StarterSetup<'w> {
         let quirks = self.request.quirks;
         let can_mount = self.is_root() && mounts::can_mount();
@@ -441,7 +442,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
     }
 }
 
-/// Reads the transfers and the job's data from its ad, which is completed by that.
+/// Reads the file transfers and the data of the job from its ad. Reading them also adds attributes to the ad.
 fn read_job(
     request: &mut RunRequest<'_>,
     scratch: &Path,

@@ -1,4 +1,4 @@
-//! Parameters of a starter, and the warnings about them and about the job before the run.
+//! Parameters of a starter, and the warnings about parameters and job that are printed before the run.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,11 +23,11 @@ pub(super) struct PlanParameters {
     pub(super) settings: StarterSettings,
     /// Value of PIPE_BUFFER_MAX.
     pub(super) output_limit: usize,
-    /// Processors that the job is bound to, or empty for all.
+    /// Processors to which the job is bound; empty for all processors.
     pub(super) affinity: Vec<usize>,
     /// Value of POLLING_INTERVAL.
     pub(super) polling: Duration,
-    /// Reason to refuse a job that a slot has accepted: an invalid parameter; or `None`.
+    /// Reason to refuse a job that a slot has accepted, because a parameter is invalid; or `None`.
     pub(super) refusal: Option<JobRefusal>,
 }
 
@@ -35,19 +35,20 @@ impl PlanParameters {
     /// Reads the parameters.
     ///
     /// # Errors
-    /// Fails if a parameter is not a valid number or boolean. For a job that a slot has accepted, this becomes a
-    /// refusal.
+    /// Fails if a parameter is not a valid number or boolean. If a slot has accepted the job, `refusal` is set
+    /// instead.
     pub(super) fn read(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Result<Self, ValueError> {
         let (world, quirks) = (request.world, request.quirks);
         let with_shadow = request.role == AccessPointRole::Shadow;
         let slot_ad = request.machine.as_ref().filter(|_| has_slot_ad(with_shadow, quirks));
-        // A job that a slot has accepted must not be dropped silently: JOB_EXIT is called.
+        // If a slot has accepted the job, an invalid parameter must not end the program: JOB_EXIT is called with the
+        // reason.
         let mut refuses = BadParameterPolicy { accepted: request.private_directory.is_some(), reason: None };
         let path = |knob: &str| -> Option<PathBuf> {
             view.string(knob).ok().flatten().map(|path| path.value.to_path_lossy().into_owned())
         };
         let configured = || StarterSettings { execute: path("EXECUTE"), ..StarterSettings::default() };
-        // 25.14 reports these errors where it first reads the values.
+        // 25.14 reports an invalid value only when it first reads the value.
         let late = quirks.reproduces(Quirk::StarterExceptions);
         let settings = match late {
             true => StarterSettings::read_deferring_faults(view, slot_ad, world)?,
@@ -55,7 +56,7 @@ impl PlanParameters {
         };
         let output_limit = refuses.or_substitute(output_limit(view), || DEFAULT_PIPE_BUFFER_MAX)?;
         let affinity = match affinity(view, &request.slot) {
-            // The settings report this error.
+            // The settings report the invalid value.
             Err(_) if late => Vec::new(),
             read => refuses.or_substitute(read, Vec::new)?,
         };
@@ -65,15 +66,16 @@ impl PlanParameters {
     }
 }
 
-/// Policy for invalid parameters.
+/// Treatment of invalid parameters.
 struct BadParameterPolicy {
-    /// True if the job has been accepted by a slot.
+    /// True if a slot has accepted the job.
     accepted: bool,
     reason: Option<JobRefusal>,
 }
 
 impl BadParameterPolicy {
-    /// Returns a value or, for an accepted job, a substitute while keeping the reason.
+    /// Returns the value. If it is invalid and a slot has accepted the job, keeps the reason and returns a
+    /// substitute.
     fn or_substitute<T>(
         &mut self,
         read: Result<T, ValueError>,
@@ -89,7 +91,7 @@ impl BadParameterPolicy {
     }
 }
 
-/// Checks that a starter could read its parameters, for any job.
+/// Checks that a starter could read its parameters for any job.
 ///
 /// # Errors
 /// Fails if a parameter is not a valid number or boolean.
@@ -100,8 +102,8 @@ pub fn check_parameters(view: &ConfigView<'_>, world: &dyn World) -> Result<(), 
     Ok(())
 }
 
-/// Returns warnings about unsupported attributes of the job and, if no slot runner has printed them, unsupported
-/// parameters.
+/// Returns warnings about unsupported attributes of the job. Without a slot runner, which would have printed them,
+/// also returns warnings about unsupported parameters.
 pub(super) fn start_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<String> {
     let (ad, private) = (&request.ad, request.private_directory.as_deref());
     let played: &[&str] = match request.role {
@@ -125,7 +127,7 @@ pub(super) fn start_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) ->
     lines
 }
 
-/// Returns warnings about custom resources that a job requests when there is no slot ad to provide them.
+/// Returns warnings about custom resources that a job requests although no slot ad provides them.
 fn resource_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<String> {
     if request.machine.is_some() || request.private_directory.is_some() {
         return Vec::new();
@@ -155,7 +157,7 @@ fn resource_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<Str
     lines
 }
 
-/// Returns warnings about the hooks found: differences to 25.14, and a keyword without hooks.
+/// Returns warnings about the configured hooks: differences from 25.14, and a keyword without hooks.
 pub(super) fn hook_warnings(
     found: &FoundHooks,
     knobs: &PlanParameters,
@@ -183,8 +185,8 @@ pub(super) fn hook_warnings(
     lines
 }
 
-/// Returns a warning about a HookKeyword of the job without hooks, or `None`: the site's hooks are not called for such
-/// a job.
+/// Returns a warning if the job's HookKeyword has no hooks, or `None`. The hooks of the site's keyword are not called
+/// for such a job.
 fn ignored_keyword_warning(
     FoundHooks { lookup, .. }: &FoundHooks,
     request: &RunRequest<'_>,
@@ -205,14 +207,15 @@ fn ignored_keyword_warning(
     ))
 }
 
-/// Returns the name of the mark for a keyword without hooks that was reported.
+/// Returns the name of the marker file for the warning about a keyword without hooks.
 fn no_hook_mark(keyword: &[u8]) -> String {
     let plain = |letter: &u8| if letter.is_ascii_alphanumeric() { char::from(*letter) } else { '_' };
     format!("no-hook-{}", keyword.iter().map(plain).collect::<String>())
 }
 
-/// Returns the processors of the slot if ENFORCE_CPU_AFFINITY is true: STARTD_ASSIGNED_AFFINITY, else
-/// `SLOT<N>_CPU_AFFINITY`, else the processor with the slot's number (`OsProc::StartJob`). Empty for all.
+/// Returns the processors to which the job is bound if ENFORCE_CPU_AFFINITY is true: STARTD_ASSIGNED_AFFINITY, else
+/// `SLOT<N>_CPU_AFFINITY`, else the processor with the slot's number (`OsProc::StartJob`). Returns an empty list for
+/// all processors.
 fn affinity(view: &ConfigView<'_>, slot: &[u8]) -> Result<Vec<usize>, ValueError> {
     let wanted = view.boolean("ENFORCE_CPU_AFFINITY")?.is_some_and(|setting| setting.value);
     let digits = slot.to_str_lossy();
@@ -231,7 +234,7 @@ fn affinity(view: &ConfigView<'_>, slot: &[u8]) -> Result<Vec<usize>, ValueError
     Ok(vec![number - 1])
 }
 
-/// Returns PIPE_BUFFER_MAX.
+/// Returns the value of PIPE_BUFFER_MAX, or its default.
 fn output_limit(view: &ConfigView<'_>) -> Result<usize, ValueError> {
     let setting = view.int("PIPE_BUFFER_MAX")?;
     let configured = setting.and_then(|setting| usize::try_from(setting.value).ok());

@@ -1,4 +1,4 @@
-//! Names and paths of a run: its directories, files named on the command line, and its placeholder address.
+//! Names and paths of a run: its directories, files named on the command line, and the placeholder for an address.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -27,7 +27,8 @@ pub fn read_execute_directory(
     Ok(execute_directory(&StarterSettings::read(view, None, world)?, fallback, QuirkMode::Manual, view))
 }
 
-/// Returns EXECUTE if the configuration sets it or LOCAL_DIR, or if the directory exists; else the fallback directory.
+/// Returns EXECUTE if the configuration sets EXECUTE or LOCAL_DIR, or if the directory exists; else returns the
+/// fallback directory.
 pub(super) fn execute_directory(
     settings: &StarterSettings,
     fallback: &Path,
@@ -48,9 +49,10 @@ pub(super) fn execute_directory(
     }
 }
 
-/// Returns `dir_<pid>`, with a number appended if a starter that was killed has left a directory of that name.
+/// Returns `dir_<pid>`, with a number appended if a directory of that name exists because its starter was killed.
 pub(super) fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf {
-    // The path is joined as text: if EXECUTE ends in a slash, all texts that name the directory show two slashes.
+    // The path is joined as text, so that a slash at the end of EXECUTE is kept: texts with the path then contain
+    // two slashes.
     let named = |name: String| {
         let mut path = execute.as_os_str().to_owned();
         path.push("/");
@@ -66,7 +68,7 @@ pub(super) fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf 
     numbered.into_iter().find(|path| !taken(path)).unwrap_or(plain)
 }
 
-/// Resolves a file name of the command line.
+/// Resolves a file name of the command line relative to `base`.
 pub(super) fn resolve(path: &BString, base: &Path) -> PathBuf {
     base.join(PathBuf::from(OsString::from_vec(path.to_vec())))
 }
@@ -89,20 +91,21 @@ pub(super) fn starter_user_log(
     Ok(UserLog::for_starter(&UserLogInputs { ad, job, scratch, settings, daemon, address, quirks, world }))
 }
 
-/// Returns the placeholder for the address of a starter or shadow, which has no command port.
+/// Returns a placeholder for the address of a starter or shadow, because the programs of this project have no command
+/// port.
 pub(super) fn placeholder_address(world: &dyn World) -> BString {
     format!("<{}:0>", world.ip_address()).into()
 }
 
-/// Returns the id of a refused job; 1 is used for a missing cluster and 0 for a missing proc.
+/// Returns the id of a refused job. A missing cluster becomes 1 and a missing proc becomes 0.
 pub(super) fn refused_job_id(ad: &ClassAd, quirks: QuirkMode, world: &dyn World) -> String {
     let id = |name: &str| job_info::job_id_part(ad, name, quirks, world);
     let (cluster, proc) = (id(attr::CLUSTER_ID), id(attr::PROC_ID));
     format!("{}.{}", cluster.unwrap_or(1), proc.unwrap_or(0))
 }
 
-/// Returns the slot's name from the name of the log: the text after the first dot before `slot`, or before another
-/// prefix of slot names. `-a slot1_2` makes the log `StarterLog.slot1_2` (`Starter::getMySlotName`).
+/// Returns the slot's name from the name of a starter's log: the text after the first dot that is followed by
+/// `prefix`, which is usually `slot`. With `-a slot1_2` the log is `StarterLog.slot1_2` (`Starter::getMySlotName`).
 pub fn slot_name_of_log(log: &[u8], prefix: &[u8]) -> BString {
     let name = log.rsplit(|byte| *byte == b'/').next().unwrap_or(log);
     let marked = [b".", prefix].concat();

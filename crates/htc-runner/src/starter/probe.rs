@@ -1,4 +1,4 @@
-//! Queries of the abilities of this machine's container runtimes, plugins and java.
+//! Queries of container runtimes, transfer plugins and java on this machine for their abilities.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -20,34 +20,35 @@ use htc_starter::container::{
 };
 use htc_starter::{JavaParameters, StartFailure};
 
-/// Maximum number of bytes kept of an answer.
+/// Maximum number of bytes kept of the output of a query.
 const OUTPUT_LIMIT: usize = 1 << 20;
 
-/// Time to wait for a killed process.
+/// Time to wait for the end of a process that was killed.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// Query of a transfer plugin that gave no output.
+/// Reason why a transfer plugin gave no output.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginQueryError {
     /// The plugin could not be run or did not answer in time; the text says why.
     #[error("{0}")]
     NoAnswer(String),
-    /// This process cannot wait for children.
+    /// This process cannot wait for its children.
     #[error(transparent)]
     Reactor(#[from] io::Error),
 }
 
 /// Environment and account of the queries.
 pub struct RuntimeProbe<'a> {
-    /// Environment, as `NAME=value`.
+    /// Environment of the queries, as `NAME=value`.
     environment: Vec<BString>,
-    /// The account that tests images and plugins, or `None` for our own.
+    /// The account that tests images and plugins, or `None` for the account of this program.
     daemon: Option<&'a ProcessIdentity>,
     world: &'a dyn World,
 }
 
 impl<'a> RuntimeProbe<'a> {
-    /// Creates a probe with the given environment, without variables for communication between our programs.
+    /// Creates a probe with the given environment, without the variables for communication between programs of this
+    /// project.
     pub fn new(
         environment: &DaemonEnvironment,
         daemon: Option<&'a ProcessIdentity>,
@@ -58,16 +59,16 @@ impl<'a> RuntimeProbe<'a> {
         RuntimeProbe { environment, daemon, world }
     }
 
-    /// Creates a probe with our own environment.
+    /// Creates a probe with the environment of this program.
     pub(super) fn with_own_environment(world: &'a dyn World) -> Self {
         RuntimeProbe::new(&DaemonEnvironment::from_program(world, &ConfigSelection::default()), None, world)
     }
 
-    /// Queries the container runtimes one after another. Also returns the setting at which 25.14 would abort, or
-    /// `None`.
+    /// Queries the container runtimes one after another. Also returns the invalid setting because of which 25.14
+    /// would abort, or `None`.
     ///
     /// # Errors
-    /// Fails if the process cannot wait for children.
+    /// Fails if this process cannot wait for its children.
     pub fn capabilities(
         &self,
         knobs: &ContainerParameters,
@@ -87,10 +88,11 @@ impl<'a> RuntimeProbe<'a> {
         Ok(probe.into_capabilities())
     }
 
-    /// Returns the properties of java as reported by `CondorJavaInfo` of HTCondor's LIB; empty if there is no answer.
+    /// Returns the properties of java, as reported by `CondorJavaInfo` of HTCondor's LIB; empty if java does not
+    /// answer.
     ///
     /// # Errors
-    /// Fails if the process cannot wait for children.
+    /// Fails if this process cannot wait for its children.
     pub fn java(&self, knobs: &JavaParameters) -> io::Result<Capabilities> {
         let Some(question) = knobs.probe_command() else { return Ok(Capabilities::new()) };
         let (exit, output) = self.run_single_query(&question)?;
@@ -107,10 +109,10 @@ impl<'a> RuntimeProbe<'a> {
         Ok(found)
     }
 
-    /// Returns the output of a transfer plugin called with `-classad`.
+    /// Returns the output of a transfer plugin that is called with `-classad`.
     ///
     /// # Errors
-    /// The plugin gives no output, or this process cannot wait for children.
+    /// The plugin gives no output, or this process cannot wait for its children.
     pub fn plugin(&self, path: &BString, limit: Duration) -> Result<Vec<u8>, PluginQueryError> {
         let spec = ChildSpec {
             argv: vec![path.clone(), "-classad".into()],
@@ -181,7 +183,7 @@ impl<'a> RuntimeProbe<'a> {
         }
     }
 
-    /// Runs a single query.
+    /// Runs a single query; returns its exit status and output.
     pub(super) fn run_single_query(&self, call: &ToolCall) -> io::Result<(Option<Exit>, Vec<u8>)> {
         self.run_query(&mut Reactor::new(&[])?, call)
     }

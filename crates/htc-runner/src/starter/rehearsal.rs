@@ -1,6 +1,6 @@
-//! Rehearsal: runs the state machine without processes, and shows what would be created, called and run, in order.
+//! Rehearsal: runs the state machine without processes, and shows in order what would be created, called and run.
 //!
-//! Hooks and job are assumed to behave as the script says, and the clock jumps from one deadline to the next.
+//! Hooks and job behave as given by the script, and the clock jumps from one deadline to the next.
 
 use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
@@ -28,10 +28,10 @@ use htc_starter::{
     StarterAction, StarterEvent, StarterHookCall, StarterNotice,
 };
 
-/// Placeholder for the key of an encrypted volume.
+/// Placeholder for the path of the key of an encrypted volume.
 const KEY_PLACEHOLDER: &[u8] = b"/dev/shm/cryptokeyXXXXXX";
 
-/// Assumed behavior of hooks and job.
+/// Assumed behavior of hooks and job in a rehearsal.
 #[derive(Clone, Debug)]
 pub struct RehearsalScript {
     /// Exit status and output of PREPARE_JOB.
@@ -58,11 +58,11 @@ impl Default for RehearsalScript {
 pub struct RehearsalResult {
     /// One line for each action.
     pub lines: Vec<String>,
-    /// The rehearsal as data.
+    /// The results of the rehearsal as data.
     pub preview: RunPreview,
 }
 
-/// Describes the files that would be transferred.
+/// Describes the files that would be transferred in one direction.
 fn transfer(way: TransferKind, job: &ExecutionContext) -> String {
     let Some(file_transfer) = &job.file_transfer else { return "move no files".to_owned() };
     let scratch = BString::from(job.sandbox.scratch.as_os_str().as_bytes());
@@ -84,7 +84,7 @@ pub fn rehearse(
     world: &dyn World,
 ) -> RehearsalResult {
     let mut rehearsal = Rehearsal::new(job, script, world);
-    // A state machine without further events has ended or is waiting for the user.
+    // If there is no next event, the state machine has ended or is waiting for the user.
     for _ in 0..100_000 {
         let Some(event) = rehearsal.next() else { break };
         for action in machine.step(rehearsal.now, event) {
@@ -155,7 +155,7 @@ impl<'a> Rehearsal<'a> {
         self.lines.push(format!("{at:>5} s  {line}"));
     }
 
-    /// Adds a line about the job, which a prepare hook that is not called may change.
+    /// Adds a line about the job. If prepare hooks were not called, the line says that they may change it.
     fn say_of_job(&mut self, line: String) {
         let mark = match self.preview.assumed_hooks.as_slice() {
             [] => String::new(),
@@ -261,7 +261,7 @@ impl<'a> Rehearsal<'a> {
         self.events.push_back(StarterEvent::CallEnded { call: call.id, exit, stdout, cut: false, stderr });
     }
 
-    /// Returns true if the output of a prepare hook is our assumption, for which no verdict is shown.
+    /// Returns true if the output of a prepare hook is only assumed, so that no verdict on it is shown.
     fn is_output_assumed(&self) -> bool {
         self.script.prepare_end == RehearsalScript::default().prepare_end
     }
@@ -352,7 +352,7 @@ fn runtime_name(runtime: ContainerRuntime) -> &'static str {
     }
 }
 
-/// Describes the plan of a container, without its command line, which is shown as a call or as the job's.
+/// Describes the plan of a container without its command line, which is shown separately.
 fn describe_container(plan: &ContainerPlan) -> Vec<String> {
     let mut lines = vec![format!("    image {}", plan.image)];
     lines.extend(plan.mounts.iter().map(|mount| match &mount.source {
@@ -366,7 +366,7 @@ fn describe_container(plan: &ContainerPlan) -> Vec<String> {
     lines
 }
 
-/// Returns a line about a program that is missing on this machine, once for each program.
+/// Returns a line about a program that is missing on this machine, or `None` if it exists or has been reported.
 fn missing_program_line(
     argv: &[BString],
     account: ProcessAccount,
@@ -379,7 +379,8 @@ fn missing_program_line(
         false => job_child::find_program(program, world).is_some(),
     };
     let name = program.to_string();
-    // A relative path is in the scratch directory, which does not exist yet.
+    // A relative path is relative to the scratch directory, which does not exist yet, so the program cannot be
+    // checked.
     let unknown = account == ProcessAccount::Job && !program.starts_with(b"/");
     if there || unknown || story.missing.contains(&name) {
         return None;
@@ -392,7 +393,7 @@ fn missing_program_line(
 /// Describes a process: its command line, directory, files, limits, isolation, mounts and environment.
 fn describe_isolation(process: &JobProcess) -> Vec<String> {
     let mut lines = vec![match process.script {
-        // The argv[0] of a script is condor_Prescript, whatever the file.
+        // `argv[0]` of a script is `condor_Prescript`, whatever the name of the file.
         true => {
             let program = BString::from(process.program.as_os_str().as_encoded_bytes());
             let words: Vec<BString> =

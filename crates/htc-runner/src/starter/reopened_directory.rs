@@ -1,6 +1,7 @@
-//! Scratch directory to which a job has denied its owner access, opened while JOB_EXIT runs.
+//! Scratch directory that is opened while JOB_EXIT runs, because the job has removed its owner's access.
 //!
-//! A starter of 25.14 has entered the directory before the job starts, and its hooks inherit it regardless of its mode.
+//! A starter of 25.14 enters the directory before the job starts, and its hooks inherit that working directory
+//! regardless of the mode.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -13,7 +14,7 @@ use htc_os::identity::run_as;
 /// Mode bits of the owner.
 const OWNER_MODE_BITS: u32 = 0o700;
 
-/// Directory that was closed, with its mode then.
+/// Directory whose owner had no access, with the mode that it had.
 #[derive(Debug)]
 pub(super) struct ReopenedDirectory {
     path: PathBuf,
@@ -21,8 +22,8 @@ pub(super) struct ReopenedDirectory {
 }
 
 impl ReopenedDirectory {
-    /// Opens a directory that its owner cannot use, with the job's rights only; returns `None` if it is open already or
-    /// cannot be opened.
+    /// Gives the owner access to a directory, with the job's rights only. Returns `None` if the owner already has
+    /// access or if the change fails.
     pub(super) fn open(path: &Path, identity: Option<&ProcessIdentity>) -> Option<Self> {
         let open = || {
             let mode = mode_of(path)?;
@@ -45,7 +46,7 @@ impl ReopenedDirectory {
     }
 }
 
-/// Returns the mode of a directory that is not a link.
+/// Returns the mode of a directory, or an error if the path is a symbolic link.
 fn mode_of(path: &Path) -> io::Result<u32> {
     let status = fs::symlink_metadata(path)?;
     match status.is_dir() {

@@ -24,7 +24,7 @@ use htc_starter::{
     JobOutcome, LeftoverRecord, Starter, StarterAction, StarterCommand, StarterEvent, StarterNotice,
 };
 
-/// Requests to a starter that arrive as signals.
+/// Signals by which a starter receives requests.
 const REQUEST_SIGNALS: [i32; 8] = [
     libc::SIGTERM,
     libc::SIGQUIT,
@@ -41,34 +41,34 @@ pub fn handled_signals() -> Vec<i32> {
     REQUEST_SIGNALS.into_iter().chain(htc_os::ENDING_SIGNALS).collect()
 }
 
-/// Time to wait at the end for processes that were killed.
+/// Time to wait at the end of a run for processes that were killed.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// Time between the soft and the hard end of a job after `--timeout`.
+/// Time after `--timeout` between the request for a soft end of a job and that for a hard end.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(10);
 
-/// Outcome of a job.
+/// Outcome of the run of a starter.
 #[derive(Debug)]
 pub struct StarterOutcome {
     /// Exit status of the starter, as in the reference.
     pub status: u8,
-    /// Outcome of the job for the queue.
+    /// Outcome of the job, as seen by the queue.
     pub standing: JobOutcome,
     /// The job ad with its outcome merged in, or `None` if the job was not started.
     pub outcome: Option<Vec<u8>>,
-    /// The job's scratch directory, which was removed.
+    /// The scratch directory of the job, which has been removed.
     pub scratch: PathBuf,
-    /// The ad of `-job-output-ad`, byte for byte as in the reference; empty if there is none.
+    /// The ad for `-job-output-ad`, byte for byte as in the reference; empty if no ad is written.
     pub result: Vec<u8>,
-    /// Reason why that ad could not be written, or `None`.
+    /// Reason why the ad for `-job-output-ad` could not be written, or `None`.
     pub unwritten_reason: Option<String>,
     /// Reason why the job was not started, or `None`.
     pub not_started: Option<String>,
-    /// True if `--timeout` ended it.
+    /// True if `--timeout` ended the job.
     pub timed_out: bool,
-    /// True if a signal, an order or `--timeout` requested its end.
+    /// True if a signal, an order or `--timeout` requested the end of the job.
     pub requested: bool,
-    /// The state file, which marks the job as unfinished until its outcome has been reported.
+    /// The state file, which is kept until the job's outcome has been reported.
     pub state: Option<StateFile>,
 }
 
@@ -119,7 +119,7 @@ pub fn run_starter<'a>(
 }
 
 impl RunState<'_> {
-    /// Waits for the next event and handles it, which may queue events for the state machine.
+    /// Waits for the next event and handles it; the result may be an event for the state machine.
     fn wait(&mut self) -> io::Result<()> {
         let ControlInputs { observer: companion, control, parent } = &self.inputs;
         let deadlines = [
@@ -218,7 +218,7 @@ impl RunState<'_> {
             } else {
                 StarterCommand::Graceful(None)
             };
-            // Retries: a process that survives the first signal may exit on the second.
+            // The request is repeated: a process that survives the first signal may exit on the second.
             self.timers.timeout_at = Some(now.plus(TIMEOUT_GRACE));
             if !self.ending.timed_out {
                 let event = self
@@ -257,7 +257,7 @@ impl RunState<'_> {
             StarterAction::StartProcess(process) => self.start(now, &process),
             StarterAction::Transfer(way) => self.transfer(way),
             StarterAction::AbortTransfer => self.abort_transfer(),
-            // Only the shadow, which observes the starter, acts on this.
+            // Only the observer, which acts as the shadow, handles this action.
             StarterAction::ReconnectShadow => {}
             StarterAction::Manifest { directory, name, content } => {
                 self.write_manifest(&directory, name, content)

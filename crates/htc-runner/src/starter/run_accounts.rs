@@ -14,17 +14,17 @@ use htc_starter::JobRefusal;
 use htc_starter::account::{self, AccountInputs};
 use htc_starter::unsupported::AccessPointRole;
 
-/// Accounts of one run; `None` for our own.
+/// Accounts of one run; `None` stands for the account of this program.
 pub(super) struct RunAccounts {
     /// Account of the job.
     pub(super) account: Option<Account>,
     /// Uid of the account if it is dedicated to the job, or `None`.
     pub(super) dedicated_uid: Option<u32>,
-    /// Account of the daemons.
+    /// Account of the daemons, or `None` if this program is not root or there is no such account.
     pub(super) condor: Option<ProcessIdentity>,
-    /// The job's account with all its groups.
+    /// The job's account with all its groups, even if this program cannot change accounts.
     pub(super) account_identity: Option<ProcessIdentity>,
-    /// The identity that the job runs with if we are root.
+    /// The identity with which the job runs if this program is root, or `None`.
     pub(super) job_identity: Option<ProcessIdentity>,
     /// Reason why the job has no account, or `None`.
     pub(super) refusal: Option<JobRefusal>,
@@ -34,9 +34,9 @@ pub(super) struct RunAccounts {
 
 /// Policy for writing the ads named on the command line.
 pub(super) struct AdFilePolicy {
-    /// Directory of relative names.
+    /// Directory relative to which file names are resolved.
     pub(super) base: PathBuf,
-    /// Account that writes the files, or `None` for the caller's.
+    /// Account that writes the files, or `None` for the caller's account.
     pub(super) writer: Option<ProcessIdentity>,
 }
 
@@ -54,9 +54,10 @@ impl RunAccounts {
         let warnings = chosen.as_ref().map_or_else(Vec::new, |chosen| chosen.notices.clone());
         let dedicated = chosen.as_ref().filter(|chosen| chosen.dedicated).map(|chosen| chosen.account.uid);
         let account = chosen.map(|chosen| chosen.account);
-        // Groups are looked up in all sources of the machine's accounts.
+        // The groups are looked up in all sources of accounts that the machine has configured.
         let own = account.as_ref().map(identity::identity_of_account);
-        // Only a shadow's starter supports PrimaryUnixGroup; a job whose owner is not in that group was held before.
+        // Only the starter of a shadow supports PrimaryUnixGroup. The shadow has already held a job whose owner is
+        // not in that group.
         let in_group = |job: ProcessIdentity| match with {
             AccessPointRole::Shadow => accounts::in_primary_group(job.clone(), ad, world).unwrap_or(job),
             AccessPointRole::Absent | AccessPointRole::Schedd => job,
@@ -74,7 +75,7 @@ impl RunAccounts {
         }
     }
 
-    /// Chooses the identity of hooks; also returns a warning. `Err` means that hooks are not called.
+    /// Chooses the identity of hooks; also returns a warning. The result is `Err` if hooks must not be called.
     pub(super) fn choose_hook_identity(
         &self,
         is_called: bool,
@@ -84,12 +85,12 @@ impl RunAccounts {
             return (Ok(self.job_identity.clone()), None);
         }
         let (identity, said) = fallback_hook_identity(self.condor.as_ref(), is_called, world);
-        // Never root.
+        // Without an identity the hooks are not called, so that they never run as root.
         (identity.map(Some).ok_or(()), said)
     }
 
-    /// Returns the account of the daemons with the supplementary groups of the job's account, which `set_condor_egid`
-    /// does not change.
+    /// Returns the account of the daemons with the supplementary groups of the job's account, because
+    /// `set_condor_egid` does not change the groups.
     fn daemon_with_job_groups(&self) -> Option<ProcessIdentity> {
         self.condor.clone().map(|condor| match &self.job_identity {
             Some(job) => ProcessIdentity { groups: job.groups.clone(), ..condor },
@@ -97,9 +98,9 @@ impl RunAccounts {
         })
     }
 
-    /// Returns the policy for writing the ads named on the command line. In 25.14, relative names are in the scratch
-    /// directory, which is removed, and root's rights are not used; by default they are relative to the caller's
-    /// directory.
+    /// Returns the policy for writing the ads named on the command line. In 25.14, relative names are relative to the
+    /// scratch directory, which is removed, and the files are not written with root's rights. By default, names here
+    /// are relative to the caller's directory.
     pub(super) fn ad_file_policy(
         &self,
         scratch: &Path,
@@ -115,7 +116,8 @@ impl RunAccounts {
         }
     }
 
-    /// Returns the account that reads a wrapper's error file, with no more rights than the accounts that can write it.
+    /// Returns the account that reads a wrapper's error file. It has no more rights than the accounts that can write
+    /// the file.
     pub(super) fn wrapper_reader(&self, quirks: QuirkMode) -> Option<ProcessIdentity> {
         match quirks.reproduces(Quirk::WrapperErrorFileIgnored) {
             true => self.daemon_with_job_groups().or_else(|| self.job_identity.clone()),
@@ -124,9 +126,9 @@ impl RunAccounts {
     }
 }
 
-/// Returns the account that runs JOB_EXIT for a job without an account here, and a warning: the daemons' account, else
-/// `nobody`, as for jobs of unknown users. Daemons of 25.14 do not start as root without an account (`uids.cpp`,
-/// `init_condor_ids`), and their starter calls no hook for a job that it refuses.
+/// Returns the account that runs JOB_EXIT for a job whose owner has no account on this machine, and a warning. The
+/// account is that of the daemons, else `nobody`, as for jobs of unknown users. Daemons of 25.14 do not start as root
+/// without an account (`uids.cpp`, `init_condor_ids`), and their starter calls no hook for a job that it refuses.
 fn fallback_hook_identity(
     condor: Option<&ProcessIdentity>,
     is_called: bool,

@@ -18,17 +18,18 @@ pub struct RunPreview {
     pub started: bool,
     /// Reason why the job would not be started, or `None`.
     pub refused: Option<StartRefusal>,
-    /// The account of hooks and job, or `None` for the caller's own.
+    /// The account of hooks and job, or `None` for the caller's account.
     pub user: Option<PlannedAccount>,
     /// Runtime of the job: `plain`, `docker` or `singularity`.
     pub runtime: &'static str,
-    /// The setting that selected the runtime.
+    /// The attribute or parameter that selected the runtime.
     pub runtime_because: String,
-    /// Hooks in order.
+    /// Hooks in the order in which they would be called.
     pub hooks: Vec<PlannedHook>,
-    /// Prepare hooks that are not called, and assumed to print nothing: their output may change everything below.
+    /// Prepare hooks that are not called and are assumed to print nothing. Their output may change all results in the
+    /// following fields.
     pub assumed_hooks: Vec<&'static str>,
-    /// The image of the container.
+    /// The image of the container, or `None` without a container.
     pub image: Option<String>,
     /// The command line that creates the container (docker), or runs the job (singularity).
     pub container: Vec<String>,
@@ -36,36 +37,36 @@ pub struct RunPreview {
     pub calls: Vec<Vec<String>>,
     /// The command line of the job's process.
     pub command: Vec<String>,
-    /// Initial directory of the job's process.
+    /// Initial working directory of the job's process.
     pub directory: String,
-    /// Standard input, output and error.
+    /// Files for standard input, output and error.
     pub files: Vec<String>,
-    /// The job's environment; for docker, inside the container.
+    /// The job's environment; for docker, the environment inside the container.
     pub environment: BTreeMap<String, String>,
-    /// Mounts in the job's view of the file system, or in its container.
+    /// Directories mounted in the job's view of the file system, or in its container.
     pub mounts: Vec<PlannedMount>,
     /// Resource limits.
     pub limits: Vec<PlannedLimit>,
-    /// Resources that the job does not share with the machine.
+    /// Resources that the job does not share with the rest of the machine.
     pub isolation: Vec<String>,
-    /// Paths that are removed at the end.
+    /// Paths that would be removed at the end.
     pub removes: Vec<String>,
-    /// Programs that are not on this machine.
+    /// Programs that are missing on this machine.
     pub missing: Vec<String>,
-    /// Reasons for parts of the command line: attributes or parameters.
+    /// Attributes and parameters that caused parts of the command line.
     pub explain: Vec<ExplainedWords>,
-    /// Settings that were read but not used.
+    /// Attributes and parameters that were read but have no effect.
     pub passed: Vec<UnusedSetting>,
 }
 
 /// Reason why a job would not be started.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct StartRefusal {
-    /// The reason.
+    /// Text of the reason.
     pub reason: String,
-    /// Hold code in a pool, or 0 for none.
+    /// Hold code that the job would get in a pool, or 0 if it would not be held.
     pub hold_code: i64,
-    /// Hold subcode.
+    /// Hold subcode that the job would get in a pool.
     pub hold_subcode: i64,
 }
 
@@ -76,7 +77,7 @@ pub struct PlannedAccount {
     pub uid: u32,
     /// Group id.
     pub gid: u32,
-    /// All groups.
+    /// Ids of all groups.
     pub groups: Vec<u32>,
 }
 
@@ -94,11 +95,11 @@ pub struct PlannedHook {
 /// Directory mounted under another name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedMount {
-    /// Source, or `None` if the runtime creates the directory.
+    /// Source directory, or `None` if the runtime creates it.
     pub source: Option<String>,
-    /// Target.
+    /// Path of the target directory.
     pub target: String,
-    /// The setting that requested it.
+    /// The attribute or parameter that requested the mount.
     pub because: String,
 }
 
@@ -107,27 +108,27 @@ pub struct PlannedMount {
 pub struct PlannedLimit {
     /// The limited resource.
     pub of: String,
-    /// The value.
+    /// Value of the limit.
     pub value: String,
-    /// The setting that led to it.
+    /// The attribute or parameter that set the limit.
     pub because: String,
 }
 
-/// Words of a command line with their reason.
+/// Words of a command line, with the reason for them.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExplainedWords {
     /// The words.
     pub words: Vec<String>,
-    /// The attribute, parameter or rule.
+    /// The attribute, parameter or rule that caused the words.
     pub because: String,
 }
 
-/// Attribute or parameter without effect.
+/// Attribute or parameter that has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnusedSetting {
     /// Name of the attribute or parameter.
     pub name: String,
-    /// Reason.
+    /// Reason why the attribute or parameter has no effect.
     pub why: String,
 }
 
@@ -211,7 +212,7 @@ impl RunPreview {
         }
     }
 
-    /// Sets the job's own process.
+    /// Fills the fields about the job's own process.
     pub(super) fn set_process(&mut self, process: &JobProcess) {
         self.command = texts(&process.argv);
         self.directory = process.cwd.display().to_string();
@@ -249,8 +250,8 @@ impl RunPreview {
         }
     }
 
-    /// Sets the reason for the refusal. The first reason is the cause; its codes may come with a later failure of the
-    /// same text.
+    /// Sets the reason for the refusal. The first reason is the cause and is kept, but a later failure with the same
+    /// text may add its codes.
     pub(super) fn set_refusal(&mut self, failure: &StartFailure) {
         if self.refused.as_ref().is_some_and(|refused| refused.reason != text(&failure.text)) {
             return;
@@ -262,7 +263,7 @@ impl RunPreview {
         });
     }
 
-    /// Returns the explanation as lines.
+    /// Returns the reasons for parts of the command line, and the settings without effect, as lines.
     pub fn explanation(&self) -> Vec<String> {
         let runtime = match self.runtime {
             "plain" => "no container",

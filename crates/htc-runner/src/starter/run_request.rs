@@ -15,46 +15,46 @@ use htc_starter::unsupported::AccessPointRole;
 
 /// Request for a run of a job.
 pub struct RunRequest<'w> {
-    /// The outside world.
+    /// Access to the outside world: time, files, accounts, environment, programs.
     pub world: &'w dyn World,
-    /// Selection of quirks.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
-    /// The job ad as read, completed from the configuration if a keyword was given.
+    /// The job ad as read. If a keyword was given on the command line, attributes from the configuration were added.
     pub ad: ClassAd,
-    /// The environment with which the starter was started.
+    /// The environment in which the starter was started.
     pub environment: DaemonEnvironment,
-    /// The slot ad with which the job was accepted, or `None`.
+    /// The slot ad for which the job was accepted, or `None`.
     pub machine: Option<ClassAd>,
-    /// Ids and standard files of the command line.
+    /// Job ids and standard files from the command line, which override the ad.
     pub overrides: JobOverrides,
-    /// Name of the slot for variables, or empty for none.
+    /// Name of the slot in environment variables; empty if the job has no slot.
     pub slot: BString,
-    /// Name of the slot for events, if it differs.
+    /// Name of the slot in events, if it differs from `slot`.
     pub event_slot: Option<String>,
-    /// `-job-output-ad`; `-` for standard output, which the caller writes.
+    /// Value of `-job-output-ad`. With `-`, the caller writes the ad to standard output.
     pub output_ad: Option<BString>,
-    /// `-job-update-ad`.
+    /// Value of `-job-update-ad`.
     pub update_ad: Option<BString>,
     /// Time limit for hooks that the reference waits for without a limit.
     pub hook_timeout: Option<Duration>,
     /// Time limit for the whole job.
     pub timeout: Option<Duration>,
-    /// Time that the job may continue after the parent exits.
+    /// Time that the job may continue after the parent process has ended.
     pub orphan_grace: Option<Duration>,
-    /// The slot runner's private directory.
+    /// The private directory that the slot runner created for this starter, or `None` without a slot runner.
     pub private_directory: Option<PathBuf>,
-    /// Directory for scratch directories if the configuration names none.
+    /// Directory for scratch directories if the configuration sets neither EXECUTE nor LOCAL_DIR.
     pub fallback_execute: PathBuf,
     /// Offset added to the wall clock, in microseconds.
     pub clock_skew_us: i64,
     /// Role of the access point.
     pub role: AccessPointRole,
-    /// The helper that transfers files.
+    /// The helper program that transfers files.
     pub helper: TransferHelper,
-    /// Directory for checkpoints and the output of evicted jobs until the next run.
+    /// Directory that keeps checkpoints and the output of evicted jobs for the next run.
     pub spool: Option<PathBuf>,
-    /// A shell for interactive use instead of the job.
+    /// Shell that is run interactively instead of the job.
     pub shell: Option<BString>,
-    /// The job's log, overriding the one that its ad names.
+    /// Path of the job's log, which overrides the path in the job ad.
     pub log: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! State of a starter's run, shared by the event loop and the code for single actions.
+//! State of a starter's run, used by the event loop and by the modules for single actions.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -26,11 +26,11 @@ use htc_starter::{CallId, JobOutcome, StarterEvent};
 /// Sources of requests to a starter besides signals.
 #[derive(Default)]
 pub struct ControlInputs<'a> {
-    /// An observer.
+    /// Observer that acts as the access point.
     pub observer: Option<&'a mut (dyn StarterObserver + 'a)>,
     /// A control socket.
     pub control: Option<&'a mut ControlSocket>,
-    /// A watch over the process that the job does not outlive.
+    /// Watch over the process with which the job ends.
     pub parent: Option<&'a mut ParentWatch>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct RuntimeCall {
     pub(super) child: ChildId,
     pub(super) call: CallId,
     pub(super) deadline: MonotonicTime,
-    /// The file that receives its standard error.
+    /// The file that receives the standard error of the call.
     pub(super) errors: Option<PathBuf>,
 }
 
@@ -48,26 +48,26 @@ pub(super) struct RuntimeCall {
 pub(super) enum EndRequest {
     #[default]
     NotRequested,
-    /// Another request, such as removing the job.
+    /// Another request, such as a soft end or the removal of the job.
     Other,
     Soft,
-    /// A hard end, or a second request for a soft one.
+    /// Request for a hard end, or a second request for a soft end.
     Hard,
 }
 
-/// State of a run.
+/// State of a starter's run.
 pub(super) struct RunState<'a> {
     pub(super) context: ExecutionContext,
     pub(super) world: &'a dyn World,
     pub(super) reactor: &'a mut Reactor,
     pub(super) stream: &'a mut EventStream,
-    /// Observer and other sources of requests.
+    /// Sources of requests besides signals.
     pub(super) inputs: ControlInputs<'a>,
     /// Events to be passed to the state machine.
     pub(super) events: VecDeque<StarterEvent>,
     /// Current stage of the state machine, as a word.
     pub(super) stage: &'static str,
-    /// Record of leftovers if this program is killed.
+    /// State file that records what would be left if this program were killed.
     pub(super) state_file: Option<StateFile>,
     pub(super) hooks: HookCalls,
     pub(super) job: JobExecution<'a>,
@@ -79,67 +79,67 @@ pub(super) struct RunState<'a> {
 /// Hook calls of a run.
 #[derive(Default)]
 pub(super) struct HookCalls {
-    /// Running calls.
+    /// Running calls of hooks.
     pub(super) calls: FxHashMap<ChildId, CallId>,
-    /// True if a hook has been called.
+    /// True if any hook has been called.
     pub(super) any_called: bool,
-    /// The scratch directory that is open for this call of JOB_EXIT only.
+    /// The scratch directory that is open only during the given call of JOB_EXIT.
     pub(super) reopened_directory: Option<(CallId, ReopenedDirectory)>,
 }
 
-/// The job's process and what belongs to it.
+/// Execution of the job: its process, container and runtime calls.
 #[derive(Default)]
 pub(super) struct JobExecution<'a> {
     pub(super) process: Option<RunningProcess>,
     /// The container of the job, or `None`.
     pub(super) container: Option<BString>,
-    /// Queries of docker about the container's usage.
+    /// Periodic queries of docker about the container's usage.
     pub(super) docker: Option<DockerWatch<'a>>,
-    /// Running calls of a container runtime.
+    /// Running calls of the container runtime.
     pub(super) runtime_calls: Vec<RuntimeCall>,
-    /// The terminal, while a shell uses it.
+    /// The terminal, while an interactive shell uses it.
     pub(super) terminal: Option<TerminalGuard>,
 }
 
-/// Disk usage of the job's directory.
+/// Disk usage of the job's directory, and its measurement.
 #[derive(Default)]
 pub(super) struct DiskUsage {
-    /// Last disk usage: bytes and entries.
+    /// Last measured disk usage: bytes and entries.
     pub(super) last_usage: Option<(u64, u64)>,
-    /// Running scan.
+    /// Scan that is running, or `None`.
     pub(super) scan: Option<DiskScan>,
 }
 
-/// Times at which a run continues without an event.
+/// Times at which the event loop acts although no event occurs.
 pub(super) struct RunTimers {
     /// Time of the next step of the state machine.
     pub(super) wake_at: Option<MonotonicTime>,
-    /// End of `--timeout`.
+    /// Time at which `--timeout` ends.
     pub(super) timeout_at: Option<MonotonicTime>,
 }
 
-/// Requests to end a run, and its results.
+/// Requests to end a run, and the results of its end.
 #[derive(Default)]
 pub(super) struct RunEnding {
     pub(super) request: EndRequest,
     pub(super) timed_out: bool,
-    /// True if the process family was killed on request.
+    /// True if the job's process family was killed on request.
     pub(super) killed: bool,
     /// True if a child, hook or job, has ended.
     pub(super) child_has_ended: bool,
     /// Reason why the job was not started, or `None`.
     pub(super) not_started: Option<String>,
-    /// The final ad as text.
+    /// The text of the final ad.
     pub(super) result: Vec<u8>,
     /// Reason why the final ad was not written, or `None`.
     pub(super) unwritten_reason: Option<String>,
-    /// Last step of the state machine, once it was made.
+    /// Last step of the state machine, or `None` before it.
     pub(super) finished: Option<FinishedRun>,
 }
 
-/// Last step of the state machine.
+/// Results of the last step of the state machine.
 pub(super) struct FinishedRun {
-    /// Exit status of the program.
+    /// Exit status for the starter program.
     pub(super) status: u8,
     pub(super) standing: JobOutcome,
     /// The job ad with its outcome merged in, or `None` if the job was not started.
@@ -190,14 +190,14 @@ impl<'a> RunState<'a> {
         self.stream.report(&event);
     }
 
-    /// Warns, unless another starter of the slot runner has given the same warning.
+    /// Reports a warning, unless another starter of the slot runner has already reported the subject.
     pub(super) fn warn_once(&mut self, subject: &str, reason: impl FnOnce() -> String) {
         if notice::is_first_report(self.context.private_directory.as_deref(), subject) {
             self.warn(reason());
         }
     }
 
-    /// Passes an observation to the observer, and queues its requests.
+    /// Passes an observation to the observer, and queues the commands that the observer returns.
     pub(super) fn notify_observer(&mut self, now: ClockReading, seen: Option<StarterObservation<'_>>) {
         if let (Some(companion), Some(seen)) = (&mut self.inputs.observer, seen) {
             self.events.extend(companion.observe(now, seen).into_iter().map(StarterEvent::Requested));

@@ -8,33 +8,34 @@ use htc_os::tracking_group::TrackingGroup;
 use htc_os::{ChildId, accounting};
 use htc_starter::{FamilyUsage, JobProcess};
 
-/// Delay before the first sample: a process that has just been executed has not mapped its libraries yet.
+/// Delay before the first sample, because a process that has just been executed has not mapped its libraries yet.
 pub(super) const FIRST_SNAPSHOT_DELAY: Duration = Duration::from_millis(50);
 
-/// Resources dedicated to a process.
+/// Resources that belong to one process of the job.
 #[derive(Default)]
 pub(super) struct ProcessResources {
     pub(super) group: Option<JobControlGroup>,
-    /// Tracking group that is reserved while the process runs.
+    /// Group for tracking, reserved while the process runs.
     pub(super) tracking: Option<TrackingGroup>,
 }
 
-/// Process that is running.
+/// Running process of a job or of a script around it.
 pub(super) struct RunningProcess {
     pub(super) child: ChildId,
     pub(super) pid: u32,
     pub(super) usage: accounting::FamilyUsage,
-    /// Memory in KiB with shared pages divided among their users, if no control group counts it.
+    /// Memory in KiB, with shared pages divided among the processes that use them; `None` if a control group counts
+    /// the memory.
     pub(super) proportional_kib: Option<u64>,
     pub(super) resources: ProcessResources,
     /// Description of the process.
     pub(super) attempt: Box<JobProcess>,
-    /// Time of the next sample, or `None` if the process has just been started.
+    /// Time of the next sample, or `None` if no sample has been taken yet.
     pub(super) next_look: Option<MonotonicTime>,
 }
 
 impl RunningProcess {
-    /// Returns the interval of samples: that of the control group, or else `snapshot`, but at least
+    /// Returns the interval between samples: that of the control group if there is one, else `snapshot`, but at least
     /// [`FIRST_SNAPSHOT_DELAY`].
     pub(super) fn interval(&self, snapshot: Duration) -> Duration {
         self.resources.group.as_ref().map_or(snapshot.max(FIRST_SNAPSHOT_DELAY), JobControlGroup::interval)

@@ -1,4 +1,4 @@
-//! Calls of a container runtime as children, and the process that represents a container.
+//! Calls of a container runtime as child processes, and the process that stands for a container.
 
 use std::fs;
 use std::io::{self, Read};
@@ -23,17 +23,17 @@ use htc_os::{ChildId, clock, strerror};
 use htc_starter::container::{DockerUsage, ToolAccount, ToolCall, ToolEnvironment};
 use htc_starter::{CallId, JobProcess, StandardFile, StartFailure, StarterEvent, process};
 
-/// Maximum number of bytes kept of a runtime's output.
+/// Maximum number of bytes kept of the output of a call.
 const OUTPUT_LIMIT: usize = 4 << 20;
 
-/// Time to wait for a killed call before it is killed again.
+/// Time to wait for the end of a killed call before it is killed again.
 const KILL_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// Maximum number of bytes read from a call's error file.
 const MAX_ERRORS_SIZE: u64 = 64 * 1024;
 
 impl RunState<'_> {
-    /// Starts a call, whose result becomes an event.
+    /// Starts a call of the container runtime. Its result becomes an event for the state machine.
     pub(super) fn start_runtime_call(&mut self, call: CallId, tool: ToolCall) {
         let until = clock::monotonic_now().plus(tool.limit);
         let (errors, is_long) = (tool.errors.clone(), tool.is_long());
@@ -58,7 +58,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Describes the child of a call; also returns its error file, which must stay open until the child is started.
+    /// Describes the child process of a call. Also returns the file for its standard error, which must stay open
+    /// until the child is started.
     fn runtime_child_spec(&self, tool: ToolCall) -> io::Result<(ChildSpec, Option<OwnedFd>)> {
         let is_long = tool.is_long();
         let name = tool.argv.first().cloned().unwrap_or_default();
@@ -92,7 +93,7 @@ impl RunState<'_> {
             session: SessionMode::NewSession,
             discards_excess_output: true,
             dies_with_parent: is_long,
-            // A runtime may leave a process running with the container.
+            // A container runtime may leave a process behind that manages the container.
             leftover_policy: LeftoverPolicy::Keep,
             ..ChildSpec::new(program)
         };
@@ -114,7 +115,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Handles the end of a child; returns true if it was such a call.
+    /// Handles the end of a child; returns true if the child was a call of the container runtime.
     pub(super) fn runtime_call_ended(
         &mut self,
         child: ChildId,
@@ -138,12 +139,12 @@ impl RunState<'_> {
         true
     }
 
-    /// Returns the earliest deadline of the calls, or `None`.
+    /// Returns the earliest time limit of the running calls, or `None` if no limit is running.
     pub(super) fn runtime_calls_deadline(&self) -> Option<MonotonicTime> {
         self.job.runtime_calls.iter().map(|tool| tool.deadline).min()
     }
 
-    /// Kills calls that take too long; their ends are handled like any other.
+    /// Kills calls that have exceeded their time limit. Their ends are handled like those of other calls.
     pub(super) fn kill_slow_runtime_calls(&mut self, now: MonotonicTime) {
         let slow: Vec<ChildId> = self
             .job
@@ -196,8 +197,8 @@ impl RunState<'_> {
         self.job.docker.take()?.into_final_usage(self.reactor)
     }
 
-    /// Starts the process that represents a container: with the rights and environment of the daemons, and the job's
-    /// files.
+    /// Starts the process that stands for a container: with the rights and environment of the daemons, and the
+    /// standard files of the job.
     pub(super) fn start_container(&mut self, process: &JobProcess) -> Result<ChildId, Vec<StartFailure>> {
         let identity = self.context.identity.clone();
         let scratch = self.context.sandbox.scratch.clone();
@@ -260,7 +261,7 @@ fn open_file(
     })?
 }
 
-/// Reads the error file of a call with the job's rights.
+/// Reads the file with the standard error of a call, with the job's rights.
 fn read_error_file(path: &Path, identity: Option<&ProcessIdentity>) -> Vec<u8> {
     let read = || {
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;

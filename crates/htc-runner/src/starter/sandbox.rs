@@ -1,7 +1,8 @@
-//! Scratch directory of a job: created for its account, and removed regardless of what the job has put into it.
+//! Scratch directory of a job: created for the job's account, and removed regardless of what the job has put into it.
 //!
 //! Reference: `Starter::createTempExecuteDir`, `removeTempExecuteDir` of `starter.cpp`. With nested directories (the
-//! default of 25) `dir_<pid>` holds `htcondor` (ours), `user` (the job's, closed) and `scratch` (the job's).
+//! default of 25.14) `dir_<pid>` contains `htcondor` (for the starter), `user` (owned by the job, closed to others)
+//! and `scratch` (the job's scratch directory).
 
 use std::fs;
 use std::io;
@@ -16,28 +17,30 @@ use htc_os::identity::run_as;
 use htc_os::{directory_tree, mounts};
 use htc_starter::ScratchFile;
 
-/// Location and owner of the scratch directory.
+/// Location and owner of a job's scratch directory.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
-    /// The directory to create and remove, in EXECUTE.
+    /// The directory in EXECUTE that is created and removed.
     pub top: PathBuf,
-    /// The scratch directory itself: `top`, or `scratch` in it.
+    /// The scratch directory itself: `top`, or the directory `scratch` in it.
     pub scratch: PathBuf,
     /// Mode of the scratch directory.
     pub mode: u32,
-    /// The job's account, or `None` for our own.
+    /// The job's account, or `None` for the account of this program.
     pub owner: Option<ProcessIdentity>,
-    /// The account of the daemons if we are root, or `None` for our own.
+    /// The account of the daemons if this program is root, or `None` for the account of this program.
     pub condor: Option<ProcessIdentity>,
-    /// Path to which it is moved at the end instead of being removed (STARTER_MOVE_WORKING_DIR_ON_EXIT), or `None`.
+    /// Path to which the scratch directory is moved at the end instead of being removed
+    /// (STARTER_MOVE_WORKING_DIR_ON_EXIT), or `None`.
     pub move_to: Option<PathBuf>,
-    /// Time before it is removed (STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME).
+    /// Time to wait before the scratch directory is removed (STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME).
     pub delay: Duration,
     /// File system of limited size for the scratch directory, or `None` for no limit.
     pub volume: Option<ScratchVolume>,
-    /// True if the daemons' account must be able to create it, as in 25.14; by default root creates it anywhere.
+    /// True if the daemons' account must have the right to create the directory, as in 25.14. If false, root creates
+    /// it in any EXECUTE.
     pub made_as_condor: bool,
-    /// True to leave modes unchanged if something cannot be removed, which 25.14 does not do (quirk
+    /// True to leave the modes of files unchanged if something cannot be removed. 25.14 changes them (quirk
     /// `unremovable-scratch-silent`).
     pub keeps_modes: bool,
 }
@@ -52,29 +55,29 @@ pub struct SandboxError {
 }
 
 impl Sandbox {
-    /// Returns the modification time of a file in it, seen with the job's rights, or `None`.
+    /// Returns the modification time of a file in the scratch directory, as seen with the job's rights, or `None`.
     pub(super) fn modification_time(&self, name: &str) -> Option<i64> {
         let path = self.scratch.join(name);
         let seen = run_as(self.owner.as_ref(), || fs::metadata(path)).flatten();
         seen.ok().map(|seen| seen.mtime())
     }
 
-    /// Creates the directories. Returns the reason why they are not a separate file system although that was requested,
-    /// or `None`.
+    /// Creates the directories. If a separate file system was requested but cannot be created, returns the reason.
     ///
     /// # Errors
-    /// Fails for the first directory that cannot be created or entered; those before it exist.
+    /// Fails for the first directory that cannot be created or entered; the directories before it exist.
     pub fn make(&self) -> Result<Option<String>, SandboxError> {
         let fail = |path: &Path, error: io::Error| SandboxError { path: path.to_owned(), error };
         let daemon = self.outer_owner();
         if self.made_as_condor {
-            // Root can write anywhere; 25.14 creates the first directory with the rights of that account only.
+            // Root can write anywhere, but 25.14 creates the first directory with the rights of the daemons' account
+            // only.
             let probe = run_as(daemon, || make_directory(&self.top, 0o755, None));
             probe.flatten().map_err(|error| fail(&self.top, error))?;
             fs::remove_dir(&self.top).map_err(|error| fail(&self.top, error))?;
         }
-        // Each directory is given to its owner only when it is complete, and through its descriptor: from then on the
-        // owner can replace its contents.
+        // A directory is given to its owner through its descriptor, and only when it is complete, because the owner
+        // can replace the contents from then on.
         let mut top = HeldDirectory::make(&self.top).map_err(|error| fail(&self.top, error))?;
         let no_volume = self.volume.as_ref().and_then(|volume| volume.make(&self.top, &top).err());
         if self.volume.is_some() && no_volume.is_none() {
@@ -96,22 +99,22 @@ impl Sandbox {
             (0o755, daemon)
         };
         top.set_mode_and_owner(mode, owner).map_err(|error| fail(&self.top, error))?;
-        // The job starts in this directory: a parent directory may be inaccessible to its account.
+        // The job starts in the scratch directory. Its account may not be able to enter a parent directory.
         let entered = run_as(self.owner.as_ref(), || fs::read_dir(&self.scratch).map(drop));
         entered.flatten().map_err(|error| fail(&self.scratch, error))?;
         Ok(no_volume)
     }
 
-    /// Returns the owner of the directories around the job's own: if EXECUTE is world-writable, everything belongs to
-    /// the job's account (`createTempExecuteDir`).
+    /// Returns the owner of the directories around the scratch directory. If EXECUTE is world-writable, all
+    /// directories belong to the job's account (`createTempExecuteDir`).
     pub fn outer_owner(&self) -> Option<&ProcessIdentity> {
         let execute = self.top.parent().and_then(|execute| fs::metadata(execute).ok());
         let open_to_all = execute.is_some_and(|execute| execute.permissions().mode() & 0o002 != 0);
         if open_to_all { self.owner.as_ref() } else { self.condor.as_ref() }
     }
 
-    /// Writes a file to the scratch directory as the job's account, with mode 0644, never through a link made by the
-    /// job.
+    /// Writes a file to the scratch directory as the job's account, with mode 0644. A symbolic link made by the job
+    /// is not followed.
     ///
     /// # Errors
     /// Fails on errors of the file system.
@@ -121,7 +124,8 @@ impl Sandbox {
         replaced.flatten().map_err(|error| SandboxError { path, error })
     }
 
-    /// Creates the directories that are bound over others, and skips those whose target is not a directory.
+    /// Creates the directories that will be mounted over others. Skips a pair whose target is not a directory, and
+    /// returns the other pairs.
     pub fn make_mount_sources(&self, wanted: &[(PathBuf, PathBuf)]) -> io::Result<Vec<(PathBuf, PathBuf)>> {
         let mut mounts = Vec::new();
         for (source, target) in wanted.iter().filter(|(_, target)| target.is_dir()) {
@@ -132,14 +136,15 @@ impl Sandbox {
         Ok(mounts)
     }
 
-    /// Returns the path of `dir_<pid>.recover` next to the directory, which names the starter's container.
+    /// Returns the path of `dir_<pid>.recover` next to the directory; that file names the starter's container.
     pub fn recovery_file_path(&self) -> PathBuf {
         let mut path = self.top.as_os_str().to_owned();
         path.push(".recover");
         path.into()
     }
 
-    /// Removes everything, or moves it if the configuration asks for that; returns the paths that remain.
+    /// Removes the directory with all its contents, or moves the scratch directory if the configuration asks for
+    /// that. Returns the paths that remain.
     pub fn remove(&self) -> Vec<PathBuf> {
         if self.top.exists() {
             std::thread::sleep(self.delay);
@@ -154,17 +159,18 @@ impl Sandbox {
             return vec![self.top.clone(), volume::image_path(&self.top)];
         }
         if nix::unistd::geteuid().is_root() {
-            // Unmounts what the job has left mounted. Failures show as remaining parts of the directory.
+            // File systems that the job has mounted are unmounted. If that fails, the directory remains and is
+            // reported.
             drop(mounts::unmount_below(&self.top));
         }
         let mut remains = directory_tree::remove_tree(&self.top);
         if !remains.is_empty() && self.owner.is_some() {
-            // On a file system that maps root to another user, only the owner may be able to remove the directory.
+            // On a file system that maps root to another account, perhaps only the owner can remove the directory.
             drop(run_as(self.owner.as_ref(), || directory_tree::remove_tree(&self.scratch)));
             remains = directory_tree::remove_tree(&self.top);
         }
         if !remains.is_empty() && !self.keeps_modes {
-            // Same modes as after the `chmod -R` of 25.14.
+            // The modes are those that remain after the `chmod -R` of 25.14.
             directory_tree::make_directories_private(&self.top);
         }
         remains.into_iter().map(|unremoved| unremoved.path).collect()

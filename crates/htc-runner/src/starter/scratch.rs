@@ -48,7 +48,7 @@ impl RunState<'_> {
                 ),
             },
         };
-        // The file of updates exists from the start, empty.
+        // The file for updates exists from the start; it is empty until the first update.
         if matches!(event, StarterEvent::ScratchMade { .. }) {
             self.write_update(b"");
         }
@@ -63,7 +63,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Refreshes the credentials if that is due.
+    /// Refreshes the credentials if a refresh is due.
     pub(super) fn refresh_credentials(&mut self, now: MonotonicTime) {
         let identity = self.context.identity.clone();
         let Some(credentials) = &mut self.context.credentials else { return };
@@ -75,13 +75,13 @@ impl RunState<'_> {
             "the job's credentials cannot be refreshed (SEC_CREDENTIAL_REFRESH): {}",
             lack.why
         ));
-        // A job that is leaving, or has left, cannot be held.
+        // A job that is ending, or has ended, cannot be held any more.
         if lack.holds_job && self.inputs.observer.is_some() {
             drop(self.carry_out_order(ControlCommand::Vacate(Some(unavailable_hold()), true)));
         }
     }
 
-    /// Removes the directory and the files next to it.
+    /// Removes the scratch directory and the files next to it.
     pub(super) fn remove_scratch(&mut self) {
         self.close_scratch();
         self.remove_credentials();

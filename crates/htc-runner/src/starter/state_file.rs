@@ -1,5 +1,5 @@
-//! State file of a starter: everything it creates is recorded before it is created, so that it can be removed after a
-//! kill.
+//! State file of a starter: each item is recorded before it is created, so that it can be removed if the starter is
+//! killed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,34 +11,34 @@ use crate::journal::{JournalError, JournalFile};
 use htc_os::process_table;
 use htc_starter::LeftoverRecord;
 
-/// Directory of state files if others than root can write to EXECUTE, for example because it belongs to the account
-/// `condor`.
+/// Directory of state files if accounts other than root can write to EXECUTE, for example because it belongs to the
+/// account `condor`.
 pub(super) const ROOT_DIRECTORY: &str = "/run/htc-hooks";
 
-/// Suffix that follows the name of the slot's directory.
+/// Suffix of a state file, appended to the name of the directory in EXECUTE.
 const FILE_SUFFIX: &str = ".left";
 
-/// Maximum number of state files for one process id.
+/// Maximum number of state files in the shared directory for one process id.
 const MAX_FILES_PER_PID: u32 = 100;
 
-/// State file of this starter.
+/// State file that this starter writes.
 #[derive(Debug)]
 pub struct StateFile {
     path: PathBuf,
     journal: JournalFile,
     /// True if the file is kept at the end because the job's outcome was not reported.
     keeps_file: bool,
-    /// True if the file is kept at the end because something that it names remains.
+    /// True if the file is kept at the end because a recorded item could not be removed.
     has_leftovers: bool,
-    /// True if it could not be written, which was reported.
+    /// True if writing the file has failed; the failure was reported.
     is_broken: bool,
 }
 
 impl StateFile {
-    /// Creates the file next to the slot's directory, or in a directory of root's own.
+    /// Creates the file next to the directory `top`, or in a directory that belongs to root.
     pub(super) fn new(top: &Path) -> Result<Self, JournalError> {
         let root = nix::unistd::geteuid().is_root();
-        // If jobs can write to EXECUTE, sticky or not, root's own directory is better if it can be created.
+        // If jobs can write to EXECUTE, whether or not it is sticky, a directory that belongs to root is safer.
         let execute = top.parent().and_then(|execute| fs::metadata(execute).ok());
         if root
             && execute.is_some_and(|execute| execute.mode() & 0o022 != 0)
@@ -61,10 +61,11 @@ impl StateFile {
         StateFile { path, journal, keeps_file: false, has_leftovers: false, is_broken: false }
     }
 
-    /// Creates the file in the directory shared by all EXECUTE directories and PID namespaces: another starter with the
-    /// same process id may have a file there, or may have left one that is still needed.
+    /// Creates the file in the directory that is shared by all EXECUTE directories and PID namespaces. Another
+    /// starter with the same process id may have a file there, or may have left one that is still needed, so a number
+    /// is appended.
     fn create_in_shared_directory(directory: &Path) -> Result<Self, JournalError> {
-        // If the directory cannot be created, creating the file fails and is reported.
+        // If creating the directory fails, creating the file fails as well, and that failure is reported.
         drop(fs::DirBuilder::new().mode(0o700).create(directory));
         let pid = std::process::id().cast_signed();
         let mut number = 0_u32;
@@ -88,16 +89,16 @@ impl StateFile {
     /// Writes one record.
     pub(super) fn append_record(&mut self, left: &LeftoverRecord) -> Result<(), JournalError> {
         let noted = self.journal.append(left);
-        // Only the first failure is reported.
+        // After the first failure, no further failures are reported.
         if noted.is_err() && std::mem::replace(&mut self.is_broken, true) { Ok(()) } else { noted }
     }
 
-    /// Records that something named in the file could not be removed, so that cleaning tries again.
+    /// Records that an item in the file could not be removed, so that the next cleanup tries again.
     pub(super) fn mark_leftovers(&mut self) {
         self.has_leftovers = true;
     }
 
-    /// Keeps the file because the job's outcome could not be reported; cleaning reports it.
+    /// Keeps the file because the job's outcome could not be reported; the next cleanup reports it.
     pub fn keep_file(mut self, ad: &[u8]) {
         let ad = String::from_utf8_lossy(ad).into_owned();
         self.keeps_file = self.journal.append(&LeftoverRecord::Untold { ad }).is_ok();
@@ -105,7 +106,7 @@ impl StateFile {
 }
 
 impl Drop for StateFile {
-    /// Removes the file if nothing is left and the job's outcome was reported.
+    /// Removes the file if no recorded item remains and the job's outcome was reported.
     fn drop(&mut self) {
         if self.keeps_file || (self.has_leftovers && self.journal.append(&LeftoverRecord::Reported).is_ok()) {
             return;
@@ -122,12 +123,13 @@ pub(super) fn remove(path: &Path) {
     drop(fs::remove_file(lock));
 }
 
-/// Returns the first name of the state file of a starter.
+/// Returns the name of a starter's state file, to which a number may be appended.
 pub(super) fn name_of(starter: i32) -> String {
     format!("dir_{starter}{FILE_SUFFIX}")
 }
 
-/// Removes locks without a state file, left by starters that were killed while they removed the two.
+/// Removes lock files without a state file, left by starters that were killed between removing the state file and the
+/// lock file.
 pub(super) fn remove_orphaned_locks(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -142,8 +144,8 @@ pub(super) fn remove_orphaned_locks(directory: &Path) {
     }
 }
 
-/// Returns the state files of our account in a directory, with the starters' process ids. Files of other accounts
-/// cannot be trusted.
+/// Returns the state files of this account in a directory, with the starters' process ids. Files of other accounts
+/// are not trusted.
 pub(super) fn list_state_files(directory: &Path) -> Vec<(PathBuf, i32)> {
     let own = nix::unistd::geteuid().as_raw();
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -156,17 +158,17 @@ pub(super) fn list_state_files(directory: &Path) -> Vec<(PathBuf, i32)> {
     entries.filter_map(|entry| of_starter(entry.path())).collect()
 }
 
-/// Reads the state file of a starter that is gone; returns `None` if the file is in use or does not exist.
+/// Reads the state file of a starter that has ended. Returns `None` if the file is in use or does not exist.
 pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<LeftoverRecord>>> {
     let is_gone = || process_table::read_process(starter).is_none_or(|one| one.is_zombie());
-    // Another process may have cleaned up already; opening the file would create it again.
+    // Opening a file that another process has just removed would create it again.
     if !path.exists() {
         return Ok(None);
     }
     match JournalFile::open::<LeftoverRecord>(path) {
         Ok((_, journal)) => Ok(Some(journal.records)),
         // A job that has not been executed yet, because it waits for the other end of a FIFO, holds the lock of its
-        // starter. Process ids of another PID namespace cannot be checked from here.
+        // starter, although the starter has ended. Process ids of another PID namespace cannot be checked here.
         Err(JournalError::InUse { .. }) if is_gone() => {
             let elsewhere = |record: &LeftoverRecord| matches!(record, LeftoverRecord::Starter { pid_namespace: Some(of), .. } if Some(*of) != pid_namespace());
             Ok(peek(path)?.filter(|records| !records.iter().any(elsewhere)))
@@ -176,12 +178,12 @@ pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<LeftoverR
     }
 }
 
-/// Reads a file that is locked.
+/// Reads a state file after locking it.
 fn peek(path: &Path) -> io::Result<Option<Vec<LeftoverRecord>>> {
     JournalFile::peek(path).map(|journal| Some(journal.records)).or_else(none_if_not_found)
 }
 
-/// Returns `None` if the starter has ended and removed its file meanwhile.
+/// Returns `None` for a file that does not exist, because its starter has ended and removed it; returns other errors.
 fn none_if_not_found(error: JournalError) -> io::Result<Option<Vec<LeftoverRecord>>> {
     match error {
         JournalError::System { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -189,12 +191,12 @@ fn none_if_not_found(error: JournalError) -> io::Result<Option<Vec<LeftoverRecor
     }
 }
 
-/// Returns the kernel's number of our PID namespace.
+/// Returns the kernel's number of the PID namespace of this process.
 pub(super) fn pid_namespace() -> Option<u64> {
     fs::metadata("/proc/self/ns/pid").ok().map(|status| status.ino())
 }
 
-/// Returns true if a starter holds its state file, in any PID namespace.
+/// Returns true if a starter holds the lock of its state file, in any PID namespace.
 pub fn is_starter_alive(execute: &Path, starter: i32) -> bool {
     let held = |directory: &Path| matches!(read(&directory.join(name_of(starter)), starter), Ok(None));
     [execute, Path::new(ROOT_DIRECTORY)]
@@ -218,13 +220,13 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let name = |file: &StateFile| file.path.file_name().unwrap().to_string_lossy().into_owned();
         let pid = std::process::id();
-        // In use, in another PID namespace.
+        // The file is in use by a starter in another PID namespace.
         let mut first = StateFile::create_in_shared_directory(home.path()).unwrap();
         assert_eq!(name(&first), format!("dir_{pid}.left"));
         let second = StateFile::create_in_shared_directory(home.path()).unwrap();
         assert_eq!(name(&second), format!("dir_{pid}.1.left"));
         drop(second);
-        // Left by a starter that was killed, of another EXECUTE.
+        // The file was left by a starter that was killed, and is about another EXECUTE.
         first.journal.append(&LeftoverRecord::Stage { name: "run".into() }).unwrap();
         let StateFile { path, journal, .. } = &mut first;
         let records = |path: &Path| peek(path).unwrap().unwrap().len();

@@ -1,4 +1,4 @@
-//! Records of the items that this starter would leave if it were killed, written before each is created.
+//! Records of the items that this starter would leave if it were killed. Each is written before the item is created.
 
 use super::run_state::RunState;
 use super::state_file::{StateFile, pid_namespace};
@@ -8,7 +8,7 @@ use htc_os::{ChildId, process_table};
 use htc_starter::LeftoverRecord;
 
 impl RunState<'_> {
-    /// Creates the state file. 25.14 has none.
+    /// Creates the state file, which a starter of 25.14 does not have.
     pub(super) fn begin_state(&mut self, ad: &[u8]) {
         if self.context.quirks.reproduces(Quirk::LeftUnnoted) {
             return;
@@ -39,14 +39,14 @@ impl RunState<'_> {
         self.write_state_record(&LeftoverRecord::Job { id: self.context.id.clone(), ad });
     }
 
-    /// Records that something named in the state file could not be removed, so that cleaning tries again.
+    /// Records that an item in the state file could not be removed, so that the next cleanup tries again.
     pub(super) fn mark_leftovers(&mut self) {
         if let Some(state) = &mut self.state_file {
             state.mark_leftovers();
         }
     }
 
-    /// Writes one record.
+    /// Writes one record to the state file.
     pub(super) fn write_state_record(&mut self, left: &LeftoverRecord) {
         let written = self.state_file.as_mut().map_or(Ok(()), |state| state.append_record(left));
         if let Err(error) = written {
@@ -54,14 +54,14 @@ impl RunState<'_> {
         }
     }
 
-    /// Records a process that must end with the starter if the starter is killed.
+    /// Records a process that the next cleanup must kill if the starter is killed.
     pub(super) fn record_child(&mut self, child: ChildId) {
         let pid = self.pid(child).cast_signed();
         let started = process_table::read_process(pid).map_or(0, |one| one.start_ticks);
         self.write_state_record(&LeftoverRecord::Process { pid, started });
     }
 
-    /// Records a new stage of the state machine before anything is done in it.
+    /// Records a new stage of the state machine before any action of that stage.
     pub(super) fn enter_stage(&mut self, stage: &'static str) {
         if std::mem::replace(&mut self.stage, stage) != stage {
             self.write_state_record(&LeftoverRecord::Stage { name: stage.to_owned() });

@@ -1,4 +1,4 @@
-//! System programs that create disks from files and volumes on disks, run one after another.
+//! System programs that manage file systems on files, and logical volumes. They are run one at a time.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) fn run_words(words: &[BString]) -> Result<BString, String> {
 
 /// Returns the path of a system program.
 pub(super) fn path_of(program: &str, world: &RealWorld) -> Result<PathBuf, String> {
-    // These programs are in root's PATH, which a service may not have.
+    // These programs are in directories of root's PATH, which the PATH of a service may lack.
     let place = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(program));
     let of_system = || place.into_iter().find(|path| path.exists());
     job_child::find_program(&program.into(), world)

@@ -1,4 +1,4 @@
-//! Execution of a transfer: the helper that copies, plugins that are queried and called, and their results.
+//! Execution of a file transfer: the helper that copies files, and the plugins that are queried and called.
 
 use std::fs;
 use std::io::{self, Read};
@@ -26,11 +26,12 @@ use htc_os::identity::run_as;
 use htc_os::{ChildId, SignalScope, clock};
 use htc_starter::StarterEvent;
 
-/// Maximum number of bytes of a helper's output.
+/// Maximum number of bytes kept of the helper's output.
 const MAX_HELPER_OUTPUT: usize = 256 << 20;
 /// Maximum number of bytes read of the output and files of plugins.
 const MAX_PLUGIN_OUTPUT: u64 = 16 << 20;
-/// Number of blanks to which the file for a plugin's answer is preset (`InvokeMultipleFileTransferPlugin`).
+/// Number of blanks that are written to the output file of a plugin before its call
+/// (`InvokeMultipleFileTransferPlugin`).
 const OUTFILE_SIZE: usize = 16 * 1204 / 64 * 64;
 /// Variables that plugins never receive.
 const SECRET_VARIABLES: [&str; 3] = ["CONDOR_INHERIT", "CONDOR_PRIVATE_INHERIT", "CONDOR_DCADDR"];
@@ -69,7 +70,8 @@ impl RunState<'_> {
         self.run_transfer_step(step);
     }
 
-    /// Executes the next step; a step that fails at once is answered at once.
+    /// Executes a step. If a step fails before a child is started, passes the failure to the session and continues
+    /// with the next step.
     fn run_transfer_step(&mut self, mut step: TransferStep) {
         loop {
             let (started, what, limit) = match step {
@@ -83,7 +85,7 @@ impl RunState<'_> {
                         .file_transfer
                         .as_ref()
                         .map(|file_transfer| file_transfer.parameters.query_timeout);
-                    // Variables of the job with the plugin's name are passed to the query, too
+                    // Variables of the job that are named after the plugin are also passed to the query
                     // (`InsertPluginAndMappings`).
                     let name = plugin_name(&path);
                     (
@@ -209,7 +211,7 @@ impl RunState<'_> {
     fn invoke(&mut self, call: &PluginCall) -> io::Result<ChildId> {
         let identity = self.context.identity.as_ref();
         if let (Some((infile, text)), Some(outfile)) = (&call.infile, &call.outfile) {
-            // Files are replaced atomically, so that a link made by the job is not followed.
+            // Files are replaced atomically, so that a symbolic link made by the job is not followed.
             run_as(identity, || {
                 files::replace_file(&infile.to_path_lossy(), text, 0o644, None)?;
                 files::replace_file(&outfile.to_path_lossy(), &vec![b' '; OUTFILE_SIZE], 0o644, None)
@@ -218,7 +220,7 @@ impl RunState<'_> {
         self.start_plugin(&call.program.clone(), &call.arguments, &call.name)
     }
 
-    /// Handles the end of a child; returns true if it belonged to a transfer, which then continues.
+    /// Handles the end of a child. Returns true if the child belonged to a file transfer, which then continues.
     pub(super) fn transfer_child_ended(
         &mut self,
         child: ChildId,
@@ -271,12 +273,12 @@ impl RunState<'_> {
         true
     }
 
-    /// Returns the deadline of the running plugin, or `None`.
+    /// Returns the time limit of the running plugin, or `None` if no plugin is running.
     pub(super) fn transfer_child_deadline(&self) -> Option<MonotonicTime> {
         self.context.file_transfer.as_ref()?.child.as_ref()?.deadline
     }
 
-    /// Kills a plugin that runs too long; its end is handled as usual.
+    /// Kills a plugin that has exceeded its time limit. Its end is handled like that of any plugin.
     pub(super) fn kill_slow_plugin(&mut self, now: MonotonicTime) {
         let Some(under) =
             self.context.file_transfer.as_mut().and_then(|file_transfer| file_transfer.child.as_mut())
@@ -313,7 +315,7 @@ impl RunState<'_> {
         self.events.push_back(StarterEvent::Transferred(Box::new(done)));
     }
 
-    /// Writes a file of the manifest with the job's rights.
+    /// Writes a file of the manifest (a list of files, or nothing) with the job's rights.
     pub(super) fn write_manifest(&mut self, directory: &BString, name: &str, content: Option<Vec<u8>>) {
         let scratch = self.context.sandbox.scratch.clone();
         let place = scratch.join(directory.to_path_lossy());
@@ -323,7 +325,7 @@ impl RunState<'_> {
                 _ => {}
             }
             let path = place.join(name);
-            // The file is written into the directory that it lists, so it is listed as well.
+            // The file is created before the directory is listed, so the list also names the file.
             if content.is_none() {
                 files::replace_file(&path, b"", 0o644, None)?;
             }
@@ -336,7 +338,7 @@ impl RunState<'_> {
     }
 }
 
-/// Parses the output of a helper.
+/// Parses the output of the helper.
 fn parse_helper_answer(
     exit: Exit,
     stdout: &os::CapturedOutput,
@@ -352,7 +354,7 @@ fn parse_helper_answer(
     }
 }
 
-/// Reads the file written by a plugin, and removes it if `remove` is true. Anything but a regular file is an error.
+/// Reads the output file of a plugin, and removes it if `remove` is true. Anything but a regular file is an error.
 fn take_outfile(path: &Path, remove: bool) -> io::Result<Vec<u8>> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -367,8 +369,8 @@ fn take_outfile(path: &Path, remove: bool) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Lists everything below a directory, one entry per line, directories with a trailing slash (`print_directory`). Links
-/// are not followed.
+/// Lists everything below a directory, one entry per line; directories have a trailing slash (`print_directory`).
+/// Symbolic links are not followed.
 fn listing(top: &Path) -> Vec<u8> {
     let mut text = Vec::new();
     let mut open = vec![(top.to_owned(), BString::from("."))];

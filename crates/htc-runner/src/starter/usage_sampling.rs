@@ -1,4 +1,4 @@
-//! Sampling of a job's usage: its process family and its directory.
+//! Sampling of a job's resource usage: its process family and the disk usage of its directory.
 
 use super::disk_scan::{DiskScan, DiskScanProgress};
 use super::run_state::RunState;
@@ -9,7 +9,7 @@ use htc_os::{accounting, clock};
 use htc_starter::{FamilyUsage, StarterEvent};
 
 impl RunState<'_> {
-    /// Samples a process that has just been started.
+    /// Takes the first sample of a process that has just been started.
     pub(super) fn sample_new_process(&mut self) {
         if self.job.process.as_ref().is_some_and(|process| process.next_look.is_none()) {
             self.sample();
@@ -19,7 +19,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Returns the time of the next sample, or `None`.
+    /// Returns the time of the next sample, or `None` if no process is running.
     pub(super) fn next_sample(&self) -> Option<MonotonicTime> {
         self.job.process.as_ref()?.next_look
     }
@@ -39,7 +39,8 @@ impl RunState<'_> {
         if let Some(process) = &mut self.job.process
             && let Some(usage) = self.reactor.family_usage(process.child)
         {
-            // Only the procd measures this, and it does not watch control groups (`procapi.cpp`, `getPSSInfo`).
+            // In 25.14 only the procd measures this value, and the procd is not used with control groups
+            // (`procapi.cpp`, `getPSSInfo`).
             if process.resources.group.is_none() && self.context.uses_pss {
                 process.proportional_kib = usage
                     .pids
@@ -60,8 +61,8 @@ impl RunState<'_> {
         FamilyUsage { docker: self.job.docker.as_ref().and_then(|watch| watch.usage), ..usage }
     }
 
-    /// Queues an event after measuring the disk usage of the job's directory. A measurement begun before the end of a
-    /// process is discarded.
+    /// Measures the disk usage of the job's directory and queues an event with the result. A measurement that began
+    /// before the end of a process is discarded.
     pub(super) fn queue_with_disk_usage(&mut self, event: StarterEvent) {
         if !self.context.measures_disk {
             return self.events.push_back(event);
@@ -73,7 +74,7 @@ impl RunState<'_> {
         self.advance_disk_scan();
     }
 
-    /// Continues the scan. If it takes too long, the last result is used.
+    /// Continues the scan of the job's directory. If it takes too long, the last known usage is used.
     pub(super) fn advance_disk_scan(&mut self) {
         let Some(looking) = &mut self.disk.scan else { return };
         match looking.advance() {

@@ -27,12 +27,12 @@ use htc_user_log::{
     CpuTime, EventBody, EventTime, FormatOptions, JobEvent, RunUsage, TerminatedEvent, dagman_nodes_mask,
 };
 
-/// Event log of a job. Nothing is written before it is opened.
+/// Event log of a job. Events are skipped until the log is opened.
 #[derive(Debug)]
 pub struct UserLog {
     /// The job's main log.
     main_log: UserLogFile,
-    /// The log of the DAGMan that has submitted the job, or `None`.
+    /// The log of the DAGMan job that submitted the job, or `None`.
     nodes_log: Option<UserLogFile>,
     id: (i32, i32, i32),
     options: FormatOptions,
@@ -40,13 +40,13 @@ pub struct UserLog {
     locking: LogLocking,
     /// The event log of all jobs, which is written first.
     event_log: Option<EventLog>,
-    /// Reason why that could not be written, or `None`.
+    /// Reason why the event log of all jobs could not be written, or `None`.
     complaint: Option<String>,
     has_complained: bool,
     ad: ClassAd,
 }
 
-/// One file of a job's log.
+/// One file to which the job's events are written.
 #[derive(Debug)]
 struct UserLogFile {
     path: PathBuf,
@@ -59,12 +59,12 @@ struct UserLogFile {
 }
 
 impl UserLogFile {
-    /// Opens the file, creating the directories above it.
+    /// Opens the file, creating missing parent directories.
     fn open(&mut self) -> io::Result<()> {
         if self.path.as_os_str().is_empty() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        // The reference does not create it through a link either.
+        // The reference does not create a log through a symbolic link either.
         if is_dangling(&self.path) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -72,7 +72,7 @@ impl UserLogFile {
             fs::create_dir_all(directory)?;
         }
         let mut options = fs::OpenOptions::new();
-        // A FIFO without a reader must not block the job.
+        // `O_NONBLOCK` keeps a FIFO without a reader from blocking the job.
         options.append(true).create(true).mode(0o644).custom_flags(nix::libc::O_NONBLOCK);
         self.file = Some(options.open(&self.path)?);
         Ok(())
@@ -106,12 +106,12 @@ impl UserLogFile {
 /// Locking of a log while it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LogLocking {
-    /// Not at all.
+    /// The log is not locked.
     #[default]
     Off,
-    /// By a lock on the log itself.
+    /// The log file itself is locked.
     LogItself,
-    /// By lock files in this directory.
+    /// Lock files in this directory are used.
     LockDirectory(PathBuf),
 }
 
@@ -120,18 +120,18 @@ pub enum LogLocking {
 pub struct UserLogSettings {
     /// Value of DEFAULT_USERLOG_FORMAT_OPTIONS.
     pub options: BString,
-    /// ENABLE_USERLOG_LOCKING.
+    /// Value of ENABLE_USERLOG_LOCKING.
     pub locking: LogLocking,
-    /// ENABLE_USERLOG_FSYNC.
+    /// Value of ENABLE_USERLOG_FSYNC.
     pub fsync: bool,
-    /// EVENT_LOG and related parameters.
+    /// Parameters of the event log of all jobs (EVENT_LOG), or `None` if it is not set.
     pub event_log: Option<EventLogParameters>,
-    /// The log that `--log` names, overriding the job ad.
+    /// Path given with `--log`, which overrides the path in the job ad.
     pub path_override: Option<PathBuf>,
 }
 
 impl UserLogSettings {
-    /// Reads the settings.
+    /// Reads the settings; `named` is the path given with `--log`.
     ///
     /// # Errors
     /// Fails if a value is invalid.
@@ -154,12 +154,12 @@ impl UserLogSettings {
     }
 }
 
-/// Path of the log of a job that does not want one (`UNIX_NULL_FILE`).
+/// Path by which a job disables its log (`UNIX_NULL_FILE`).
 const NULL_LOG: &str = "/dev/null";
 
-/// Attribute that names the log written by schedd and shadow.
+/// Attribute with the path of the log that schedd and shadow write.
 const QUEUE_LOG_ATTRIBUTE: &str = "UserLog";
-/// Attribute that names the log of DAGMan.
+/// Attribute with the path of the log that DAGMan reads.
 const NODES_LOG_ATTRIBUTE: &str = "DAGManNodesLog";
 /// Bit of UserLogUseXML that requests JSON.
 const JSON_BIT: i64 = 2;
@@ -173,32 +173,32 @@ enum LogFormat {
 
 /// Inputs for creating a job's log.
 pub struct UserLogInputs<'a> {
-    /// The job ad as read.
+    /// The job ad in the form in which it was read.
     pub ad: &'a ClassAd,
     /// Data of the job.
     pub job: &'a JobInfo,
-    /// The scratch directory, in which a relative Iwd is resolved.
+    /// The scratch directory, relative to which Iwd is resolved.
     pub scratch: &'a Path,
-    /// The log settings.
+    /// Log settings from the configuration and the command line.
     pub settings: &'a UserLogSettings,
-    /// The account of the daemons, which writes the event log of all jobs, or `None` for our own.
+    /// The account of the daemons, which writes the event log of all jobs, or `None` for the account of this program.
     pub daemon: Option<ProcessIdentity>,
     /// Placeholder for the starter's address: `<host:port>`.
     pub address: BString,
-    /// Selection of quirks.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
-    /// The world in which expressions are evaluated.
+    /// Access to the outside world, for evaluating expressions.
     pub world: &'a dyn World,
 }
 
 impl UserLog {
-    /// Creates the log that the ad requests of a starter, or `None` if it requests none.
+    /// Creates the log that the ad requests from a starter, or returns `None` if it requests none.
     pub fn for_starter(opening: &UserLogInputs<'_>) -> Option<UserLog> {
         Self::from_attribute(opening, "StarterUserLog", "StarterUserLogUseXML")
     }
 
-    /// Creates the log that the ad requests of schedd and shadow. They write the event log of all jobs even for a job
-    /// without a log.
+    /// Creates the log that the ad requests from schedd and shadow. Schedd and shadow write the event log of all jobs
+    /// even if the ad requests no log.
     pub fn for_queue(opening: &UserLogInputs<'_>) -> Option<UserLog> {
         let only_global = || {
             opening.settings.event_log.as_ref()?;
@@ -234,7 +234,8 @@ impl UserLog {
         };
         let options = FormatOptions::parse(&opening.settings.options);
         let words = !opening.quirks.reproduces(Quirk::UserlogFormatWordsIgnored);
-        // The log of schedd and shadow has two format attributes; that of a starter has only the first.
+        // The log of schedd and shadow has two attributes for the format; the log of a starter has only the first of
+        // them.
         let bits = context().int(xml).filter(|_| of_queue).unwrap_or(0);
         let form = match context().boolean(xml) {
             _ if bits & JSON_BIT != 0 => LogFormat::Json,
@@ -249,7 +250,7 @@ impl UserLog {
         let global = opening.settings.event_log.clone();
         let nodes = nodes.map(|name| {
             let mask = dagman_nodes_mask(opening.ad, opening.world);
-            // With a mask the format is never XML.
+            // A log with a mask is never written as XML.
             let form = if mask.is_some() && form == LogFormat::Xml { LogFormat::Text } else { form };
             UserLogFile { path: path_of(name), format: form, mask, fsync: true, file: None }
         });
@@ -273,8 +274,8 @@ impl UserLog {
         })
     }
 
-    /// Opens the log under the job's account, creating the directories above it. This is done once the scratch
-    /// directory exists, because a relative Iwd is in it and is created in this way (`JICLocal::init`).
+    /// Opens the log under the job's account, creating missing parent directories. The scratch directory must exist,
+    /// because a relative Iwd is in it and is created together with the log (`JICLocal::init`).
     ///
     /// # Errors
     /// Fails on errors of the file system; the job runs nevertheless.
@@ -282,7 +283,7 @@ impl UserLog {
         let logs = [Some(&mut self.main_log), self.nodes_log.as_mut()].into_iter().flatten();
         let wanted = logs.filter(|log| log.path != Path::new(NULL_LOG));
         let open_all = || {
-            // A log that cannot be opened does not prevent opening the other.
+            // If one log cannot be opened, the other is opened nevertheless.
             let results: Vec<io::Result<()>> = wanted.map(|log| log.open()).collect();
             results.into_iter().collect()
         };
@@ -306,7 +307,8 @@ impl UserLog {
         self.main_log.append(&self.main_log.print(&event, self.options), &self.locking)
     }
 
-    /// Writes the event log of all jobs, which comes first; if that fails, the job's own log is still written.
+    /// Writes an event to the event log of all jobs, before the job's own log. A failure does not prevent writing the
+    /// job's own log.
     fn write_global(&mut self, event: &JobEvent, ad: &ClassAd, now: ClockReading, world: &dyn World) {
         let Some(global) = &mut self.event_log else { return };
         if let Err(error) = global.write(event, ad, now, world) {
@@ -316,7 +318,7 @@ impl UserLog {
         }
     }
 
-    /// Returns the problem with the event log of all jobs, once.
+    /// Returns the error of the event log of all jobs, the first time that this is called after the error.
     pub fn take_complaint(&mut self) -> Option<String> {
         let complaint = self.complaint.take().filter(|_| !self.has_complained);
         self.has_complained |= complaint.is_some();
@@ -378,7 +380,7 @@ impl UserLog {
             }
             JobLogEvent::Suspended { processes } => EventBody::Suspended((*processes).into()),
             JobLogEvent::Continued => EventBody::Unsuspended,
-            // This log has no hold codes in any format (`LocalUserLog::logStarterError`).
+            // In all formats of a starter's log the event has no hold codes (`LocalUserLog::logStarterError`).
             JobLogEvent::Error { failure, critical } => EventBody::RemoteError {
                 daemon: "starter".into(),
                 host: self.address.clone(),
@@ -391,13 +393,13 @@ impl UserLog {
     }
 }
 
-/// Returns the decision on the log of a starter's job without a directory, which 25.14 looks for in the root; `None`
-/// for other jobs.
+/// Returns the quirk decision about a relative log path of a starter's job without a directory: 25.14 resolves it in
+/// the root directory. Returns `None` for other jobs.
 pub(super) fn log_in_root_decision(iwd: &[u8], quirks: QuirkMode) -> Option<QuirkDecision> {
     iwd.is_empty().then(|| quirks.decide(Quirk::EmptyIwdLogInRoot))
 }
 
-/// Returns the directory in which a relative name of the log is resolved.
+/// Returns the directory relative to which the name of the log is resolved.
 fn directory(opening: &UserLogInputs<'_>, of_queue: bool) -> PathBuf {
     let iwd = &opening.job.iwd;
     if !of_queue && log_in_root_decision(iwd, opening.quirks).is_some_and(|in_root| in_root.as_reference) {

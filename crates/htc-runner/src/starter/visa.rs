@@ -1,8 +1,7 @@
-//! Execution visa: a copy of the job ad in its directory, which names the starter that took the job
+//! Execution visa: a copy of the job ad in the job's directory, which names the starter that took the job
 //! (`WantExecutionVisaFromStarter`).
 //!
-//! Reference: `classad_visa_write` of `classad_visa.cpp`. A visa that cannot be written does not prevent the job from
-//! running.
+//! Reference: `classad_visa_write` of `classad_visa.cpp`. If a visa cannot be written, the job runs nevertheless.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,7 +17,7 @@ use htc_classad::format::long;
 use htc_classad::{ClassAd, Context};
 use htc_starter::job_info;
 
-/// Visa to be written.
+/// Execution visa that will be written.
 #[derive(Clone, Debug)]
 pub struct Visa {
     ad: ClassAd,
@@ -26,8 +25,8 @@ pub struct Visa {
 }
 
 impl Visa {
-    /// Creates the visa that the ad as submitted requests, or `None` if it requests none or has no id for the file
-    /// name.
+    /// Creates the visa that the submitted ad requests, or returns `None` if the ad requests none or has no id for
+    /// the file name.
     pub fn from_job_ad(ad: &ClassAd, quirks: QuirkMode, world: &dyn World) -> Option<Visa> {
         Context::new(world).my(ad).boolean("WantExecutionVisaFromStarter").filter(|wanted| *wanted)?;
         let id = |name: &str| job_info::job_id_part(ad, name, quirks, world);
@@ -40,7 +39,8 @@ impl Visa {
         Some(Visa { ad, name: format!("jobad.{cluster}.{proc}") })
     }
 
-    /// Writes the visa as `jobad.<cluster>.<proc>`, or with the first free number appended.
+    /// Writes the visa to the file `jobad.<cluster>.<proc>`; if that file exists, appends the first free number to
+    /// the name.
     ///
     /// # Errors
     /// Fails on errors of the file system.

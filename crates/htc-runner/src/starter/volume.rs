@@ -1,5 +1,6 @@
-//! File system of limited size mounted over a job's directory: a logical volume, as in 25.14, if the configuration
-//! names a volume group; else a file on a loop device, which needs only root and mkfs.ext4.
+//! File system of limited size that is mounted over a job's directory. If the configuration names a volume group, the
+//! file system is on a logical volume, as in 25.14. If not, it is in a file on a loop device, which needs only root
+//! and mkfs.ext4.
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
@@ -21,35 +22,35 @@ use htc_os::files::HeldDirectory;
 use htc_os::{RealWorld, mounts};
 use htc_starter::logical_volume::{LogicalVolume, VolumeParameters};
 
-/// Overhead of a file system in addition to its contents, in bytes.
+/// Space in bytes that a file system needs in addition to its contents.
 const FILE_SYSTEM_OVERHEAD: u64 = 4 << 20;
 /// Block size of a file system, in bytes.
 const BLOCK_SIZE: u64 = 4096;
 
-/// Length of a key, in bytes.
+/// Length in bytes of the key of an encrypted volume.
 const KEY_SIZE: u64 = 32;
 
-/// File system for a job's directory.
+/// File system of limited size for a job's directory.
 #[derive(Clone, Debug)]
 pub struct ScratchVolume {
     /// Number of bytes that can be written to the file system.
     pub bytes: u64,
     /// The logical volume, or `None` for a file on a loop device.
     pub logical: Option<LogicalVolume>,
-    /// Volume group that was created for the volume.
+    /// Volume group on a file that was created for the logical volume, or `None`.
     created_group: Rc<RefCell<Option<FileVolumeGroup>>>,
 }
 
 impl ScratchVolume {
-    /// Creates the description of a file system of `bytes` bytes, which may be a logical volume.
+    /// Creates the description of a file system for `bytes` bytes, on a logical volume if one is given.
     pub fn new(bytes: u64, logical: Option<LogicalVolume>) -> Self {
         ScratchVolume { bytes, logical, created_group: Rc::default() }
     }
 
-    /// Creates the file system, and mounts it over a directory.
+    /// Creates the file system and mounts it over a directory.
     ///
     /// # Errors
-    /// Fails with a message; nothing remains.
+    /// Fails with a message; everything that was created is removed again.
     pub(super) fn make(&self, top: &Path, directory: &HeldDirectory) -> Result<(), String> {
         let Some(volume) = &self.logical else { return make_image_volume(top, directory, self.bytes) };
         if let Some(group) = &volume.on_file {
@@ -70,7 +71,7 @@ impl ScratchVolume {
     /// Unmounts and removes the file system with its contents.
     ///
     /// # Errors
-    /// Fails if it cannot be unmounted or removed.
+    /// Fails if the file system cannot be unmounted or removed.
     pub(super) fn remove(&self, top: &Path) -> io::Result<()> {
         let Some(volume) = self.logical.as_ref().filter(|_| is_mounted(top)) else {
             return remove_image_volume(top);
@@ -97,14 +98,15 @@ fn make_logical(volume: &LogicalVolume, directory: &HeldDirectory) -> Result<(),
         .map_err(|errno| format!("cannot mount '{}': {errno}", device.display()))
 }
 
-/// Mounts a device over a directory, through its descriptor so that no other directory can be substituted.
+/// Mounts a device over a directory. The directory is named by its descriptor, so that no other directory can be
+/// substituted.
 fn mount_over(device: &Path, directory: &HeldDirectory, options: Option<&str>) -> nix::Result<()> {
     let target = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOATIME;
     mount(Some(device), &target, Some("ext4"), flags, options)
 }
 
-/// Creates a random key in memory, which is removed once the volume exists (`EncryptLV`).
+/// Creates a file with a random key in memory; the file is removed when the volume exists (`EncryptLV`).
 fn random_key() -> Result<NamedTempFile, String> {
     let at = |error: io::Error| format!("cannot write a key into /dev/shm: {error}");
     let mut key = tempfile::Builder::new().prefix("cryptokey").tempfile_in("/dev/shm").map_err(at)?;
@@ -113,10 +115,10 @@ fn random_key() -> Result<NamedTempFile, String> {
     Ok(key)
 }
 
-/// Removes a logical volume.
+/// Removes a logical volume and its encryption device.
 ///
 /// # Errors
-/// Fails with a message: that of removing the volume itself takes precedence.
+/// Fails with a message if the last command, which removes the volume itself, fails.
 pub(super) fn remove_logical(volume: &LogicalVolume) -> Result<(), String> {
     let encrypted = volume.encrypted && fs::symlink_metadata(volume.encrypted_device()).is_ok();
     let volume = volume.clone().with_encryption(encrypted);
@@ -137,7 +139,7 @@ pub(super) fn image_path(top: &Path) -> PathBuf {
 /// Creates a file system to which `bytes` bytes can be written, and mounts it over a directory.
 ///
 /// # Errors
-/// Fails with a message; nothing remains.
+/// Fails with a message; everything that was created is removed again.
 fn make_image_volume(top: &Path, directory: &HeldDirectory, bytes: u64) -> Result<(), String> {
     let image = image_path(top);
     let made = try_make_image_volume(&image, directory, bytes);
@@ -154,9 +156,10 @@ fn try_make_image_volume(image: &Path, directory: &HeldDirectory, bytes: u64) ->
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let file = options.open(image).map_err(|error| at("make", &error))?;
-    // Blocks of the file are allocated when they are written.
+    // The file is sparse: its blocks are allocated when they are written.
     let size = (bytes / 16).saturating_mul(17).saturating_add(FILE_SYSTEM_OVERHEAD);
-    // The size is rounded to whole blocks, because losetup otherwise prints a warning together with the device's name.
+    // The size is rounded to whole blocks. With another size, losetup prints a warning together with the device's
+    // name.
     file.set_len(size - size % BLOCK_SIZE).map_err(|error| at("make", &error))?;
     drop(file);
     let name = BString::from(image.as_os_str().as_bytes());
@@ -165,15 +168,15 @@ fn try_make_image_volume(image: &Path, directory: &HeldDirectory, bytes: u64) ->
     let device = run("losetup", ["-f".into(), "--show".into(), name])?;
     let device = device.trim().to_path_lossy().into_owned();
     mount_over(&device, directory, None).map_err(|error| at("mount", &error))?;
-    // The device is released as soon as nothing is mounted from it.
+    // The kernel releases the device when nothing is mounted from it any more.
     detach(image)?;
     Ok(())
 }
 
-/// Removes the file system with its contents.
+/// Unmounts and removes the file system with its contents.
 ///
 /// # Errors
-/// Fails if it cannot be unmounted, or if its file cannot be removed.
+/// Fails if the file system cannot be unmounted, or if its file cannot be removed.
 fn remove_image_volume(top: &Path) -> io::Result<()> {
     let image = image_path(top);
     if fs::symlink_metadata(&image).is_err() {
@@ -187,18 +190,20 @@ fn remove_image_volume(top: &Path) -> io::Result<()> {
 fn unmount_image_volume(top: &Path) -> io::Result<()> {
     let flags = MntFlags::MNT_DETACH | MntFlags::from_bits_retain(libc::UMOUNT_NOFOLLOW);
     match umount2(top, flags) {
-        // No file system is mounted there.
+        // These errors mean that no file system is mounted at the directory.
         Ok(()) | Err(nix::errno::Errno::EINVAL | nix::errno::Errno::ENOENT) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// Detaches the loop devices of a file; those that are mounted are released later. Returns their number.
+/// Detaches the loop devices of a file; a device with a mounted file system is released when it is unmounted. Returns
+/// the number of devices.
 ///
 /// # Errors
 /// Fails with a message.
 pub(super) fn detach(image: &Path) -> Result<usize, String> {
-    // Others may be able to write to the directory, and put a link or another file there.
+    // Other accounts may be able to write to the directory, and may have replaced the file by a link or another
+    // file.
     let own = nix::unistd::geteuid().as_raw();
     let is_ours = |status: fs::Metadata| status.is_file() && status.nlink() == 1 && status.uid() == own;
     if !fs::symlink_metadata(image).is_ok_and(is_ours) {
@@ -211,7 +216,7 @@ pub(super) fn detach(image: &Path) -> Result<usize, String> {
     Ok(devices.len())
 }
 
-/// Returns the loop devices of a file, by its name in the kernel.
+/// Returns the loop devices of a file, by comparing its path with that recorded in the kernel.
 fn devices_of(image: &Path) -> Vec<PathBuf> {
     let whole = |parent: &Path| Some(fs::canonicalize(parent).ok()?.join(image.file_name()?));
     let own = image.parent().and_then(whole).unwrap_or_else(|| image.to_owned());
@@ -223,10 +228,10 @@ fn devices_of(image: &Path) -> Vec<PathBuf> {
     blocks.filter(is_of).map(|entry| Path::new("/dev").join(entry.file_name())).collect()
 }
 
-/// Checks, without creating one, whether separate file systems for the directories of jobs can be created.
+/// Checks whether separate file systems for the directories of jobs can be created, without creating one.
 ///
 /// # Errors
-/// Fails with a message: a missing volume group, pool or program.
+/// Fails with a message if a volume group, a pool or a program is missing.
 pub fn check_volume_support(knobs: Option<&VolumeParameters>) -> Result<(), String> {
     let Some(knobs) = knobs else { return path_of("mkfs.ext4", &RealWorld::new()).map(drop) };
     for program in ["lvcreate", "lvremove", "mke2fs"] {

@@ -1,8 +1,8 @@
-//! Volume group on a file, created for the job of one starter and removed with it (LVM_BACKING_FILE).
+//! Volume group on a file, created for the job of one starter and removed afterwards (LVM_BACKING_FILE).
 //!
-//! A startd of 25.14 keeps its group as long as it runs. Here it belongs to the starter that holds the lock next to the
-//! file; meanwhile other starters use a file system on a file of their own. The group of a killed starter is removed by
-//! the next starter or by `--clean`.
+//! A startd of 25.14 keeps its volume group as long as it runs. Here the group belongs to the starter that holds the
+//! lock next to the file. Other starters use file systems on files of their own as long as the lock is held. The
+//! group of a killed starter is removed by the next starter or by `--clean`.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -28,11 +28,11 @@ pub(super) struct FileVolumeGroup {
 }
 
 impl FileVolumeGroup {
-    /// Creates the group.
+    /// Creates the volume group.
     ///
     /// # Errors
-    /// Fails with a message; nothing remains. An existing file that was not left by a killed starter is not touched,
-    /// although 25.14 uses it.
+    /// Fails with a message; everything that was created is removed again. An existing file that was not left by a
+    /// killed starter is not changed, although 25.14 uses it.
     pub(super) fn create(group: &VolumeGroup) -> Result<Self, String> {
         let there = |path: &Path| fs::symlink_metadata(path).is_ok();
         if there(&group.file) && !there(&lock_of(&group.file)) {
@@ -44,7 +44,8 @@ impl FileVolumeGroup {
         let was_there = there(&group.file);
         let laid = lock(&group.file).and_then(|lock| Self::create_on_file(group, lock));
         if laid.is_err() && !was_there {
-            // The lock file marks the other file as ours, so it is removed last.
+            // The lock file shows that the backing file was created by this project, so the lock file is removed
+            // last.
             drop(fs::remove_file(&group.file));
             drop(fs::remove_file(lock_of(&group.file)));
         }
@@ -64,7 +65,7 @@ impl FileVolumeGroup {
             }
         };
         let laid = FileVolumeGroup { group: group.clone(), device, _lock: lock };
-        // Left by a starter that was killed.
+        // The file was left by a starter that was killed.
         if !is_new {
             laid.clear();
         }
@@ -77,7 +78,7 @@ impl FileVolumeGroup {
         Ok(laid)
     }
 
-    /// Removes the group from the device. A group of the same name elsewhere is kept.
+    /// Removes the volume group from the device. A volume group of the same name on another device is kept.
     fn clear(&self) {
         let said = run_words(&VolumeGroup::find_group_command(&self.device));
         let is_there = said.is_ok_and(|said| said.trim() == self.group.name.as_slice());
@@ -88,7 +89,7 @@ impl FileVolumeGroup {
         }
     }
 
-    /// Removes the group and its file.
+    /// Removes the volume group and its file.
     ///
     /// # Errors
     /// Fails with a message.
@@ -101,7 +102,7 @@ impl FileVolumeGroup {
     }
 }
 
-/// Removes the group left by a starter that was killed; returns true if there was one.
+/// Removes the volume group that a killed starter has left. Returns true if there was such a group.
 ///
 /// # Errors
 /// Fails with a message.
@@ -109,7 +110,7 @@ pub(super) fn remove_left(group: &VolumeGroup) -> Result<bool, String> {
     if fs::symlink_metadata(&group.file).is_err() || fs::symlink_metadata(lock_of(&group.file)).is_err() {
         return Ok(false);
     }
-    // A group that is in use is not a leftover.
+    // If the lock is held, the group is in use by another starter.
     let Ok(lock) = lock(&group.file) else { return Ok(false) };
     let Some(device) = device_of(&group.file)? else {
         fs::remove_file(&group.file).map_err(|error| error.to_string())?;
@@ -136,7 +137,8 @@ fn lock(file: &Path) -> Result<ExclusiveLock, String> {
     })
 }
 
-/// Creates the file, or uses an existing one if it belongs to root and is large enough; returns true if it is new.
+/// Creates the file, or uses an existing file that belongs to root and is large enough. Returns true if the file is
+/// new.
 fn make_file(group: &VolumeGroup) -> Result<bool, String> {
     if let Ok(status) = fs::symlink_metadata(&group.file) {
         return match () {
@@ -160,7 +162,7 @@ fn make_file(group: &VolumeGroup) -> Result<bool, String> {
     })
 }
 
-/// Returns the loop device of a file, or `None`.
+/// Returns the loop device of a file, or `None` if the file has none.
 fn device_of(file: &Path) -> Result<Option<BString>, String> {
     let own = fs::metadata(file).map_err(|error| error.to_string())?;
     let listed = run_words(&VolumeGroup::list_loops_command())?;

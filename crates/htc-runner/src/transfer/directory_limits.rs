@@ -11,12 +11,12 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
 
-/// Rejects a path outside of the directories; if there are none, everything is allowed.
+/// Rejects a path that is outside of the permitted directories. If `allowed` is empty, every path is permitted.
 pub(super) fn check(allowed: &[BString], path: &Path) -> io::Result<()> {
     if allowed.is_empty() || path == Path::new("/dev/null") {
         return Ok(());
     }
-    // Resolves links and dots as far as the path exists.
+    // Symbolic links and dots are resolved in the part of the path that exists.
     let place = match fs::canonicalize(path) {
         Ok(path) => BString::from(path.as_os_str().as_bytes()),
         Err(_) => canonical_directory(path.parent().unwrap_or(Path::new("/")))?,
@@ -24,7 +24,7 @@ pub(super) fn check(allowed: &[BString], path: &Path) -> io::Result<()> {
     check_within(allowed, &place)
 }
 
-/// Checks a directory in which something will be created.
+/// Checks a directory in which a file or directory will be created.
 pub(super) fn check_directory(allowed: &[BString], path: &Path) -> io::Result<()> {
     if allowed.is_empty() { Ok(()) } else { check_within(allowed, &canonical_directory(path)?) }
 }
@@ -51,7 +51,7 @@ fn canonical_directory(path: &Path) -> io::Result<BString> {
     Ok(name)
 }
 
-/// Returns true if a path is below a directory whose name may contain a `*`.
+/// Returns true if a path is in the directory `limit`, whose name may contain a `*`.
 fn begins_with(path: &[u8], limit: &[u8]) -> bool {
     let mut limit = BString::from(limit);
     if !limit.ends_with(b"/") && !limit.ends_with(b"*") {

@@ -1,8 +1,6 @@
-//! Execution of file transfers as planned by `transfer`: a helper process copies files, and plugins are children of the
-//! starter.
+//! Execution of planned file transfers: a helper process copies files, and plugins are children of the starter.
 //!
-//! [`execute_task`] is the work of the helper; [`TransferSession`] is one transfer from its first task to its last
-//! plugin.
+//! The helper calls [`execute_task`]; a [`TransferSession`] is one transfer from its first task to its last plugin.
 
 mod directory_limits;
 mod file_copy;

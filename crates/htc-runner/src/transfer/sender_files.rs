@@ -1,4 +1,4 @@
-//! Access to the file system with the current rights, for the sender of a transfer.
+//! Access of a transfer's sender to the file system, with the current rights of the process.
 
 use std::fs;
 use std::io;
@@ -46,7 +46,7 @@ impl SenderFiles for DiskFiles {
     }
 }
 
-/// Returns the error number of an error.
+/// Returns the error number of an I/O error.
 pub(super) fn errno(error: io::Error) -> i32 {
     error.raw_os_error().unwrap_or(nix::libc::EIO)
 }
@@ -63,7 +63,8 @@ pub fn read_catalogue(directory: &Path, reader: Option<&ProcessIdentity>) -> io:
     run_as(reader, || {
         let mut all = DirectorySnapshot::new();
         for entry in fs::read_dir(directory)?.flatten() {
-            // Links are followed, as in the later listing.
+            // Symbolic links are followed, because the later listing, which is compared with this one, follows them
+            // as well.
             if let Ok(status) = fs::metadata(entry.path()) {
                 all.push((
                     entry.file_name().into_vec().into(),

@@ -18,9 +18,9 @@ use htc_os::strerror;
 /// Next step of a transfer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransferStep {
-    /// Run this task in a helper.
+    /// Execute this task in a helper process.
     ExecuteTask(Box<TransferTask>),
-    /// Ask this plugin of the configuration for its abilities.
+    /// Query this configured plugin for its abilities.
     QueryPlugin(BString),
     /// Call a plugin.
     InvokePlugin(Box<PluginCall>),
@@ -31,20 +31,21 @@ pub enum TransferStep {
 /// Result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransferStepResult {
-    /// Result from the helper, or the reason why there is none.
+    /// The result from the helper, or the reason why there is no result.
     TaskExecuted(Result<TransferTaskResult, String>),
-    /// Output of a plugin that was queried, or the reason why there is none.
+    /// The output of the queried plugin, or the reason why there is no output.
     PluginQueried(Result<Vec<u8>, String>),
-    /// End of a plugin call.
+    /// The plugin call has ended.
     PluginInvoked(PluginCallEnd),
 }
 
-/// End of a plugin call.
+/// Result of a plugin call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginCallEnd {
-    /// Exit of the plugin.
+    /// Exit status of the plugin, or the reason why it was not run.
     pub exit: PluginExit,
-    /// Content of the plugin's output file, or for protocol 1 its standard output; `None` if there is no such file.
+    /// Contents of the plugin's output file, or for protocol 1 the plugin's standard output; `None` if the file does
+    /// not exist.
     pub written: Option<Vec<u8>>,
     /// Duration of the call in seconds of the wall clock.
     pub seconds: i64,
@@ -53,7 +54,7 @@ pub struct PluginCallEnd {
 /// Stage of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TransferStage {
-    /// The files for URLs are being determined.
+    /// The files to transfer as URLs are being determined.
     Listing,
     /// Plugins are being queried and called.
     Plugins,
@@ -61,40 +62,40 @@ enum TransferStage {
     Copying,
 }
 
-/// Plugins that may be called.
+/// Plugins that a transfer may call.
 #[derive(Clone, Debug, Default)]
 pub struct KnownPlugins {
     /// Plugins of the configuration.
     pub configured: Vec<BString>,
-    /// Plugins of the job, each with its methods.
+    /// Plugins of the job: path and transfer methods.
     pub own: Vec<(BString, BString)>,
-    /// Attributes of the job that plugins get.
+    /// Attributes of the job that plugins receive.
     pub data: Vec<(String, BString)>,
     /// Settings for plugins that accept a list of files.
     pub lists: MultiFilePluginSettings,
 }
 
-/// State of one transfer.
+/// State of a transfer between its steps.
 pub struct TransferSession {
     task: TransferTask,
     scratch: BString,
     stage: TransferStage,
-    /// True if plugins are called before the copies.
+    /// True if plugins are called before files are copied (output); false if they are called afterwards (input).
     uploads: bool,
     /// Plugins of the configuration that have not been queried.
     unqueried_plugins: VecDeque<BString>,
-    /// Plugins of the job: path and methods.
+    /// Plugins of the job: path and transfer methods.
     own: Vec<(BString, BString)>,
     plugins: TransferPlugins,
     files: Vec<UrlFile>,
     calls: VecDeque<PluginCall>,
     running: Option<PluginCall>,
     queried_plugin: Option<BString>,
-    /// Attributes for plugins.
+    /// Attributes of the job that plugins receive.
     data: Vec<(String, BString)>,
     quirks: QuirkMode,
     failure: Option<TransferFailure>,
-    /// The result of the copies, once there is one.
+    /// The result of copying files, or `None` before that.
     copied: Option<TransferTaskResult>,
     outcome: TransferOutcome,
 }
@@ -136,7 +137,7 @@ impl TransferSession {
         TransferStep::ExecuteTask(Box::new(task))
     }
 
-    /// Returns the step that follows the result of the last one.
+    /// Returns the step after the one whose result is given.
     pub fn next(&mut self, answer: TransferStepResult, world: &dyn EvalWorld) -> TransferStep {
         match answer {
             TransferStepResult::TaskExecuted(Err(reason)) => {
@@ -173,7 +174,7 @@ impl TransferSession {
             let failed = TransferFailure::from_task_result(way, &carried, self.task.limit, &strerror);
             self.failure = self.failure.take().or(failed);
         }
-        // Files that could not be sent do not prevent fetching the others.
+        // The receiver continues to fetch URLs although the sender was unable to send some files.
         let receives = self.failure.as_ref().is_none_or(|failure| failure.side == FailureSide::Sender);
         let fetches = way.is_input() && receives;
         if self.stage == TransferStage::Copying {
@@ -196,7 +197,7 @@ impl TransferSession {
         TransferStep::ExecuteTask(Box::new(TransferTask { only_urls: false, ..self.task.clone() }))
     }
 
-    /// Returns the next plugin to be queried or called.
+    /// Returns the next query or call of a plugin, or the step after the last one.
     fn plugin_step(&mut self) -> TransferStep {
         if let Some(path) = self.unqueried_plugins.pop_front() {
             self.queried_plugin = Some(path.clone());
@@ -228,7 +229,7 @@ impl TransferSession {
 
     fn record_plugin_result(&mut self, ended: &PluginCallEnd, world: &dyn EvalWorld) {
         let Some(call) = self.running.take() else { return };
-        // Files left by a failed plugin did not exist when the list was made.
+        // The output list was made before the plugin ran, so files that a failed plugin left are not in it.
         let beside = call.infile.iter().map(|(infile, _)| infile).chain(&call.outfile);
         self.task.except.extend(beside.map(|path| url::base_name(path).into()));
         let PluginCallEnd { exit, written, seconds } = ended;
@@ -245,8 +246,9 @@ impl TransferSession {
         }
     }
 
-    /// Records a plugin failure. If several plugins fail, the codes of the last one count for input, and those of the
-    /// first one for output. On input, a failure of the sender takes precedence over both.
+    /// Records the failure of a plugin. If several plugins fail, the codes of the last failure count for input, and
+    /// those of the first failure for output. On input, a failure of the sender takes precedence over failures of
+    /// plugins.
     fn fail(&mut self, subcode: i64, text: &[u8], retry: TransferRetry) {
         let failure = TransferFailure::from_plugin(self.task.way, subcode, text, retry);
         match &mut self.failure {

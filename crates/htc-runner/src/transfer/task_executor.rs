@@ -1,7 +1,8 @@
-//! Transfer helper: lists, reads and writes files, each with the rights of its owner.
+//! Transfer helper: lists, reads and writes files, each with the rights of the file's owner.
 //!
-//! The helper is a separate process, so that a starter is never blocked by a file system and can end it. It has only
-//! the rights of the two accounts: files that belong to neither cannot be read, written or replaced.
+//! The helper is a separate process, so that a file system that hangs never blocks the starter, and the starter can
+//! kill the helper. The helper has only the rights of the job's account and of the owner's account: other files
+//! cannot be read, written or replaced.
 
 use std::fs;
 use std::io;
@@ -23,10 +24,11 @@ use htc_os::identity::run_as;
 /// Executes a task.
 ///
 /// # Errors
-/// Fails if the process cannot change to an account; nothing was transferred then.
+/// Fails if the process cannot change to an account; nothing has been transferred then.
 pub fn execute_task(task: &TransferTask) -> io::Result<TransferTaskResult> {
     let (reader, writer) = (identity(&task.reader), identity(&task.writer));
-    // Files of others are never accessed as root: if the caller gives no account, the process keeps its own.
+    // Files are accessed with the rights of the given accounts, never with root's. Without a given account, the
+    // process keeps its own.
     if reader == writer {
         return run_as(reader.as_ref(), || TaskExecutor::new(task, None, None).execute())?;
     }
@@ -47,9 +49,9 @@ struct TaskExecutor<'a> {
     writer: Option<ProcessIdentity>,
     remaps: Remaps,
     result: TransferTaskResult,
-    /// Standard files, which are not counted among the stored files.
+    /// Names of standard files, which are not counted among the stored files.
     standard: Vec<BString>,
-    /// The last directory created for a rule: many files have the same destination.
+    /// The directory that was last created for a remap rule: many files have the same destination.
     last_made_directory: Option<PathBuf>,
 }
 
@@ -138,7 +140,7 @@ impl<'a> TaskExecutor<'a> {
         Ok(())
     }
 
-    /// Returns the reason why a file cannot be read.
+    /// Returns the error for a file that cannot be read.
     fn unreadable_reason(&self, item: &TransferItem) -> io::Result<FileTransferError> {
         let path = self.task.source_path(&item.source);
         let looked = run_as(self.reader.as_ref(), || fs::metadata(path.to_path_lossy()))?;
@@ -175,7 +177,7 @@ impl<'a> TaskExecutor<'a> {
         };
         let mut source = match source {
             Ok(source) if !link => source,
-            // The empty file created by the receiver remains.
+            // The empty file that the receiver has created remains.
             opened => {
                 let errno = opened.err().filter(|_| !link).map_or(nix::libc::EISDIR, errno);
                 return Ok(Some(FileTransferError::Reading { path, errno, link }));
@@ -185,7 +187,7 @@ impl<'a> TaskExecutor<'a> {
         let bytes = left.map_or(source.size, |left| left.min(source.size));
         let mut copied = bytes;
         if let Some((target, mut made)) = made {
-            // The files are open, so no further rights are needed.
+            // Both files are open, so copying needs no further rights.
             match source.copy_to(&mut made.file, bytes) {
                 Ok(count) => copied = count,
                 Err(error) if is_target_error(&error) => {
@@ -204,7 +206,8 @@ impl<'a> TaskExecutor<'a> {
         Ok((bytes < source.size).then_some(FileTransferError::TooLarge { path, size: source.size }))
     }
 
-    /// Returns the path where a file is stored, or `None` if it cannot be stored, which is recorded.
+    /// Returns the path at which a file is stored. If the file cannot be stored, records the failure and returns
+    /// `None`.
     fn resolve_target(&mut self, name: &BString) -> io::Result<Option<PathBuf>> {
         if !is_legal(name) {
             self.record_unstored(FileTransferError::Illegal(name.clone()));
@@ -229,7 +232,7 @@ impl<'a> TaskExecutor<'a> {
         Ok(None)
     }
 
-    /// Creates the directories above a path to which a rule leads.
+    /// Creates the missing parent directories of a path to which a remap rule leads.
     fn make_above(&mut self, path: &Path) -> io::Result<()> {
         let Some(above) = path.parent().filter(|above| self.last_made_directory.as_deref() != Some(*above))
         else {
@@ -245,10 +248,10 @@ impl<'a> TaskExecutor<'a> {
         Ok(())
     }
 
-    /// Creates a directory and its missing parents, accessible only by the job's account (`shadow_safe_mkdir`).
+    /// Creates a directory and its missing parents as the receiving account, with mode 0700 (`shadow_safe_mkdir`).
     fn make(&self, directory: &Path) -> io::Result<io::Result<()>> {
         run_as(self.writer.as_ref(), || {
-            // The new directories are below the first one that exists.
+            // The first ancestor that exists is checked, because the new directories are created below it.
             let there = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
             if !self.task.way.is_input() {
                 directory_limits::check_directory(&self.task.allowed, there)?;
@@ -257,7 +260,7 @@ impl<'a> TaskExecutor<'a> {
         })
     }
 
-    /// Checks that the access point permits the access: it reads input and writes output.
+    /// Checks that the access point permits reading an input file or writing an output file.
     fn check(&self, reads: bool, path: &Path) -> io::Result<()> {
         match self.task.way.is_input() == reads {
             true => directory_limits::check(&self.task.allowed, path),
@@ -270,18 +273,18 @@ impl<'a> TaskExecutor<'a> {
     }
 }
 
-/// Returns true if a name stays within the directory (`LegalPathInSandbox`).
+/// Returns true if a file name does not lead out of the scratch directory (`LegalPathInSandbox`).
 fn is_legal(name: &[u8]) -> bool {
     !name.is_empty() && !name.starts_with(b"/") && name.split_str("/").all(|part| part != b"..")
 }
 
-/// Returns true if writing failed: reading does not produce these errors.
+/// Returns true for errors that only writing produces.
 fn is_target_error(error: &io::Error) -> bool {
     use nix::libc::{EDQUOT, EFBIG, ENOSPC, EPIPE, EROFS};
     matches!(error.raw_os_error(), Some(ENOSPC | EDQUOT | EFBIG | EROFS | EPIPE))
 }
 
-/// Creates a directory with exactly the given mode; an existing directory is kept, anything else in its place is
+/// Creates a directory with exactly the given mode. An existing directory is kept; anything else at the path is
 /// removed.
 fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -296,7 +299,8 @@ fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
         }
         made => made?,
     }
-    // If the owner cannot write to the directory, writing its first file fails.
+    // The mode may keep even the owner from writing to the directory; writing its first file then fails and is
+    // reported.
     fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o777))
 }
 

@@ -19,12 +19,12 @@ use htc_os::files::{make_directory, open_regular_file};
 use htc_os::{ChildId, clock};
 use htc_router::{QueueView, RouterEvent};
 
-/// Maximum size of a proxy, in bytes.
+/// Maximum size of an X.509 proxy, in bytes.
 const MAX_PROXY_SIZE: u64 = 1 << 20;
 
 impl LiveRouter<'_> {
-    /// Copies the proxy that the route lends, readable only by the job's owner; returns `None` if the route lends none
-    /// (`RoutedJob::PrepareSharedX509UserProxy`).
+    /// Copies the X.509 proxy that the route lends to its jobs, readable only by the job's owner. Returns `None` if
+    /// the route lends no proxy (`RoutedJob::PrepareSharedX509UserProxy`).
     pub(super) fn copy_lent_proxy(&self, source: JobId, ad: &ClassAd) -> Result<Option<PathBuf>, String> {
         let job = self.router.job(source);
         let lent = job.and_then(|job| self.router.lent_proxy(job, self.options.world));
@@ -41,13 +41,13 @@ impl LiveRouter<'_> {
         Ok(Some(copy))
     }
 
-    /// Returns the account that owns the job's files, or `None` if we cannot change accounts.
+    /// Returns the account that owns the job's files, or `None` if this program cannot change accounts.
     pub(super) fn owner(&self, ad: &ClassAd) -> Result<Option<ProcessIdentity>, String> {
         let owner = ad.string("Owner").unwrap_or_default();
         os::identity::identity_of_owner(owner, "root does not read or write files of jobs")
     }
 
-    /// Starts spooling the files of a copy; returns an event if that fails.
+    /// Starts to copy the input files of a routed job into the spool; returns an event if that fails.
     pub(super) fn spool(&mut self, source: JobId, mut ad: ClassAd, now: i64) -> Option<RouterEvent> {
         let proxy = match self.copy_lent_proxy(source, &ad) {
             Ok(proxy) => proxy,
@@ -73,7 +73,7 @@ impl LiveRouter<'_> {
         let copy = self.copies_queue_mut().allocate_job_id().map_err(|error| error.to_string())?;
         let place = spool::job_spool_directory(&self.copies_absolute, copy);
         let owner = self.owner(ad)?;
-        // Left over from an earlier run that never submitted the job.
+        // The directory may exist if an earlier run reserved the id but never submitted the job.
         remove_tree(&place);
         let parent = place.parent().unwrap_or(&place);
         std::fs::create_dir_all(parent)
@@ -90,7 +90,8 @@ impl LiveRouter<'_> {
         })
     }
 
-    /// Starts to fetch the output of a copy that has ended; returns an event if there is none or that fails.
+    /// Starts to copy the output of a routed job that has ended. Returns an event if there is no output or if copying
+    /// fails.
     pub(super) fn start_fetching_output(
         &mut self,
         source: JobId,
@@ -131,7 +132,8 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Lets a copy that has ended leave the queue; fetching its output began at `begun`.
+    /// Moves a routed job that has ended to the history. `begun` is the time at which copying of its output began, or
+    /// `None` if nothing was copied.
     fn finish_copy(&mut self, source: JobId, copy: JobId, begun: Option<i64>, now: i64) -> RouterEvent {
         let mut changes = vec![("LeaveJobInQueue", Expr::literal(false))];
         if let Some(begun) = begun {
@@ -146,7 +148,7 @@ impl LiveRouter<'_> {
         RouterEvent::FinalizeResult(source, left)
     }
 
-    /// Removes the spooled files of a copy that is gone.
+    /// Removes the spooled files of a routed job that has left the queue.
     pub(super) fn remove_spool(&self, copy: JobId) {
         let place = spool::job_spool_directory(&self.copies_absolute, copy);
         if place.is_dir() {
@@ -156,8 +158,8 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Removes the spooled files of jobs that a killed router did not submit or had not cleaned up, and its temporary
-    /// files.
+    /// Removes files left by a router that was killed: its temporary files, and the spooled files of jobs that it did
+    /// not submit or did not clean up.
     pub(super) fn remove_leftovers(&self) {
         self.directory.remove_unfinished_files();
         self.copies_queue().remove_unfinished_files();

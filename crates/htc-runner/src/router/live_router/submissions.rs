@@ -1,4 +1,4 @@
-//! Submit commands of a running router: starting them, waiting for them, and ending those that take too long.
+//! Submit commands of a running router: starts them, waits for them, and ends those that exceed their time limit.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -16,13 +16,14 @@ use htc_os as os;
 use htc_os::clock;
 use htc_router::RouterEvent;
 
-/// Returns advice for an attempt whose outcome is unknown.
+/// Returns advice for the user about a submission whose outcome is unknown; `note` is the file that records the
+/// attempt.
 fn unknown_outcome_hint(note: &Path) -> String {
     format!("the source job stays claimed: look for its routed job, then remove '{}'", note.display())
 }
 
 impl LiveRouter<'_> {
-    /// Starts the submit command for a copy; returns an event if it cannot be started.
+    /// Starts the submit command for a routed job; returns an event if it cannot be started.
     pub(super) fn start_submission(
         &mut self,
         argv: &[BString],
@@ -48,7 +49,8 @@ impl LiveRouter<'_> {
         let spec = submission::submit_child_spec(argv, &ad, self.options);
         match self.reactor.spawn(spec) {
             Ok(child) => {
-                // Until the outcome is known, the source must not be treated as a job of an earlier run.
+                // Until the outcome is known, the note of this attempt must not be reported as one of an earlier
+                // run.
                 self.directory.withhold(source);
                 let deadline = self.options.hook_limit.map(|limit| clock::monotonic_now().plus(limit));
                 self.submissions
@@ -64,8 +66,8 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Handles the end of a submit command: records the copy, and removes the note of the attempt once the outcome is
-    /// known.
+    /// Handles the end of a submit command: records the routed job, and removes the note of the attempt once the
+    /// outcome is known.
     pub(super) fn submission_ended(
         &mut self,
         submission: &Submission,
@@ -73,7 +75,7 @@ impl LiveRouter<'_> {
         stdout: &[u8],
     ) -> RouterEvent {
         let (source, now) = (submission.source, self.options.world.now().epoch());
-        // If the job was submitted, its new queue has the proxy by now.
+        // If the job was submitted, the submit command has already passed the proxy to the new queue.
         self.remove_proxy(submission.proxy.clone());
         let outcome = submission::parse_outcome(exit, stdout, submission.asked_to_end).and_then(|copy| {
             self.copies_queue_mut().adopt_copy(copy, source, &submission.ad, now).map(|()| copy).map_err(
@@ -98,7 +100,7 @@ impl LiveRouter<'_> {
         RouterEvent::SubmitResult(source, submitted)
     }
 
-    /// Asks submit commands that have exceeded their time to end, and kills those that do not.
+    /// Sends SIGTERM to submit commands that have exceeded their time limit, and SIGKILL to those that do not end.
     pub(super) fn end_late_submissions(&mut self, now: MonotonicTime) {
         for (child, submission) in &mut self.submissions {
             if submission.deadline.is_some_and(|deadline| deadline <= now) {
@@ -110,7 +112,8 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Ends the running submit commands, so that their outcome is recorded. No further job is submitted.
+    /// Ends the running submit commands, so that their outcome is recorded before the router ends. No further job is
+    /// submitted.
     pub(super) fn stop_submissions(&mut self) -> Result<(), RouterRunError> {
         let log = self.options.log;
         let now = clock::monotonic_now();

@@ -14,7 +14,7 @@ use htc_os as os;
 use htc_os::files::open_regular_file;
 use htc_user_log::{EventBody, EventTime, FormatOptions, JobEvent, dagman_nodes_mask};
 
-/// Bits of UserLogUseXML, which select the format of a log.
+/// Bits of UserLogUseXML that select the format of a log.
 const XML_BIT: i64 = 1;
 const JSON_BIT: i64 = 2;
 
@@ -33,7 +33,7 @@ fn user_log_targets(ad: &ClassAd, world: &dyn World) -> Vec<UserLogTarget> {
     let path = |name: &str| {
         let name = context.string(name).filter(|name| !name.is_empty())?;
         let directory = context.string("Iwd").unwrap_or_default();
-        // /dev/null is how a submitter asks for no log.
+        // A submitter sets the log to /dev/null to disable it.
         Some(directory.to_path_lossy().join(name.to_path_lossy()))
             .filter(|path| path != Path::new("/dev/null"))
     };
@@ -45,7 +45,7 @@ fn user_log_targets(ad: &ClassAd, world: &dyn World) -> Vec<UserLogTarget> {
         .collect();
     if let Some(path) = path("DAGManNodesLog") {
         found.push(match dagman_nodes_mask(ad, world) {
-            // A log without a mask is treated like the user's log.
+            // A DAGMan log without a mask has the same format as the user's log and receives all events.
             None => UserLogTarget { path, format_bits: form, mask: None },
             mask => UserLogTarget { path, format_bits: form & JSON_BIT, mask },
         });
