@@ -1,4 +1,4 @@
-//! Execution of the state machines' actions in a simulation: hooks and starters are simulated according to the scenario.
+//! Execution of the state machines' actions in a simulation: hooks and starters behave as the scenario says.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ use htc_slot::{
 };
 
 impl Simulation<'_> {
-    /// Sends an event to a machine, and executes its actions.
+    /// Sends an event to a machine and executes the resulting actions.
     pub(super) fn handle_event(&mut self, host: usize, event: StartdEvent) {
         let mut waiting = VecDeque::new();
         let mut next = Some(event);
@@ -37,7 +37,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Sends one event to a machine and returns its actions.
+    /// Sends one event to a machine and returns its actions. The end of a hook is skipped if the machine need not
+    /// process it.
     fn step_machine(&mut self, host: usize, event: StartdEvent) -> Vec<StartdAction> {
         let machine = &mut self.hosts[host].machine;
         match event {
@@ -47,7 +48,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Executes an action of a machine; immediate answers are added to `waiting`.
+/// Executes an action of a machine. Events that result at once are added to `waiting`.
 fn execute_action(
     this: &mut Simulation<'_>,
     host: usize,
@@ -56,9 +57,9 @@ fn execute_action(
 ) {
     match action {
         StartdAction::Notify(notice) => handle_notice(this, host, notice),
-        // A simulation keeps no journal, and its configuration only changes by events.
+        // A simulation keeps no journal, and its configuration changes only by events of the scenario.
         StartdAction::AcceptJob { .. } | StartdAction::GiveUpJob(_) | StartdAction::Reconfigure => {}
-        // A user at the keyboard wakes the machine; condor_rooster is not simulated.
+        // Only a user at the keyboard wakes the machine, because condor_rooster is not simulated.
         StartdAction::Sleep { .. } => {
             this.hosts[host].asleep = Some(this.now.epoch());
             let note = "a machine sleeps (HIBERNATE): its slots are Owner/Idle until an [[event]] or [[keyboard]] reports input at its keyboard";
@@ -120,7 +121,7 @@ fn handle_notice(this: &mut Simulation<'_>, host: usize, notice: SlotNotice) {
 }
 
 fn count_warning(this: &mut Simulation<'_>, text: String) {
-    // The list is bounded, because a machine may print warnings forever.
+    // The number of warnings is limited, because a machine may print warnings as long as it runs.
     if this.counters.warnings.len() < 100 || this.counters.warnings.contains_key(&text) {
         *this.counters.warnings.entry(text).or_default() += 1;
     }
@@ -149,7 +150,7 @@ fn record_slot_change(
     let leaves = matches!(before.state, SlotState::Claimed) && !matches!(before.activity, Activity::Idle);
     match (state.state, state.activity) {
         (SlotState::Claimed, Activity::Retiring) | (SlotState::Preempting, _) if leaves => {
-            // A suspended job continues in retirement, or one was preempted by a better claim.
+            // A suspended job was continued for its retirement, or the job was preempted by a better claim.
             let (tells, reason) = match cause {
                 ChangeCause::RetirementEnded | ChangeCause::NothingToRetire | ChangeCause::InRetirement => {
                     (false, reason)
@@ -263,7 +264,7 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     }
     let now = this.elapsed_micros();
     let it = &mut this.hosts[host];
-    // A running job is only replaced by a better one, and no job is better if RANK is the same for all.
+    // A running job is replaced only by a better job, and no job is better if RANK is the same for all jobs.
     let asked_in_vain = it.is_running(call.slot) && !it.can_rank_jobs;
     let refused = it.slots.get_mut(&call.slot).map(|slot| &mut slot.refused);
     let offered = match refused {
@@ -278,9 +279,10 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     let ad = this.workload.job_ad(&job);
     let world = this.world.clone();
     let id = job_id(&ad, &FrozenClockWorld { world: &*world, now: this.now });
-    // The verdict is known within the step, before the events that follow from it.
+    // The machine decides within the step, before the events that follow from the decision.
     let kind = job.kind;
-    // If slots distinguish jobs of one kind, the result for one job does not apply to the next.
+    // If slots distinguish between jobs of one kind, the result for one job does not apply to another job of the
+    // kind.
     let alike = u32::try_from(job.likeness).ok();
     let number = call.slot.number;
     this.hosts[host].accepted.entry(number).or_default().push_back((id.clone(), job));
@@ -325,7 +327,7 @@ fn return_refused_job(
             cause,
         }
     });
-    // A dynamic slot may have been removed with the verdict; the job has not.
+    // The slot may be a dynamic slot that was removed with the verdict; the job still has to be returned.
     let mut nobody = RefusedJobs::default();
     let holds = refused_until(this, host, call, &job);
     let now = this.elapsed_micros();
@@ -335,7 +337,8 @@ fn return_refused_job(
     this.record_dropped_job(dropped);
 }
 
-/// Returns until when a slot would refuse the job again unless its state changes, in microseconds since the start.
+/// Returns the time until which a slot would refuse the job again unless the slot changes, in microseconds since the
+/// start.
 fn refused_until(this: &Simulation<'_>, host: usize, call: &HookCall, job: &Job) -> u64 {
     let it = &this.hosts[host];
     if it.has_unpublished_changes(call.begun.monotonic_us) {
@@ -382,7 +385,7 @@ fn spawn_starter(this: &mut Simulation<'_>, host: usize, call: StarterLaunch) ->
     let it = &mut this.hosts[host];
     it.next_pid += 1;
     let (starter, pid) = (call.starter, it.next_pid);
-    // The backfill client runs until it is signalled, and then ends at once.
+    // The backfill client runs until it gets a signal, and then ends at once.
     if call.backfill {
         it.backfills.insert(starter);
         return StartdEvent::StarterSpawned { starter, pid };
@@ -497,10 +500,10 @@ fn count_suspension(this: &mut Simulation<'_>, host: usize, starter: StarterId) 
     }
 }
 
-/// Finishes the run of a job: it completed, was evicted, or is held.
+/// Handles the end of a job's run: the job has completed, was evicted, or is put on hold.
 pub(super) fn finish_job(this: &mut Simulation<'_>, host: usize, running: RunningJob) {
     let since = this.elapsed_micros();
-    // A job that completed anyway was not evicted.
+    // A job that completed before the signal took effect was not evicted.
     let is_done = running.signalled.is_none() || since >= running.ends_at;
     let words = match running.signalled.filter(|_| !is_done) {
         Some(signal) => format!("signalled {signal}"),

@@ -1,7 +1,9 @@
-//! Counted calls of FETCH_WORK: futile calls of idle slots every few minutes, which are counted and not made.
+//! Counted calls of FETCH_WORK. An idle slot calls the hook every few minutes although no job is waiting; such calls
+//! are only counted, not simulated one by one.
 //!
-//! Such a call gets a job only if there is one at its end. Calls that end at the same time are processed in the order of
-//! machines and slots, as if each were made; so one job wakes one slot, however many fetch it.
+//! A counted call gets a job only if one is waiting at the end of the call. Calls that end at the same time are
+//! processed in the order of machines and slots, as if each call were simulated. So one waiting job wakes one slot,
+//! however many slots fetch.
 
 use std::cmp::Reverse;
 
@@ -10,7 +12,7 @@ use htc_base::time::MonotonicTime;
 use htc_slot::{SlotKey, StartdEvent};
 
 impl Simulation<'_> {
-    /// Schedules the next counted call to end, which may return a waiting job.
+    /// Puts the end of the next counted call into the calendar. That call may return a waiting job.
     pub(super) fn schedule_counted_fetches(&mut self) {
         let now = self.elapsed_micros();
         while let Some((at, host, key, turn)) = self.counted_fetches.peek() {
@@ -20,7 +22,7 @@ impl Simulation<'_> {
             self.counted_fetches.pop();
             let Some(mut ends) = self.next_counted_fetch_end(host, key, turn) else { continue };
             if ends == now && self.last_answered.is_some_and(|answered| (now, host, key) <= answered) {
-                // There was no job when the call was processed.
+                // No job was waiting when a call at this time was processed.
                 ends += 1;
             }
             let ends = ends.max(at);
@@ -33,7 +35,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Returns when the slot's next counted call ends, now or later; `None` if the slot is no longer a futile fetcher.
+    /// Returns the time when the slot's next counted call ends, now or later. Returns `None` if the calls of the slot
+    /// are no longer only counted.
     fn next_counted_fetch_end(&mut self, host: u32, key: SlotKey, turn: u32) -> Option<u64> {
         let MonotonicTime(ends) =
             self.hosts[host as usize].machine.next_futile_fetch_end(key, turn, self.now)?;

@@ -1,4 +1,5 @@
-//! Expressions that decided about a slot or a job: where each was set, its parts, and their values at that time.
+//! Expressions that decided about a slot or a job: where each was set, its parts, and their values at the time of the
+//! decision.
 
 use serde::Serialize;
 
@@ -8,18 +9,18 @@ use super::simulation::Simulation;
 use htc_runner::events::RunnerEvent;
 use htc_slot::{EvaluatedCondition, EvaluatedExpression, policy_parameter};
 
-/// Source of identical simulations: decisions are explained by running the simulation again up to that point.
+/// Source of identical simulations. A decision is explained by running a second simulation up to the decision.
 pub trait SimulationSource {
-    /// Error if it cannot be started.
+    /// Reason why the simulation cannot be started.
     type Error;
 
-    /// Returns the simulation in its initial state, the same each time.
+    /// Returns the simulation in its initial state, which is the same at each call.
     ///
     /// # Errors
-    /// Fails if jobs can no longer be read.
+    /// Fails if the jobs of the scenario can no longer be read.
     fn begin(&self) -> Result<Simulation<'_>, Self::Error>;
 
-    /// Returns where its parameters were set.
+    /// Returns the places where the parameters of the simulation were set.
     fn origins(&self) -> ParameterOrigins<'_>;
 }
 
@@ -32,17 +33,17 @@ pub struct DecidingExpression {
     pub expression: String,
     /// Value of the expression.
     pub value: String,
-    /// The condition that decides the value, if the expression joins several by `&&` or `||`.
+    /// The deciding part of the expression, if it joins several conditions by `&&` or `||`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<EvaluatedCondition>,
-    /// File and line where it was set, or its other origin.
+    /// File and line where the parameter was set, or a description of another origin.
     pub place: String,
-    /// The attributes it refers to, with their values.
+    /// The attributes that the expression refers to, with their values.
     pub seen: Vec<String>,
 }
 
 impl DecidingExpression {
-    /// Converts the value of a slot's policy expression.
+    /// Creates the description from the value of a slot's policy expression.
     pub(super) fn from_policy(
         asked: EvaluatedExpression,
         knob: &str,
@@ -54,7 +55,7 @@ impl DecidingExpression {
         DecidingExpression { knob: knob.to_owned(), expression: text, value, because, place, seen: parts }
     }
 
-    /// Converts a condition of a slot that is not true for a job.
+    /// Creates the description from a condition of a slot that is not true for a job.
     fn from_refusal(clause: &EvaluatedCondition, of: &SlotIdentity, origins: ParameterOrigins<'_>) -> Self {
         let knob = policy_parameter::parameter_for_attribute(&clause.attribute).to_owned();
         DecidingExpression {
@@ -68,19 +69,19 @@ impl DecidingExpression {
     }
 }
 
-/// Query about a change of a slot.
+/// Change of a slot that is to be explained.
 #[derive(Clone, Debug)]
 pub struct SlotChangeQuery {
-    /// Turn of the simulation in which the event happened.
+    /// Turn of the simulation in which the slot changed.
     pub turn: u64,
     /// The slot.
     pub place: SlotIdentity,
-    /// Reason given by the machine.
+    /// Reason for the change that the machine gave.
     pub reason: String,
 }
 
-/// Returns the expression that decided each change, by running the simulation again up to each of them. `told` is true if the
-/// changes come from a simulation with an event sink, whose turns include every fetch.
+/// Returns the expression that decided each change, by running the simulation again up to each change. `told` is true
+/// if the changes come from a simulation with an event sink, in which every fetch takes a turn.
 ///
 /// # Errors
 /// Fails if the simulation cannot be started again.
@@ -99,7 +100,7 @@ pub fn explain_slot_changes<C: SimulationSource + ?Sized>(
     order.sort_by_key(|at| asking[*at].turn);
     let mut nobody = |_: f64, _: &RunnerEvent| {};
     let silent = courses.begin()?;
-    // Turns differ between simulations with and without an event sink.
+    // Turns have different numbers in simulations with and without an event sink.
     let mut simulation = if told { silent.with_event_sink(&mut nobody) } else { silent };
     simulation.begin();
     for at in order {
@@ -109,7 +110,7 @@ pub fn explain_slot_changes<C: SimulationSource + ?Sized>(
         simulation.advance_to_turn(it.turn);
         let mut found = evaluate_policy(&mut simulation, &it.place.slot, knob);
         if found.as_ref().is_none_or(|found| found.value != wanted) {
-            // Another entry of the same time must be processed first.
+            // The value may result from another calendar entry of the same time, which is processed now.
             simulation.advance_to_turn(it.turn + 1);
             found = evaluate_policy(&mut simulation, &it.place.slot, knob);
         }
@@ -125,7 +126,7 @@ fn evaluate_policy(simulation: &mut Simulation<'_>, slot: &str, knob: &str) -> O
     seen.machine.evaluate_expression(seen.key, policy_parameter::attribute_for_parameter(knob))
 }
 
-/// Returns the expressions that decided each of these events.
+/// Returns the expressions that decided each job event.
 ///
 /// # Errors
 /// Fails if the simulation cannot be started again.

@@ -7,7 +7,7 @@ use super::job_events::{RecordedJobs, SimulatedJobEvent};
 use super::simulation::Simulation;
 use htc_base::text::control_characters::mask_control_characters;
 
-/// The first job that differs, and its next event in both simulations.
+/// First job whose events differ between two simulations, with its next event in each of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunDifference {
     /// The job as `cluster.proc`.
@@ -18,12 +18,12 @@ pub struct RunDifference {
     pub after: Option<JobDivergence>,
 }
 
-/// Next event of the job, and what decided it.
+/// Next event of a job in one simulation, and the expressions that decided it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobDivergence {
     /// Seconds since the start.
     pub at: f64,
-    /// Description.
+    /// Description of the event.
     pub what: String,
     /// Expressions that decided the event.
     pub decided: Vec<DecidingExpression>,
@@ -38,13 +38,13 @@ pub struct DivergenceFinder {
 }
 
 impl DivergenceFinder {
-    /// Starts recording in both simulations.
+    /// Starts recording the job events of both simulations.
     pub fn start_recording(both: &mut [Simulation<'_>]) -> Self {
         both.iter_mut().for_each(|simulation| simulation.record_job_events(RecordedJobs::All));
         DivergenceFinder::default()
     }
 
-    /// Compares the new events, after both simulations were advanced to the same time.
+    /// Compares the new job events of both simulations, which must have been advanced to the same time.
     pub fn compare_new_events(&mut self, both: &mut [Simulation<'_>]) {
         for (course, simulation) in self.courses.iter_mut().zip(&mut *both) {
             course.append(&mut simulation.take_job_events());
@@ -62,7 +62,7 @@ impl DivergenceFinder {
             self.found = first.map(|fate| (fate.number, fate.job.clone()));
         }
         if let Some((number, _)) = self.found {
-            // From now on, only events of this job are needed.
+            // From now on, only events of the job that differs are needed.
             for (course, simulation) in self.courses.iter_mut().zip(both) {
                 course.retain(|fate| fate.number == number);
                 course.truncate(1);
@@ -75,7 +75,7 @@ impl DivergenceFinder {
         }
     }
 
-    /// Returns the difference and what decided it, after both simulations have ended.
+    /// Returns the difference and the expressions that decided it, after both simulations have ended.
     ///
     /// # Errors
     /// Fails if a simulation cannot be started again.
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::of_text::{CONFIG, TextCourse};
 
-    /// Returns where two simulations diverge, run hour by hour.
+    /// Returns the first difference between two simulations, which are run hour by hour.
     fn parted(before: &TextCourse, after: &TextCourse) -> (Option<RunDifference>, bool) {
         let mut both = [before.begin().unwrap(), after.begin().unwrap()];
         let mut parting = DivergenceFinder::start_recording(&mut both);

@@ -16,7 +16,7 @@ use htc_base::time::MonotonicTime;
 use htc_slot::{Activity, HookRunId, SlotKey, SlotState, StartdEvent, StarterId};
 
 impl Simulation<'_> {
-    /// Returns a view of the slot with that name, refreshed to the current time.
+    /// Returns a view of the slot with this name, with its ad updated to the current time.
     pub fn view_slot(&mut self, name: &str) -> Option<SlotView<'_>> {
         let found = self.hosts.iter().enumerate().find_map(|(host, it)| {
             let named = |(key, ..): &(SlotKey, &str, SlotState, Activity)| {
@@ -32,12 +32,12 @@ impl Simulation<'_> {
         Some(SlotView { machine: &it.machine, key, config_number: it.config_number })
     }
 
-    /// Returns a shared counter of processed calendar entries.
+    /// Returns the counter of processed calendar entries, which the caller shares.
     pub fn turn_counter(&self) -> Rc<Cell<u64>> {
         self.turn.clone()
     }
 
-    /// Advances until the calendar entry with that number is due, without processing it.
+    /// Advances until the calendar entry with number `turn` is due, without processing it.
     pub fn advance_to_turn(&mut self, turn: u64) {
         while self.turn.get() + 1 < turn && self.process_next_due(self.end) {}
         if let Some(Reverse((at, _))) = self.calendar.peek() {
@@ -56,7 +56,8 @@ impl Simulation<'_> {
         self.hosts.iter().flat_map(of).collect()
     }
 
-    /// Starts the simulation. Measurements defined for the start are applied before the machines' first evaluation.
+    /// Starts the simulation. Measurements that the scenario sets at the start are applied before the machines
+    /// evaluate their policies.
     pub fn begin(&mut self) {
         let due = self.take_due_at_start();
         for due in &due {
@@ -80,7 +81,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Takes the scenario events and patterns that are due at the start out of the calendar.
+    /// Removes the scenario events and presence changes that are due at the start from the calendar, and returns
+    /// them.
     fn take_due_at_start(&mut self) -> Vec<DueEvent> {
         let mut found = Vec::new();
         let mut later = Vec::new();
@@ -95,8 +97,8 @@ impl Simulation<'_> {
         found
     }
 
-    /// Advances to `until`, in microseconds since the start, or to the end; entries due at exactly `until` are only processed
-    /// if `inclusive`. Returns true if more entries follow.
+    /// Advances to `until`, in microseconds since the start, or to the end of the simulation. Entries that are due at
+    /// exactly `until` are processed only if `inclusive` is true. Returns true if more entries follow.
     pub fn advance(&mut self, until: u64, inclusive: bool) -> bool {
         let until = until.min(self.end);
         self.advanced_to = until;
@@ -112,7 +114,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Processes the next calendar entry, if it is not after `until`.
+    /// Processes the next calendar entry if it is not after `until`. Returns false if there is no such entry.
     fn process_next_due(&mut self, until: u64) -> bool {
         let Some(Reverse((at, due))) = self.calendar.peek().copied().filter(|Reverse((at, _))| *at <= until)
         else {
@@ -179,7 +181,7 @@ impl Simulation<'_> {
         self.schedule_repetition(at);
     }
 
-    /// Applies an event, or a part of it, to the machines that it names.
+    /// Applies an event, or one part of it, to each machine that the event names.
     fn for_machines_of_event(&mut self, at: u32, apply: impl Fn(&mut Self, usize, usize, &ScenarioEvent)) {
         let scenario = self.scenario;
         let Some(done) = scenario.events.get(at as usize) else { return };
@@ -206,7 +208,7 @@ impl Simulation<'_> {
         self.apply_orders(host, at, done);
     }
 
-    /// Applies the measurements and cron ads of an event.
+    /// Applies the measurements and cron ads that an event sets.
     fn apply_measurements(&mut self, host: usize, at: usize, done: &ScenarioEvent) {
         let it = &mut self.hosts[host];
         it.note_disturbance(self.now);
@@ -225,7 +227,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Applies the reconfiguration and the command of an event.
+    /// Applies the reconfiguration and the command that an event contains.
     fn apply_orders(&mut self, host: usize, at: usize, _: &ScenarioEvent) {
         let plan = &self.plan.machines[self.hosts[host].plan];
         if let Some(settings) = plan.reconfigured.get(&at) {
@@ -238,7 +240,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Sends the current measurements to a machine; a sleeping machine is woken by a user at its keyboard.
+    /// Sends the current measurements to a machine. A sleeping machine wakes up if a user is at its keyboard.
     fn publish_measurements(&mut self, host: usize) {
         let measured = self.hosts[host].measurement_event(self.now);
         self.handle_event(host, measured);
@@ -259,8 +261,9 @@ impl Simulation<'_> {
         }
     }
 
-    /// True if a presence can have an effect on its machine: a user at a keyboard to which no slot is connected can only wake
-    /// it. Otherwise the machine would be evaluated at other times, with other random numbers.
+    /// Returns true if a user or a load can have an effect on its machine. A user at a keyboard to which no slot is
+    /// connected can only wake the machine. If such a user counted, the machine would be evaluated at other times and
+    /// get other random numbers.
     fn is_presence_felt(&self, at: u32) -> bool {
         self.presences.get(at as usize).is_some_and(|presence| {
             let host = &self.hosts[presence.host];
@@ -268,7 +271,7 @@ impl Simulation<'_> {
         })
     }
 
-    /// Toggles a presence: a user arrives or leaves, or a load begins or ends.
+    /// Starts or ends a presence: a user arrives or leaves, or a load begins or ends.
     fn toggle_presence(&mut self, at: u32) {
         let world = self.world.clone();
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
@@ -284,7 +287,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Schedules a wake-up for the machine's next timer.
+    /// Puts a wake-up at the time of the machine's next timer into the calendar.
     pub(super) fn schedule_wake(&mut self, host: usize) {
         let it = &mut self.hosts[host];
         if it.finished {
@@ -302,7 +305,7 @@ impl Simulation<'_> {
             });
         }
         let parked = it.machine.take_futile_fetchers();
-        // No timer runs on a sleeping machine.
+        // A sleeping machine has no timers.
         let is_awake = it.asleep.is_none();
         let number = u32::try_from(host).unwrap_or(0);
         if let Some(wake) = it.machine.next_wake().map(|MonotonicTime(wake)| wake).filter(|_| is_awake)
@@ -343,7 +346,7 @@ impl Simulation<'_> {
         self.schedule_wake(host);
     }
 
-    /// Records a job that was returned and dropped.
+    /// Counts and records a job that was returned to the queue and dropped there.
     pub(super) fn record_dropped_job(&mut self, job: Option<Job>) {
         if let Some(job) = job {
             self.record_job_event(&job, |_| {

@@ -14,7 +14,7 @@ use htc_slot::{
     SlotState, StartdEvent, StarterId,
 };
 
-/// Slot as observed by the simulation.
+/// State of a slot that the simulation records.
 pub(super) struct SlotRecord {
     /// Number of the slot's row in a timeline.
     pub row: u32,
@@ -25,18 +25,18 @@ pub(super) struct SlotRecord {
     /// Time when the slot entered its state, in microseconds since the start of the simulation.
     pub since: u64,
     pub refused: RefusedJobs,
-    /// Reason why the job is vacated, or `None`.
+    /// Vacating of the current job that has been decided but not completed, or `None`.
     pub pending_vacate: Option<PendingVacate>,
 }
 
-/// Why a job is vacated.
+/// Reason why a job is vacated, and the time of the decision.
 pub(super) struct PendingVacate {
     pub reason: String,
-    /// The turn in which this was decided.
+    /// Number of the turn in which vacating was decided.
     pub turn: u64,
 }
 
-/// Running job.
+/// Job that is running on a machine.
 pub(super) struct RunningJob {
     pub job: Job,
     pub slot: SlotKey,
@@ -44,29 +44,29 @@ pub(super) struct RunningJob {
     pub started_at: u64,
     /// Time when the job completes, in microseconds since the start of the simulation.
     pub ends_at: u64,
-    /// Time when it exits after a soft kill, in microseconds since the start, or `None`.
+    /// Time when the job exits after a soft kill, in microseconds since the start of the simulation, or `None`.
     pub vacates_at: Option<u64>,
-    /// Remaining run time while suspended, and since when, in microseconds.
+    /// While suspended: the remaining run time, and the time of the suspension, both in microseconds.
     pub suspended: Option<(u64, u64)>,
-    /// Time suspended in this run, in microseconds.
+    /// Total time for which the job was suspended in the current run, in microseconds.
     pub suspended_micros: u64,
     pub signalled: Option<u8>,
-    /// Reason why the job is held, or `None`.
+    /// Reason why the job is put on hold, or `None`.
     pub hold_reason: Option<String>,
-    /// Number of changes of its end time; outdated calendar entries have a smaller one.
+    /// Number of changes of the job's end time. A calendar entry with a smaller number is outdated.
     pub end_version: u32,
     pub cpus: f64,
     /// The job as `cluster.proc`.
     pub name: String,
 }
 
-/// Machine.
+/// Machine of a simulation.
 pub(super) struct Host {
     pub machine: ExecutionPoint,
     /// Suffix of slot names, such as `@desk3`; empty if there is only one machine.
     pub suffix: String,
     pub name: String,
-    /// Index of its plan.
+    /// Index of the machine's plan.
     pub plan: usize,
     pub slots: FxHashMap<SlotKey, SlotRecord>,
     pub starters: FxHashMap<StarterId, RunningJob>,
@@ -75,40 +75,42 @@ pub(super) struct Host {
     pub fetches: FxHashMap<HookRunId, HookCall>,
     /// Jobs that a slot has accepted and not yet started, by slot number.
     pub accepted: FxHashMap<u32, VecDeque<(String, Job)>>,
-    /// Load set by an event.
+    /// Load average set by an event of the scenario.
     pub load: f64,
-    /// Current loads added by patterns, by the number of their presence.
+    /// Loads that patterns currently add, by the number of the pattern on the machine.
     pub loads: BTreeMap<u32, f64>,
     /// Number of patterns with a user at the keyboard.
     pub users_present: u32,
-    /// Last time a user was at the keyboard, in epoch seconds.
+    /// Last time at which a user was at the keyboard, in epoch seconds, or `None`.
     pub input_at: Option<i64>,
-    /// Time of the last change of its inputs, in microseconds.
+    /// Time of the last change of the machine's measurements or configuration, in microseconds since the start, or
+    /// `None`.
     pub last_disturbance: Option<u64>,
-    /// Dependence of its slots on one another.
+    /// Dependence of the machine's slots on one another.
     pub dependence: SlotDependence,
-    /// Time of the last change of a slot on which others depend, in microseconds.
+    /// Time of the last change of a slot on which other slots depend, in microseconds since the start, or `None`.
     pub last_minded_change: Option<u64>,
     pub finished: bool,
-    /// Time when the machine fell asleep, in epoch seconds, or `None`.
+    /// Time when the machine fell asleep, in epoch seconds, or `None` if it is awake.
     pub asleep: Option<i64>,
     pub next_pid: u32,
-    /// The earliest scheduled wake-up.
+    /// Time of the earliest scheduled wake-up, or `None`.
     pub next_wake: Option<u64>,
-    /// True if RANK may prefer one job to another.
+    /// True if RANK may differ between jobs.
     pub can_rank_jobs: bool,
     /// Number of the machine's configuration, given by the call that created it.
     pub config_number: usize,
 }
 
 impl Host {
-    /// Records a change of inputs that expressions may refer to: refused jobs may be offered again.
+    /// Records a change of values that policy expressions may refer to. A job that was refused before may be offered
+    /// again.
     pub(super) fn note_disturbance(&mut self, now: ClockReading) {
         self.last_disturbance = Some(now.monotonic_us);
         self.slots.values_mut().for_each(|slot| slot.refused.forget());
     }
 
-    /// Records a change of a slot: if others depend on it, refused jobs may be offered again.
+    /// Records a change of a slot. If other slots depend on it, a job that was refused before may be offered again.
     pub(super) fn note_slot_change(&mut self, now: ClockReading) {
         if self.dependence.on_other_slots || (self.dependence.on_machine_load && self.total_load() > 0.0) {
             self.last_minded_change = Some(now.monotonic_us);
@@ -116,16 +118,16 @@ impl Host {
         }
     }
 
-    /// True if a change since then, or shortly before, is not yet published in the slot ads.
+    /// Returns true if a change after `since`, or shortly before it, may not have been published in the slot ads.
     pub(super) fn has_unpublished_changes(&self, since: u64) -> bool {
-        // The attributes that slots publish in each other's ads are refreshed at polls.
+        // Attributes of other slots in a slot ad are updated only at polls.
         let unseen = self
             .last_minded_change
             .is_some_and(|at| at.saturating_add(self.machine.longest_poll_interval()) >= since);
         unseen || self.last_disturbance.is_some_and(|at| at >= since)
     }
 
-    /// True if it sleeps and a user has been at its keyboard since.
+    /// Returns true if the machine is asleep and a user has been at its keyboard since it fell asleep.
     pub(super) fn is_woken_by_user(&self) -> bool {
         self.asleep.is_some_and(|since| self.users_present > 0 || self.input_at.is_some_and(|at| at >= since))
     }
@@ -142,9 +144,9 @@ impl Host {
         }
     }
 
-    /// Returns the event with its current measurements.
+    /// Returns the event with the current measurements of the machine.
     pub(super) fn measurement_event(&self, now: ClockReading) -> StartdEvent {
-        // While a user is present, the keyboard is not idle until the next change.
+        // While a user is present, the keyboard stays in use until the user leaves.
         let input_at = if self.users_present > 0 { Some(i64::MAX / 4) } else { self.input_at };
         let idle = input_at.map(|at| (now.epoch() - at).max(0));
         StartdEvent::MeasurementsTaken(Box::new(Measurements {
@@ -170,7 +172,7 @@ impl Host {
         id + &self.suffix
     }
 
-    /// True if the slot runs a job.
+    /// Returns true if a job is running on the slot.
     pub(super) fn is_running(&self, key: SlotKey) -> bool {
         self.slots.get(&key).is_some_and(|slot| {
             slot.state.state == SlotState::Claimed

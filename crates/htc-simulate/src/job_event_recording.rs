@@ -1,4 +1,4 @@
-//! Recording of job events.
+//! Recording of the events of jobs in a simulation.
 
 use super::job_events::{JobEventRecorder, NewJobEvent, RecordedJobs, SimulatedJobEvent, SlotIdentity};
 use super::simulation::Simulation;
@@ -6,7 +6,7 @@ use super::workload::Job;
 use htc_slot::SlotKey;
 
 impl Simulation<'_> {
-    /// Starts recording the events of these jobs.
+    /// Starts recording the events of the given jobs.
     pub fn record_job_events(&mut self, whose: RecordedJobs) {
         let fates = self.job_events.take().map(|memory| memory.events).unwrap_or_default();
         self.job_events = Some(JobEventRecorder { jobs: whose, events: fates });
@@ -17,12 +17,12 @@ impl Simulation<'_> {
         self.job_events.as_mut().map(|memory| std::mem::take(&mut memory.events)).unwrap_or_default()
     }
 
-    /// Returns the kind of a waiting job with this id, as `cluster.proc`.
+    /// Returns the kind of the waiting job with this id (`cluster.proc`), or `None` if no waiting job has it.
     pub fn kind_of_waiting(&self, name: &str) -> Option<u32> {
         self.queue.jobs().find(|job| job.name() == name).map(|job| job.kind)
     }
 
-    /// Stops recording.
+    /// Stops recording job events.
     pub fn stop_recording(&mut self) {
         self.job_events = None;
     }
@@ -33,7 +33,7 @@ impl Simulation<'_> {
         SlotIdentity { slot: it.slot_name(key), slot_type, config_number: it.config_number }
     }
 
-    /// True if the job's events are recorded.
+    /// Returns true if the events of the job are recorded.
     pub(super) fn is_recorded(&self, job: &Job) -> bool {
         match self.job_events.as_ref().map(|memory| &memory.jobs) {
             None => false,
@@ -43,7 +43,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Records an event of a job, if its events are recorded.
+    /// Records an event of a job, if the events of that job are recorded.
     pub(super) fn record_job_event(&mut self, job: &Job, happened: impl FnOnce(&Self) -> NewJobEvent) {
         if !self.is_recorded(job) {
             return;

@@ -1,4 +1,4 @@
-//! Events of jobs, for tracing one of them or comparing two simulations.
+//! Events of jobs, recorded to trace one job or to compare two simulations.
 
 use htc_slot::EvaluatedCondition;
 
@@ -7,15 +7,15 @@ use htc_slot::EvaluatedCondition;
 pub struct SimulatedJobEvent {
     /// Seconds since the start.
     pub at: f64,
-    /// Number of the job in order of arrival.
+    /// Number of the job in the order of arrival.
     pub number: u32,
     /// The job as `cluster.proc`.
     pub job: String,
-    /// Description.
+    /// Description of the event.
     pub description: String,
-    /// Slot where the event happened, or `None`.
+    /// Slot where the event happened, or `None` if no slot was involved.
     pub slot: Option<SlotIdentity>,
-    /// Cause of the simulated job event, or `None`.
+    /// Cause of the event, or `None` if it needs no explanation.
     pub cause: Option<JobEventCause>,
 }
 
@@ -26,18 +26,18 @@ pub struct SlotIdentity {
     pub slot: String,
     /// Number of the slot type.
     pub slot_type: u32,
-    /// Number of the machine's configuration, given by the call that created it.
+    /// Number of the machine's configuration, given by the function that created it.
     pub config_number: usize,
 }
 
-/// Cause of a job's event.
+/// Cause of a job event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobEventCause {
-    /// The state of its slot changed.
+    /// The slot of the job changed its state or activity.
     Change {
-        /// The turn of the simulation in which this happened.
+        /// Number of the turn of the simulation in which the slot changed.
         turn: u64,
-        /// Reason given by the machine.
+        /// Reason for the change that the machine gave.
         reason: String,
     },
     /// Conditions of the slot were not true for the job.
@@ -45,7 +45,7 @@ pub enum JobEventCause {
 }
 
 impl SimulatedJobEvent {
-    /// True if both are the same event, whatever their causes.
+    /// Returns true if both events are the same, ignoring their causes.
     pub fn is_same_event(&self, other: &SimulatedJobEvent) -> bool {
         self.at == other.at && self.number == other.number && self.description == other.description
     }
@@ -56,9 +56,9 @@ impl SimulatedJobEvent {
 pub enum RecordedJobs {
     /// All jobs.
     All,
-    /// The jobs with this id, as `cluster.proc`.
+    /// The jobs with this id (`cluster.proc`).
     Named(String),
-    /// The job with this number.
+    /// The job with this number in the order of arrival.
     Number(u32),
 }
 

@@ -1,5 +1,5 @@
-//! Jobs from a file of ads, such as a queue or a history, with their times of arrival and run times. Of each ad, only the
-//! attributes that policies may refer to are kept.
+//! Jobs from a file of ads, such as a queue or a history, with their arrival times and run times. Only the attributes
+//! of an ad to which policies may refer are kept.
 
 use std::io::{self, BufRead};
 use std::path::Path;
@@ -27,48 +27,48 @@ pub(super) struct StoredJob {
     pub priority: i32,
 }
 
-/// Why an ad of a file was skipped.
+/// Reason why an ad of a file was skipped.
 #[derive(Debug)]
 pub enum SkippedAd<'a> {
     /// The ad contains an invalid attribute.
     InvalidAttribute(&'a AdError),
     /// The ad has no QDate, so the arrival of its job is unknown.
     NoQueueDate {
-        /// Number of its first line, from 1.
+        /// Line number of the ad's first line, from 1.
         line: u64,
     },
 }
 
 /// Access to the files of a scenario's jobs.
 pub struct JobFiles<'a> {
-    /// Opens a file.
+    /// Function that opens a file.
     pub open: &'a mut dyn FnMut(&Path) -> io::Result<Box<dyn BufRead>>,
-    /// Called with the name of a file and each ad skipped in it.
+    /// Function that is called with the name of a file for each ad skipped in the file.
     pub on_skipped: &'a mut dyn FnMut(&str, SkippedAd<'_>),
 }
 
-/// Reader of the jobs of a file for one job group.
+/// Reader of the jobs in the file of one job group.
 pub(super) struct JobFileReader<'a> {
     pub index: usize,
     pub group: &'a JobGroup,
     pub file: &'a str,
     pub attributes: Option<&'a AttrNames>,
     pub world: &'a dyn World,
-    /// Random seed.
+    /// Random seed of the scenario.
     pub seed: u64,
 }
 
-/// Why no jobs were read from a file.
+/// Reason why no jobs were read from a file.
 pub(super) enum JobFileError {
     /// The file cannot be read.
     Io(io::Error),
-    /// The file contains no jobs.
+    /// The file contains no jobs; the text says which ads are missing.
     NoJobs(&'static str),
 }
 
 impl JobFileReader<'_> {
-    /// Reads the jobs, each with its arrival in epoch seconds, in order of arrival; `kind_of` returns the kind number of an
-    /// ad.
+    /// Reads the jobs and returns each with its arrival time in epoch seconds, sorted by arrival. `kind_of` returns
+    /// the kind number of an ad.
     pub(super) fn read_jobs(
         &self,
         kind_of: &mut dyn FnMut(ClassAd) -> u32,
@@ -100,7 +100,7 @@ impl JobFileReader<'_> {
         Ok(jobs)
     }
 
-    /// Returns the arrival of an ad's job; `None` for an empty ad.
+    /// Returns the arrival time of an ad's job, or `None` for an empty ad.
     fn queue_time<'r>(&self, record: &'r AdRecord) -> Result<Option<i64>, SkippedAd<'r>> {
         if let Some(error) = record.errors.first() {
             return Err(SkippedAd::InvalidAttribute(error));
@@ -137,11 +137,12 @@ impl JobFileReader<'_> {
     }
 }
 
-/// Returns the last run time of a job in a history, in seconds: the time of its last run, minus the time suspended in it.
+/// Returns the duration in seconds of the last run of a job in a history, without the time for which the job was
+/// suspended in that run.
 ///
-/// RemoteWallClockTime is the sum of all runs, and LastRemoteWallClockTime the last of them; both include suspensions
-/// (`update_remote_wall_clock`, schedd.cpp). CumulativeSuspensionTime is the sum of suspensions in all runs;
-/// CommittedSuspensionTime is the part that belongs to the run that completed, and to checkpoints before it
+/// RemoteWallClockTime is the sum of all runs, and LastRemoteWallClockTime is the last run; both include suspensions
+/// (`update_remote_wall_clock`, schedd.cpp). CumulativeSuspensionTime is the sum of suspensions in all runs.
+/// CommittedSuspensionTime is the part that belongs to the run that completed and to checkpoints before it
 /// (`CommitSuspensionTime`, baseshadow.cpp).
 fn last_run_seconds(context: &Context<'_>) -> Option<f64> {
     let positive = |name: &str| context.real(name).filter(|seconds| *seconds > 0.0 && seconds.is_finite());
@@ -151,7 +152,7 @@ fn last_run_seconds(context: &Context<'_>) -> Option<f64> {
         (to >= from).then(|| to.saturating_sub(from) as f64)
     };
     let (wall, last) = match positive("RemoteWallClockTime") {
-        // Of several runs, the last is the one that completed.
+        // The last run is the one in which the job completed.
         Some(wall) => {
             (wall, positive("LastRemoteWallClockTime").filter(|last| *last <= wall).unwrap_or(wall))
         }
@@ -159,13 +160,14 @@ fn last_run_seconds(context: &Context<'_>) -> Option<f64> {
     };
     let suspended = positive("CumulativeSuspensionTime").unwrap_or(0.0);
     let committed = positive("CommittedSuspensionTime").unwrap_or(0.0);
-    // Suspension that did not fit into earlier runs was in the last one.
+    // Suspension that is longer than all earlier runs together must have been partly in the last run.
     let least = (suspended - (wall - last)).clamp(0.0, last);
     let most = suspended.clamp(least, last.max(least));
     Some(last - committed.clamp(least, most))
 }
 
-/// Returns the attributes of an ad that machines may refer to, without those specific to the job.
+/// Returns the attributes of an ad to which machines may refer, without attributes whose value differs between jobs
+/// of one kind.
 fn relevant_attributes(ad: &ClassAd, asked: Option<&AttrNames>) -> ClassAd {
     // Ids, times and results of a job.
     const PER_JOB_ATTRIBUTES: [&str; 12] = [
@@ -198,7 +200,7 @@ fn relevant_attributes(ad: &ClassAd, asked: Option<&AttrNames>) -> ClassAd {
                     continue;
                 }
                 let Some(expr) = ad.get(&*name) else { continue };
-                // Attributes that an expression refers to are kept, too.
+                // Attributes to which an expression of the ad refers are kept as well.
                 let names = htc_classad::references::all_names(&expr);
                 todo.extend(names.iter().map(|name| BString::from(name.as_bytes())));
                 kept.insert(&*name, expr);
@@ -224,13 +226,13 @@ mod tests {
     fn a_run_is_as_long_as_its_job_ran_in_it() {
         let world = RealWorld::new();
         for (lines, seconds) in [
-            // One run, suspended for part of it.
+            // The job had one run and was suspended during part of it.
             (
                 "RemoteWallClockTime = 1000.0\nLastRemoteWallClockTime = 1000.0\nCumulativeSuspensionTime = 400\nCommittedSuspensionTime = 400",
                 Some(600.0),
             ),
             ("RemoteWallClockTime = 1000.0\nCumulativeSuspensionTime = 400", Some(600.0)),
-            // Two runs: suspended in the first, in the last, or in both.
+            // The job had two runs and was suspended in the first, in the last, or in both.
             (
                 "RemoteWallClockTime = 1000.0\nLastRemoteWallClockTime = 300.0\nCumulativeSuspensionTime = 400",
                 Some(300.0),
@@ -243,7 +245,7 @@ mod tests {
                 "RemoteWallClockTime = 1000.0\nLastRemoteWallClockTime = 900.0\nCumulativeSuspensionTime = 400",
                 Some(600.0),
             ),
-            // More suspension than run time.
+            // The attributes claim more suspension than run time.
             ("RemoteWallClockTime = 100.0\nCumulativeSuspensionTime = 400", Some(0.0)),
             ("JobStartDate = 1000\nCompletionDate = 1600\nCumulativeSuspensionTime = 100", Some(500.0)),
             ("JobStartDate = 1000", None),

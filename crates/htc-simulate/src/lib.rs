@@ -1,7 +1,8 @@
-//! Simulation of months of an execution point in a second: scenarios, workloads, the engine, and its results.
+//! Simulation of an execution point or a job router: months take about a second. Contains scenarios, workloads, the
+//! engine, and the results.
 //!
-//! Slots and routes use the same scenario format (`htc-scenario(5)`). The state machines are the same as in live mode; the
-//! simulated clock jumps from one event to the next, and no process is started.
+//! Slots and routes use the same scenario format (`htc-scenario(5)`). The state machines are those of the live
+//! runners. The simulated clock jumps from one event to the next, and no process is started.
 
 mod actions;
 mod counted_fetches;

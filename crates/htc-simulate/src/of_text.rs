@@ -1,4 +1,4 @@
-//! Simulations for tests, made from the texts of a configuration and a scenario.
+//! Simulations for tests, created from the text of a configuration and of a scenario.
 
 #[cfg(test)]
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use htc_slot::{ExitLimits, HostMeasurements, configure};
 #[cfg(test)]
 use htc_testing::config_of;
 
-/// Simulation of one machine, defined by texts.
+/// Simulation of one machine, defined by two texts.
 #[cfg(test)]
 pub(super) struct TextCourse {
     scenario: Scenario,
@@ -32,7 +32,7 @@ pub(super) struct TextCourse {
 
 #[cfg(test)]
 impl TextCourse {
-    /// Creates the simulation. Parameters of the scenario are ignored; those of the configuration apply.
+    /// Creates the simulation. Parameters in the scenario are ignored; those in the configuration apply.
     pub(super) fn new(config: &str, scenario: &str) -> Self {
         let scenario = Scenario::parse(scenario).unwrap();
         let (config, world) = config_of("STARTD", config);
@@ -71,13 +71,14 @@ impl SimulationSource for TextCourse {
     }
 }
 
-/// Two slots that refuse mallory's jobs, and preempt all others after an hour; the last two lines are START and PREEMPT.
+/// Configuration with two slots that refuse mallory's jobs and preempt other jobs after an hour. The last two lines
+/// are START and PREEMPT.
 #[cfg(test)]
 pub(super) const CONFIG: &str = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 2\nMEMORY = 2000\n\
     NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%\nSLOT_TYPE_1_PARTITIONABLE = False\nFetchWorkDelay = 60\n\
     START = TARGET.Owner =!= \"mallory\"\nPREEMPT = (time() - JobStart) > 3600\n";
 
-/// A job of ana's that takes longer, and one of mallory's.
+/// Scenario with a job of ana that takes longer than an hour, and a job of mallory.
 #[cfg(test)]
 pub(super) const SCENARIO: &str = "start = 2026-11-02 08:00:00\nlength = '6h'\n[[jobs]]\nruns = '2h'\nowner = 'ana'\nleaves = '1m'\n\
     [[jobs]]\nowner = 'mallory'\n";

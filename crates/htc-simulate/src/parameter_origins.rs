@@ -1,4 +1,5 @@
-//! Origins of a simulation's parameters: a configuration file, the scenario, or an override of both.
+//! Origins of a simulation's parameters: a configuration file, the scenario, or the command line, which overrides
+//! both.
 
 use std::collections::BTreeSet;
 
@@ -12,25 +13,26 @@ use htc_lint::config::LintSubject;
 use htc_lint::config::name_usage::{self, NameUsage};
 use htc_slot::policy_parameter;
 
-/// Configurations of a simulation, and the overrides of their files.
+/// Configurations of a simulation, and the sources that override their files.
 #[derive(Clone, Copy)]
 pub struct ParameterOrigins<'a> {
-    /// Configurations of all machines, at the start and after events, by their numbers.
+    /// Configurations of all machines, at the start and after events, indexed by their numbers.
     pub configs: &'a [Config],
-    /// Names of the parameters that override the scenario.
+    /// Names of the parameters that are set on the command line and override the scenario.
     pub command_line_names: &'a [String],
-    /// Origin to report for these parameters.
+    /// Origin to report for parameters of the command line.
     pub command_line_origin: &'a str,
-    /// The scenario, whose parameters override all files.
+    /// The scenario, whose parameters override all configuration files.
     pub scenario: &'a Scenario,
-    /// Path of its file.
+    /// Path of the scenario's file.
     pub file: &'a str,
-    /// World in which the configurations are evaluated.
+    /// Access to the outside world, for evaluating the configurations.
     pub world: &'a dyn World,
 }
 
 impl ParameterOrigins<'_> {
-    /// Returns where a parameter was set in the configuration of a slot, or an empty text if it was not set.
+    /// Returns the place where a parameter was set in the configuration of a slot, or an empty text if it was not
+    /// set.
     pub fn parameter_origin(&self, of: &SlotIdentity, knob: &str) -> String {
         let Some(config) = self.configs.get(of.config_number) else { return String::new() };
         let setter = |name: &str, value: &str| {
@@ -41,8 +43,9 @@ impl ParameterOrigins<'_> {
         policy_parameter::parameter_origin(config, self.world, of.slot_type, knob, &setter)
     }
 
-    /// Returns, with their location, unused parameters of the first configuration and of the scenario whose names are similar
-    /// to a used one: with such a typing error, a policy has no effect in the simulation.
+    /// Returns the places of parameters in the first configuration and in the scenario that nothing uses but whose
+    /// names are similar to a used parameter. Because of such a typing error, a policy would have no effect in the
+    /// simulation.
     pub fn misspelled_parameters(&self) -> Vec<String> {
         let Some(config) = self.configs.first() else { return Vec::new() };
         let subject = LintSubject::new(config, self.world);

@@ -1,11 +1,11 @@
-//! Attributes specific to one job: its id, time and priority. A slot that refers to them may accept one job of a kind and
-//! refuse the next.
+//! Attributes whose values differ between jobs of one kind: id, time and priority. A slot that refers to them may
+//! accept one job of a kind and refuse another.
 
 use htc_base::text::caseless;
 use htc_classad::references::{self, AttrNames};
 use htc_classad::{AttrName, ClassAd};
 
-/// Attributes that a machine reads from jobs, whatever its policy is.
+/// Attributes that a machine reads from every job, whatever its policy is.
 pub(super) const ALWAYS_READ_ATTRIBUTES: [&str; 18] = [
     "Owner",
     "User",
@@ -35,7 +35,7 @@ pub(super) fn clamp_priority(number: i64) -> i32 {
     i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX })
 }
 
-/// Job-specific attributes that are read.
+/// Job-specific attributes that slots read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PerJobAttributes {
     pub cluster: bool,
@@ -50,8 +50,9 @@ impl PerJobAttributes {
     pub(super) const ALL: PerJobAttributes =
         PerJobAttributes { cluster: true, proc: true, qdate: true, priority: true };
 
-    /// Returns which job-specific attributes slots read from jobs with this ad, if they read the names in `asked`; all if that
-    /// is unknown. `always` are names that they read in any case.
+    /// Returns the job-specific attributes that slots read from jobs with the given ad. `asked` contains the names to
+    /// which policies refer, or is `None` if they are unknown; then all job-specific attributes are returned.
+    /// `always` contains names that slots read in any case.
     pub(super) fn read_by_slots(
         ad: &ClassAd,
         asked: Option<&AttrNames>,
@@ -60,7 +61,7 @@ impl PerJobAttributes {
         let Some(asked) = asked else { return PerJobAttributes::ALL };
         let requests = ad.names().filter(|name| caseless::starts_with(name, b"Request")).map(AttrName::from);
         let known = always.iter().map(|name| AttrName::from(*name)).chain(requests);
-        // Names that expressions refer to, in addition to `asked`.
+        // Names to which expressions of the ad refer, in addition to `asked`.
         let mut more = AttrNames::new();
         let mut todo: Vec<AttrName> = Vec::new();
         for name in asked.iter().cloned().chain(known) {

@@ -1,4 +1,5 @@
-//! Plan of a simulation, made from a scenario and a configuration: settings of all machines, and the events.
+//! Plan of a simulation, made from a scenario and a configuration: the settings of all machines, and the effects of
+//! the events.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,23 +16,25 @@ use htc_runner::slot::SlotControlRequest;
 use htc_slot::cron_ads::CronAds;
 use htc_slot::{DrainCompletion, ExitLimits, SlotHookPaths, SlotHookType, StartdEvent, StartdSettings};
 
-/// Plan of machines of one kind.
+/// Plan of equal machines.
 pub struct MachinePlan {
-    /// Their name, followed by a number if there are several. `None` for the only machine of a scenario without names.
+    /// Name of the machines, followed by a number if there are several machines. `None` for the only machine of a
+    /// scenario that names no machine.
     pub name: Option<String>,
     /// Number of machines.
     pub count: u32,
-    /// Their settings.
+    /// Settings of the machines at the start.
     pub settings: StartdSettings,
-    /// Attributes that may be referenced, or `None` if unknown.
+    /// Attributes to which policy expressions of the machines may refer, or `None` if unknown.
     pub attributes_read: Option<AttrNames>,
-    /// True if RANK may prefer one job to another.
+    /// True if RANK may differ between jobs.
     pub can_rank_jobs: bool,
-    /// Ads of cron jobs, by the event from which they are published.
+    /// Ads of cron jobs, by the index of the event that publishes them.
     pub cron: BTreeMap<usize, Box<CronAds>>,
-    /// Settings, by the event from which they apply.
+    /// Settings after a reconfiguration, by the index of the event that causes it.
     pub reconfigured: BTreeMap<usize, Box<StartdSettings>>,
-    /// Numbers of the configurations: at the start (`None`), and by the event from which they apply.
+    /// Numbers of the configurations: at the start (key `None`), and by the index of the event that causes a
+    /// reconfiguration.
     pub configs: BTreeMap<Option<usize>, usize>,
 }
 
@@ -39,9 +42,9 @@ pub struct MachinePlan {
 pub struct SimulationPlan {
     /// Start time, in epoch seconds.
     pub start: i64,
-    /// The machines.
+    /// Plans of the machines.
     pub machines: Vec<MachinePlan>,
-    /// Commands to the machines, by event.
+    /// Commands to the machines, by the index of the event.
     pub commands: BTreeMap<usize, StartdEvent>,
 }
 
@@ -56,9 +59,9 @@ pub enum PlanError {
     NoSuchMachine {
         /// Name of the table.
         what: &'static str,
-        /// Index among tables of that name, from 0.
+        /// Index of the table among tables of that name, from 0.
         index: usize,
-        /// The pattern.
+        /// The pattern for machine names.
         pattern: String,
         /// Names of the existing machines.
         known: String,
@@ -70,34 +73,35 @@ pub enum PlanError {
         number: usize,
         /// The key with the error.
         key: &'static str,
-        /// Reason.
+        /// Reason why the event is not valid.
         reason: String,
     },
 }
 
-/// Function that makes the settings of a machine, given the parameters that override its configuration and its disk space in
-/// KiB, if set. Also returns the number of the configuration.
+/// Function that makes the settings of a machine. Its arguments are the parameters that override the machine's
+/// configuration, and its disk space in KiB, if set. The function also returns the number of the configuration.
 pub type ConfigureMachine<'a> =
     &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<(StartdSettings, usize), String>;
 
-/// Like `ConfigureMachine`, but configures equal machines only once.
+/// Function like [`ConfigureMachine`] that configures equal machines only once.
 type ConfigureOnce<'a> =
     &'a mut dyn FnMut(&ParameterMap, Option<i64>) -> Result<(StartdSettings, usize), PlanError>;
 
-/// Parameters with their values.
+/// Values of parameters by name.
 type ParameterMap = BTreeMap<String, String>;
 
-/// Equal machines.
+/// Machines with the same settings.
 struct MachineGroup {
     name: Option<String>,
     count: u32,
     knobs: ParameterMap,
-    /// In KiB.
+    /// Disk space in KiB, or `None` if not set.
     disk: Option<i64>,
 }
 
 impl MachineGroup {
-    /// Returns the machines of a kind: one group if their sizes are constant, one per machine if they are random.
+    /// Returns the groups of equal machines of a scenario's table: one group if the sizes of the machines are
+    /// constant, one group per machine if they are random.
     fn from_spec(kind: &MachineSpec, name: Option<String>, seed: u64, at: usize) -> Vec<MachineGroup> {
         let make = |name: Option<String>, count: u32, number: u32| {
             let mut dice = RandomGenerator::new(&[seed, 0x3A_C41E, at as u64, u64::from(number)]);
@@ -117,7 +121,7 @@ impl MachineGroup {
 }
 
 impl MachinePlan {
-    /// Plans machines, including the effects of events on their configuration and cron jobs.
+    /// Plans a group of machines, including the effects of events on their configuration and cron jobs.
     fn new(
         scenario: &Scenario,
         machines: MachineGroup,
@@ -158,7 +162,7 @@ impl MachinePlan {
 }
 
 impl SimulationPlan {
-    /// Plans a scenario.
+    /// Plans the simulation of a scenario.
     ///
     /// # Errors
     /// Fails if no slots can be made from the configuration, or if an event is not valid.
@@ -171,7 +175,7 @@ impl SimulationPlan {
         let one = [MachineSpec { count: 1, ..MachineSpec::default() }];
         let kinds = if scenario.machines.is_empty() { &one[..] } else { &scenario.machines[..] };
         let names_none = scenario.machines.is_empty();
-        // Machines with equal random sizes are configured once.
+        // If several machines have the same random sizes, they are configured only once.
         let mut known: BTreeMap<(ParameterMap, Option<i64>), (StartdSettings, usize)> = BTreeMap::new();
         let mut make = |knobs: &ParameterMap, disk: Option<i64>| {
             if let Some(made) = known.get(&(knobs.clone(), disk)) {
@@ -202,12 +206,12 @@ impl SimulationPlan {
         Ok(plan)
     }
 
-    /// Reads the commands of events.
+    /// Reads the commands in the scenario's events.
     fn read_commands(&mut self, scenario: &Scenario) -> Result<(), PlanError> {
         for (number, done) in scenario.events.iter().enumerate() {
             let Some(command) = &done.command else { continue };
             let fail = |key: &str, reason: String| {
-                // Keys of the request and of the event, where the two differ.
+                // Keys with different names in a request and in an event.
                 let keys =
                     [("slot", "slot"), ("how", "how"), ("reason", "reason"), ("on_completion", "resume")];
                 let key = keys.into_iter().find(|(of_request, _)| *of_request == key);
@@ -225,7 +229,7 @@ impl SimulationPlan {
                 .map_err(|error| fail(&error.key, error.message))?;
             let slots = self.machines.iter().flat_map(|machine| &machine.settings.slots);
             let known: Vec<&str> = slots.map(|slot| slot.id.as_str()).collect();
-            // Dynamic slots do not exist yet.
+            // A dynamic slot, whose name contains `_`, does not exist yet, so its name cannot be checked.
             if !request.slot().is_some_and(|slot| slot.contains('_')) {
                 request.check_slot(&known).map_err(|reason| fail("slot", reason))?;
             }
@@ -243,7 +247,7 @@ impl SimulationPlan {
         Ok(())
     }
 
-    /// Checks that every machine pattern matches a machine.
+    /// Checks that every pattern for machine names matches a machine.
     fn check_names(&self, scenario: &Scenario) -> Result<(), PlanError> {
         let known: Vec<String> = self
             .machines
@@ -278,7 +282,7 @@ impl SimulationPlan {
         Ok(())
     }
 
-    /// Returns remarks about parts of the scenario that have no effect on any machine.
+    /// Returns notes about parts of the scenario that have no effect on any machine.
     pub fn notes(&self, scenario: &Scenario) -> Vec<String> {
         let mut notes = Vec::new();
         for (number, done) in (1..).zip(&scenario.events) {
@@ -303,7 +307,7 @@ impl SimulationPlan {
         notes
     }
 
-    /// True if a slot of these machines is ever connected to the keyboard.
+    /// Returns true if a slot of the machines that match the pattern is ever connected to the keyboard.
     fn sees_keyboard(&self, pattern: Option<&str>) -> bool {
         let is_meant = |machine: &&MachinePlan| {
             let base = machine.name.as_deref().unwrap_or_default();
@@ -315,12 +319,12 @@ impl SimulationPlan {
         self.machines.iter().filter(is_meant).any(MachinePlan::sees_keyboard)
     }
 
-    /// Returns the behaviour to use where 25.14 and its manual differ.
+    /// Returns the behaviour of the simulated machines where 25.14 and its manual differ.
     pub fn quirks(&self) -> QuirkMode {
         self.machines.first().map_or(QuirkMode::Manual, |machine| machine.settings.quirks)
     }
 
-    /// Returns the job attributes that any policy may refer to, or `None` if unknown.
+    /// Returns the job attributes to which any policy may refer, or `None` if they are unknown.
     pub fn attributes_read_in_jobs(&self) -> Option<AttrNames> {
         let mut all = AttrNames::new();
         for machine in &self.machines {
@@ -333,7 +337,7 @@ impl SimulationPlan {
         Some(all)
     }
 
-    /// Adds the slot attributes that job ads may refer to, in addition to those of policies.
+    /// Adds the slot attributes to which the job ads may refer to those to which policies refer.
     pub fn add_job_references<'a>(&mut self, ads: impl Iterator<Item = &'a htc_classad::ClassAd> + Clone) {
         for machine in &mut self.machines {
             let published = machine.cron_ads();
@@ -355,30 +359,30 @@ impl SimulationPlan {
 }
 
 impl MachinePlan {
-    /// True if a slot of these machines is ever connected to the keyboard.
+    /// Returns true if a slot of the machines is ever connected to the keyboard.
     pub(super) fn sees_keyboard(&self) -> bool {
         let later = self.reconfigured.values().map(|it| &**it);
         let mut all = std::iter::once(&self.settings).chain(later);
         all.any(|settings| settings.keyboard_slots.max(settings.console_slots) > 0)
     }
 
-    /// Returns the ads that cron jobs publish by events.
+    /// Returns the ads that events publish as the output of cron jobs.
     fn cron_ads(&self) -> Vec<htc_classad::ClassAd> {
         self.cron.values().map(|ads| ads.merged_ad()).collect()
     }
 
-    /// True if the machines may sleep or end by themselves, at the start or after a reconfiguration.
+    /// Returns true if the machines may sleep or end by themselves, at the start or after a reconfiguration.
     pub fn may_stop_by_itself(&self) -> bool {
         self.settings.can_stop_by_itself() || self.reconfigured.values().any(|it| it.can_stop_by_itself())
     }
 
-    /// True if no limit ends the machines early.
+    /// Returns true if no limit ends the machines before the end of the simulation.
     pub fn has_no_limits(&self) -> bool {
         self.settings.limits == ExitLimits::default()
     }
 }
 
-/// True if the parameter affects the division into slots, which is made at the start.
+/// Returns true if the parameter affects the division of a machine into slots, which is made only at the start.
 fn is_layout_parameter(name: &str) -> bool {
     const LAYOUT_PARAMETERS: [&str; 8] = [
         "NUM_CPUS",
@@ -398,7 +402,7 @@ fn is_layout_parameter(name: &str) -> bool {
         || of_type.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// True if RANK may prefer one job to another.
+/// Returns true if RANK may differ between jobs.
 pub(super) fn can_rank_jobs(settings: &StartdSettings) -> bool {
     settings.slots.iter().any(|slot| slot.config.get("Rank").is_some_and(|rank| rank.as_literal().is_none()))
 }
@@ -423,7 +427,7 @@ fn machine_parameters(kind: &MachineSpec, memory: Option<i64>) -> ParameterMap {
     knobs
 }
 
-/// Configures simulated hooks for every slot, ignoring the configured paths: none is executed.
+/// Configures simulated hooks for every slot instead of the configured ones, so that no hook is executed.
 fn with_simulated_hooks(mut settings: StartdSettings) -> StartdSettings {
     for slot in &mut settings.slots {
         let keyword =
@@ -443,7 +447,7 @@ fn with_simulated_hooks(mut settings: StartdSettings) -> StartdSettings {
     settings
 }
 
-/// Parses the given output of a cron job, and returns the ads it publishes.
+/// Parses the output of a cron job that the scenario gives, and returns the ads that the job publishes.
 ///
 /// # Errors
 /// Fails if a line is not a valid attribute.

@@ -1,5 +1,5 @@
-//! Users at keyboards and loads of machines, by hours, days and chance. If several patterns apply to a machine, the keyboard is
-//! in use while any of them has a user present, and their loads are added.
+//! Users at keyboards and loads of machines, by hours, days and random times. If several patterns apply to a machine,
+//! the keyboard is in use while any of them has a user present, and the loads of all patterns are added.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use super::times::{DayHours, Weekdays};
 use htc_base::text::calendar::SECONDS_PER_DAY;
 use htc_base::time::ClockReading;
 
-/// Pattern on one machine, which starts and stops repeatedly.
+/// Pattern on one machine: a user or a load that comes and goes repeatedly.
 pub(super) struct MachinePresence {
     pub host: usize,
-    /// Number among the presences of all machines.
+    /// Number that is unique among the patterns of all machines.
     number: u32,
     pattern: PresencePattern,
     is_load: bool,
     dice: RandomGenerator,
-    /// True if a user is present, or the load is on.
+    /// True if the user is present, or if the load is on.
     is_present: bool,
     /// Time of the last change, in epoch seconds.
     changed_at: f64,
@@ -47,7 +47,8 @@ impl MachinePresence {
                     changed_at: start as f64,
                     start,
                 };
-                // Starts at a random point of an absence, so that users do not all arrive at the same time.
+                // The pattern begins at a random time of an absence, so that users do not all arrive at the same
+                // time.
                 let away = presence.pattern.away.sample(&mut presence.dice);
                 presence.changed_at -= away * presence.dice.next_fraction();
                 presence.changed_at = presence.changed_at.max(start as f64 - away);
@@ -57,7 +58,7 @@ impl MachinePresence {
         presences
     }
 
-    /// Returns when it changes next, in microseconds since the start; `None` if it never does.
+    /// Returns the time of the next change, in microseconds since the start, or `None` if nothing changes any more.
     pub(super) fn next_change(&mut self, offset: &dyn Fn(i64) -> i64) -> Option<u64> {
         let lasts = if self.is_present { &self.pattern.busy } else { &self.pattern.away };
         let lasts = lasts.sample(&mut self.dice).max(0.001);
@@ -65,7 +66,7 @@ impl MachinePresence {
         let hours = self.pattern.hours;
         let days = self.pattern.days.unwrap_or(Weekdays::ALL);
         if self.is_present {
-            // A presence ends with its hours.
+            // A user leaves, and a load ends, when the hours of the pattern end.
             if let Some(end) = next_closing(self.changed_at, hours, days, offset) {
                 at = at.min(end);
             }
@@ -76,12 +77,12 @@ impl MachinePresence {
         Some(((self.changed_at - self.start as f64) * 1e6).round() as u64)
     }
 
-    /// True if it is a load, not a user at the keyboard.
+    /// Returns true if the pattern is a load, not a user at the keyboard.
     pub(super) fn is_load(&self) -> bool {
         self.is_load
     }
 
-    /// Toggles the presence.
+    /// Starts or ends the presence of the user or the load.
     pub(super) fn toggle(&mut self, host: &mut Host, now: ClockReading) {
         self.is_present = !self.is_present;
         if self.is_load {
@@ -102,7 +103,7 @@ impl MachinePresence {
     }
 }
 
-/// True if the time is within the hours and days.
+/// Returns true if the time is within the hours and days of a pattern.
 fn is_within_hours(epoch: f64, hours: Option<DayHours>, days: Weekdays, offset: &dyn Fn(i64) -> i64) -> bool {
     let second = epoch.floor() as i64;
     let local = second + offset(second);
@@ -112,15 +113,15 @@ fn is_within_hours(epoch: f64, hours: Option<DayHours>, days: Weekdays, offset: 
     match hours {
         None => on(weekday),
         Some(DayHours { from, to }) if from <= to => on(weekday) && (from..to).contains(&of_day),
-        // Hours over midnight belong to the day on which they begin.
+        // Hours that extend over midnight belong to the day on which they begin.
         Some(DayHours { from, to }) => (of_day >= from && on(weekday)) || (of_day < to && on(weekday - 1)),
     }
 }
 
-/// Number of minutes to search for a change.
+/// Maximum number of minutes that are searched for the beginning or the end of a pattern's hours.
 const MAX_SEARCH_MINUTES: i64 = 15 * 24 * 60;
 
-/// Returns the first time from `at` on that is within the hours.
+/// Returns the first time, at or after `at`, that is within the hours of a pattern.
 fn next_opening(
     at: f64,
     hours: Option<DayHours>,
@@ -133,7 +134,7 @@ fn next_opening(
     next_boundary(at, true, hours, days, offset)
 }
 
-/// Returns the end of the hours, for a time within them; `None` if they never end.
+/// Returns the end of the hours that contain the given time, or `None` if they never end.
 fn next_closing(
     at: f64,
     hours: Option<DayHours>,
@@ -146,7 +147,7 @@ fn next_closing(
     next_boundary(at, false, hours, days, offset)
 }
 
-/// Returns the first whole minute that is within the hours, or outside if `open` is false.
+/// Returns the first whole minute that is within the hours, or outside of them if `open` is false.
 fn next_boundary(
     at: f64,
     open: bool,
@@ -169,13 +170,13 @@ mod tests {
 
     #[test]
     fn hours_open_and_close_on_their_days() {
-        // 1970-01-01 was a Thursday.
+        // The epoch, 1970-01-01, was a Thursday.
         let utc = |_: i64| 0;
         let hours = Some(DayHours { from: 8 * 3600, to: 18 * 3600 });
         let days = Weekdays([false, true, true, true, true, true, false]);
         assert_eq!(next_opening(0.0, hours, days, &utc), Some(8.0 * 3600.0));
         assert_eq!(next_closing(9.0 * 3600.0, hours, days, &utc), Some(18.0 * 3600.0));
-        // From Friday evening to Monday.
+        // From Friday evening, the hours begin again on Monday.
         let friday = (SECONDS_PER_DAY + 19 * 3600) as f64;
         assert_eq!(next_opening(friday, hours, days, &utc), Some((4 * SECONDS_PER_DAY + 8 * 3600) as f64));
         let night = Some(DayHours { from: 22 * 3600, to: 6 * 3600 });

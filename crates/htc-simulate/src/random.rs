@@ -1,5 +1,5 @@
-//! Random numbers that are the same on every platform and in every version, so that a seed always gives the same simulation.
-//! The generator is implemented here because that of a library may change.
+//! Random numbers that are the same on every platform and in every version, so that a seed always gives the same
+//! simulation. The generator is implemented here because the generator of a library may change.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use super::times::{self, expected_value};
 pub struct RandomGenerator(u64);
 
 impl RandomGenerator {
-    /// Creates a generator for one purpose: the same `parts` give the same numbers.
+    /// Creates a generator for one purpose, which `parts` identifies: the same parts give the same numbers.
     pub fn new(parts: &[u64]) -> Self {
         let mut dice = RandomGenerator(0x9E37_79B9_7F4A_7C15);
         for part in parts {
@@ -62,7 +62,7 @@ pub enum ValueDistribution {
 }
 
 impl ValueDistribution {
-    /// Returns the next value, without clamping.
+    /// Returns the next value, which may be outside of the valid range.
     fn sample(&self, dice: &mut RandomGenerator) -> f64 {
         match self {
             ValueDistribution::Fixed(value) => *value,
@@ -82,7 +82,7 @@ impl ValueDistribution {
         }
     }
 
-    /// True if every value is 0.
+    /// Returns true if every value is 0.
     fn is_always_zero(&self) -> bool {
         match self {
             ValueDistribution::Fixed(value)
@@ -174,7 +174,7 @@ impl QuantityUnit {
         }
     }
 
-    /// Returns the smallest and the largest valid value.
+    /// Returns the minimum and the maximum valid value.
     fn range(self) -> (f64, f64) {
         match self {
             QuantityUnit::Time => (0.0, times::MAX_SPAN_SECONDS),
@@ -184,7 +184,7 @@ impl QuantityUnit {
         }
     }
 
-    /// Parses a value that is used as such, not as a mean or bound.
+    /// Parses a value that is not a mean or bound; a count or priority must be an integer.
     fn parse_single(self, word: &str) -> Result<f64, String> {
         let value = self.parse_amount(word)?;
         match matches!(self, QuantityUnit::Count | QuantityUnit::Priority) && value.fract() != 0.0 {
@@ -221,21 +221,21 @@ impl QuantityUnit {
     }
 }
 
-/// [`ValueDistribution`] as written in a scenario; the number selects the [`QuantityUnit`].
+/// [`ValueDistribution`] that is parsed from a scenario. The parameter `UNIT` selects the [`QuantityUnit`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioDistribution<const UNIT: u8>(pub ValueDistribution);
 
-/// Sampled time.
+/// Distribution of a time.
 pub type TimeDistribution = ScenarioDistribution<0>;
-/// Sampled number of items.
+/// Distribution of a number of items.
 pub type CountDistribution = ScenarioDistribution<1>;
-/// Sampled amount of memory.
+/// Distribution of an amount of memory.
 pub type MemoryDistribution = ScenarioDistribution<2>;
-/// Sampled amount of disk space.
+/// Distribution of an amount of disk space.
 pub type DiskDistribution = ScenarioDistribution<3>;
-/// Sampled priority.
+/// Distribution of a priority.
 pub type PriorityDistribution = ScenarioDistribution<4>;
-/// Sampled load average.
+/// Distribution of a load average.
 pub type LoadDistribution = ScenarioDistribution<5>;
 
 impl<const UNIT: u8> ScenarioDistribution<UNIT> {
@@ -245,19 +245,20 @@ impl<const UNIT: u8> ScenarioDistribution<UNIT> {
         self.0.sample(dice).clamp(least, most)
     }
 
-    /// Returns the next value as an integer. Constant and listed values are rounded up, as condor_submit does.
+    /// Returns the next value as an integer. Constant values and values of a list are rounded up, as condor_submit
+    /// does.
     pub fn sample_integer(&self, dice: &mut RandomGenerator) -> i64 {
         let value = self.sample(dice);
         let is_given = matches!(self.0, ValueDistribution::Fixed(_) | ValueDistribution::Weighted(_));
         (if is_given { value.ceil() } else { value.round() }) as i64
     }
 
-    /// True if the value is constant.
+    /// Returns true if the value is constant.
     pub fn is_fixed(&self) -> bool {
         matches!(self.0, ValueDistribution::Fixed(_))
     }
 
-    /// True if every value is 0.
+    /// Returns true if every value is 0.
     pub fn is_always_zero(&self) -> bool {
         self.0.is_always_zero()
     }
@@ -360,12 +361,12 @@ impl<'de, const UNIT: u8> Visitor<'de> for DistributionVisitor<UNIT> {
     }
 }
 
-/// Sampled names: one, a list, or a table of names and weights.
+/// Distribution of a name: one name, a list of names, or a table of names with weights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WeightedNames(pub Vec<(String, f64)>);
 
 impl WeightedNames {
-    /// Returns the index of the next name; 0 if there is none.
+    /// Returns the index of the next name, or 0 if there are no names.
     pub fn sample_index(&self, dice: &mut RandomGenerator) -> usize {
         let whole: f64 = self.0.iter().map(|(_, weight)| weight).sum();
         let mut left = dice.next_fraction() * whole;
@@ -451,7 +452,7 @@ mod tests {
         );
         assert!(ValueDistribution::parse("uniform 2 1", QuantityUnit::Count).is_err());
         assert!(ValueDistribution::parse("0.5", QuantityUnit::Count).is_err());
-        // Not limited to the longest time.
+        // A disk size is not limited to the number of seconds in the longest time span.
         let large: DiskDistribution =
             ScenarioDistribution(ValueDistribution::parse("10T", QuantityUnit::Disk).unwrap());
         assert_eq!(large.sample_integer(&mut RandomGenerator::new(&[1])), 10 << 30);

@@ -1,4 +1,4 @@
-//! Jobs that no machine of a simulation would ever take: why, and what to change.
+//! Explanation of jobs that no machine of a simulation would ever accept: the reason, and what to change.
 
 use htc_classad::ClassAd;
 use htc_slot::{ExecutionPoint, StartdEvent};
@@ -7,8 +7,8 @@ use htc_why::matching::{Analysis, JobGroupExplanation, JobGrouper, MachineSlots}
 use super::Simulation;
 
 impl Simulation<'_> {
-    /// Explains the jobs that no slot accepts on machines without other jobs, as they are at the start; `None` for jobs that
-    /// a slot accepts.
+    /// Explains the jobs that no slot would accept at the start, when no other jobs are running. The result has
+    /// `None` for a job that some slot would accept.
     pub(super) fn explain_refused_jobs(&self, jobs: &[ClassAd]) -> Vec<Option<JobGroupExplanation>> {
         let machines: Vec<(ExecutionPoint, usize)> = self
             .plan

@@ -1,5 +1,5 @@
-//! Simulation of jobs over time under the limits of routes, without files, hooks or waiting: the router's state machine with a
-//! simulated clock. The scenario has the same format as for slots (`htc-scenario(5)`).
+//! Simulation of jobs under the limits of routes, without files, hooks or waiting: the router's state machine runs on
+//! a simulated clock. The scenario has the same format as one for slots (`htc-scenario(5)`).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,9 +20,9 @@ use htc_router::{QueueView, Router, RouterAction, RouterContext, RouterEvent, Ro
 pub struct RouteSnapshot {
     /// Name of the route.
     pub name: BString,
-    /// Number of the route's jobs.
+    /// Number of jobs that the route currently has.
     pub jobs: i64,
-    /// Number of the route's running jobs.
+    /// Number of the route's jobs that are running.
     pub running: i64,
     /// Maximum number of jobs per 600 seconds; 0 for no throttle.
     pub throttle: f64,
@@ -39,7 +39,7 @@ pub struct RouterSnapshot {
     pub finished: usize,
     /// Number of routed jobs that were removed at the destination.
     pub failed: usize,
-    /// All routes, sorted by name.
+    /// State of all routes, sorted by name.
     pub routes: Vec<RouteSnapshot>,
 }
 
@@ -55,9 +55,9 @@ pub struct RouteTotals {
     pub finished: u64,
     /// Number of routed jobs that were removed at the destination.
     pub failed: u64,
-    /// Maximum number of jobs at one time.
+    /// Maximum number of jobs that the route had at one time.
     pub most: i64,
-    /// Mean number of jobs.
+    /// Mean number of jobs that the route had.
     pub mean: f64,
     /// Seconds during which the route was throttled.
     pub throttled: f64,
@@ -66,30 +66,31 @@ pub struct RouteTotals {
 /// Totals of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouterTotals {
-    /// Length in seconds.
+    /// Length of the simulation in seconds.
     pub length: f64,
-    /// Number of source jobs that arrived. Its key in JSON is older than its name.
+    /// Number of source jobs that arrived. The key in JSON has an older name.
     #[serde(rename = "came")]
     pub arrived: u64,
     /// Number of source jobs that have finished.
     pub finished: u64,
     /// Number of routed jobs that were removed at the destination.
     pub failed: u64,
-    /// Number of source jobs that wait at the end.
+    /// Number of source jobs that are waiting at the end.
     pub waiting: u64,
-    /// Mean wait of source jobs from arrival to first route, in seconds; to the end for those that were never routed.
+    /// Mean time in seconds from the arrival of a source job to its first routing; for a job that was never routed,
+    /// the time to the end.
     pub mean_wait: f64,
-    /// Longest wait for a route, in seconds.
+    /// Maximum time in seconds that a source job waited for a route.
     pub longest_wait: f64,
     /// Number of source jobs that were never routed.
     pub never_routed: u64,
-    /// Reasons why source jobs wait at the end, the most frequent first.
+    /// Reasons why source jobs are waiting at the end, the most frequent first.
     pub why_waiting: Vec<WaitingReason>,
-    /// All routes, sorted by name.
+    /// Totals of all routes, sorted by name.
     pub routes: Vec<RouteTotals>,
 }
 
-/// Source jobs that wait at the end for the same reason.
+/// Source jobs that are waiting at the end for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitingReason {
     /// The reason.
@@ -103,7 +104,8 @@ fn as_text<S: serde::Serializer>(name: &BString, serializer: S) -> Result<S::Ok,
 }
 
 impl RouterTotals {
-    /// Counts the wait of a source job from its arrival, in microseconds, to `until`, in seconds.
+    /// Adds the wait of a source job to the totals: from its arrival at `arrives`, in microseconds, to `until`, in
+    /// seconds.
     fn count_wait(&mut self, arrives: u64, until: u64) {
         let waited = (until as f64 - arrives as f64 / 1e6).max(0.0);
         self.mean_wait += waited;
@@ -111,27 +113,29 @@ impl RouterTotals {
     }
 }
 
-/// Error that prevents a simulation.
+/// Reason why a simulation cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RouterSimulationError {
-    /// A number is above the limit for a reasonable run time.
+    /// A number exceeds its limit, so that the simulation would take too long.
     #[error("{what} is {value}, but at most {most} can be simulated")]
     TooLarge {
-        /// Name of the number.
+        /// Description of the number.
         what: &'static str,
-        /// Its value.
+        /// Value of the number.
         value: u64,
-        /// The limit.
+        /// Maximum value of the number.
         most: u64,
     },
-    /// 25.14 would abort while looking for jobs.
+    /// The umbrella constraint is not valid, so that 25.14 would abort.
     #[error("25.14 would abort: {0}")]
     Umbrella(#[from] UmbrellaError),
 }
 
-/// Maximum number of jobs of a scenario, and of polls.
+/// Maximum number of jobs of a scenario, and of polls of the router.
 const MAX_JOBS_AND_POLLS: u64 = 2_000_000;
 
+/// Checks the number of jobs and polls.
+///
 /// # Errors
 /// Fails if the simulation would take too long or too much memory.
 fn check_limits(scenario: &Scenario, period: u64) -> Result<(), RouterSimulationError> {
@@ -192,7 +196,7 @@ enum CopyEvent {
 
 /// Inputs of a simulation.
 pub struct RouterSimulation<'a> {
-    /// The scenario.
+    /// The scenario of the simulation.
     pub scenario: &'a Scenario,
     /// Jobs of the scenario.
     pub jobs: Workload,
@@ -200,14 +204,14 @@ pub struct RouterSimulation<'a> {
     pub start: i64,
     /// The router's configuration.
     pub view: &'a ConfigView<'a>,
-    /// The outside world.
+    /// Access to the outside world: time, files, accounts, environment, programs.
     pub world: &'a dyn World,
 }
 
-/// Runs a simulation; each recorded state is passed to `note`, each log line to `log`.
+/// Runs a simulation. Passes each recorded state to `note`, and each line of the router's log to `log`.
 ///
 /// # Errors
-/// Fails if the simulation would take too long, or if the reference would abort.
+/// Fails if the simulation would take too long, or if 25.14 would abort.
 pub fn simulate(
     simulation: RouterSimulation<'_>,
     router: Router,
@@ -245,7 +249,7 @@ pub fn simulate(
     Ok(game.finish(length))
 }
 
-/// Source job or routed job, with its group and route.
+/// Source job or routed job, with its job group and route.
 #[derive(Clone)]
 struct TrackedJob {
     job: Job,
@@ -259,10 +263,10 @@ struct RouterRun<'a> {
     queue: InMemoryQueue,
     due_events: BTreeMap<(u64, JobId), CopyEvent>,
     tracked: BTreeMap<JobId, TrackedJob>,
-    /// Number of routed jobs that have started, by group.
+    /// Number of routed jobs that have started, by job group.
     copies_started: Vec<u64>,
     totals: RouterTotals,
-    /// Seconds since the start.
+    /// Current time in seconds since the start.
     time: u64,
 }
 
@@ -280,7 +284,7 @@ impl RouterRun<'_> {
             if !ad.contains("Owner") {
                 ad.set("Owner", "user");
             }
-            // The status in the input file is ignored.
+            // Every job arrives idle, whatever its status in the file is.
             ad.set("JobStatus", JobStatus::IDLE);
             let id = self.queue.add(ad, now);
             let group = self.simulation.jobs.kind(job.kind).group as usize;
@@ -289,7 +293,7 @@ impl RouterRun<'_> {
         }
     }
 
-    /// Starts, completes and removes routed jobs that are due.
+    /// Starts, completes and removes the routed jobs that are due.
     fn advance_copies(&mut self) {
         let now = self.now().epoch();
         while let Some(entry) = self.due_events.first_entry() {
@@ -311,7 +315,7 @@ impl RouterRun<'_> {
                     let failing = u64::from(self.simulation.scenario.groups[known.group].fail);
                     let tries = &mut self.copies_started[known.group];
                     *tries += 1;
-                    // Failures are spread evenly instead of at random.
+                    // The failures are distributed evenly over the jobs, not at random.
                     let fails = (*tries * failing) / 100 > ((*tries - 1) * failing) / 100;
                     let fate = if fails { CopyEvent::Fails } else { CopyEvent::Ends };
                     self.due_events.insert((self.time + known.job.runs / 1_000_000, id), fate);
@@ -323,7 +327,7 @@ impl RouterRun<'_> {
                         ad.set("ExitBySignal", false);
                         ad.set("JobFinishedHookDone", now);
                         ad.set("CompletionDate", now);
-                        // Set by the access point when a job has left its slot.
+                        // The schedd sets this attribute when a job has left its slot.
                         ad.set("RemoteWallClockTime", known.job.runs as f64 / 1e6);
                     }
                 }
@@ -350,7 +354,7 @@ impl RouterRun<'_> {
         &mut routes[at]
     }
 
-    /// Polls the router, and executes its actions.
+    /// Lets the router poll its queue, and executes the resulting actions.
     fn poll(&mut self, log: &mut dyn FnMut(u64, &str)) -> Result<(), RouterSimulationError> {
         let now = self.now();
         let mut events = VecDeque::from([RouterEvent::Poll]);
@@ -442,7 +446,7 @@ impl RouterRun<'_> {
         self.route_totals(&route).routed += 1;
     }
 
-    /// Releases a source job that the router returns.
+    /// Releases a source job from the router's management; `done` is true if the job has completed.
     fn release_source(&mut self, id: JobId, done: bool) {
         let world = self.simulation.world;
         let Some((_, ad)) = self.queue.jobs.get_mut(&id) else { return };
@@ -460,7 +464,7 @@ impl RouterRun<'_> {
         }
     }
 
-    /// Returns the current state.
+    /// Returns the current state of the router.
     fn snapshot(&self) -> RouterSnapshot {
         let world = self.simulation.world;
         let waiting = self.queue.jobs.values().filter(|(_, ad)| !is_managed(ad, world)).count();
@@ -485,7 +489,7 @@ impl RouterRun<'_> {
         }
     }
 
-    /// Adds a state that lasts `lasts` seconds to the totals.
+    /// Adds a state that lasted for `lasts` seconds to the totals.
     fn add_interval(&mut self, point: &RouterSnapshot, lasts: u64) {
         for route in &point.routes {
             let totals = self.route_totals(&route.name);
@@ -520,7 +524,7 @@ impl RouterRun<'_> {
     }
 }
 
-/// True if an ad is a managed source job or a routed job.
+/// Returns true if an ad is that of a managed source job or of a routed job.
 fn is_managed(ad: &ClassAd, world: &dyn World) -> bool {
     let context = Context::new(world).my(ad);
     context.string("Managed").is_some_and(|managed| managed == "External") || ad.contains("RouteName")

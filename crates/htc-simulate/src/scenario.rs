@@ -15,10 +15,10 @@ use super::times::{DayHours, ScenarioStart, TimePoint, TimeSpan, Weekdays, expec
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Length of the simulation.
+    /// Length of the simulated time.
     #[serde(alias = "until", alias = "duration")]
     pub length: TimeSpan,
-    /// Start time.
+    /// Start of the simulated time.
     #[serde(default = "first_second")]
     pub start: ScenarioStart,
     /// Random seed.
@@ -32,25 +32,25 @@ pub struct Scenario {
     /// Duration of FETCH_WORK calls.
     #[serde(default = "moment")]
     pub fetch_takes: TimeDistribution,
-    /// Machines; if empty, one machine as configured.
+    /// Tables of machines; if empty, there is one machine with the size in the configuration.
     #[serde(default, rename = "machine", alias = "machines")]
     pub machines: Vec<MachineSpec>,
-    /// The jobs.
+    /// Groups of jobs.
     #[serde(default, rename = "jobs", alias = "job")]
     pub groups: Vec<JobGroup>,
-    /// Order in which jobs are fetched, and policy for returned jobs.
+    /// Order in which jobs are fetched, and treatment of returned jobs.
     #[serde(default)]
     pub queue: QueueRules,
     /// Behaviour of hooks.
     #[serde(default, rename = "hook", alias = "hooks")]
     pub hooks: Vec<HookBehaviour>,
-    /// Times at which users are at the keyboards.
+    /// Patterns of users at the keyboards.
     #[serde(default, rename = "keyboard", alias = "keyboards")]
     pub keyboards: Vec<PresencePattern>,
-    /// Times at which machines have load of their own.
+    /// Patterns of loads that do not come from jobs.
     #[serde(default, rename = "load", alias = "loads")]
     pub loads: Vec<PresencePattern>,
-    /// Events.
+    /// Events, such as commands and reconfigurations.
     #[serde(default, rename = "event", alias = "events")]
     pub events: Vec<ScenarioEvent>,
     /// Text from which the scenario was parsed.
@@ -58,7 +58,7 @@ pub struct Scenario {
     pub(super) text: String,
 }
 
-/// Parameters with their values: texts, numbers or booleans.
+/// Values of parameters by name. In the scenario, a value may be a string, a number or a boolean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParameterSettings(pub BTreeMap<String, String>);
 
@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for ParameterSettings {
     }
 }
 
-/// Machines of one kind.
+/// Table of equal machines.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineSpec {
@@ -107,35 +107,35 @@ pub struct MachineSpec {
     pub disk: Option<DiskDistribution>,
     /// Number of static slots of equal size, replacing the configured slots.
     pub slots: Option<u32>,
-    /// Additional parameters.
+    /// Parameters that override the configuration of these machines.
     #[serde(default)]
     pub knobs: ParameterSettings,
 }
 
-/// Jobs of one kind.
+/// Group of similar jobs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobGroup {
-    /// Name in summaries.
+    /// Name of the group in summaries.
     pub name: Option<String>,
-    /// Number of jobs; with `from` the maximum number [default: all].
+    /// Number of jobs; for jobs from a file (`from`), the maximum number [default: all].
     pub count: Option<u32>,
-    /// Arrival of the first job.
+    /// Time at which the first job arrives.
     #[serde(default)]
     pub at: TimePoint,
     /// Time between two arrivals.
     pub every: Option<TimeDistribution>,
     /// Period in which the jobs arrive at random.
     pub within: Option<TimeSpan>,
-    /// Attributes in the long form.
+    /// Attributes of the job ads, in long form.
     #[serde(default)]
     pub ad: String,
     /// File of ads, such as a queue or a history, instead of `ad`.
     pub from: Option<PathBuf>,
-    /// Run time without interruption.
+    /// Run time of a job that is not interrupted.
     #[serde(alias = "run")]
     pub runs: Option<TimeDistribution>,
-    /// Time from a soft kill to the job's exit.
+    /// Time from a soft kill of a job to its exit.
     #[serde(default = "no_time")]
     pub leaves: TimeDistribution,
     /// Exit status of the jobs.
@@ -150,9 +150,9 @@ pub struct JobGroup {
     pub memory: Option<MemoryDistribution>,
     /// RequestDisk of the jobs.
     pub disk: Option<DiskDistribution>,
-    /// JobPrio: in a queue with priorities, higher values come first.
+    /// Value of JobPrio. In a queue with order `priority`, jobs with higher values come first.
     pub priority: Option<PriorityDistribution>,
-    /// Time that a routed job waits at its destination.
+    /// Time that a routed job is idle at its destination before it runs.
     #[serde(default)]
     pub wait: TimeSpan,
     /// Percentage of routed jobs that are removed at their destination instead of completing.
@@ -164,22 +164,22 @@ pub struct JobGroup {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FetchOrder {
-    /// In order of arrival.
+    /// Jobs are fetched in order of arrival.
     #[default]
     Fifo,
-    /// By descending JobPrio, then in order of arrival.
+    /// Jobs are fetched by descending JobPrio, and with equal JobPrio in order of arrival.
     Priority,
 }
 
-/// Policy for a job that is returned to the queue.
+/// Treatment of a job that is returned to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReturnPolicy {
-    /// Fetch it again, in its old place.
+    /// The job gets its old place and is fetched again.
     Front,
-    /// Fetch it again, after all others.
+    /// The job is fetched again after all other jobs.
     Back,
-    /// Drop it.
+    /// The job is dropped.
     Drop,
 }
 
@@ -191,7 +191,7 @@ pub struct QueueRules {
     pub order: FetchOrder,
     /// Place of a job that a slot refuses: `front`, `back` or `drop`.
     pub refused: ReturnPolicy,
-    /// Place where an evicted job is put back in the queue: `front`, `back`, or `drop` (not put back).
+    /// Place of a job that was evicted: `front`, `back` or `drop`.
     pub evicted: ReturnPolicy,
     /// Time after which a slot that refused a job is offered a job of the same kind again.
     pub retry: TimeSpan,
@@ -222,12 +222,12 @@ pub struct HookBehaviour {
     pub from: TimePoint,
     /// End of the period [default: the end of the simulation].
     pub to: Option<TimePoint>,
-    /// Percentage of the calls that behave in this way.
+    /// Percentage of the hook's calls to which the behaviour applies.
     #[serde(default = "hundred")]
     pub percent: f64,
     /// Duration of a call.
     pub takes: Option<TimeDistribution>,
-    /// Output of the hook, instead of a job.
+    /// Text that the hook prints instead of a job.
     pub prints: Option<String>,
     /// True if the hook never ends.
     #[serde(default)]
@@ -237,21 +237,21 @@ pub struct HookBehaviour {
     pub fails: bool,
 }
 
-/// Hook types of slots.
+/// Types of hooks that slots call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum HookName {
-    /// Fetches a job.
+    /// FETCH_WORK: fetches a job.
     #[serde(rename = "FETCH_WORK")]
     FetchWork,
-    /// Reports if the job was accepted.
+    /// REPLY_FETCH: reports whether the job was accepted.
     #[serde(rename = "REPLY_FETCH")]
     ReplyFetch,
-    /// Reports that the claim was evicted.
+    /// EVICT_CLAIM: reports that the claim was evicted.
     #[serde(rename = "EVICT_CLAIM")]
     EvictClaim,
 }
 
-/// Times at which users are at keyboards, or at which machines have load of their own.
+/// Pattern of times at which users are at keyboards, or at which machines have a load that does not come from jobs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PresencePattern {
@@ -261,13 +261,13 @@ pub struct PresencePattern {
     pub hours: Option<DayHours>,
     /// Days of the week [default: all].
     pub days: Option<Weekdays>,
-    /// Time for which a user is present, or the load lasts.
+    /// Time for which a user stays, or for which the load lasts.
     #[serde(default = "busy_time")]
     pub busy: TimeDistribution,
-    /// Time until the next user comes, or the next load begins.
+    /// Time until the user comes back, or until the load begins again.
     #[serde(default = "away_time")]
     pub away: TimeDistribution,
-    /// For loads: the load average.
+    /// Load average, for a pattern of loads.
     pub load: Option<LoadDistribution>,
 }
 
@@ -283,21 +283,21 @@ pub struct ScenarioEvent {
     pub machines: Option<String>,
     /// New load average of the machine.
     pub load: Option<f64>,
-    /// New idle time of the keyboard; it grows with time.
+    /// New idle time of the keyboard, which grows from then on.
     pub idle: Option<TimeSpan>,
-    /// New output of cron jobs in the long form; an empty text removes it.
+    /// New output of cron jobs in long form; an empty text removes the published attributes.
     pub cron: Option<String>,
-    /// Parameters that override the configuration, which is reread.
+    /// Parameters that override the configuration, which is read again.
     pub knobs: Option<ParameterSettings>,
-    /// Command, as for the control socket.
+    /// Command to the machines, as sent to a control socket.
     pub command: Option<String>,
     /// Slot to which the event applies.
     pub slot: Option<String>,
-    /// `graceful`, `quick`, `fast` or `peaceful`.
+    /// Speed of the command: `graceful`, `quick`, `fast` or `peaceful`.
     pub how: Option<String>,
     /// Reason of a drain.
     pub reason: Option<String>,
-    /// For a drain: true if slots accept jobs again when all are drained.
+    /// True if slots accept jobs again when a drain has drained all of them.
     #[serde(default)]
     pub resume: bool,
 }
@@ -334,10 +334,10 @@ fn away_time() -> TimeDistribution {
     TimeDistribution::from_fixed(1800.0)
 }
 
-/// Kind of a simulation.
+/// Kind of simulation: what a scenario is applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulationKind {
-    /// Slots that fetch work.
+    /// Slots that call FETCH_WORK.
     Slots,
     /// Routes of a job router.
     Routes,
@@ -347,7 +347,7 @@ pub enum SimulationKind {
 pub const MAX_SCENARIO_BYTES: u64 = 16 << 20;
 
 impl Scenario {
-    /// Returns the names of all parameters that are set anywhere.
+    /// Returns the names of all parameters that the scenario sets anywhere.
     pub fn parameter_names(&self) -> impl Iterator<Item = &str> {
         let machines = self.machines.iter().map(|it| &it.knobs);
         let events = self.events.iter().filter_map(|it| it.knobs.as_ref());
@@ -355,7 +355,7 @@ impl Scenario {
         all.flat_map(|knobs| knobs.0.keys()).map(String::as_str)
     }
 
-    /// Returns the keys that are ignored in groups with `from`, because the jobs of a file define them.
+    /// Returns the keys that are set in a group with `from` but ignored there, because the file defines the jobs.
     pub fn keys_ignored_with_from(&self) -> Vec<&'static str> {
         let of = |group: &JobGroup| {
             [
@@ -378,7 +378,7 @@ impl Scenario {
         keys
     }
 
-    /// Returns the keys that are set and have no effect in a simulation of this kind.
+    /// Returns the keys that are set but have no effect in a simulation of the kind `players`.
     pub fn unused_keys(&self, players: SimulationKind) -> Vec<&'static str> {
         let any = |is: fn(&JobGroup) -> bool| self.groups.iter().any(is);
         let given = match players {
@@ -402,7 +402,7 @@ impl Scenario {
     }
 }
 
-/// True if a pattern matches the machine; `None` matches all.
+/// Returns true if a pattern matches the name of a machine; `None` matches every machine.
 pub(super) fn matches_machine(pattern: Option<&str>, name: &str) -> bool {
     pattern.is_none_or(|pattern| htc_base::text::list::matches_wildcard(pattern.as_bytes(), name.as_bytes()))
 }

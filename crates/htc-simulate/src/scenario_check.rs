@@ -1,4 +1,5 @@
-//! Checks of a scenario beyond its syntax: values that are not valid, alone or in combination, each with its location.
+//! Checks of a scenario beyond its syntax: values that are not valid by themselves or in combination. Each mistake is
+//! reported with its location.
 
 use std::collections::HashMap;
 
@@ -14,26 +15,26 @@ use htc_slot::{FetchOutcome, FetchOutput, parse_fetch_output};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ScenarioMistake {
     pub message: String,
-    /// Name of its table, such as `event`.
+    /// Name of the table with the mistake, such as `event`.
     pub table: &'static str,
-    /// Index among tables of that name, from 0.
+    /// Index of the table among tables of that name, from 0.
     pub index: usize,
-    /// The key in the table; empty for the table as a whole.
+    /// The key with the mistake; empty if the whole table is wrong.
     pub key: &'static str,
 }
 
-/// Key with a mistake, and the error message.
+/// Key with a mistake, and the error message about it.
 type KeyMistake = (&'static str, String);
 
-/// Maximum number of machines and slots.
+/// Maximum number of machines, and of slots.
 const MAX_MACHINES: u64 = 100_000;
-/// Maximum number of jobs: each takes memory from its arrival to its end.
+/// Maximum number of jobs. Each job takes memory from its arrival to its end.
 const MAX_JOBS: u64 = 50_000_000;
 /// Maximum exit status.
 const MAX_EXIT_STATUS: i64 = 255;
 
 impl Scenario {
-    /// Checks everything that does not depend on the start time.
+    /// Checks everything that does not depend on the start time of the scenario.
     pub(super) fn check(&self) -> Result<(), ScenarioMistake> {
         let machines: Vec<u64> = self.machines.iter().map(|machine| u64::from(machine.count)).collect();
         check_total("machine", "machines", &machines, MAX_MACHINES)?;
@@ -48,7 +49,7 @@ impl Scenario {
         check_each("event", &self.events, check_event)
     }
 
-    /// Checks all times against the period of the simulation; `offset` returns the offset of local time.
+    /// Checks that all times are within the simulated time. `offset` returns the offset of local time.
     pub(super) fn check_times(&self, offset: &dyn Fn(i64) -> i64) -> Result<(), ScenarioMistake> {
         let start = self.start.to_epoch(offset);
         let since = |moment: TimePoint| moment.to_epoch(start, offset) - start as f64;
@@ -93,7 +94,8 @@ impl Scenario {
     }
 }
 
-/// Rejects totals that would take too much memory, at the table that exceeds the limit.
+/// Checks that a total does not exceed the maximum, which would take too much memory. The mistake is reported at the
+/// table that exceeds it.
 fn check_total(table: &'static str, what: &str, counts: &[u64], most: u64) -> Result<(), ScenarioMistake> {
     let sum: u64 = counts.iter().sum();
     if sum <= most {
@@ -185,7 +187,7 @@ fn check_hook(hook: &HookBehaviour) -> Result<(), KeyMistake> {
     }
 }
 
-/// True if a slot would parse the output as a job.
+/// Returns true if a slot would parse the output of a hook as a job.
 fn is_job_output(text: &str) -> bool {
     let dialect = htc_classad::Dialect::new_syntax();
     let answer = FetchOutput { stdout: text.as_bytes(), is_truncated: false, limit: usize::MAX };
@@ -238,14 +240,14 @@ fn check_event(done: &ScenarioEvent) -> Result<(), KeyMistake> {
         "drain" => &["how", "reason", "resume"],
         "off" => &["how"],
         "undrain" => &[],
-        // Commands for claims are not part of a scenario, whose jobs come from FETCH_WORK.
+        // Commands about claims are not valid in a scenario, because its jobs come from FETCH_WORK.
         "match" | "claim" | "activate" | "alive" | "hold" | "deactivate" | "release-claim" | "status" => {
             let message = format!(
                 "'{command}' is not supported in a simulation: use vacate, suspend, continue, drain, undrain or off"
             );
             return Err(("command", message));
         }
-        // An unknown command is reported when the request is parsed.
+        // An unknown command is reported when the command is parsed.
         _ => return Ok(()),
     };
     match given.find(|key| !known.contains(key)) {

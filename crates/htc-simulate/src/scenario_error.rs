@@ -1,4 +1,4 @@
-//! Errors in a scenario, in terms of TOML: the key, its value, and what is expected.
+//! Errors in a scenario, described in terms of TOML: the key, its value, and what was expected.
 
 use std::ops::Range;
 
@@ -18,14 +18,14 @@ pub struct ScenarioError {
     pub message: String,
     /// Suggestion, or `None`.
     pub hint: Option<String>,
-    /// Range in the text, in bytes.
+    /// Position of the error in the text, as a range of bytes.
     pub span: Range<usize>,
 }
 
-/// Header of a table, the names of its key, and a function that returns the keys allowed in it.
+/// Header of a table, the names of its key, and a function that returns the keys that are valid in the table.
 type TableDescription = (&'static str, &'static [&'static str], fn() -> &'static [&'static str]);
 
-/// Tables of a scenario: headers, alternative names, and allowed keys.
+/// Tables of a scenario: header, alternative names, and valid keys of each.
 const TABLES: [TableDescription; 7] = [
     ("[[machine]]", &["machine", "machines"], keys_of::<MachineSpec>),
     ("[[jobs]]", &["jobs", "job"], keys_of::<JobGroup>),
@@ -36,7 +36,8 @@ const TABLES: [TableDescription; 7] = [
     ("[[event]]", &["event", "events"], keys_of::<ScenarioEvent>),
 ];
 
-/// Describes why a text is not a scenario: a fault of a value, or else an error in the text.
+/// Describes why a text is not a valid scenario: a fault of a value or, if there is none, an error of the TOML
+/// parser.
 pub(super) fn explain_toml_error(
     text: &str,
     fault: Option<DeserializeFault>,
@@ -91,7 +92,8 @@ fn describe_value(value: &str) -> String {
     }
 }
 
-/// Returns the error for a list in place of a single table, whose items the deserializer would use as values of its keys.
+/// Returns the error for a list where a single table is expected. The deserializer would treat the items of the list
+/// as values of the table's keys.
 fn array_for_table_error(text: &str) -> Option<ScenarioError> {
     let whole = DeTable::parse(text).ok()?;
     let single = TABLES.iter().filter(|(line, ..)| !line.starts_with("[["));
@@ -114,7 +116,7 @@ fn wrong_type(
     path: &[String],
 ) -> (String, Option<String>) {
     let key = path.last().map(String::as_str).unwrap_or_default();
-    // Tables that may be repeated are read as lists.
+    // A table that may be repeated is read as a list.
     let table = match (expected, path) {
         (ExpectedType::List, [key]) => Some(table_header(key)),
         (ExpectedType::Struct(_), _) => path.first().map(|key| table_header(key)),
@@ -139,7 +141,7 @@ fn wrong_type(
         (None, ExpectedType::Described(text)) => text.clone(),
     };
     let given = match found {
-        // A date is read as a table.
+        // The deserializer represents a date as a table.
         FoundValue::Table if value.starts_with(|first: char| first.is_ascii_digit()) => {
             format!("the date {value}")
         }
@@ -156,7 +158,7 @@ fn wrong_type(
     (message, hint)
 }
 
-/// Describes a value in terms of TOML, or returns `None` for one that only the text shows.
+/// Describes a value in terms of TOML, or returns `None` for a value that must be shown as in the text.
 fn describe_found(found: &FoundValue) -> Option<String> {
     Some(match found {
         FoundValue::Boolean(value) => value.to_string(),
@@ -174,13 +176,13 @@ fn format_real(number: f64) -> String {
     if number.is_finite() && !text.contains('.') { format!("{text}.0") } else { text }
 }
 
-/// Returns the header line of a key's table.
+/// Returns the header line of the table with this key.
 fn table_header(key: &str) -> String {
     let of = TABLES.iter().find(|(_, names, _)| names.contains(&key));
     of.map_or_else(|| format!("[{key}]"), |(line, ..)| (*line).to_owned())
 }
 
-/// Returns the path of keys to the value with this range.
+/// Returns the path of keys to the value with this range in the text, or `None` if there is no such value.
 fn key_path_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
     table.iter().find_map(|(key, value)| {
         let below = match value.get_ref() {
@@ -197,7 +199,8 @@ fn key_path_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> 
     })
 }
 
-/// Returns the range of a key's value in one of several tables, or of the table if it does not have the key.
+/// Returns the range of a key's value in the table with the given name and index, or of the whole table if it does
+/// not have the key.
 pub(super) fn span_of_key(text: &str, table: &str, index: usize, key: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
     find_table(whole.get_ref(), table, index).map_or(0..0, |(span, table)| {
@@ -206,7 +209,7 @@ pub(super) fn span_of_key(text: &str, table: &str, index: usize, key: &str) -> R
     })
 }
 
-/// Returns the range of a parameter in the `knobs` of a table, or of the scenario if `table` is empty.
+/// Returns the range of a parameter in the `knobs` of a table, or in those of the scenario if `table` is empty.
 pub(super) fn span_of_parameter(text: &str, table: &str, index: usize, name: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
     let above = match table {
@@ -221,7 +224,7 @@ pub(super) fn span_of_parameter(text: &str, table: &str, index: usize, name: &st
     found.unwrap_or(0..0)
 }
 
-/// Returns one of several tables of a key, under any of the key's names.
+/// Returns the table with the given name and index, under any of the key's alternative names.
 fn find_table<'a, 'b>(
     whole: &'a DeTable<'b>,
     table: &str,
@@ -246,7 +249,7 @@ fn nearest_word<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     nearest(&lower, known.iter().copied()).or_else(by_beginning)
 }
 
-/// Returns a suggestion for an unknown key: a key of this table, or else of another one.
+/// Returns a suggestion for an unknown key: a similar key of the table or, if there is none, of another table.
 fn suggest_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String> {
     let here = table_header_at(text, at);
     let elsewhere = |wanted: &dyn Fn(&str) -> bool| {
@@ -280,7 +283,7 @@ fn top_level_keys() -> &'static [&'static str] {
     keys_of::<Scenario>()
 }
 
-/// Returns the header of the table that contains this position, or `None` at the top level.
+/// Returns the header of the table that contains the position `at`, or `None` if it is before the first table.
 fn table_header_at(text: &str, at: usize) -> Option<&'static str> {
     let above = text.get(..at).unwrap_or_default();
     let header = above.lines().rev().map(str::trim).find(|line| line.starts_with('['))?;
@@ -344,7 +347,7 @@ mod tests {
         }
     }
 
-    /// Checks that the error for any invalid value names its key, in terms that users know.
+    /// Checks that the error for an invalid value of any key names the key, in terms that users know.
     #[test]
     fn every_key_is_named_with_whatever_means_nothing_there() {
         let tables = TABLES.iter().map(|(line, _, keys)| (*line, keys()));
@@ -364,7 +367,7 @@ mod tests {
                     let needed = if needed.starts_with(&format!("{key} ")) { "" } else { needed };
                     let text = format!("{length}{line}\n{needed}{key} = {value}\n");
                     let Err(error) = Scenario::parse(&text) else { continue };
-                    // Only a missing key is reported for the table as a whole.
+                    // Only a missing key is reported at the whole table.
                     let is_whole = text.get(error.span.clone()).is_some_and(|at| at.starts_with("[["));
                     if is_whole && !value.starts_with('[') {
                         continue;

@@ -12,7 +12,7 @@ impl Scenario {
     /// Parses a scenario.
     ///
     /// # Errors
-    /// Returns the first mistake, with its location.
+    /// Returns the first mistake with its location.
     pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         let mut scenario: Scenario =
             read_toml(text).map_err(|(fault, error)| explain_toml_error(text, fault, &error))?;
@@ -21,10 +21,10 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Checks all times against the period of the simulation; `offset` returns the offset of local time.
+    /// Checks that all times are within the simulated time. `offset` returns the offset of local time.
     ///
     /// # Errors
-    /// Returns the first mistake, with its location.
+    /// Returns the first mistake with its location.
     pub fn validate_times(&self, offset: &dyn Fn(i64) -> i64) -> Result<(), ScenarioError> {
         self.check_times(offset).map_err(|mistake| self.locate_mistake(mistake))
     }
@@ -41,12 +41,13 @@ impl Scenario {
         &self.text
     }
 
-    /// Returns the range of a key in one of several tables, or of the table if it does not have the key.
+    /// Returns the range of a key in the table with the given name and index, or of the whole table if it does not
+    /// have the key.
     pub fn span_of_key(&self, table: &str, index: usize, key: &str) -> Range<usize> {
         span_of_key(&self.text, table, index, key)
     }
 
-    /// Returns the place that sets a parameter to this value, or else a place that sets it to any value.
+    /// Returns the range of the key that sets a parameter to the given value or, if there is none, to any value.
     pub fn span_of_parameter(&self, name: &str, value: &str) -> Option<Range<usize>> {
         let machines = self.machines.iter().enumerate().map(|(at, it)| ("machine", at, Some(&it.knobs)));
         let events = self.events.iter().enumerate().map(|(at, it)| ("event", at, it.knobs.as_ref()));
@@ -62,7 +63,8 @@ impl Scenario {
         Some(span_of_parameter(&self.text, table, index, name))
     }
 
-    /// Returns the line, from 1, where a parameter is set, found like [`Scenario::span_of_parameter`].
+    /// Returns the line number, from 1, of the key that sets a parameter, which is searched for like in
+    /// [`Scenario::span_of_parameter`].
     pub fn line_of_parameter(&self, name: &str, value: &str) -> Option<usize> {
         let above = self.text.get(..self.span_of_parameter(name, value)?.start)?;
         Some(1 + above.matches('\n').count())

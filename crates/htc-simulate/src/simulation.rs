@@ -1,4 +1,4 @@
-//! Running simulation: machines, common clock, calendar of future events, and recorded results.
+//! Running simulation: machines, their common clock, the calendar of future events, and the recorded results.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -32,47 +32,48 @@ use htc_slot::{ExecutionPoint, HookRunId, SlotKey, StarterId};
 pub(super) enum DueEvent {
     /// A job arrives.
     JobArrival,
-    /// A scenario event is due, by its index.
+    /// The scenario event with this index is due.
     ScenarioEvent(u32),
-    /// A keyboard or load pattern changes, by its index.
+    /// The keyboard or load pattern with this index changes.
     Presence(u32),
-    /// A starter exits.
+    /// The starter of a machine exits; the last number must be the job's `end_version`.
     StarterExit(u32, StarterId, u32),
-    /// The machine wakes up. Its timers come before the output of its hooks, as in the daemon, so that the result of a call
-    /// that ends at the time of a poll does not depend on other calls.
+    /// The machine wakes up because a timer is due. In the daemon, timers come before the output of hooks. The same
+    /// order here makes the result of a call that ends at the time of a poll independent of other calls.
     Wake(u32),
     /// A FETCH_WORK call of a slot ends.
     FetchEnd(u32, SlotKey, FetchCall),
 }
 
-/// Call of FETCH_WORK.
+/// Kind of a FETCH_WORK call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FetchCall {
-    /// Call of a futile fetcher, with the number of its window, which shows if it is still one. It is only made if there is a
-    /// job at its end: if a thousand slots call in the same second, one gets the job, and the other calls have no effect.
+    /// Call of a slot whose calls are only counted. The number identifies the period of counting, and shows whether
+    /// the slot still belongs to it. The call is simulated only if a job is waiting at its end: if a thousand slots
+    /// call in the same second, one slot gets the job, and the other calls have no effect.
     Counted(u32),
-    /// Call whose end is sent to the slot as an event.
+    /// Simulated call, whose end is sent to the slot as an event.
     Executed(HookRunId),
 }
 
 /// Options of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimulationOptions {
-    /// True to evaluate every slot in every poll, even without changes.
+    /// True to evaluate every slot at every poll, even if nothing has changed.
     pub every_poll: bool,
 }
 
-/// View of a slot.
+/// View of a slot and its machine.
 pub struct SlotView<'a> {
     /// Machine of the slot.
     pub machine: &'a ExecutionPoint,
     /// Key of the slot in the machine.
     pub key: SlotKey,
-    /// Number of the machine's configuration, given by the call that created it.
+    /// Number of the machine's configuration, given by the function that created it.
     pub config_number: usize,
 }
 
-/// Receiver of events: seconds since the start, and the event.
+/// Function that receives events; its first argument is the time in seconds since the start.
 pub type EventSink<'a> = &'a mut dyn FnMut(f64, &RunnerEvent);
 
 /// Running simulation.
@@ -97,12 +98,13 @@ pub struct Simulation<'a> {
     pub(super) options: SimulationOptions,
     pub(super) row_count: u32,
     pub(super) finished: Option<String>,
-    /// Slots whose FETCH_WORK calls are only counted, by the time when the next call ends, or earlier, in microseconds since
-    /// the start.
+    /// Slots whose FETCH_WORK calls are only counted. Each is sorted by the time when its next call ends, or by an
+    /// earlier time, in microseconds since the start.
     pub(super) counted_fetches: SortedQueue<(u64, u32, SlotKey, u32)>,
-    /// The counted call that is in the calendar.
+    /// The counted call whose end is in the calendar, or `None`.
     pub(super) scheduled_fetch: Option<(u64, u32, SlotKey)>,
-    /// The last FETCH_WORK call that has ended: calls that end at the same time and sort before it have ended, too.
+    /// The last FETCH_WORK call that has ended, or `None`. Calls that end at the same time and sort before it have
+    /// also ended.
     pub(super) last_answered: Option<(u64, u32, SlotKey)>,
     pub(super) row_names: Vec<(u32, String)>,
     pub(super) job_events: Option<JobEventRecorder>,
@@ -114,7 +116,7 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Creates a simulation.
+    /// Creates a simulation of a plan.
     pub fn new(
         scenario: &'a Scenario,
         plan: &'a SimulationPlan,
@@ -162,7 +164,7 @@ impl<'a> Simulation<'a> {
         simulation
     }
 
-    /// Passes events to `tell` as they happen.
+    /// Passes the events of the simulation to `tell` as they happen.
     #[must_use]
     pub fn with_event_sink(mut self, tell: EventSink<'a>) -> Self {
         self.event_sink = Some(tell);
@@ -185,7 +187,8 @@ impl<'a> Simulation<'a> {
                 && plan.has_no_limits()
                 && !plan.may_stop_by_itself();
             let mut settings = plan.settings.clone();
-            // Ads of cron jobs may be for one slot, by its name or number.
+            // With cron jobs, slots do not share a configuration, because an ad of a cron job may be for one slot
+            // only, by its name or number.
             if let Some(asked) = plan.attributes_read.as_ref().filter(|_| rests && plan.cron.is_empty()) {
                 settings.share_slot_configurations(asked);
             }
@@ -199,7 +202,7 @@ impl<'a> Simulation<'a> {
                 let mut machine = ExecutionPoint::new(settings.clone(), self.world.clone(), self.started_at);
                 if rests {
                     machine.enable_poll_skipping(&plan.attributes_read, self.fixed_fetch_duration());
-                    // A call without duration ends immediately and cannot be postponed.
+                    // A call without duration ends at once, so its end cannot be put off.
                     if self.fixed_fetch_duration().is_none_or(|takes| takes.is_zero()) {
                         machine.disable_fetch_skipping();
                     }
@@ -275,12 +278,12 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Returns the microseconds since the start.
+    /// Returns the current time in microseconds since the start.
     pub(super) fn elapsed_micros(&self) -> u64 {
         self.now.monotonic_us - self.started_at.monotonic_us
     }
 
-    /// Registers a slot that is new, or that has been created again.
+    /// Starts recording a slot that is new, or that was created again.
     pub(super) fn register_slot(&mut self, host: usize, key: SlotKey, state: StateActivity) {
         let since = self.elapsed_micros();
         let it = &mut self.hosts[host];
@@ -308,7 +311,7 @@ impl<'a> Simulation<'a> {
         it.slots.insert(key, seen);
     }
 
-    /// Returns the behaviour of this hook call defined by the scenario, or `None`.
+    /// Returns the behaviour that the scenario defines for the next call of a hook, or `None` if it defines none.
     pub(super) fn hook_behaviour(&mut self, hook: HookName, host: usize) -> Option<&'a HookBehaviour> {
         let now = self.elapsed_micros();
         let name = &self.hosts[host].name;
@@ -334,14 +337,15 @@ impl<'a> Simulation<'a> {
             return;
         }
         let event = make(self);
-        // Seconds since 1970 as floating-point numbers would lose precision.
+        // The time since the start is used, because seconds since the epoch would lose precision as a floating-point
+        // number.
         let at = self.elapsed_micros() as f64 / 1e6;
         if let Some(tell) = &mut self.event_sink {
             tell(at, &event);
         }
     }
 
-    /// Adds a mark to the timeline.
+    /// Adds a mark to the row of a slot in the timeline.
     pub(super) fn add_mark(&mut self, host: usize, key: SlotKey, mark: TimelineMark) {
         let at = self.elapsed_micros();
         let row = self.hosts[host].slots.get(&key).map(|slot| slot.row);

@@ -1,4 +1,4 @@
-//! Result of a simulation: its summary, and the rows of its picture.
+//! Result of a simulation: its summary, and the rows of its timeline.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -21,28 +21,29 @@ use htc_slot::{EvaluatedExpression, SlotKey, SlotKind, SlotState, StartdEvent};
 
 /// Result of a simulation.
 pub struct SimulationResult {
-    /// Summary.
+    /// Summary of the simulation.
     pub summary: Summary,
-    /// Timeline for pictures, if enabled.
+    /// Timeline for pictures, or `None` if it was not recorded.
     pub timeline: Option<Timeline>,
     /// Names of the timeline's rows.
     pub rows: Vec<String>,
-    /// Why slots do not fetch, most slots first, if some jobs have never run and were never offered to a slot.
+    /// Slots that do not fetch, with the reasons, most slots first. Empty unless some jobs were never run and never
+    /// offered to a slot.
     pub non_fetching: Vec<NonFetchingSlots>,
 }
 
-/// Slots that do not fetch the waiting jobs at the end, and why.
+/// Slots that do not fetch the jobs that are waiting at the end, and the reason.
 #[derive(Clone, Debug)]
 pub struct NonFetchingSlots {
     /// Number of slots.
     pub slots: u64,
-    /// The first of the slots.
+    /// The first of these slots.
     pub place: SlotIdentity,
-    /// Their state.
+    /// State and activity of these slots.
     pub state: StateActivity,
-    /// START, if it is false without a job.
+    /// The value of START, if it is false without a job.
     pub false_start: Option<EvaluatedExpression>,
-    /// True if the machines of the slots sleep.
+    /// True if the machines of these slots are asleep.
     pub asleep: bool,
 }
 
@@ -51,29 +52,29 @@ pub struct NonFetchingSlots {
 struct Capacity {
     slots: u64,
     cpus: f64,
-    /// In CPU seconds.
+    /// Time in CPU seconds.
     time: f64,
 }
 
-/// Jobs of one kind that have never started.
+/// Jobs of one kind that were never started.
 struct UnstartedJobs {
     count: u64,
-    /// Example job of the group.
+    /// One of these jobs as an example.
     example: Job,
 }
 
-/// Maximum number of job kinds for which large enough slots are searched.
+/// Maximum number of job kinds for which the simulation searches for slots that are large enough.
 const MAX_KINDS_SEARCHED: usize = 1000;
 
-/// Maximum number of job kinds for which changes are searched.
+/// Maximum number of job kinds for which the simulation searches for changes that would help.
 const MAX_KINDS_EXPLAINED: usize = 5;
 
-/// Prefix of a refusal because of the job's size.
+/// Beginning of the reason if a slot refuses a job because it is too large.
 const SIZE_REFUSAL_PREFIX: &str = "WithinResourceLimits is not true";
 
-/// Slots of one type on machines with the same plan and configuration.
+/// Slots of one type, on machines with the same plan and configuration.
 struct SlotGroup {
-    /// Machine and key of one slot of the group.
+    /// Machine and key of one slot of the group, as an example.
     example: (usize, SlotKey),
     plan: usize,
     slot_type: u32,
@@ -82,7 +83,7 @@ struct SlotGroup {
     /// True if the slots are partitionable.
     is_partitionable: bool,
     slots: u64,
-    /// Number of slots that run jobs at the end.
+    /// Number of slots on which jobs are running at the end.
     busy: u64,
 }
 
@@ -94,7 +95,7 @@ impl SlotGroup {
 }
 
 impl Simulation<'_> {
-    /// Finishes all counts and returns the result.
+    /// Completes all counts and returns the result of the simulation.
     pub fn finish(mut self) -> SimulationResult {
         let all_finished = self.hosts.iter().all(|host| host.finished);
         let since = if self.finished.is_some() && all_finished { self.elapsed_micros() } else { self.end };
@@ -134,7 +135,7 @@ impl Simulation<'_> {
         SimulationResult { summary, timeline: self.timeline.take(), rows, non_fetching: silent }
     }
 
-    /// Returns why slots do not fetch, grouped by reason.
+    /// Returns the slots that do not fetch, grouped by reason.
     fn non_fetching_slots(&mut self, since: u64) -> Vec<NonFetchingSlots> {
         self.now = self.started_at.plus(Duration::from_micros(since));
         let mut all: Vec<NonFetchingSlots> = Vec::new();
@@ -142,7 +143,7 @@ impl Simulation<'_> {
             if self.hosts[host].finished {
                 continue;
             }
-            // Brings the published attributes up to the current time.
+            // Updates the published attributes to the current time.
             self.handle_event(host, StartdEvent::Refresh);
             let it = &self.hosts[host];
             let mut slots: Vec<_> = it.slots.iter().filter(|(key, _)| key.sub == 0).collect();
@@ -177,7 +178,8 @@ impl Simulation<'_> {
         all
     }
 
-    /// Adds the last stay of every slot and the skipped fetches to the counts; returns the total capacity.
+    /// Adds the last stay of every slot, and the fetches that were skipped, to the counts. Returns the total
+    /// capacity.
     fn close_slot_stays(&mut self, since: u64) -> Capacity {
         let mut capacity = Capacity::default();
         for host in &mut self.hosts {
@@ -200,10 +202,10 @@ impl Simulation<'_> {
         capacity
     }
 
-    /// Counts the jobs that run at the end; accepted jobs that have not started count as waiting.
+    /// Counts the jobs that are running at the end. Accepted jobs that were not started count as waiting.
     fn close_runs(&mut self, since: u64) {
         for host in &mut self.hosts {
-            // The jobs are sorted by slot, because a floating-point sum depends on the order.
+            // The jobs are sorted by slot, because the sum of floating-point numbers depends on the order.
             let mut all: Vec<&RunningJob> = host.starters.values().collect();
             all.sort_by_key(|running| running.slot);
             for running in all {
@@ -221,7 +223,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Counts the waiting jobs; returns those that have never run, by kind, and the longest of their waits in seconds.
+    /// Counts the waiting jobs. Returns the waiting jobs that were never started, by kind, and the longest of their
+    /// waits in seconds.
     fn count_waiting(&mut self, since: u64) -> (BTreeMap<u32, UnstartedJobs>, f64) {
         let mut never: BTreeMap<u32, UnstartedJobs> = BTreeMap::new();
         let mut longest = 0;
@@ -277,13 +280,14 @@ impl Simulation<'_> {
         counts.into_iter().enumerate().map(told).collect()
     }
 
-    /// Returns the refusal reasons of the slots that are large enough, or of all slots if none is.
+    /// Returns the reasons why slots refused jobs of a kind. Only the slots in `large`, which are large enough, are
+    /// considered, or all slots if `large` is empty.
     fn reasons_never_run(&self, kind: u32, large: &[&SlotGroup], all: &[SlotGroup]) -> Vec<String> {
         let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
         for ((slot_type, reason), count) in self.counters.refusals.get(&kind).into_iter().flatten() {
             let is_meant = large.is_empty()
                 || large.iter().any(|group| {
-                    // What a partitionable slot is currently short of is used by its other jobs.
+                    // A partitionable slot that lacks a resource only because of its other jobs is large enough.
                     group.type_name == *slot_type
                         && !(group.is_partitionable && reason.starts_with(SIZE_REFUSAL_PREFIX))
                 });
@@ -308,7 +312,7 @@ impl Simulation<'_> {
         why
     }
 
-    /// Returns the slots that are not dynamic, grouped by type and configuration.
+    /// Returns the static and partitionable slots, grouped by type and configuration.
     fn slot_groups(&self) -> Vec<SlotGroup> {
         let mut groups: Vec<SlotGroup> = Vec::new();
         for (host, it) in self.hosts.iter().enumerate() {
@@ -345,7 +349,7 @@ impl Simulation<'_> {
 }
 
 impl SimulationCounters {
-    /// Returns the summaries by owner, most jobs first.
+    /// Returns the summaries by owner, in descending order of the number of jobs.
     fn owner_summaries(&self) -> Vec<JobStatisticsSummary> {
         let mut owners: Vec<_> =
             self.owners.iter().map(|(name, part)| part.summarize(name.clone())).collect();

@@ -1,10 +1,11 @@
-//! Priority queue, smallest entry first, optimized for entries that are mostly added in order: all slots fetch with the same
-//! delay, so the slot that has just fetched is mostly the last in line.
+//! Priority queue that returns the smallest entry first. It is optimized for entries that are mostly added in
+//! ascending order: all slots fetch with the same delay, so the slot that has just fetched usually comes last.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Priority queue: entries added in order are in a deque that needs no search; all others are in a heap.
+/// Priority queue. Entries that are added in ascending order are in a deque, which needs no search; all others are in
+/// a heap.
 #[derive(Debug)]
 pub(super) struct SortedQueue<T> {
     ascending: VecDeque<T>,
@@ -24,7 +25,7 @@ impl<T: Ord + Copy> SortedQueue<T> {
         }
     }
 
-    /// Returns the smallest entry.
+    /// Returns the smallest entry without removing it, or `None` if the queue is empty.
     pub(super) fn peek(&self) -> Option<T> {
         match (self.ascending.front().copied(), self.heap.peek()) {
             (Some(first), Some(Reverse(other))) => Some(first.min(*other)),

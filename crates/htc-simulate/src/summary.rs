@@ -1,4 +1,4 @@
-//! Summary of a simulation: used and lost time, waits, preemptions, jobs that never ran and why.
+//! Summary of a simulation: used and lost time, waits, preemptions, and jobs that were never run, with the reasons.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,16 +9,17 @@ use serde::Serialize;
 
 use super::state_activity::StateActivity;
 
-/// Number of occurrences, and the CPU seconds lost.
+/// Number of times that CPU time was lost for one cause, and the lost CPU seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LostTime {
     /// Number of occurrences.
     pub count: u64,
-    /// CPU seconds.
+    /// Lost CPU seconds.
     pub cpu_seconds: f64,
 }
 
-/// Durations whose mean, extremes and quantiles are reported. All are kept, so the results are exact.
+/// Durations whose mean, median, percentile and maximum are reported. All durations are kept, so the results are
+/// exact.
 #[derive(Clone, Debug, Default)]
 pub struct DurationSamples {
     seconds: Vec<f64>,
@@ -30,12 +31,13 @@ impl DurationSamples {
         self.seconds.push(seconds);
     }
 
-    /// Returns the statistics to report.
+    /// Returns the statistics of the durations.
     pub fn wait_statistics(&self) -> WaitStatistics {
         let mut sorted = self.seconds.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let count = sorted.len();
-        // The smallest duration that `percent` per cent do not exceed; computed in integers to avoid rounding errors.
+        // Returns the smallest duration that `percent` per cent of the durations do not exceed. The index is
+        // computed with integers to avoid rounding errors.
         let not_exceeded_by =
             |percent: usize| sorted.get((count * percent).div_ceil(100).max(1) - 1).copied().unwrap_or(0.0);
         WaitStatistics {
@@ -48,45 +50,45 @@ impl DurationSamples {
     }
 }
 
-/// Statistics of the waits for a job's first start, in seconds.
+/// Statistics of the times, in seconds, that jobs waited for their first start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WaitStatistics {
     /// Number of jobs that have started.
     pub count: u64,
-    /// Mean.
+    /// Mean wait in seconds.
     pub mean: f64,
-    /// Median.
+    /// Median of the waits in seconds.
     pub median: f64,
-    /// 95th percentile.
+    /// 95th percentile of the waits in seconds.
     pub of_95_in_100: f64,
-    /// Maximum.
+    /// Maximum wait in seconds.
     pub longest: f64,
 }
 
 /// Counts of jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct JobCounts {
-    /// Jobs that arrived.
+    /// Number of jobs that arrived.
     pub arrived: u64,
-    /// Jobs that completed.
+    /// Number of jobs that completed.
     pub completed: u64,
-    /// Completed jobs with an exit status other than 0.
+    /// Number of completed jobs with an exit status other than 0.
     pub failed: u64,
-    /// Starts, including restarts.
+    /// Number of starts of jobs, including restarts.
     pub starts: u64,
-    /// Jobs that were preempted.
+    /// Number of times a job was preempted.
     pub preempted: u64,
-    /// Jobs that were suspended.
+    /// Number of times a job was suspended.
     pub suspended: u64,
-    /// Jobs that were held.
+    /// Number of jobs that were put on hold.
     pub held: u64,
-    /// Jobs that were returned and dropped.
+    /// Number of jobs that were returned to the queue and dropped.
     pub dropped: u64,
-    /// Jobs that run at the end.
+    /// Number of jobs that are running at the end.
     pub running: u64,
-    /// Jobs that wait at the end.
+    /// Number of jobs that are waiting at the end.
     pub waiting: u64,
-    /// Waiting jobs that have never run.
+    /// Number of waiting jobs that were never started.
     pub never_run: u64,
 }
 
@@ -95,11 +97,11 @@ pub struct JobCounts {
 pub struct JobStatistics {
     /// Counts of jobs.
     pub jobs: JobCounts,
-    /// CPU seconds of completed runs.
+    /// CPU seconds of runs in which the job completed.
     pub goodput: f64,
-    /// CPU seconds of runs that were not completed.
+    /// CPU seconds of runs in which the job did not complete.
     pub badput: f64,
-    /// Waits for the first start.
+    /// Times that jobs waited for their first start.
     pub waits: DurationSamples,
 }
 
@@ -111,11 +113,11 @@ pub struct JobStatisticsSummary {
     /// Counts of jobs.
     #[serde(flatten)]
     pub jobs: JobCounts,
-    /// CPU seconds of completed runs.
+    /// CPU seconds of runs in which the job completed.
     pub goodput: f64,
-    /// CPU seconds of runs that were not completed.
+    /// CPU seconds of runs in which the job did not complete.
     pub badput: f64,
-    /// Waits for the first start.
+    /// Statistics of the times that jobs waited for their first start.
     pub waits: WaitStatistics,
 }
 
@@ -126,64 +128,65 @@ pub struct SlotTypeSummary {
     pub name: String,
     /// Number of slots; each dynamic slot is counted when it first appears.
     pub slots: u64,
-    /// Total seconds.
+    /// Total time of all slots in seconds.
     pub seconds: f64,
-    /// Seconds by `State/Activity`.
+    /// Time in seconds by `State/Activity`.
     pub states: BTreeMap<String, f64>,
-    /// Jobs that were preempted.
+    /// Number of times a job was preempted.
     pub preempted: u64,
-    /// Jobs that were suspended.
+    /// Number of times a job was suspended.
     pub suspended: u64,
 }
 
 /// Counts of one hook's calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HookCounts {
-    /// Hook type.
+    /// Type of the hook.
     pub hook: String,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Calls that returned an accepted job.
+    /// Number of calls that returned an accepted job.
     pub accepted: u64,
-    /// Calls that returned a rejected job.
+    /// Number of calls that returned a rejected job.
     pub rejected: u64,
-    /// Calls that returned nothing.
+    /// Number of calls that returned no output.
     pub nothing: u64,
-    /// Calls whose output was not a valid job.
+    /// Number of calls whose output was not a valid job.
     pub bad: u64,
-    /// Calls that could not be executed, timed out or never ended.
+    /// Number of calls that could not be executed, timed out or never ended.
     pub failed: u64,
 }
 
-/// Jobs of one kind that have never run, and why slots refused them.
+/// Jobs of one kind that were never started, with the reasons for which slots refused them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NeverRunJobs {
-    /// Number of the kind.
+    /// Number of the job kind.
     #[serde(skip)]
     pub kind: u32,
     /// Name of the job group.
     pub jobs: String,
-    /// Owner.
+    /// Owner of the jobs.
     pub owner: String,
     /// Number of jobs.
     pub count: u64,
-    /// Refusal reasons of the slots that are large enough, the most frequent first; empty if none of the jobs was offered to a
-    /// slot.
+    /// Reasons of the slots that are large enough for refusing the jobs, the most frequent first; empty if none of
+    /// the jobs was offered to a slot.
     pub why: Vec<String>,
-    /// Why all slots refuse the jobs even without other jobs, and what to change; `None` if a slot would accept them.
+    /// Reason why all slots would refuse the jobs even without other jobs, and what to change; `None` if a slot would
+    /// accept them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<JobGroupExplanation>,
-    /// Types of the slots that are large enough, with the configuration numbers of their machines.
+    /// Types of the slots that are large enough, each with the configuration number of its machine.
     #[serde(skip)]
     pub fits: Vec<(u32, usize)>,
 }
 
-/// Transition and its number of occurrences.
+/// Transition of slots between two states, and its number of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transition {
-    /// `State/Activity` before.
+    /// State and activity before the transition, as `State/Activity`.
     pub from: String,
-    /// `State/Activity` after.
+    /// State and activity after the transition, as `State/Activity`.
     pub to: String,
     /// Number of occurrences.
     pub count: u64,
@@ -194,27 +197,27 @@ pub struct Transition {
 pub struct Summary {
     /// Start time, in epoch seconds.
     pub start: i64,
-    /// Length in seconds.
+    /// Length of the simulated time in seconds.
     pub length: f64,
     /// Random seed.
     pub seed: u64,
     /// Number of machines.
     pub machines: u64,
-    /// Number of slots, without dynamic ones.
+    /// Number of slots, not counting dynamic slots.
     pub slots: u64,
-    /// Number of processors.
+    /// Total number of processors.
     pub cpus: f64,
-    /// Share of all CPU time in which a job ran.
+    /// Fraction of all CPU time in which a job was running.
     pub utilisation: f64,
-    /// Share of all CPU time used by completed runs.
+    /// Fraction of all CPU time used by runs in which the job completed.
     pub goodput: f64,
     /// CPU time lost, by cause.
     pub badput: BTreeMap<String, LostTime>,
     /// Counts of all jobs.
     pub jobs: JobCounts,
-    /// Waits for the first start, of jobs that have started.
+    /// Times that jobs waited for their first start, for jobs that were started.
     pub waits: WaitStatistics,
-    /// Longest wait of a job that has never started, in seconds; 0 if all have started.
+    /// Longest wait of a job that was never started, in seconds; 0 if all jobs were started.
     pub longest_unstarted: f64,
     /// Statistics by owner.
     pub owners: Vec<JobStatisticsSummary>,
@@ -224,18 +227,19 @@ pub struct Summary {
     pub slot_types: Vec<SlotTypeSummary>,
     /// Counts by hook.
     pub hooks: Vec<HookCounts>,
-    /// Jobs that have never run.
+    /// Jobs that were never started, by kind.
     pub never_run: Vec<NeverRunJobs>,
-    /// State transitions.
+    /// Transitions of slots between states.
     pub transitions: Vec<Transition>,
-    /// Why the simulation ended early, or `None`.
+    /// Reason why the simulation ended early, or `None`.
     pub ended: Option<String>,
-    /// Warnings of the machines, with their number of occurrences.
+    /// Warnings of the machines, each with its number of occurrences.
     pub warnings: BTreeMap<String, u64>,
 }
 
 impl Summary {
-    /// True if all counts are equal; warnings and the reasons for jobs that never ran may differ.
+    /// Returns true if all counts of the two summaries are equal. Their warnings and their reasons for jobs that were
+    /// never started may differ.
     pub fn has_same_counts(&self, other: &Summary) -> bool {
         let counted = |summary: &Summary| {
             let mut all = serde_json::to_value(summary).ok()?;
@@ -259,17 +263,17 @@ pub struct SimulationCounters {
     pub groups: FxHashMap<u32, JobStatistics>,
     /// CPU time lost, by cause.
     pub causes: BTreeMap<String, LostTime>,
-    /// State transitions.
+    /// Numbers of transitions between states.
     pub transitions: BTreeMap<(StateActivity, StateActivity), u64>,
     /// Counts by slot type.
     pub types: BTreeMap<String, SlotTypeCounts>,
     /// Counts by hook, in the order FETCH_WORK, REPLY_FETCH, EVICT_CLAIM.
     pub hooks: [HookCounts; 3],
-    /// Refusal reasons by job kind and slot type.
+    /// Number of refusals for each job kind, by slot type and reason.
     pub refusals: FxHashMap<u32, BTreeMap<(Rc<str>, String), u64>>,
-    /// Warnings of the machines.
+    /// Warnings of the machines, each with its number of occurrences.
     pub warnings: BTreeMap<String, u64>,
-    /// CPU seconds in which a job ran.
+    /// CPU seconds in which a job was running.
     pub busy: f64,
 }
 
@@ -278,11 +282,11 @@ pub struct SimulationCounters {
 pub struct SlotTypeCounts {
     /// Number of slots.
     pub slots: u64,
-    /// Microseconds by state and activity.
+    /// Time in microseconds by state and activity.
     pub times: BTreeMap<StateActivity, u64>,
-    /// Jobs that were preempted.
+    /// Number of times a job was preempted.
     pub preempted: u64,
-    /// Jobs that were suspended.
+    /// Number of times a job was suspended.
     pub suspended: u64,
 }
 
@@ -290,7 +294,7 @@ pub struct SlotTypeCounts {
 const MAX_REASONS_PER_KIND: usize = 20;
 
 impl SimulationCounters {
-    /// Applies `with` to the statistics of all jobs, of the owner and of the group.
+    /// Calls `with` for the statistics of all jobs, of the owner and of the job group.
     pub fn update_each(&mut self, owner: &str, group: u32, mut with: impl FnMut(&mut JobStatistics)) {
         with(&mut self.all);
         match self.owners.get_mut(owner) {
@@ -300,7 +304,7 @@ impl SimulationCounters {
         with(self.groups.entry(group).or_default());
     }
 
-    /// Counts a refusal of a job of this kind by a slot of this type.
+    /// Counts a refusal of a job of the given kind by a slot of the given type.
     pub fn count_refusal(&mut self, kind: u32, slot_type: &Rc<str>, reason: &str) {
         let reasons = self.refusals.entry(kind).or_default();
         let refusal = (slot_type.clone(), reason.to_owned());
@@ -309,7 +313,7 @@ impl SimulationCounters {
         }
     }
 
-    /// Adds the time that a slot of this type has spent in a state.
+    /// Adds the time that a slot of the given type has spent in a state.
     pub fn add_stay(&mut self, slot_type: &str, state: StateActivity, micros: u64) {
         if let Some(count) = self.types.get_mut(slot_type) {
             *count.times.entry(state).or_default() += micros;

@@ -1,10 +1,10 @@
-//! Rows of a timeline: the states of each slot over time, and when jobs were preempted or refused.
+//! Rows of a timeline: the states of each slot over time, and the times at which jobs were preempted or refused.
 
 use super::state_activity::StateActivity;
 
-/// Number of columns, which is the time resolution of a coarse timeline.
+/// Number of columns of a coarse timeline, which determines its resolution in time.
 pub const COLUMNS: usize = 1200;
-/// Maximum number of stays in all rows; beyond it, the rows are reduced to columns.
+/// Maximum number of stays in all rows. If it is exceeded, the stays are reduced to columns.
 const MAX_STAYS: usize = 60_000;
 /// Maximum number of marks in one row.
 const MAX_MARKS: usize = 2000;
@@ -21,28 +21,30 @@ pub enum TimelineMark {
 /// Row of one slot.
 #[derive(Clone, Debug, Default)]
 pub struct TimelineRow {
-    /// Stays in order: index of state and activity, start, end, in microseconds since the start.
+    /// Stays in order of time: index of state and activity, start, and end. Times are in microseconds since the
+    /// start.
     pub stays: Vec<(u8, u64, u64)>,
-    /// Seconds in each column, by index of state and activity; sparse.
+    /// Time in seconds that the slot has spent in a state, as column, index of state and activity, and seconds.
+    /// Columns without time in a state have no entry for it.
     pub columns: Vec<(u16, u8, f32)>,
-    /// Marks, in microseconds since the start.
+    /// Marks with their times, in microseconds since the start.
     pub marks: Vec<(u64, TimelineMark)>,
 }
 
 /// Timeline of all slots.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// Length in microseconds.
+    /// Length of the timeline in microseconds.
     pub length: u64,
-    /// The rows.
+    /// Rows of the slots.
     pub rows: Vec<TimelineRow>,
     stays: usize,
-    /// True if the stays were reduced to columns.
+    /// True if the stays were reduced to columns to save memory.
     pub is_coarse: bool,
 }
 
 impl Timeline {
-    /// Creates an empty timeline with that length in microseconds.
+    /// Creates an empty timeline with the given length in microseconds.
     pub fn new(length: u64) -> Self {
         Timeline { length: length.max(1), rows: Vec::new(), stays: 0, is_coarse: false }
     }
@@ -87,7 +89,7 @@ impl Timeline {
     }
 }
 
-/// Distributes a stay over the columns that it overlaps.
+/// Distributes the time of a stay over the columns that it overlaps.
 fn add_to_columns(row: &mut TimelineRow, length: u64, number: u8, from: u64, to: u64) {
     let width = length as f64 / COLUMNS as f64;
     let first = (from as f64 / width) as usize;
@@ -100,7 +102,7 @@ fn add_to_columns(row: &mut TimelineRow, length: u64, number: u8, from: u64, to:
         }
         let column = u16::try_from(column).unwrap_or(0);
         let seconds = (part / 1e6) as f32;
-        // Entries of the same column are at the end.
+        // Stays are added in order of time, so the entries of the column are at the end.
         let known = row
             .columns
             .iter_mut()

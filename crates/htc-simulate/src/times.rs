@@ -8,12 +8,13 @@ use htc_base::text::calendar::{CivilTime, SECONDS_PER_DAY};
 
 /// Longest valid time span: a hundred years.
 pub const MAX_SPAN_SECONDS: f64 = 3_155_760_000.0;
-/// Last valid second of a date.
+/// Maximum time of a date, in epoch seconds.
 const MAX_EPOCH_SECONDS: i64 = 100_000_000_000;
 
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/// Parses a time span to seconds: a number of seconds, or numbers with s, m, h, d or w.
+/// Parses a time span and returns seconds. The text is a number of seconds, or numbers with the units s, m, h, d or
+/// w.
 ///
 /// # Errors
 /// Returns a message that says what was expected.
@@ -64,7 +65,7 @@ pub fn format_span(seconds: f64) -> String {
     }
 }
 
-/// Returns the error for a value that is not the expected one; the reader describes the value.
+/// Returns the error for an unexpected value. The caller that parses the scenario adds a description of the value.
 pub(super) fn expected_value<E: de::Error>(expected: &str) -> E {
     E::invalid_value(de::Unexpected::Other(""), &expected)
 }
@@ -95,16 +96,16 @@ impl<'de> Deserialize<'de> for TimeSpan {
     }
 }
 
-/// Point in time in a scenario; absolute only in combination with the start time.
+/// Point in time in a scenario. Some forms are relative to the start of the scenario.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimePoint {
     /// Seconds after the start.
     After(f64),
-    /// First occurrence of a time of day at or after the start, optionally on a weekday (0 is Sunday).
+    /// First occurrence of a time of day at or after the start, optionally on a given weekday.
     Clock {
-        /// Day of the week, or `None` for any.
+        /// Day of the week (0 is Sunday), or `None` for any day.
         weekday: Option<u8>,
-        /// Seconds of the day.
+        /// Time of day in seconds since midnight.
         second: i64,
     },
     /// Date and time of day, in local time.
@@ -120,7 +121,8 @@ impl Default for TimePoint {
 }
 
 impl TimePoint {
-    /// Parses a time span, a time of day, a weekday, a date, or `@` and seconds since the epoch.
+    /// Parses a point in time: a time span, a time of day with or without a weekday, a date, or `@` and seconds since
+    /// the epoch.
     ///
     /// # Errors
     /// Returns a message that says what was expected.
@@ -158,7 +160,8 @@ impl TimePoint {
         parse_span(text).map(TimePoint::After).map_err(fail)
     }
 
-    /// Converts to epoch seconds, for a scenario that begins at `start`; `offset` returns the offset of local time.
+    /// Converts the point to epoch seconds, for a scenario that begins at `start`. `offset` returns the offset of
+    /// local time.
     pub fn to_epoch(self, start: i64, offset: impl Fn(i64) -> i64) -> f64 {
         match self {
             TimePoint::After(seconds) => start as f64 + seconds,
@@ -166,7 +169,8 @@ impl TimePoint {
             TimePoint::Date(civil) => local_to_epochs(civil.to_seconds(), offset)[0] as f64,
             TimePoint::Clock { weekday, second } => {
                 let local = start + offset(start);
-                // If clocks were put back today, yesterday's date may have begun again.
+                // If the clocks were put back today, the time of day may occur again on yesterday's date, so the
+                // search begins there.
                 let midnight = local - local.rem_euclid(SECONDS_PER_DAY) - SECONDS_PER_DAY;
                 let on_day = |day: i64| {
                     let at = midnight + day * SECONDS_PER_DAY;
@@ -181,8 +185,8 @@ impl TimePoint {
     }
 }
 
-/// Converts a local time to epoch seconds, the earlier first: there are two when clocks are put back. A time that clocks skip
-/// is extrapolated from the time before.
+/// Converts a local time to epoch seconds. When clocks are put back, a local time occurs twice; the earlier one is
+/// returned first. A local time that clocks skip is computed with the offset before the change.
 fn local_to_epochs(local: i64, offset: impl Fn(i64) -> i64) -> [i64; 2] {
     let (before, after) = (offset(local - SECONDS_PER_DAY), offset(local + SECONDS_PER_DAY));
     let is_so = |ahead: &i64| offset(local - ahead) == *ahead;
@@ -196,7 +200,7 @@ fn with_second_of_day(day: CivilTime, second: i64) -> CivilTime {
     CivilTime { hour: second / 3600, minute: second / 60 % 60, second: second % 60, ..day }
 }
 
-/// Splits a text into a date and the time of day after it, if any.
+/// Splits a text into a date and the time of day after it, or `None` if the text has no time of day.
 fn split_date_and_time(text: &str) -> Option<(&str, Option<&str>)> {
     let is_date = text.len() >= 10 && text.is_char_boundary(10) && text.as_bytes()[4] == b'-';
     if !is_date {
@@ -211,12 +215,13 @@ fn parse_date(text: &str) -> Option<CivilTime> {
     let mut parts = text.split('-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     let civil = CivilTime { year, month, day, ..CivilTime::default() };
-    // A day that does not exist would be converted to one of the next month.
+    // A day that does not exist would be converted to a day of the next month.
     let is_real = parts.next().is_none() && CivilTime::from_seconds(civil.to_seconds(), 0) == civil;
     (is_real && (1970..=5000).contains(&year)).then_some(civil)
 }
 
-/// Parses `08:30` or `08:30:15` to seconds; `24:00` is the end of the day.
+/// Parses a time of day such as `08:30` or `08:30:15`, and returns seconds since midnight; `24:00` is the end of the
+/// day.
 fn parse_time_of_day(text: &str) -> Option<i64> {
     let parts: Vec<i64> =
         text.split(':').map(|part| part.parse().ok().filter(|_| part.len() <= 2)).collect::<Option<_>>()?;
@@ -228,7 +233,7 @@ fn parse_time_of_day(text: &str) -> Option<i64> {
     (0..=SECONDS_PER_DAY).contains(&seconds).then_some(seconds)
 }
 
-/// Parses a weekday, from Sunday as 0: an English name, or an abbreviation of at least three letters.
+/// Parses a weekday, which is an English name or an abbreviation of at least three letters. Returns 0 for Sunday.
 pub fn parse_weekday(text: &str) -> Option<u8> {
     let lower = text.to_ascii_lowercase();
     let at = WEEKDAYS.iter().position(|name| lower.starts_with(name))?;
@@ -260,7 +265,7 @@ impl<'de> Deserialize<'de> for TimePoint {
     }
 }
 
-/// Converts a TOML date.
+/// Converts a date in the TOML text.
 fn from_toml_datetime(date: &toml::value::Datetime) -> Result<TimePoint, String> {
     if let Some(toml::value::Offset::Custom { minutes }) = date.offset {
         let text = toml::value::Datetime { offset: None, ..*date }.to_string();
@@ -281,7 +286,7 @@ fn from_toml_datetime(date: &toml::value::Datetime) -> Result<TimePoint, String>
 pub struct ScenarioStart(pub TimePoint);
 
 impl ScenarioStart {
-    /// Converts to epoch seconds.
+    /// Converts the start to epoch seconds; `offset` returns the offset of local time.
     pub fn to_epoch(self, offset: impl Fn(i64) -> i64) -> i64 {
         self.0.to_epoch(0, offset) as i64
     }
@@ -305,12 +310,12 @@ impl<'de> Deserialize<'de> for ScenarioStart {
     }
 }
 
-/// Hours of a day, such as `08:00-18:00`; if the end is before the start, they extend over midnight.
+/// Hours of a day, such as `08:00-18:00`. If the end is before the start, the hours extend over midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayHours {
-    /// Start of the hours, in seconds of the day.
+    /// Start of the hours, in seconds since midnight.
     pub from: i64,
-    /// The second after the last one.
+    /// End of the hours, in seconds since midnight; not part of the hours.
     pub to: i64,
 }
 
@@ -335,7 +340,7 @@ impl<'de> Deserialize<'de> for DayHours {
 pub struct Weekdays(pub [bool; 7]);
 
 impl Weekdays {
-    /// All days.
+    /// Every day of the week.
     pub const ALL: Weekdays = Weekdays([true; 7]);
 }
 
@@ -393,7 +398,7 @@ mod tests {
 
     #[test]
     fn points_of_time_are_counted_from_the_start() {
-        // 2026-11-02 is a Monday.
+        // The start, 2026-11-02, is a Monday.
         let start = TimePoint::parse("2026-11-02 08:00").unwrap().to_epoch(0, |_| 3600) as i64;
         assert_eq!(CivilTime::from_seconds(start, 3600).hour, 8);
         let at = |text: &str| (TimePoint::parse(text).unwrap().to_epoch(start, |_| 3600) as i64) - start;
@@ -403,7 +408,8 @@ mod tests {
         assert_eq!(at("Monday"), 7 * 86_400 - 8 * 3600);
         assert_eq!(at("10m"), 600);
         assert_eq!(at("2026-11-03"), 16 * 3600);
-        // Clocks go back from 03:00 to 02:00 an hour after midnight UTC, and forward half a year before.
+        // In this zone, clocks go back from 03:00 to 02:00 an hour after midnight UTC, and went forward half a year
+        // before.
         let turn = TimePoint::parse("2026-10-25").unwrap().to_epoch(0, |_| 0) as i64 + 3600;
         let zone =
             |epoch: i64| if epoch < turn && epoch >= turn - 180 * SECONDS_PER_DAY { 7200 } else { 3600 };
@@ -414,7 +420,7 @@ mod tests {
         assert_eq!(local("02:30", turn - 1799), 1800);
         assert_eq!(local("03:00", turn - 1799), 3600);
         assert_eq!(local("2026-10-25 02:30", 0), -1800);
-        // 02:00 to 03:00 is skipped on that day.
+        // On that day, the local times from 02:00 to 03:00 are skipped.
         let skipped = turn - 180 * SECONDS_PER_DAY;
         assert_eq!(local("2026-04-28 02:30", 0), skipped + 1800 - turn);
         for text in ["2026-02-30", "25:00", "8:61", "Foo 08:30", "2026-11-03 8h", "-5"] {

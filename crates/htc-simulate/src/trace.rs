@@ -19,19 +19,19 @@ use htc_slot::{EvaluatedExpression, policy_parameter};
 pub struct JobTrace {
     /// The job as `cluster.proc`.
     pub job: String,
-    /// Events of the job; the first is its arrival.
+    /// Events of the job in order; the first event is its arrival.
     pub happened: Vec<JobTraceEvent>,
-    /// Explanation for jobs that never ran, if this one was never offered to a slot.
+    /// Explanations of jobs that were never started, if this job was never offered to a slot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub never_run: Vec<NeverRunJobs>,
 }
 
-/// Event of a job.
+/// Event in the trace of a job.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobTraceEvent {
     /// Seconds since the start.
     pub at: f64,
-    /// Description.
+    /// Description of the event.
     pub what: String,
     /// Expressions that decided the event.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -39,7 +39,7 @@ pub struct JobTraceEvent {
 }
 
 impl JobTrace {
-    /// Traces a job by running the simulation; `None` if there is no such job.
+    /// Traces a job by running the simulation. Returns `None` if the scenario has no such job.
     ///
     /// # Errors
     /// Fails if the simulation cannot be started.
@@ -67,52 +67,53 @@ impl JobTrace {
         Ok(Some(JobTrace { job: job.to_owned(), happened: happened.collect(), never_run }))
     }
 
-    /// True if the job was offered to a slot.
+    /// Returns true if the job was offered to a slot.
     pub fn was_offered(&self) -> bool {
         self.happened.len() > 1
     }
 }
 
-/// Trace of a slot.
+/// Trace of a slot at a given time.
 #[derive(Clone, Debug, Serialize)]
 pub struct SlotTrace {
     /// Name of the slot.
     pub slot: String,
-    /// Seconds since the start.
+    /// The given time in seconds since the start.
     pub at: f64,
-    /// State and activity of the slot.
+    /// State and activity of the slot at the given time.
     pub state: String,
-    /// The last changes before that time, all at the same time.
+    /// The last changes at or before the given time, all of which happened at the same time.
     pub changes: Vec<SlotChange>,
-    /// Values of all policy expressions at that time.
+    /// Values of all policy expressions of the slot at the given time.
     pub policy: Vec<DecidingExpression>,
 }
 
-/// Change of a slot.
+/// Change of a slot in its trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct SlotChange {
     /// Seconds since the start.
     pub at: f64,
-    /// The new state and activity.
+    /// State and activity after the change.
     pub state: String,
-    /// Reason given by the machine.
+    /// Reason for the change that the machine gave.
     pub reason: String,
-    /// Expression that decided the event, or `None`.
+    /// Expression that decided the change, or `None` if no expression did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<DecidingExpression>,
 }
 
-/// Result of looking up a slot at a given time.
+/// Result of searching for a slot at a given time.
 #[derive(Clone, Debug)]
 pub enum SlotLookup {
     /// The trace of the slot.
     Trace(SlotTrace),
-    /// There is no such slot; contains the names of all slots.
+    /// No slot has the name; contains the names of all slots.
     NoSuchSlot(Vec<String>),
 }
 
 impl SlotTrace {
-    /// Traces the last change of a slot before a time, in seconds since the start, and its policy expressions at that time.
+    /// Traces a slot: its last changes before the time `at`, in seconds since the start, and its policy expressions
+    /// at that time.
     ///
     /// # Errors
     /// Fails if the simulation cannot be started.
@@ -153,7 +154,7 @@ impl SlotTrace {
     }
 }
 
-/// Adds to each change the expression that decided it, preserving their order and turns.
+/// Adds the deciding expression to each change, preserving the order of the changes and their turns.
 fn explain_changes<C: SimulationSource>(
     courses: &C,
     of: &SlotIdentity,

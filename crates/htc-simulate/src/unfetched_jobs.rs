@@ -1,4 +1,4 @@
-//! Explanation why jobs were never offered to a slot: why slots do not fetch.
+//! Explanation of jobs that were never offered to a slot: reasons why slots did not fetch.
 
 use super::parameter_origins::ParameterOrigins;
 use super::simulation_result::{NonFetchingSlots, SimulationResult};
@@ -8,14 +8,15 @@ use htc_base::text::count::format_thousands;
 use htc_base::text::plural::counted;
 use htc_slot::SlotState;
 
-/// Maximum number of reasons.
+/// Maximum number of reasons in an explanation.
 const MAX_REASONS: usize = 5;
 
-/// Hint about a common reason why slots do not fetch, in a pool as well.
+/// Hint about a common reason why slots do not fetch, both in a simulation and in a pool.
 const START_HINT: &str = "; a slot fetches work only while START, evaluated without a job, is not false: there == is undefined where =?= is false";
 
 impl SimulationResult {
-    /// Adds to jobs that were never offered to a slot the reasons why no slot fetched, or why fetching failed.
+    /// Adds an explanation to jobs that were never offered to a slot: the reasons why no slot fetched, or why the
+    /// calls failed.
     pub fn explain_unfetched_jobs(&mut self, origins: ParameterOrigins<'_>) {
         let summary = &self.summary;
         let none = match &summary.ended {
@@ -46,7 +47,8 @@ impl SimulationResult {
     }
 }
 
-/// Describes the failed calls, for slots that were free to fetch.
+/// Describes the failed calls of FETCH_WORK, or returns an empty text if none failed. Used if slots were free to
+/// fetch.
 fn describe_failed_calls(summary: &Summary) -> String {
     let told = |hook: &HookCounts| {
         let lost = [(hook.failed, "failed"), (hook.bad, "printed something that is not a job ad")];
@@ -74,7 +76,8 @@ fn describe_reason(origins: ParameterOrigins<'_>, silent: &NonFetchingSlots, sum
         let lost = if is_free { describe_failed_calls(summary) } else { String::new() };
         return format!("no slot was offered one: {slots} {are} {state} at the end{lost}");
     };
-    // Without a job, its attributes are undefined: `==` then is undefined, so a job could make it true, but `=?=` is false.
+    // START is evaluated without a job, so job attributes are undefined. A comparison by `==` is then undefined, and
+    // a job could make it true, but a comparison by `=?=` is false.
     let (text, mut seen) = match &start.because {
         Some(part) => (&part.text, part.seen.clone()),
         None => (&start.text, start.parts.clone()),

@@ -1,4 +1,5 @@
-//! Queue from which FETCH_WORK takes jobs: in order, but skipping jobs like one that the slot has just refused.
+//! Queue of the waiting jobs, from which FETCH_WORK takes jobs in order. It skips jobs that are equivalent to a job
+//! that the slot has just refused.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +8,23 @@ use rustc_hash::FxHashMap;
 use super::scenario::{FetchOrder, QueueRules, ReturnPolicy};
 use super::workload::Job;
 
-/// Position of a job in the queue: the smallest is first.
+/// Position of a job in the queue; the job with the smallest position is fetched first.
 pub(super) type QueuePosition = (i64, i64);
 
-/// Waiting jobs.
+/// Jobs that are waiting to be fetched.
 pub(super) struct WaitingJobs {
     rules: QueueRules,
-    /// Jobs of each set of alike jobs, by position.
+    /// Jobs by the set of equivalent jobs that they belong to, and by position.
     waiting: FxHashMap<u64, BTreeMap<QueuePosition, Job>>,
-    /// First position of each set of alike jobs.
+    /// First position of each set of equivalent jobs.
     heads: BTreeMap<QueuePosition, u64>,
     last: i64,
     length: usize,
 }
 
-/// Sets of jobs that a slot has refused, and until when it is not offered another, in microseconds. The last one is kept in
-/// addition if that time may pass before the next fetch: other jobs are then offered first, or it would be offered forever.
+/// Sets of equivalent jobs that a slot has refused, each with the time in microseconds until which the slot is not
+/// offered another job of the set. The set that was refused last is kept even after that time, because the time may
+/// pass before the next fetch: jobs of other sets are then offered first, so that they are not blocked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RefusedJobs(FxHashMap<u64, u64>, Option<u64>);
 
@@ -40,7 +42,7 @@ impl WaitingJobs {
         WaitingJobs { rules, waiting: FxHashMap::default(), heads: BTreeMap::new(), last: 0, length: 0 }
     }
 
-    /// True if no job waits.
+    /// Returns true if no job is waiting.
     pub(super) fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -72,7 +74,7 @@ impl WaitingJobs {
         }
     }
 
-    /// Takes the next job for a slot at this time, with its position.
+    /// Takes the first job that the slot can be offered at this time, and returns it with its position.
     pub(super) fn take_for_slot(
         &mut self,
         refused: &mut RefusedJobs,
@@ -99,7 +101,8 @@ impl WaitingJobs {
         Some((place, job))
     }
 
-    /// Returns a refused job to the queue; the slot would refuse it again before `holds`. Returns the job if it is dropped.
+    /// Puts a refused job back into the queue. The slot would refuse it again before the time `holds`. Returns the
+    /// job if the rules of the queue drop it.
     pub(super) fn refuse(
         &mut self,
         place: QueuePosition,
@@ -118,7 +121,7 @@ impl WaitingJobs {
         self.return_job(self.rules.refused, Some(place), job)
     }
 
-    /// Returns an evicted job to the queue. Returns the job if it is dropped.
+    /// Puts an evicted job back into the queue. Returns the job if the rules of the queue drop it.
     pub(super) fn return_evicted(&mut self, job: Job) -> Option<Job> {
         self.return_job(self.rules.evicted, None, job)
     }
@@ -127,7 +130,8 @@ impl WaitingJobs {
         match rule {
             ReturnPolicy::Drop => return Some(job),
             ReturnPolicy::Front => {
-                // A job without an old position goes before all others of the same priority, in order of arrival.
+                // A job without an old position is put before all other jobs with the same priority; such jobs are
+                // ordered by arrival.
                 let first = (self.priority(&job), -i64::from(u32::MAX) + i64::from(job.number));
                 self.insert(place.unwrap_or(first), job);
             }
@@ -136,7 +140,7 @@ impl WaitingJobs {
         None
     }
 
-    /// Returns all jobs that still wait.
+    /// Returns all jobs that are waiting.
     pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.waiting.values().flat_map(BTreeMap::values)
     }
@@ -175,7 +179,7 @@ mod tests {
         assert_eq!(queue.take_for_slot(&mut one, 1).map(|(_, job)| job.number), Some(2));
         assert_eq!(queue.take_for_slot(&mut one, 1), None);
         assert_eq!(queue.take_for_slot(&mut other, 1).map(|(_, job)| job.number), Some(0));
-        // The retry time has passed.
+        // The retry time of the refused jobs has passed.
         assert_eq!(queue.take_for_slot(&mut one, 10_000_001).map(|(_, job)| job.number), Some(1));
         assert!(queue.is_empty());
     }

@@ -1,5 +1,6 @@
-//! Jobs of a scenario in order of arrival: specified individually, sampled from a seed, or read from a file of ads. Future jobs
-//! take no memory, except those of a file, of which only the attributes that policies refer to are kept.
+//! Jobs of a scenario in order of arrival: specified by job groups and sampled from a seed, or read from a file of
+//! ads. Jobs that have not arrived take no memory, except those of a file, of which only the attributes that policies
+//! refer to are kept.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,28 +22,28 @@ use htc_classad::format::long;
 use htc_classad::references::AttrNames;
 use htc_classad::{ClassAd, Context, Dialect, Value};
 
-/// Kind of jobs that differ only in their ids and times.
+/// Kind of jobs, whose ads differ only in their ids and times.
 #[derive(Debug)]
 pub struct JobKind {
-    /// The group it belongs to.
+    /// Number of the job group.
     pub group: u32,
-    /// Attributes that are the same in all of their ads.
+    /// Attributes that all jobs of the kind have in common.
     pub ad: ClassAd,
-    /// Their owner.
+    /// Owner of the jobs.
     pub owner: String,
-    /// Attributes specific to a job that policies may refer to.
+    /// Job-specific attributes to which policies may refer.
     per_job_attributes: PerJobAttributes,
 }
 
-/// One job.
+/// Job of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Sequence number in order of arrival, from 0.
     pub number: u32,
     /// Number of the job's kind.
     pub kind: u32,
-    /// Number of a set of jobs about which every slot decides alike: those of its kind, unless a policy refers to attributes
-    /// specific to a job.
+    /// Number of the set of equivalent jobs that the job belongs to: every slot decides about them in the same way.
+    /// The set contains all jobs of one kind, unless a policy refers to job-specific attributes.
     pub likeness: u64,
     /// Number of the job in its group, from 0.
     pub in_group: u32,
@@ -52,7 +53,7 @@ pub struct Job {
     pub arrives: u64,
     /// Run time without interruption, in microseconds.
     pub runs: u64,
-    /// Time from a soft kill to its exit, in microseconds.
+    /// Time from a soft kill of the job to its exit, in microseconds.
     pub leaves: u64,
     /// Exit status of the job.
     pub exit: i32,
@@ -63,17 +64,17 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns the id as `cluster.proc`.
+    /// Returns the id of the job as `cluster.proc`.
     pub fn name(&self) -> String {
         format!("{}.{}", self.id.0, self.id.1)
     }
 }
 
-/// Group of jobs, and its progress.
+/// Group of jobs, and the state of creating them.
 struct JobSource {
     group: JobGroup,
     template_ad: ClassAd,
-    /// Numbering of its jobs.
+    /// Numbering of the group's jobs.
     ids: JobNumbering,
     count: u32,
     created: u32,
@@ -82,17 +83,17 @@ struct JobSource {
     priority: PrioritySource,
     stored: Vec<StoredJob>,
     dice: RandomGenerator,
-    /// Arrival of its next job, in microseconds since the start.
+    /// Arrival of the group's next job, in microseconds since the start.
     next: u64,
 }
 
-/// Source of the priorities of a group's jobs.
+/// Source of the priorities of the jobs in a group.
 enum PrioritySource {
     /// The group's `priority` key.
     Random(PriorityDistribution),
-    /// The group's ad, with a number; 0 if it has none.
+    /// A number in the group's ad, or 0 if the ad has no priority.
     Constant(i64),
-    /// The group's ad, with an expression.
+    /// An expression in the group's ad.
     FromAd,
 }
 
@@ -107,7 +108,7 @@ impl PrioritySource {
     }
 }
 
-/// Numbering of a group's jobs.
+/// Ids of the jobs in a group.
 #[derive(Clone, Copy, Debug)]
 struct JobNumbering {
     cluster: i32,
@@ -115,7 +116,8 @@ struct JobNumbering {
 }
 
 impl JobNumbering {
-    /// Returns the numbering in the group's ad, or else one by the numbers of group and job.
+    /// Returns the numbering that the group's ad gives, or a numbering by the index of the group and the number of
+    /// the job.
     fn for_group(index: usize, base: &ClassAd, world: &dyn World) -> JobNumbering {
         let context = Context::new(world).my(base);
         let of = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
@@ -137,9 +139,10 @@ pub struct Workload {
     kinds: Vec<Arc<JobKind>>,
     kinds_by_ad: FxHashMap<(u32, Vec<u8>), u32>,
     kinds_by_sample: FxHashMap<(u32, [u64; 4]), u32>,
-    /// Numbers of jobs whose specific attributes are referenced, by kind and by these attributes.
+    /// Numbers of sets of equivalent jobs, by kind and by the values of the job-specific attributes to which policies
+    /// refer.
     likeness_by_attributes: FxHashMap<(u32, [i64; 4]), u64>,
-    /// Job attributes that policies refer to, or `None` if unknown.
+    /// Job attributes to which policies refer, or `None` if they are unknown.
     attributes_read: Option<AttrNames>,
     notes: Vec<String>,
     seed: u64,
@@ -147,7 +150,7 @@ pub struct Workload {
     arrived: u32,
 }
 
-/// Error that prevents creating the jobs of a scenario.
+/// Reason why the jobs of a scenario cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// A line of an ad is not a valid attribute.
@@ -155,7 +158,7 @@ pub enum WorkloadError {
     Line {
         /// Number of the group, from 1.
         group: usize,
-        /// The error.
+        /// The invalid line and its error.
         line: String,
     },
     /// A file cannot be read.
@@ -165,7 +168,7 @@ pub enum WorkloadError {
         group: usize,
         /// Path of the file.
         file: String,
-        /// The I/O error.
+        /// Error of reading the file.
         source: std::io::Error,
     },
     /// A file contains no usable ad.
@@ -175,14 +178,14 @@ pub enum WorkloadError {
         group: usize,
         /// Path of the file.
         file: String,
-        /// The problem.
+        /// Description of what the file lacks.
         problem: &'static str,
     },
 }
 
 impl Workload {
-    /// Prepares the jobs; `files` provides the files that groups name. Of the ads in files, only the attributes in `asked` are
-    /// kept; all with `None`.
+    /// Prepares the jobs of a scenario; `files` opens the files that job groups name. Of the ads in files, only the
+    /// attributes in `asked` are kept, or all attributes if it is `None`.
     ///
     /// # Errors
     /// Fails if an ad is not valid or a file cannot be read.
@@ -240,7 +243,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Creates the source of a group's jobs, before the first job.
+    /// Creates the source of a group's jobs, which has not created any job.
     fn new_source(
         &self,
         index: usize,
@@ -254,7 +257,7 @@ impl Workload {
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
         let at = (group.at.to_epoch(self.start, offset) - self.start as f64).max(0.0);
         let ids = JobNumbering::for_group(index, &base, world);
-        // A queue sets a universe in every job.
+        // A schedd sets a universe in every job.
         if !base.contains("JobUniverse") {
             base.set("JobUniverse", Universe::Vanilla as i64);
         }
@@ -273,7 +276,7 @@ impl Workload {
         })
     }
 
-    /// Reads the jobs of the file that a group names.
+    /// Reads the jobs of the file that a job group names.
     fn load_stored_jobs(
         &mut self,
         source: &mut JobSource,
@@ -304,7 +307,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Schedules the jobs of a file.
+    /// Determines the arrival times of the jobs read from a file.
     fn schedule_stored_jobs(
         &mut self,
         source: &mut JobSource,
@@ -351,12 +354,12 @@ impl Workload {
         u32::try_from(self.kinds.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Returns when the next job arrives, in microseconds since the start.
+    /// Returns the time when the next job arrives, in microseconds since the start, or `None` if no more jobs arrive.
     pub fn next_arrival(&self) -> Option<u64> {
         self.upcoming.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes the next job.
+    /// Takes the next job in order of arrival, or returns `None` if no more jobs arrive.
     pub fn take_next_job(&mut self, world: &dyn World) -> Option<Job> {
         let Reverse((arrives, index)) = self.upcoming.pop()?;
         let source = self.sources.get_mut(index)?;
@@ -393,7 +396,7 @@ impl Workload {
         Some(job)
     }
 
-    /// Samples the random properties of a job, and its kind.
+    /// Samples the random properties of a job, and determines its kind.
     fn sample_job(
         &mut self,
         index: usize,
@@ -439,12 +442,12 @@ impl Workload {
                 kind
             }
         };
-        // The value of an expression may be different for each job.
+        // The priority is an expression, whose value may be different for each job.
         let priority = priority.or_else(|| Context::new(world).my(&self.job_ad(job)).int(PRIORITY_ATTRIBUTE));
         job.priority = clamp_priority(priority.unwrap_or(0));
     }
 
-    /// Returns the number of the set of jobs about which every slot decides as about this one.
+    /// Returns the number of the set of equivalent jobs that the job belongs to.
     fn likeness(&mut self, job: &Job) -> u64 {
         let own = self.kinds[job.kind as usize].per_job_attributes;
         if own == PerJobAttributes::NONE {
@@ -458,7 +461,7 @@ impl Workload {
             of(own.qdate, since),
             of(own.priority, i64::from(job.priority)),
         ];
-        // Above all numbers of kinds.
+        // These numbers are above the numbers of all kinds, which have 32 bits.
         let next = (1 << 32) + self.likeness_by_attributes.len() as u64;
         *self.likeness_by_attributes.entry((job.kind, key)).or_insert(next)
     }
@@ -475,7 +478,7 @@ impl Workload {
         name.unwrap_or_else(|| format!("jobs {}", group + 1))
     }
 
-    /// Returns the ad of a job as FETCH_WORK would print it, with an id if the scenario has none.
+    /// Returns the ad of a job in the form that FETCH_WORK would print. If the scenario gives no id, the ad gets one.
     pub fn job_ad(&self, job: &Job) -> ClassAd {
         let kind = self.kind(job.kind);
         let mut ad = kind.ad.clone();
@@ -492,24 +495,24 @@ impl Workload {
         ad
     }
 
-    /// Returns remarks about jobs from files, and about jobs that never arrive.
+    /// Returns notes about jobs from files, and about jobs that never arrive.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Returns all job ads that the jobs are made from, to find the slot attributes they refer to.
+    /// Returns the ads from which all jobs are made, to find the slot attributes to which they refer.
     pub fn all_job_ads(&self) -> impl Iterator<Item = &ClassAd> + Clone {
         self.sources.iter().map(|source| &source.template_ad).chain(self.kinds.iter().map(|kind| &kind.ad))
     }
 }
 
 impl JobSource {
-    /// Schedules the arrival of the next job.
+    /// Determines the arrival of the group's next job.
     fn schedule_next_job(&mut self, is_first: bool) {
         let now = if is_first { self.at } else { self.next as f64 / 1e6 };
         let left = f64::from(self.count - self.created);
         let next = match (self.ends_at, &self.group.every) {
-            // The smallest of the remaining random times in the rest of the period.
+            // The next arrival is the smallest of the remaining random times in the rest of the period.
             (Some(until), _) => {
                 until - (until - now) * (1.0 - self.dice.next_fraction()).powf(1.0 / left.max(1.0))
             }

@@ -1,14 +1,15 @@
-//! Chart of the number of jobs per route over time: a band per route with its jobs as height, the running ones darker.
+//! Chart of the number of jobs per route over time. Each route has a band whose height shows its jobs; the part for
+//! running jobs is darker.
 
 use super::escape_markup;
 use super::timeline::TimeAxis;
 use crate::times::format_span;
 
-/// Width of the time axis.
+/// Width of the time axis in pixels.
 const CHART_WIDTH: f64 = 900.0;
-/// Height of a band.
+/// Height of a band in pixels.
 const BAND_HEIGHT: f64 = 80.0;
-/// Maximum number of samples that can be distinguished.
+/// Maximum number of samples that are drawn; more could not be distinguished in the width of the chart.
 const MAX_SAMPLES: usize = 1800;
 
 /// Counts of one band at one time.
@@ -18,20 +19,20 @@ pub struct BandCount {
     pub all: i64,
     /// Number of running jobs.
     pub running: i64,
-    /// True if the route is throttled; marked in red.
+    /// True if the route is throttled; throttled times are marked in red.
     pub throttled: bool,
 }
 
-/// Counts of all bands at one time, in their order.
+/// Counts of all bands at one time, in the order of the bands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BandSample {
-    /// Seconds from the start.
+    /// Time in seconds from the start.
     pub time: u64,
     /// Counts, one per band.
     pub counts: Vec<BandCount>,
 }
 
-/// Draws the chart of bands with these names.
+/// Draws the chart; `names` are the names of the bands.
 pub fn draw_band_chart(names: &[String], moments: &[BandSample]) -> String {
     let moments = &thin_out(moments);
     let last = moments.last().map_or(1, |moment| moment.time.max(1)) as f64;
@@ -93,7 +94,7 @@ fn draw_band(at: usize, name: &str, moments: &[&BandSample], last: f64, out: &mu
     }
 }
 
-/// Reduces the samples to the maximum number: keeps the one with the most jobs of each interval.
+/// Reduces the number of samples to the maximum: of each interval, keeps the sample with the most jobs.
 fn thin_out(moments: &[BandSample]) -> Vec<&BandSample> {
     let stretch = moments.len().div_ceil(MAX_SAMPLES).max(1);
     let full = |moment: &&BandSample| moment.counts.iter().map(|count| count.all).sum::<i64>();

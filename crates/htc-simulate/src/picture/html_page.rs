@@ -1,4 +1,4 @@
-//! HTML page with all results.
+//! HTML page with all pictures of a simulation and its report.
 
 use super::palette::escape_markup;
 
@@ -14,7 +14,7 @@ pub fn render_page(title: &str, pictures: &[(&str, String)], text: &str) -> Stri
         escape_markup(title)
     );
     for (heading, picture) in pictures {
-        // On a narrow screen, the picture scrolls instead of becoming too small to read.
+        // On a narrow screen, the picture can be scrolled instead of being reduced to an unreadable size.
         page += &format!("<h2>{}</h2>\n<div>{picture}</div>\n", escape_markup(heading));
     }
     page += "<h2>Summary</h2>\n<pre>";

@@ -1,5 +1,5 @@
-//! Pictures of slots and routes: a timeline, a state diagram with transitions, and band charts. The input is plain data, the
-//! output SVG or one self-contained HTML file. Every text is escaped.
+//! Pictures of slots and routes: a timeline, a state diagram with transitions, and band charts. The input is plain
+//! data. The output is SVG, or one HTML file that needs no other file. Every text is escaped.
 
 mod band_chart;
 mod html_page;

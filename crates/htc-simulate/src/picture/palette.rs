@@ -1,6 +1,7 @@
-//! Colours and text escaping.
+//! Colours of states in pictures, and escaping of texts.
 
-/// Prefixes of `State/Activity` with their colours and legends, in legend order. The first match counts.
+/// Prefixes of `State/Activity`, with the colour and the legend of each, in the order of the legend. The first prefix
+/// that matches counts.
 pub(super) const COLOURS: [(&str, &str, &str); 11] = [
     ("Claimed/Busy", "#2b7bba", "Busy: a job runs"),
     ("Claimed/Suspended", "#f2c14e", "Suspended: the job is stopped"),
@@ -22,10 +23,10 @@ pub(super) fn colour(name: &str) -> (usize, &'static str) {
     (at, COLOURS[at].1)
 }
 
-/// Maximum length of a text in a picture; longer ones are cut.
+/// Maximum number of characters of a text in a picture; a longer text is truncated.
 const MAX_TEXT_CHARS: usize = 200;
 
-/// Escapes a text for markup, and replaces its control characters.
+/// Escapes a text for HTML and SVG, and replaces its control characters.
 pub fn escape_markup(text: &str) -> String {
     let mut out = String::new();
     for (at, c) in text.chars().enumerate() {

@@ -16,7 +16,7 @@ pub struct StateTransition {
     pub count: u64,
 }
 
-/// Point of the picture, or the distance between two.
+/// Point in the picture, or the vector between two points.
 #[derive(Clone, Copy)]
 struct Point {
     x: f64,
@@ -28,14 +28,14 @@ impl Point {
         Point { x: self.x - other.x, y: self.y - other.y }
     }
 
-    /// Length of a distance.
+    /// Returns the length of the vector.
     fn length(self) -> f64 {
-        // Not `hypot`, whose version in glibc 2.35 would keep the programs from starting with older ones.
+        // `hypot` is not used: its version in glibc 2.35 would keep the programs from starting with an older glibc.
         (self.x * self.x + self.y * self.y).sqrt()
     }
 }
 
-/// Column and row of each state; states that did not occur are not drawn.
+/// Column and row of each state in the diagram. States that did not occur are not drawn.
 const STATE_POSITIONS: [(&str, f64, f64); 16] = [
     ("Owner/Idle", 0.0, 0.0),
     ("Unclaimed/Idle", 0.0, 1.3),
@@ -63,7 +63,7 @@ fn state_position(name: &str, others: &mut BTreeMap<String, (f64, f64)>) -> Poin
     let known = STATE_POSITIONS.iter().find(|(it, ..)| *it == name).map(|(_, x, y)| (*x, *y));
     let next = others.len() as f64;
     let (x, y) = known.unwrap_or_else(|| *others.entry(name.to_owned()).or_insert((next, 5.2)));
-    // The space above the first row is for the longest curve.
+    // The space above the first row is for the highest curve.
     Point { x: 30.0 + x * 300.0, y: 64.0 + y * 95.0 }
 }
 
@@ -111,7 +111,7 @@ pub fn draw_state_diagram(changes: &[StateTransition], seconds: &BTreeMap<String
     out
 }
 
-/// Box of a state: its name and its upper left corner.
+/// Box of a state in the diagram: its name and its upper left corner.
 #[derive(Clone, Copy)]
 struct StateBox<'a> {
     name: &'a str,
@@ -123,7 +123,7 @@ impl StateBox<'_> {
         Point { x: self.corner.x + BOX_SIZE.x / 2.0, y: self.corner.y + BOX_SIZE.y / 2.0 }
     }
 
-    /// Returns true if a point is in the box or closer to it than the margin.
+    /// Returns true if a point is in the box, or closer to the box than the margin.
     fn contains(self, point: Point, margin: f64) -> bool {
         let Point { x: left, y: top } = self.corner;
         (left - margin..=left + BOX_SIZE.x + margin).contains(&point.x)
@@ -131,8 +131,8 @@ impl StateBox<'_> {
     }
 }
 
-/// Control points of a curve: they are at `position` and `1 - position` of the straight line, `first` and `second`
-/// away from it.
+/// Bending of a curve by its two control points. They are beside the straight line, at the fractions `position` and
+/// `1 - position` of its length, and at the distances `first` and `second` from it.
 #[derive(Clone, Copy)]
 struct Bending {
     position: f64,
@@ -145,7 +145,7 @@ struct Bending {
 struct ArrowCurve([Point; 4]);
 
 impl ArrowCurve {
-    /// Creates the curve between two centres.
+    /// Creates the curve between the centres of two boxes.
     fn new(from: Point, to: Point, bending: Bending) -> ArrowCurve {
         let distance = to.offset_from(from);
         let length = distance.length().max(1.0);
@@ -169,14 +169,14 @@ impl ArrowCurve {
         Point { x: sum(|point| point.x), y: sum(|point| point.y) }
     }
 
-    /// Returns true if the curve is inside the picture and passes behind no box.
+    /// Returns true if the curve is inside the picture and no box hides a part of it.
     fn is_clear(&self, ends: [&str; 2], boxes: &[StateBox<'_>], height: f64) -> bool {
         (1..CURVE_SAMPLES).all(|at| {
             let point = self.point_at(f64::from(at) / f64::from(CURVE_SAMPLES));
             let is_inside =
                 (4.0..=PICTURE_WIDTH - 4.0).contains(&point.x) && (4.0..=height - 4.0).contains(&point.y);
             let is_hidden = |state: &StateBox<'_>| {
-                // The curve touches its own boxes at their edges.
+                // The curve touches the boxes at its two ends.
                 let margin = if ends.contains(&state.name) { -3.0 } else { 6.0 };
                 state.contains(point, margin)
             };
@@ -185,10 +185,11 @@ impl ArrowCurve {
     }
 }
 
-/// Number of points of a curve that are compared with the boxes.
+/// Number of points of a curve that are checked against the boxes.
 const CURVE_SAMPLES: u32 = 40;
 
-/// Returns the curve with the smallest bends that passes behind no box; both directions between two states are apart.
+/// Returns the least bent curve that no box hides. The curves of the two directions between two states are on
+/// different sides.
 fn clear_curve(
     from: StateBox<'_>,
     to: StateBox<'_>,
@@ -214,7 +215,7 @@ fn clear_curve(
     clear.next().unwrap_or(fallback)
 }
 
-/// Draws a curved arrow that passes behind no box; returns its count label.
+/// Draws a curved arrow that no box hides; returns the label with its count.
 fn draw_arrow(out: &mut String, change: &StateTransition, boxes: &[StateBox<'_>], height: f64) -> String {
     let find = |name: &str| boxes.iter().find(|state| state.name == name).copied();
     let (Some(from), Some(to)) = (find(&change.from), find(&change.to)) else { return String::new() };
@@ -237,7 +238,8 @@ fn draw_arrow(out: &mut String, change: &StateTransition, boxes: &[StateBox<'_>]
         change.count
     );
     let label = curve.point_at(0.5);
-    // Of two lines between boxes in a column, each has its count on its own side, because large counts would overlap.
+    // If two curves connect boxes in the same column, each label is on the outer side of its curve, because large
+    // counts would overlap.
     let distance = end.offset_from(begin);
     let is_upright = distance.x.abs() * 2.0 < distance.y.abs();
     let is_left = (-distance.y * bend) < 0.0;
@@ -255,7 +257,7 @@ fn draw_arrow(out: &mut String, change: &StateTransition, boxes: &[StateBox<'_>]
     )
 }
 
-/// Returns the point where a line from the centre of a box towards a point crosses its edge.
+/// Returns the point at which a line from the centre of a box towards another point crosses the edge of the box.
 fn box_edge_towards(centre: Point, towards: Point) -> Point {
     let distance = towards.offset_from(centre);
     let part_for =
@@ -284,7 +286,7 @@ mod tests {
         }
     }
 
-    /// Suspended is below Busy: the counts of a large pool would overlap in the middle.
+    /// Suspended is below Busy, so that both curves are upright and large counts would overlap between them.
     #[test]
     fn counts_of_both_directions_stand_apart_and_above_all_boxes() {
         let change =

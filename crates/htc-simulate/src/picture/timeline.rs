@@ -1,18 +1,18 @@
-//! Timeline picture of slots: one lane per slot, or bundles of slots.
+//! Timeline picture of slots: one lane per slot, or one row for a bundle of slots.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::palette::{COLOURS, colour, escape_markup};
 
-/// Stay in one state, in seconds from the start.
+/// Stay of a slot in one state.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneStay<'a> {
-    /// `State/Activity`.
+    /// State and activity, as `State/Activity`.
     pub name: &'a str,
-    /// Start time.
+    /// Start of the stay in seconds since the start of the simulation.
     pub from: f64,
-    /// End time.
+    /// End of the stay in seconds since the start of the simulation.
     pub to: f64,
 }
 
@@ -26,7 +26,7 @@ pub enum MarkKind {
 }
 
 impl MarkKind {
-    /// Returns the meaning, for the legend.
+    /// Returns the text for the legend.
     fn meaning(self) -> &'static str {
         match self {
             MarkKind::Preempted => "A job was vacated.",
@@ -38,40 +38,40 @@ impl MarkKind {
 /// Lane of one slot.
 #[derive(Clone, Debug, Default)]
 pub struct SlotLane<'a> {
-    /// Name of the slot lane.
+    /// Name of the slot.
     pub name: &'a str,
-    /// Stays in states, in order of time.
+    /// Stays of the slot in states, ordered by time.
     pub stays: Vec<LaneStay<'a>>,
-    /// Marks, in seconds from the start.
+    /// Marks with their times, in seconds since the start of the simulation.
     pub marks: Vec<(f64, MarkKind)>,
 }
 
-/// Several slots in one row.
+/// Several slots that are drawn in one row.
 #[derive(Clone, Debug)]
 pub struct LaneBundle<'a> {
     /// Names of the first and the last slot.
     pub names: (&'a str, &'a str),
-    /// Their lanes.
+    /// Lanes of the bundled slots.
     pub lanes: Vec<SlotLane<'a>>,
 }
 
 const LEFT_MARGIN: f64 = 150.0;
 const TIMELINE_WIDTH: f64 = 1050.0;
-/// Maximum number of rows; more lanes are bundled.
+/// Maximum number of rows; if there are more lanes, several share a row.
 const MAX_ROWS: usize = 60;
 const COLUMNS: usize = 525;
-/// Width in which a bundle shows one mark for all events of a kind.
+/// Width in pixels in which all marks of one kind in a bundle are drawn as one.
 const MARK_WIDTH: f64 = 7.0;
 /// Maximum label length in characters.
 const MAX_LABEL_CHARS: usize = 20;
 
-/// Time axis of a picture.
+/// Time axis of a timeline.
 pub struct TimeAxis<'a> {
-    /// Length in seconds.
+    /// Length of the axis in seconds.
     pub length: f64,
-    /// Seconds from local midnight to the start.
+    /// Time of day at the start, in seconds since local midnight.
     pub time_of_day: f64,
-    /// Formats a time in seconds from the start.
+    /// Function that formats a time given in seconds since the start.
     pub format: &'a dyn Fn(f64) -> String,
 }
 
@@ -82,7 +82,8 @@ impl std::fmt::Debug for TimeAxis<'_> {
 }
 
 impl TimeAxis<'_> {
-    /// Intervals between ticks, in seconds: all of them divide an hour, a day or a week, or are whole weeks.
+    /// Possible intervals between ticks, in seconds. Each divides an hour, a day or a week, or is a number of whole
+    /// weeks.
     const INTERVALS: [f64; 20] = [
         1.0,
         2.0,
@@ -106,7 +107,7 @@ impl TimeAxis<'_> {
         7.0 * 86_400.0,
     ];
 
-    /// Returns the ticks: at most nine, at full hours, at midnight, or at full parts of an hour.
+    /// Returns the times of the ticks: at most nine, at full hours, at midnight, or at equal parts of an hour.
     pub(super) fn ticks(&self) -> Vec<f64> {
         const MAX_TICKS: f64 = 8.0;
         let fits = |interval: &f64| self.length / interval <= MAX_TICKS;
@@ -119,7 +120,7 @@ impl TimeAxis<'_> {
     }
 }
 
-/// Draws the timeline; more lanes than fit are bundled.
+/// Draws the timeline. If there are more lanes than rows, lanes are bundled.
 pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, axis: &TimeAxis<'_>) -> String {
     let length = axis.length;
     let legend = Legend::of(&lanes);
@@ -145,7 +146,7 @@ pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, axis: &TimeAxis<'_>) -> String {
         let of_row = std::mem::replace(&mut lanes, rest);
         let y = 34.0 + at as f64 * row;
         let (Some(first), Some(last)) = (of_row.first(), of_row.last()) else { continue };
-        // The label is shortened before it is escaped, so that no entity is cut.
+        // The label is shortened before it is escaped, so that no character reference is cut.
         let label = escape_markup(&row_label(first.name, last.name));
         let _ = writeln!(
             out,
@@ -173,7 +174,7 @@ pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, axis: &TimeAxis<'_>) -> String {
     out
 }
 
-/// Returns a slot's name, or as much as fits of the first and last name of a bundle.
+/// Returns the label of a row: the name of its slot, or as much of the first and last name of a bundle as fits.
 fn row_label(first: &str, last: &str) -> String {
     let both = first.len().saturating_add(last.len()) < MAX_LABEL_CHARS;
     match first == last {
@@ -203,7 +204,7 @@ fn draw_axis(out: &mut String, bottom: f64, axis: &TimeAxis<'_>) {
     }
 }
 
-/// Draws one lane: a rectangle per stay, at least 0.6 pixels wide.
+/// Draws one lane with a rectangle for each stay, at least 0.6 pixels wide.
 fn draw_lane(out: &mut String, lane: &SlotLane<'_>, y: f64, row: f64, length: f64) {
     let x = |at: f64| LEFT_MARGIN + TIMELINE_WIDTH * at / length;
     for stay in &lane.stays {
@@ -242,7 +243,7 @@ fn draw_marks(out: &mut String, lane: &SlotLane<'_>, y: f64, row: f64, length: f
     }
 }
 
-/// Draws the marks of a bundle: one for all events of a kind that would overlap, and their total number.
+/// Draws the marks of a bundle. Marks of one kind that would overlap are drawn as one mark with their number.
 fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, y: f64, row: f64, length: f64) {
     for kind in [MarkKind::Preempted, MarkKind::Refused] {
         let what = kind.meaning();
@@ -270,7 +271,8 @@ fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, y: f64, row: f64
     }
 }
 
-/// Draws many lanes in one row: in each column, the height is divided between the states in proportion.
+/// Draws the lanes of a bundle in one row. In each column, the height of a state's colour is the state's share of the
+/// slots' time.
 fn draw_bundle(out: &mut String, bundle: &LaneBundle<'_>, y: f64, row: f64, length: f64) {
     let mut grid = vec![[0.0f64; COLOURS.len()]; COLUMNS];
     let width = length / COLUMNS as f64;
@@ -286,7 +288,7 @@ fn draw_bundle(out: &mut String, bundle: &LaneBundle<'_>, y: f64, row: f64, leng
     let whole = width * bundle.lanes.len() as f64;
     let step = TIMELINE_WIDTH / COLUMNS as f64;
     for (number, (_, fill, _)) in COLOURS.iter().enumerate().take(COLOURS.len() - 1) {
-        // One path per colour keeps the picture of a thousand slots small.
+        // One SVG path per colour keeps the picture of a thousand slots small.
         let mut path = String::new();
         for (column, shares) in grid.iter().enumerate() {
             if shares[number] <= 0.0 {
@@ -305,17 +307,17 @@ fn draw_bundle(out: &mut String, bundle: &LaneBundle<'_>, y: f64, row: f64, leng
     draw_bundle_marks(out, bundle, y, row, length);
 }
 
-/// Height of a line of the legend.
+/// Height in pixels of a line of the legend.
 const LEGEND_LINE: f64 = 20.0;
 
-/// Entries of a line of the legend.
+/// Number of entries in a line of the legend.
 const LEGEND_COLUMNS: usize = 5;
 
-/// Legend with the states and marks that occur.
+/// Legend with the states and marks that occur in the timeline.
 struct Legend {
     /// Colour and meaning of each state.
     states: Vec<(&'static str, &'static str)>,
-    /// Kinds of marks.
+    /// Kinds of marks that occur.
     marks: Vec<MarkKind>,
 }
 
@@ -330,7 +332,7 @@ impl Legend {
         }
     }
 
-    /// Returns the number of lines: states, and one for marks and bundles.
+    /// Returns the number of lines of the legend: those for states, and one for marks and bundles.
     fn lines(&self) -> usize {
         self.states.len().div_ceil(LEGEND_COLUMNS) + 1
     }
@@ -374,7 +376,7 @@ impl Legend {
 mod tests {
     use super::*;
 
-    /// True if every `&` begins a complete entity.
+    /// Returns true if every `&` in the picture begins a complete character reference.
     fn is_well_formed(picture: &str) -> bool {
         picture.split('&').skip(1).all(|rest| {
             let entity = rest.split(';').next().unwrap_or("");
@@ -390,10 +392,10 @@ mod tests {
     fn ticks_are_at_midnight_and_at_full_hours() {
         let hour = 3600.0;
         let ticks = |length: f64, time_of_day: f64| TimeAxis { length, time_of_day, ..axis(1.0) }.ticks();
-        // A week from 08:00: seven midnights.
+        // A week from 08:00 contains seven midnights.
         let midnights: Vec<f64> = (0..7).map(|day| (16.0 + 24.0 * f64::from(day)) * hour).collect();
         assert_eq!(ticks(7.0 * 24.0 * hour, 8.0 * hour), midnights);
-        // Four hours from 08:20: every half hour would be nine ticks.
+        // Four hours from 08:20 would have nine ticks if there were a tick every half hour.
         assert_eq!(
             ticks(4.0 * hour, 8.0 * hour + 1200.0),
             [10.0, 40.0, 70.0, 100.0, 130.0, 160.0, 190.0, 220.0].map(|minutes| minutes * 60.0)
