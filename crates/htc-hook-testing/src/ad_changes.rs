@@ -1,16 +1,16 @@
-//! Changes of the ads of a call before it is made.
+//! Changes to the ads of a hook call, which are made before the call.
 
 use super::case::Case;
 use htc_classad::{ClassAd, Expr};
 use htc_hook::HookType;
 
-/// Names of attributes and their new values.
+/// Names of attributes with their new values.
 pub type Assignments = Vec<(String, Expr)>;
 
-/// Changes of the ads of a call.
+/// Changes to the ads of a hook call.
 #[derive(Clone, Debug, Default)]
 pub struct AdChanges {
-    /// Attributes to remove from the ad that the hook is about, before others are set.
+    /// Attributes to remove from the ad that the hook is about, before other attributes are set.
     pub delete: Vec<String>,
     /// Attributes to set in the ad that the hook is about.
     pub set: Assignments,
@@ -34,14 +34,14 @@ impl AdChanges {
         assign(subject, &self.set);
     }
 
-    /// Changes the ads of a case.
+    /// Applies the changes to the ads of a case.
     pub fn apply(&self, case: &mut Case) {
         self.change_subject(case.subject_mut());
         assign(&mut case.slot, &self.set_slot);
         assign(&mut case.routed, &self.set_routed);
     }
 
-    /// Changes a slot ad that replaces the one in the case, in the same way.
+    /// Applies the changes to a slot ad that replaces the slot ad of the case.
     pub(super) fn apply_to_slot(&self, hook: HookType, slot: &mut ClassAd) {
         if hook == HookType::FetchWork {
             self.change_subject(slot);
@@ -49,7 +49,7 @@ impl AdChanges {
         assign(slot, &self.set_slot);
     }
 
-    /// True if the changes set or remove this attribute of the slot.
+    /// Returns true if the changes set or remove the attribute `name` of the slot.
     pub(super) fn changes_slot_attribute(&self, hook: HookType, name: &str) -> bool {
         let is = |known: &str| known.trim().eq_ignore_ascii_case(name);
         let of_subject = hook == HookType::FetchWork

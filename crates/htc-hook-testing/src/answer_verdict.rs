@@ -1,4 +1,4 @@
-//! Verdict on the output of a hook that ended in time.
+//! Verdict on the output of a hook that ended within the time limit.
 
 use super::attribute_change::diff_ads;
 use super::call::HookExecution;
@@ -18,13 +18,13 @@ use htc_router::{
 use htc_slot::{FetchDecision, FetchOutput, evict_claim_decision, judge_fetch_output};
 use htc_starter::{job_info, prepare_verdict, refusal_without_exit_hook};
 
-/// Hook call that ended in time, and the inputs of the caller's decision.
+/// Hook call that ended within the time limit, with the inputs of the caller's decision.
 #[derive(Clone, Copy)]
 pub(super) struct AnsweredCall<'a> {
     pub(super) case: &'a Case,
     pub(super) ended: &'a HookExecution,
     pub(super) exit: Exit,
-    /// Path of the hook.
+    /// Path of the hook, for messages.
     pub(super) path: &'a [u8],
     pub(super) world: &'a dyn World,
     pub(super) quirks: QuirkMode,
@@ -127,8 +127,8 @@ impl AnsweredCall<'_> {
         verdict
     }
 
-    /// Describes what the starter does with an accepted job. If the job names its own hook keyword, the hooks of that
-    /// keyword are used.
+    /// Describes what the starter does next with an accepted job. If the job has its own hook keyword, the
+    /// description says that the starter uses the hooks of that keyword.
     fn describe_next_step(&self, job: &ClassAd) -> String {
         let under = &self.case.keyword;
         let own = Context::new(self.world).my(job).string(keyword::HOOK_KEYWORD);
@@ -141,7 +141,7 @@ impl AnsweredCall<'_> {
         }
     }
 
-    /// True if the caller ignores the output because it is truncated, and the quirk that decides this.
+    /// Returns true if the caller ignores the output because it is truncated, and the quirk that decides about this.
     fn rejects_truncated(&self) -> (bool, Option<Quirk>) {
         let counts = hook_output::decide_cut_output(self.ended.cut, self.quirks);
         (counts.is_some_and(|counts| !counts.as_reference), counts.map(|counts| counts.quirk))
@@ -150,7 +150,7 @@ impl AnsweredCall<'_> {
     fn prepare_verdict(&self) -> Verdict {
         let AnsweredCall { case, ended, exit, path, world, quirks } = *self;
         let (refuses_cut, cut) = self.rejects_truncated();
-        // The protocol of 7.1 ignores the output; only the exit status counts.
+        // In the protocol of 7.1, the output is ignored and only the exit status counts.
         let old = case.protocol == Protocol::Legacy;
         let read: &[u8] = if old { b"" } else { &ended.stdout };
         let answer = prepare_verdict::PrepareOutput { exit, stdout: read, cut: refuses_cut && !old };
@@ -260,7 +260,7 @@ impl AnsweredCall<'_> {
         verdict
     }
 
-    /// Merges the hook's output into the job ad and adds the changes to the verdict.
+    /// Merges the hook's output into the job ad, and adds the resulting changes to the verdict.
     fn merge_into_job(&self, mut verdict: Verdict, update: &ClassAd) -> Verdict {
         let mut job = self.case.job.clone();
         job.update(update);

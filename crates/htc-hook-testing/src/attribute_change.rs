@@ -4,18 +4,19 @@ use bstr::BString;
 
 use htc_classad::ClassAd;
 
-/// One attribute that differs between two ads.
+/// Attribute that differs between two ads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttributeChange {
-    /// Name, as spelled in the new ad, or in the old one if the attribute was removed.
+    /// Name of the attribute, as spelled in the new ad, or in the old ad if the attribute was removed.
     pub name: BString,
-    /// Expression before, or `None` if the attribute is new.
+    /// Expression in the old ad, or `None` if the attribute is new.
     pub before: Option<BString>,
-    /// Expression after, or `None` if the attribute was removed.
+    /// Expression in the new ad, or `None` if the attribute was removed.
     pub after: Option<BString>,
 }
 
-/// Returns the differences: new and changed attributes by name, then removed ones by name.
+/// Returns the differences between two ads: new and changed attributes sorted by name, then removed attributes sorted
+/// by name.
 pub fn diff_ads(before: &ClassAd, after: &ClassAd) -> Vec<AttributeChange> {
     let text = |ad: &ClassAd, name: &[u8]| ad.get(name).map(|value| value.unparse_old());
     let mut all: Vec<AttributeChange> = after

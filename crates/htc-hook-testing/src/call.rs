@@ -10,27 +10,27 @@ use htc_os::{
     LeftoverProcess, OutputStream, Reactor, ReactorEvent, SignalScope, SpawnError, StdinDelivery, clock,
 };
 
-/// Outcome of a call.
+/// Outcome of a hook call.
 #[derive(Clone, Debug)]
 pub struct CallOutcome {
-    /// End of the call, or the reason why it never began.
+    /// End of the call, or the reason why the hook was not started.
     pub ending: CallEnding,
-    /// Time from the spawn to the report of the exit.
+    /// Time from starting the hook until its exit was reported.
     pub took: Duration,
 }
 
-/// End of a call.
+/// End of a hook call.
 #[derive(Clone, Debug)]
 pub enum CallEnding {
-    /// The hook ran.
+    /// The hook was started and has ended.
     Ran(HookExecution),
     /// The hook could not be executed.
     NotStarted {
-        /// Error of the system call, with the name of a missing interpreter.
+        /// Error of the system call; if an interpreter is missing, the text names it.
         reason: String,
-        /// Interpreter in the first line of the hook that does not exist, or `None`.
+        /// Interpreter in the first line of the hook, if it does not exist; or `None`.
         interpreter: Option<String>,
-        /// Error number of the system call, or `None` if it is not known (recordings do not have it).
+        /// Error number of the system call, or `None` if it is unknown, because recordings do not contain it.
         errno: Option<i32>,
     },
     /// The caller refused to run the hook.
@@ -41,7 +41,7 @@ pub enum CallEnding {
 }
 
 impl CallEnding {
-    /// Creates the ending of a call that could not be executed.
+    /// Creates the end of a call whose hook could not be executed.
     pub(super) fn not_started(error: &SpawnError) -> Self {
         let interpreter = error.interpreter.as_ref().map(ToString::to_string);
         let reason = match interpreter {
@@ -52,31 +52,32 @@ impl CallEnding {
     }
 }
 
-/// Execution of a hook.
+/// Result of executing a hook.
 #[derive(Clone, Debug, Default)]
 pub struct HookExecution {
     /// Exit status, or `None` if the hook was killed because of the time limit or a signal.
     pub exit: Option<Exit>,
-    /// Output that the caller read.
+    /// Output that the caller has read.
     pub stdout: Vec<u8>,
-    /// True if the output reached the limit and the pipe was closed.
+    /// True if the output reached the maximum length, so that the pipe was closed.
     pub cut: bool,
-    /// True if another process still had the pipe open when the reading ended.
+    /// True if another process still had the pipe open when the caller stopped reading.
     pub pipe_held_open: bool,
-    /// Standard error, up to a limit.
+    /// Beginning of the hook's standard error, up to a maximum length.
     pub stderr: Vec<u8>,
-    /// Delivery of the input.
+    /// Number of bytes of standard input that were offered to the hook, and number of bytes that it did not read.
     pub stdin: StdinDelivery,
-    /// Processes left behind.
+    /// Processes that the hook left behind.
     pub left_behind: Vec<LeftoverProcess>,
     /// Signal that the hook sent to its process group, which includes its caller, or `None`.
     pub group_signal: Option<i32>,
-    /// Resource usage.
+    /// Resource usage of the hook.
     pub usage: ProcessUsage,
 }
 
 impl HookExecution {
-    /// Creates the execution from the exit event of a child, or returns `None` for other events.
+    /// Creates the result from the exit event of a child, or returns `None` for other events. `killed` is true if the
+    /// hook was killed because of the time limit.
     pub(super) fn from_event(event: ReactorEvent, killed: bool) -> Option<Self> {
         let ReactorEvent::Exited { exit, usage, stdin, stdout, stderr, left_behind, .. } = event else {
             return None;
@@ -95,24 +96,25 @@ impl HookExecution {
     }
 }
 
-/// Maximum number of bytes kept of the standard error.
+/// Maximum number of bytes kept of a hook's standard error.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 
-/// Time after which the caller is informed that the hook still runs.
+/// Time after which the caller is informed once that the hook is still running.
 const WAIT_BEFORE_NOTICE: Duration = Duration::from_secs(5);
 
-/// Observation of a call while it runs.
+/// Observation of a hook while it runs.
 #[derive(Debug)]
 pub enum CallProgress<'a> {
-    /// A piece of the hook's standard error, if the child was started so that it arrives in pieces.
+    /// Part of the hook's standard error; sent only if the child was described with standard error in parts.
     Stderr(&'a [u8]),
-    /// The hook has run for this time. Sent once.
+    /// The hook has been running for this time. Sent only once.
     StillRunning(Duration),
 }
 
-/// Runs the child until it ends or `patience` has passed; then the child and its descendants are killed. What
-/// happens meanwhile is passed to `observe`. Processes left behind are killed before this returns. A signal that the
-/// reactor reports also ends the child and is returned instead of an outcome.
+/// Runs a hook until it ends or `patience` has passed; in the latter case, the hook and its descendants are killed.
+/// Observations of the running hook are passed to `observe`. Processes that the hook left behind are killed before
+/// this function returns. If the reactor reports a signal, the hook is killed and the signal is returned instead of
+/// an outcome.
 ///
 /// # Errors
 /// The event loop fails.
@@ -167,8 +169,8 @@ pub fn call_hook(
             ReactorEvent::Exited { child: from, .. } if from == child => {
                 let took = clock::monotonic_now().since(began);
                 let Some(mut ended) = HookExecution::from_event(event, killed) else { continue };
-                // Processes left behind by hooks of the starter and the shadow live until the starter ends, which is
-                // now.
+                // Processes left behind by hooks of the starter and the shadow live until the starter ends. No
+                // starter exists here, so they are killed now.
                 if !ended.left_behind.is_empty() {
                     reactor.send_signal(child, nix::libc::SIGKILL, SignalScope::Family);
                 }
@@ -188,7 +190,8 @@ pub fn call_hook(
     }
 }
 
-/// Ends the group leader of a call. Returns the signal that this program received meanwhile, or `None`.
+/// Ends the process that leads the hook's process group. Returns the last signal that this program received in the
+/// meantime, or `None`.
 fn dismiss_group_leader(
     aside: &mut Option<GroupLeaderProcess>,
     reactor: &mut Reactor,

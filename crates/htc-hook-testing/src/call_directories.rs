@@ -1,4 +1,5 @@
-//! Directories and environment of a hook: working directory, and scratch directory with the job's files.
+//! Directories and environment of a hook: its working directory, and for hooks of the starter the scratch directory
+//! with the job's files.
 
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -20,25 +21,25 @@ use htc_runner::hook_environment::HookEnvironment;
 use htc_starter::environment::EnvironmentInputs;
 use htc_starter::{has_slot_ad, hook_tmpdir_of_job, job_info, process};
 
-/// Files that a starter writes into the scratch directory.
+/// Name of the file in which a starter writes the job ad to the scratch directory.
 const JOB_AD_FILE: &str = ".job.ad";
 const MACHINE_AD_FILE: &str = ".machine.ad";
 
-/// Directories of one call; they are removed when this is dropped.
+/// Directories of one hook call, which are removed when the value is dropped.
 #[derive(Debug)]
 pub struct CallDirectories {
     root: ScratchDirectory,
     /// Working directory of the hook.
     pub directory: PathBuf,
-    /// Scratch directory of the job, for starter hooks.
+    /// Scratch directory of the job, for starter hooks only.
     pub scratch: Option<PathBuf>,
-    /// Case as completed by the caller.
+    /// Case with the ads as completed by the caller.
     case: Case,
 }
 
 impl CallDirectories {
-    /// Creates the directories of a caller of this type: `log` for the startd, shadow and router, the job's scratch
-    /// directory with its files for the starter. They belong to `owner` if it is given.
+    /// Creates the directories of a hook: `log` for hooks of the startd, shadow and router; the job's scratch
+    /// directory with its files for hooks of the starter. The directories belong to `owner` if it is given.
     ///
     /// # Errors
     /// Returns errors of the file system.
@@ -58,7 +59,7 @@ impl CallDirectories {
                 case: case.completed_by_caller(None, around),
             });
         }
-        // The layout is that of EXECUTE: `dir_PID/scratch`.
+        // The layout is that of a scratch directory in EXECUTE: `dir_PID/scratch`.
         let outer = root.path().join(format!("dir_{}", std::process::id()));
         files::make_directory(&outer, 0o755, None)?;
         let scratch = outer.join("scratch");
@@ -74,9 +75,9 @@ impl CallDirectories {
         Ok(CallDirectories { root, directory: scratch.clone(), scratch: Some(scratch), case })
     }
 
-    /// Returns directories for another call under this program's own account: these, if the previous call left them
-    /// unchanged, otherwise new ones. Creating and removing directories takes longer than many hooks. No process of
-    /// the previous call may still be running.
+    /// Returns directories for another call under the account of this program: the existing directories if the
+    /// previous call left them unchanged, else new ones. Reuse saves time, because creating and removing directories
+    /// takes longer than many hooks. No process of the previous call may be running.
     ///
     /// # Errors
     /// Returns errors of the file system.
@@ -94,13 +95,13 @@ impl CallDirectories {
         Ok(self)
     }
 
-    /// Returns the case as completed by the caller, which determines the hook's input and the ad that its output is
-    /// about.
+    /// Returns the case with the ads as completed by the caller. It determines the hook's input and the ad that the
+    /// output is about.
     pub fn case(&self) -> &Case {
         &self.case
     }
 
-    /// True if the directories contain only what was created here, with the original permissions.
+    /// Returns true if the directories contain only the files created here, with their original permissions.
     fn is_untouched(&self) -> io::Result<bool> {
         let names = |directory: &Path| -> io::Result<Vec<std::ffi::OsString>> {
             let mut names: Vec<_> = std::fs::read_dir(directory)?
@@ -130,13 +131,13 @@ impl CallDirectories {
             && is(&scratch.join(MACHINE_AD_FILE), 0o644, true)?)
     }
 
-    /// Returns the directory that contains all others.
+    /// Returns the directory that contains all directories of the call.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// Returns the environment of the call: that of the daemon and what the starter adds. `account` is the hook's
-    /// account.
+    /// Returns the environment of the call: that of the daemon, and the variables that the starter adds. `account` is
+    /// the account of the hook.
     pub fn hook_environment(
         &self,
         daemon: HookEnvironment,
@@ -150,7 +151,7 @@ impl CallDirectories {
         use std::os::unix::ffi::OsStrExt;
         environment.variables.set("_CONDOR_EXECUTE", execute.as_os_str().as_bytes());
         let mut ad = case.job.clone();
-        // The hooks of a job that the starter would refuse still need a directory and environment.
+        // The starter would refuse the job, but its hooks still need a directory and an environment for the test.
         let info = job_info::read_job_info(&mut ad, scratch, quirks, world).unwrap_or_else(|_| {
             let mut plain = ClassAd::new();
             plain.set("Cmd", "/bin/true");
@@ -167,7 +168,7 @@ impl CallDirectories {
         let ran = matches!(case.hook, HookType::UpdateJobInfo | HookType::JobExit) && state.is_some();
         let pid = case.job.literal("JobPid").and_then(|value| u32::try_from(value.as_int()?).ok());
         let pid = pid.filter(|_| ran && state.is_some_and(|state| state != "Exited"));
-        // 25.14 sets the temporary directory of the job once it has been started.
+        // 25.14 sets TMPDIR to the temporary directory of the job once the job has been started.
         let temporary = match ran && hook_tmpdir_of_job(quirks).as_reference {
             true => process::plan_mounts(&around.settings.mount_under_scratch, &case.job, scratch, world)
                 .map(|mounts| process::temporary_directory(mounts.as_deref(), scratch, quirks))
@@ -196,7 +197,7 @@ impl CallDirectories {
     }
 }
 
-/// Returns the content of `.job.ad`: the job ad before the job was started.
+/// Returns the contents of `.job.ad`: the job ad before the start of the job.
 fn job_ad_bytes(case: &Case) -> Vec<u8> {
     long::print(case.job_before_start.as_ref().unwrap_or(&case.job))
 }
@@ -208,7 +209,8 @@ fn overwrite_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.set_len(bytes.len() as u64)
 }
 
-/// Returns the content of `.machine.ad`: the slot ad; 25.14 leaves the file of a fetched job empty.
+/// Returns the contents of `.machine.ad`: the slot ad. If the quirks of 25.14 are reproduced, the file of a fetched
+/// job is empty.
 fn machine_ad_bytes(case: &Case, quirks: QuirkMode) -> Vec<u8> {
     if has_slot_ad(case.with_shadow, quirks) { long::print(&case.slot) } else { Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! Findings about a hook call that do not depend on the verdict, each with its position and advice.
+//! Findings about a hook call that do not depend on the verdict, each with its position in the output and advice.
 
 use bstr::ByteSlice;
 
@@ -24,7 +24,7 @@ pub fn find_problems(case: &Case, outcome: &CallOutcome, verdict: &Verdict) -> V
             found.push(not_started_finding(case, reason, interpreter.as_deref(), *errno))
         }
         CallEnding::Ran(ended) => {
-            // Findings about the output come first because they matter most to the user.
+            // Findings about the output come first, because they are the most important for the user.
             check_output(case, ended, verdict, &mut found);
             found.extend(unread_input_finding(case, ended));
             found.extend(leftover_process_findings(case, ended));
@@ -49,7 +49,7 @@ pub fn find_problems(case: &Case, outcome: &CallOutcome, verdict: &Verdict) -> V
     found
 }
 
-/// Advises where to install a program that a hook needs.
+/// Returns advice on where to install a program that a hook needs.
 fn install_advice(case: &Case, name: &str) -> String {
     let place = match case.hook.caller() {
         HookCaller::Startd | HookCaller::Starter => "on every execution point",
@@ -88,7 +88,7 @@ fn not_started_finding(case: &Case, reason: &str, interpreter: Option<&str>, err
 /// Reports input that the hook did not read.
 fn unread_input_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
     let StdinDelivery { offered, unread, .. } = ended.stdin;
-    // A hook that died of an exception or found no program to run had no chance to read it.
+    // A hook that ended with an exception, or because a program was missing, had no chance to read its input.
     let died = ended.stderr.find("Traceback (most recent call last):").is_some()
         || matches!(ended.exit, Some(Exit::Code(126 | 127) | Exit::Signal { .. }));
     if unread == 0 || ended.exit.is_none() || died {
@@ -109,7 +109,8 @@ fn unread_input_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
     Some(Finding::new(Rule::InputNotRead, message, todo))
 }
 
-/// Reports processes that outlive the hook. Those killed with the hook at its time limit are not reported.
+/// Reports processes that are running after the hook has ended. Processes that were killed together with the hook at
+/// its time limit are not reported.
 fn leftover_process_findings(case: &Case, ended: &HookExecution) -> impl Iterator<Item = Finding> {
     let fate = match case.hook.caller() {
         HookCaller::Startd | HookCaller::Router if !case.hook.is_output_read() => {
@@ -165,7 +166,7 @@ fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
     Finding::new(Rule::RanTooLong, message, "limit every command in the hook, for example with timeout(1)")
 }
 
-/// Reports a hook that ended after its caller's time-out.
+/// Reports a hook that ended after the time-out of its caller.
 fn late_finding(case: &Case, outcome: &CallOutcome) -> Option<Finding> {
     let limit = case.caller_waits.filter(|limit| outcome.took > *limit)?;
     let (took, waits) = (outcome.took.as_secs_f64(), limit.as_secs_f64());
@@ -258,7 +259,7 @@ fn add_stderr_findings(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
     }
 }
 
-/// Reports the exception that ended a Python program; for a KeyError the missing attribute.
+/// Reports the exception that ended a Python program. For a KeyError, reports the missing attribute.
 fn add_exception_finding(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
     let Some(at) = stderr.find("Traceback (most recent call last):") else { return };
     let last = stderr[at..].lines().skip(1).find(|line| !line.is_empty() && !line[0].is_ascii_whitespace());
@@ -312,8 +313,8 @@ fn parse_missing_variable(line: &str) -> Option<String> {
     Some(rest.split('}').next()?.trim_matches(['"', '\'']).to_owned())
 }
 
-/// Returns the interpreter that `env` does not find for a first line `#!/usr/bin/env NAME`, or `None`. The messages
-/// of coreutils and busybox are recognized.
+/// Returns the interpreter that `env` cannot find, according to its error message, or `None`. The first line of such
+/// a hook is `#!/usr/bin/env NAME`. The messages of coreutils and busybox are recognized.
 fn parse_missing_interpreter(line: &str) -> Option<String> {
     let (who, rest) = line.split_once(": ")?;
     let rest = rest.strip_suffix(": No such file or directory")?;

@@ -15,9 +15,9 @@ use htc_os::{ChildId, Interest, Reactor, ReactorEvent, SignalScope, clock};
 /// Call to be made by the pool.
 #[derive(Clone, Debug)]
 pub struct PooledCall<T> {
-    /// Value that identifies the call.
+    /// Value that identifies the call to the user of the pool.
     pub tag: T,
-    /// Specification of the child process.
+    /// Description of the child process.
     pub spec: ChildSpec,
     /// Time after which the call is killed.
     pub patience: Duration,
@@ -31,7 +31,7 @@ struct RunningCall<T> {
     group_leader: Option<GroupLeaderProcess>,
 }
 
-/// Call whose hook has ended but whose group leader has not.
+/// Call whose hook has ended, but not yet the process that leads its process group.
 struct EndedCall<T> {
     tag: T,
     execution: HookExecution,
@@ -39,15 +39,15 @@ struct EndedCall<T> {
     group_leader: GroupLeaderProcess,
 }
 
-/// Source of calls that may not be available immediately.
+/// Source of calls, which may have no call for a while.
 pub trait CallSource {
-    /// Returns a descriptor that is readable when `next` should be called.
+    /// Returns a descriptor that is readable when the source may have another call.
     fn descriptor(&self) -> BorrowedFd<'_>;
-    /// True if no more calls will come.
+    /// Returns true if the source has no more calls.
     fn is_finished(&self) -> bool;
 }
 
-/// Starts a call. Reports a call that cannot be started to `done`.
+/// Starts a call. If that fails, passes the failure to `done` and returns `None`.
 fn begin_call<T>(
     reactor: &mut Reactor,
     job: PooledCall<T>,
@@ -70,7 +70,8 @@ fn begin_call<T>(
     }
 }
 
-/// Ends a call. Returns the call if its group leader must still exit, otherwise reports it to `done`.
+/// Handles the end of a hook. If the process that leads its process group has not ended, returns the call to wait for
+/// it; otherwise passes the outcome to `done`.
 fn end_call<T>(
     reactor: &mut Reactor,
     one: RunningCall<T>,
@@ -92,8 +93,8 @@ fn end_call<T>(
 }
 
 /// Makes the calls that `next` returns, at most `parallel` at a time, and passes each outcome to `done`. Ends when no
-/// call is running and `next` returns `None`. Returns the signal that interrupted the pool, or `None`; all calls are
-/// killed in that case.
+/// call is running and `next` returns `None`. If a signal interrupts the pool, kills all running hooks and returns
+/// the signal.
 ///
 /// # Errors
 /// The event loop fails.
@@ -106,8 +107,8 @@ pub fn run_pool<T>(
     run_pool_from_source(reactor, parallel, None, next, done)
 }
 
-/// Does the same as [`run_pool`] with calls from a source that may have none for a while; signals, deadlines and
-/// finished calls are handled meanwhile.
+/// Makes calls like [`run_pool`], but from a source that may have no call for a while. Signals, time limits and the
+/// ends of hooks are handled while waiting for the source.
 ///
 /// # Errors
 /// The event loop fails.
@@ -126,7 +127,7 @@ pub fn run_pool_from_source<T>(
             let Some(job) = next() else { break };
             running.extend(begin_call(reactor, job, done));
         }
-        // The source is not watched while the maximum number of calls is running.
+        // While the maximum number of calls is running, the source is not watched, because no call could be started.
         let awaited = coming.filter(|coming| running.len() < parallel.max(1) && !coming.is_finished());
         match (awaited, watch) {
             (Some(coming), None) => watch = Some(reactor.watch(coming.descriptor(), Interest::Read)?),
@@ -140,7 +141,7 @@ pub fn run_pool_from_source<T>(
             return Ok(None);
         }
         let deadline = running.values().filter(|one| !one.killed).map(|one| one.deadline).min();
-        // Deadlines are checked after every event, because no time-out occurs while other calls keep ending.
+        // Time limits are checked after every event: while other hooks keep ending, waiting never times out.
         let now = clock::monotonic_now();
         for (&child, one) in &mut running {
             if !one.killed && one.deadline <= now {

@@ -1,4 +1,4 @@
-//! Making and judging one call.
+//! Execution of one hook call and the report about it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,29 +21,29 @@ use htc_classad::ClassAd;
 use htc_os::Reactor;
 use htc_starter::job_info;
 
-/// Report of one call.
+/// Report of one hook call.
 pub struct CallReport {
-    /// Inputs of the call, as completed by the caller.
+    /// Inputs of the call, with the ads as completed by the caller.
     pub case: Case,
-    /// Record of the call.
+    /// Record of the call, for storing and replaying it.
     pub record: CallRecord,
-    /// Directory of the call; new for each call.
+    /// Directory that contains all directories of the call; each call has another one.
     pub root: PathBuf,
-    /// Scratch directory of the job, for starter hooks.
+    /// Scratch directory of the job, for starter hooks only.
     pub scratch: Option<PathBuf>,
     /// Outcome of the call.
     pub outcome: CallOutcome,
     /// Verdict of the caller.
     pub verdict: Verdict,
-    /// Verdict with the opposite setting of `--quirks`.
+    /// Verdict that the other setting of `--quirks` would give.
     pub other_quirks_verdict: Verdict,
     /// Findings about the hook.
     pub findings: Vec<Finding>,
 }
 
 impl CallReport {
-    /// Returns the resulting ads as other programs can use them: without paths in the directories of the call, which are
-    /// removed.
+    /// Returns the resulting ads for use by other programs: without paths below the directories of the call, which
+    /// are removed.
     pub fn ads_for_next_program(&self) -> Vec<ClassAd> {
         let mut ads = self.verdict.result_ads.clone();
         if let Some(scratch) = &self.scratch {
@@ -62,14 +62,14 @@ impl CallReport {
     }
 }
 
-/// Call that has not ended.
+/// Hook call that has been prepared and has not ended.
 pub struct PendingCall {
     place: CallDirectories,
     record: CallRecord,
 }
 
 impl CallSetup {
-    /// Prepares a call.
+    /// Prepares a call; returns it with the description of its child process.
     ///
     /// # Errors
     /// The call cannot be made.
@@ -91,13 +91,13 @@ impl CallSetup {
         Ok((PendingCall { place, record }, spec))
     }
 
-    /// Returns the outcome if the caller refuses to run the hook, or `None`.
+    /// Returns the outcome of the call if the caller refuses to run the hook, or `None` if it does not.
     pub fn refused_outcome(&self) -> Option<CallOutcome> {
         let reason = self.refusal.clone()?;
         Some(CallOutcome { ending: CallEnding::Refused { reason }, took: Duration::ZERO })
     }
 
-    /// Judges a call that has ended.
+    /// Creates the report of a call that has ended, including the verdict.
     pub fn end_call(&self, begun: PendingCall, outcome: CallOutcome) -> CallReport {
         let PendingCall { place, mut record } = begun;
         record.add_outcome(&outcome);
@@ -119,7 +119,7 @@ impl CallSetup {
         }
     }
 
-    /// Makes the call and judges it. Returns the signal that interrupted it instead, if there was one.
+    /// Makes the call and returns its report. If a signal interrupts the call, returns the signal instead.
     ///
     /// # Errors
     /// The call cannot be made.

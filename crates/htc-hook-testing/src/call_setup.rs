@@ -1,4 +1,4 @@
-//! Setup of a hook call, which can be made any number of times.
+//! Setup of a hook call, with which the call can be made any number of times.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -21,25 +21,26 @@ use htc_runner::hook_call::{HookCall, RootHookError, StderrHandling};
 use htc_runner::hook_environment::HookEnvironment;
 use htc_starter::StarterSettings;
 
-/// Everything needed to call a hook, any number of times.
+/// Properties of a hook call, with which the call can be made any number of times.
 pub struct CallSetup {
-    /// Interface to the operating system.
+    /// Access to the operating system.
     pub world: Rc<RealWorld>,
     /// Inputs of the call.
     pub case: Case,
     /// Path of the hook.
     pub path: BString,
-    /// Reason why the caller would refuse to run the hook, or `None`.
+    /// Reason why the caller would refuse to run the hook, or `None` if it would not.
     pub refusal: Option<String>,
-    /// Parameters that are set but have no effect.
+    /// Messages about parameters that are set but have no effect.
     pub ignored_settings: Vec<String>,
-    /// Log of how keyword and path were found.
+    /// Steps by which keyword and path were found.
     pub lookup_log: Vec<String>,
-    /// Name of the slot of the configuration whose ad the hook gets, or `None` if the ad is another one.
+    /// Name of the configured slot whose ad the hook gets, or `None` if the ad is from another source.
     pub configured_slot: Option<String>,
-    /// Identity that the hook gets, or `None` if it runs with that of this program.
+    /// Identity with which the hook runs, or `None` for the identity of this program.
     pub identity: Option<ProcessIdentity>,
-    /// Account that the hook runs as; its caller runs as this program does.
+    /// Account that the hook runs as, or `None` for the account of this program. The caller is assumed to run as this
+    /// program's account.
     pub account: Option<Account>,
     /// Configuration of the starter.
     pub settings: StarterSettings,
@@ -47,15 +48,15 @@ pub struct CallSetup {
     pub daemon: HookEnvironment,
     /// Additional environment variables of the hook.
     pub extra_variables: Vec<(BString, BString)>,
-    /// Directories put in front of PATH.
+    /// Directories to put in front of PATH.
     pub path_prefixes: Vec<PathBuf>,
     /// Time after which the hook is killed.
     pub patience: Duration,
-    /// Quirks of 25.14 that are reproduced.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
 }
 
-/// Error of a hook call.
+/// Error that prevents a hook call.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The directories of the call cannot be created.
@@ -73,7 +74,7 @@ pub enum CallError {
 }
 
 impl CallSetup {
-    /// Creates a setup without a hook path and with an empty environment, for the account of this program.
+    /// Creates a setup with an empty hook path and an empty environment, for the account of this program.
     pub fn without_hook(world: Rc<RealWorld>, case: Case, quirks: QuirkMode) -> Self {
         CallSetup {
             world,
@@ -94,7 +95,7 @@ impl CallSetup {
         }
     }
 
-    /// Sets the hook's path and checks it as its caller does.
+    /// Sets the hook's path, and checks it in the way of the hook's caller.
     #[must_use]
     pub fn with_hook_path(mut self, path: &Path) -> Self {
         self.path = path.as_os_str().as_bytes().into();
@@ -102,7 +103,7 @@ impl CallSetup {
         self
     }
 
-    /// Returns the inputs of the verdict besides the case.
+    /// Returns the inputs of a verdict other than the case.
     pub fn verdict_inputs(&self) -> VerdictInputs<'_> {
         VerdictInputs { settings: &self.settings, world: &*self.world, quirks: self.quirks }
     }
@@ -124,7 +125,7 @@ impl CallSetup {
         all
     }
 
-    /// Builds the specification of the child process of one call.
+    /// Describes the child process of one call.
     ///
     /// # Errors
     /// The hook would run as root.
@@ -146,7 +147,7 @@ impl CallSetup {
     }
 }
 
-/// Sets environment variables and puts directories in front of PATH.
+/// Sets the variables in `extra`, and puts the directories in `prepend` in front of PATH.
 pub fn set_variables(all: &mut HookEnvironment, extra: &[(BString, BString)], prepend: &[PathBuf]) {
     for (name, value) in extra {
         all.variables.set(name.clone(), value.clone());

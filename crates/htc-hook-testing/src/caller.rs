@@ -10,7 +10,7 @@ use htc_os::{RealWorld, identity};
 use htc_runner::hook_environment::{ConfigSelection, DaemonEnvironment, HookEnvironment};
 use htc_starter::StarterSettings;
 
-/// Time limit of a hook whose caller would wait forever.
+/// Time limit of a hook for which its caller would wait forever.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the time limit of a call: the caller's time-out, or `limit` if that is shorter.
@@ -22,16 +22,17 @@ pub fn call_timeout(caller_waits: Option<Duration>, limit: Option<Duration>) -> 
     }
 }
 
-/// Returns the environment that a daemon on this machine gives its hooks; it runs as this program does.
+/// Returns the environment that a daemon on this machine gives its hooks, if the daemon runs as the account of this
+/// program.
 pub fn caller_environment(world: &dyn World, choice: &ConfigSelection, quirks: QuirkMode) -> HookEnvironment {
     let account = identity::account_by_uid(identity::effective_uid());
     DaemonEnvironment::from_system(account.as_ref(), world, choice).for_hooks(quirks)
 }
 
-/// Returns the configuration with all parameters at their defaults.
+/// Returns the configuration in which all parameters have their defaults.
 ///
 /// # Errors
-/// The defaults of 25.14 would stop a daemon on this machine.
+/// A daemon of 25.14 would exit with the defaults on this machine.
 pub fn default_config(who: LookupContext) -> Result<Config, ConfigError> {
     let nothing = LoadOptions {
         file: Some("/dev/null".into()),

@@ -1,9 +1,9 @@
 //! Completion of the given ads as the hook's caller does it before the call.
 //!
-//! A job is given as a fetch hook prints it. The startd adds default requests and the keyword, the starter completes
-//! the ad, and the run adds its attributes; this module does the same with the functions and state machines of the
-//! runners. Ads that a caller has already completed (a recorded input, the result of another call) are not changed
-//! again.
+//! A job is given in the form that a fetch hook prints. In a pool, the startd adds default requests and the keyword,
+//! the starter completes the ad, and running the job adds further attributes. This module does the same with the
+//! functions and state machines of the runners. An ad that a caller has already completed (a recorded input, or the
+//! result of another call) is not changed again.
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,33 +26,33 @@ use htc_starter::{
     StarterSettings, StarterSetup, StarterVacateReason, job_info,
 };
 
-/// Inputs of a verdict besides the case.
+/// Inputs of a verdict other than the case.
 #[derive(Clone, Copy)]
 pub struct VerdictInputs<'a> {
-    /// Configuration of the starter.
+    /// Settings of the starter.
     pub settings: &'a StarterSettings,
-    /// Clock, accounts and files.
+    /// Access to the clock, accounts and files.
     pub world: &'a dyn World,
-    /// Quirks of 25.14 that are reproduced.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
 }
 
-/// Run time of the job when JOB_EXIT is called.
+/// Time for which the simulated job has run when JOB_EXIT is called.
 const JOB_RUN_TIME: Duration = Duration::from_secs(10);
-/// Pid of the simulated job. It is one above the maximum pid of Linux, so that no process can be signalled by
-/// accident.
+/// Process id of the simulated job. It is above the maximum process id of Linux, so that no process can get a signal
+/// by accident.
 const FAKE_PID: u32 = 4_194_304;
-/// Returns the resource usage of a job like `sleep`.
+/// Returns the resource usage of a job that runs a program like `sleep`.
 fn sample_usage() -> FamilyUsage {
     FamilyUsage { processes: 1, max_image_kib: 5092, resident_kib: 2924, ..FamilyUsage::default() }
 }
-/// Attributes that the run sets whatever the given ad has; all other attributes of the given ad are kept.
+/// Attributes that running the job always sets. Other attributes keep the values of the given ad.
 const RUN_ATTRIBUTES: [&str; 6] =
     ["JobState", "NumPids", "ExitBySignal", "ExitCode", "ExitSignal", "ExitReason"];
 
 impl Case {
-    /// Returns the case as its caller completes it before calling the hook. `scratch` is the job's scratch directory,
-    /// for starter hooks.
+    /// Returns the case with the ads as its caller completes them before it calls the hook. `scratch` is the job's
+    /// scratch directory, for starter hooks only.
     pub fn completed_by_caller(&self, scratch: Option<&Path>, around: &VerdictInputs<'_>) -> Case {
         let mut case = self.clone();
         if case.recorded_input.is_some() {
@@ -99,7 +99,7 @@ impl Case {
             HookType::JobExit => state.is_some_and(|state| state == "Exited"),
             _ => true,
         };
-        // The starter never runs a job of another universe, but its hook can still be tested.
+        // The starter refuses a job of an unsupported universe, but its hook can still be tested with the given ad.
         if let (Some(info), false) = (info, told)
             && let Some(mut sent) = self.simulate_run(info, scratch, around)
         {
@@ -112,11 +112,12 @@ impl Case {
         }
     }
 
-    /// Returns the ad that the starter passes to its hook after the job has started, or has ended as the given ad
-    /// says. Returns `None` if the starter would not call the hook.
+    /// Returns the ad that the starter passes to its hook after the start of the job, or after the end of the job
+    /// that the given ad describes. Returns `None` if the starter would not call the hook.
     fn simulate_run(&self, info: JobInfo, scratch: &Path, around: &VerdictInputs<'_>) -> Option<ClassAd> {
         let is_exit = self.hook == HookType::JobExit;
-        // The first update is rounded to a whole second of the clock.
+        // The starter sends its first update at a whole second of the clock, so it may be later than the configured
+        // interval.
         let first_update = around.settings.initial_update_interval + Duration::from_secs(1);
         let lasts = if is_exit { JOB_RUN_TIME } else { first_update };
         let lasted = i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX);
@@ -164,11 +165,12 @@ impl Case {
                 }
             };
         }
-        // The job could not be started, and JOB_EXIT is called.
+        // The job could not be started, so JOB_EXIT is called.
         ad_of_first_hook(&out)
     }
 
-    /// Returns the ad for JOB_EXIT after the job ended by itself or was ended by the command in the hook's argument.
+    /// Returns the ad for JOB_EXIT after the job has ended by itself, or because of the request in the hook's
+    /// argument.
     fn simulate_job_end(
         &self,
         machine: &mut Starter<'_>,
@@ -203,7 +205,7 @@ impl Case {
         ad_of_first_hook(&out)
     }
 
-    /// Ends PreCmd or PostCmd with the exit status that the job ad promises, or 0.
+    /// Ends PreCmd or PostCmd with the exit status that the job ad gives for it, or with 0.
     fn end_script(
         &self,
         machine: &mut Starter<'_>,
@@ -218,7 +220,8 @@ impl Case {
     }
 }
 
-/// Completes the job ad as a starter does. OrigCmd and OrigIwd of an ad that another starter has completed are kept.
+/// Completes the job ad as a starter does. If another starter has already completed the ad, OrigCmd and OrigIwd are
+/// kept.
 fn complete_job_ad(
     job: &mut ClassAd,
     scratch: &Path,
@@ -235,7 +238,7 @@ fn complete_job_ad(
     info
 }
 
-/// Returns the exit status of the main job in its ad, or `None`.
+/// Returns the exit status of the main job from its ad, or `None` if the ad has none.
 pub(super) fn exit_in_ad(job: &ClassAd) -> Option<Exit> {
     let number = |name: &str| job.literal(name).and_then(|value| value.as_int());
     let signal = || {
@@ -249,7 +252,8 @@ pub(super) fn exit_in_ad(job: &ClassAd) -> Option<Exit> {
     }
 }
 
-/// Returns `None` if no process is to be started, otherwise true if the process is a script.
+/// Returns true if the process to be started is a script, false if it is not, or `None` if no process is to be
+/// started.
 fn starting_process_is_script(actions: &[StarterAction]) -> Option<bool> {
     actions.iter().find_map(|action| match action {
         StarterAction::StartProcess(process) => Some(process.script),
@@ -257,7 +261,7 @@ fn starting_process_is_script(actions: &[StarterAction]) -> Option<bool> {
     })
 }
 
-/// Returns the input ad of the first hook call in these actions, or `None`.
+/// Returns the input ad of the first hook call among the actions, or `None` if they call no hook.
 fn ad_of_first_hook(actions: &[StarterAction]) -> Option<ClassAd> {
     actions.iter().find_map(|action| match action {
         StarterAction::Call(call) => Some(long::parse(&call.stdin).0),

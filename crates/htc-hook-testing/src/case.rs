@@ -23,7 +23,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// True if the manual of this version has the hook.
+    /// Returns true if the manual of this version describes the hook.
     pub fn has_hook(self, hook: HookType) -> bool {
         let old = matches!(
             hook,
@@ -37,7 +37,7 @@ impl Protocol {
         self == Protocol::Current || old
     }
 
-    /// Returns the caller's default time-out, or `None` if it waits forever, as 7.1 does for every hook.
+    /// Returns the caller's default time-out, or `None` if it waits forever, as callers of 7.1 do for every hook.
     pub fn default_timeout(self, hook: HookType) -> Option<Duration> {
         if self == Protocol::Legacy {
             None
@@ -47,7 +47,7 @@ impl Protocol {
     }
 }
 
-/// Route that TRANSLATE_JOB gets.
+/// Route whose name and attributes TRANSLATE_JOB gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseRoute {
     /// Name of the route.
@@ -71,14 +71,14 @@ impl Default for CaseRoute {
     }
 }
 
-/// One hook call.
+/// Inputs of one hook call.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Hook type.
     pub hook: HookType,
     /// Hook keyword; may be empty.
     pub keyword: BString,
-    /// Job ad; for the router that of the source job.
+    /// Job ad; for hooks of the router, the ad of the source job.
     pub job: ClassAd,
     /// Slot ad.
     pub slot: ClassAd,
@@ -86,7 +86,7 @@ pub struct Case {
     pub routed: ClassAd,
     /// Route of the routed job.
     pub route: CaseRoute,
-    /// Argument of REPLY_FETCH (`accept`, `reject`) or JOB_EXIT (`exit`, `evict`, `hold`, `remove`).
+    /// First argument of REPLY_FETCH (`accept`, `reject`) or JOB_EXIT (`exit`, `evict`, `hold`, `remove`).
     pub word: BString,
     /// Further arguments (`<KEYWORD>_HOOK_PREPARE_JOB_ARGS`).
     pub arguments: Vec<BString>,
@@ -102,18 +102,18 @@ pub struct Case {
     pub output_limit: usize,
     /// True if UPDATE_JOB_INFO or JOB_EXIT is called for a job that has not been started.
     pub job_not_started: bool,
-    /// Hook keyword of the slot that fetched the job; empty if it is the same as `keyword`.
+    /// Hook keyword of the slot that fetched the job; empty if that keyword is equal to `keyword`.
     pub fetching_keyword: BString,
-    /// Policy of the slot, which REPLY_FETCH and EVICT_CLAIM read as part of the slot ad.
+    /// Policy of the slot, which is part of the slot ad that REPLY_FETCH and EVICT_CLAIM read.
     pub policy: ClassAd,
-    /// Completed job ad before the job was started, or `None` if the caller has not completed it.
+    /// Completed job ad before the start of the job, or `None` if the caller has not completed the ad.
     pub job_before_start: Option<ClassAd>,
-    /// Input bytes of a recorded call, or `None` if the input is made from the ads.
+    /// Input of a recorded call, or `None` if the input is made from the ads.
     pub recorded_input: Option<Vec<u8>>,
 }
 
 impl Case {
-    /// Creates a call of this type with sample ads.
+    /// Creates a call of a hook of the given type with sample ads.
     pub fn new(hook: HookType) -> Self {
         let job = samples::job_ad("vanilla").unwrap_or_default();
         let route = CaseRoute::default();
@@ -139,8 +139,9 @@ impl Case {
         }
     }
 
-    /// Returns the argument of REPLY_FETCH or JOB_EXIT. Only a shadow asks a starter to hold a job, and a shadow or a
-    /// signal asks it to remove one; 25.14 passes `evict` to JOB_EXIT if a shadow asked.
+    /// Returns the first argument of REPLY_FETCH or JOB_EXIT. A starter holds a job only on request of a shadow, and
+    /// removes one on request of a shadow or on a signal. After a request of a shadow, 25.14 passes `evict` to
+    /// JOB_EXIT.
     pub fn reported_word(&self, quirks: QuirkMode) -> &BStr {
         match self.shadow_reason_quirk(quirks).is_some_and(|untold| untold.as_reference) {
             true => b"evict".as_bstr(),
@@ -148,13 +149,14 @@ impl Case {
         }
     }
 
-    /// Returns the quirk decision about hiding a shadow's request from JOB_EXIT, or `None` if no shadow asked.
+    /// Returns the quirk decision about passing `evict` to JOB_EXIT after a request of a shadow, or `None` if no
+    /// shadow requested the end of the job.
     pub(super) fn shadow_reason_quirk(&self, quirks: QuirkMode) -> Option<QuirkDecision> {
         let by_shadow = self.word == "hold" || self.word == "remove" && self.with_shadow;
         (self.hook == HookType::JobExit && by_shadow).then(|| exit_reason_always_evict(quirks))
     }
 
-    /// Returns all arguments of the hook.
+    /// Returns all arguments of the hook, beginning with that of REPLY_FETCH or JOB_EXIT.
     pub fn all_arguments(&self, quirks: QuirkMode) -> Vec<BString> {
         match self.hook {
             HookType::ReplyFetch | HookType::JobExit => {
@@ -166,7 +168,7 @@ impl Case {
         }
     }
 
-    /// Returns the bytes of the hook's standard input. The ads are used unchanged: see [`Case::completed_by_caller`].
+    /// Returns the standard input of the hook. The ads are used unchanged: see [`Case::completed_by_caller`].
     pub fn input(&self, quirks: QuirkMode) -> Vec<u8> {
         if let Some(bytes) = &self.recorded_input {
             return bytes.clone();
@@ -200,7 +202,8 @@ impl Case {
         }
     }
 
-    /// Returns the ad that the hook's output is about: the slot ad for FETCH_WORK, otherwise the job or routed job.
+    /// Returns the ad that the hook's output is about: the slot ad for FETCH_WORK, otherwise the ad of the job or
+    /// routed job.
     pub fn subject(&self) -> &ClassAd {
         match self.hook {
             HookType::FetchWork => &self.slot,
@@ -209,7 +212,7 @@ impl Case {
         }
     }
 
-    /// Returns a mutable reference to the same ad as [`Case::subject`].
+    /// Returns the ad of [`Case::subject`] for changes.
     pub(super) fn subject_mut(&mut self) -> &mut ClassAd {
         match self.hook {
             HookType::FetchWork => &mut self.slot,
@@ -218,7 +221,7 @@ impl Case {
         }
     }
 
-    /// Sets the ads from the input of a recorded call, and keeps the bytes.
+    /// Sets the ads from the input of a recorded call, and keeps the input itself.
     pub fn read_input(&mut self, bytes: &[u8]) {
         let ad = |text: &[u8]| long::parse(text).0;
         let parts = |separator: &[u8]| match bytes.find(separator) {
@@ -262,7 +265,7 @@ fn default_argument_word(hook: HookType) -> &'static str {
     }
 }
 
-/// Returns the words that may be a hook's argument, or `None` for a type of hook without one.
+/// Returns the valid first arguments of a hook, or `None` if hooks of the type have no such argument.
 pub fn known_argument_words(hook: HookType) -> Option<&'static [&'static str]> {
     match hook {
         HookType::ReplyFetch => Some(&["accept", "reject"]),

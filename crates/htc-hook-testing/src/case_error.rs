@@ -13,55 +13,55 @@ use htc_hook::HookType;
 /// Reason why a case cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
-    /// The case has no type.
+    /// The case does not set the hook type.
     #[error("the case has no `type`: {known}", known = known_types())]
     NoType,
     /// The hook type is unknown.
     #[error("unknown hook type '{0}': {hint}", hint = similar_type(.0))]
     UnknownType(String),
-    /// A `${NAME}` has no value.
+    /// The name in a `${NAME}` has no value.
     #[error("{0} matches nothing")]
     UnresolvedName(String),
-    /// The case names no hook.
+    /// The case does not name a hook.
     #[error("the case has no `hook`")]
     NoHook,
     /// The time-out is not valid.
     #[error("timeout = {0}: expected a number of seconds above 0")]
     TimeOut(f64),
-    /// The expected verdict is not valid, with the reason.
+    /// The expected verdict is not valid; contains the verdict and the reason.
     #[error("verdict = \"{0}\": {1}")]
     Verdict(String, String),
     /// The expected exit status is not valid.
     #[error("exit = {0}: expected a status, or a text such as 'signalled 9'")]
     Exit(toml::Value),
-    /// The pattern for standard error is not valid.
+    /// The regular expression for standard error is not valid.
     #[error("stderr = '{0}': {1}")]
     Pattern(String, PatternError),
-    /// An expression is not valid; the text is the complete message.
+    /// An expression is not valid; contains the complete message.
     #[error("{0}")]
     Expression(String),
     /// A file of the case cannot be read.
     #[error("cannot read '{0}'")]
     Unreadable(String, #[source] io::Error),
-    /// An ad of the case is not valid.
+    /// An ad of the case is not valid; contains the message.
     #[error("an ad of the case: {0}")]
     Ad(String),
-    /// There is no such sample: the type of ad and the kind.
+    /// No sample has this kind; contains the type of ad and the kind.
     #[error("no sample {0} '{1}'")]
     Sample(&'static str, String),
-    /// The first argument is not valid for this hook; the valid ones are listed.
+    /// The first argument is not valid for this hook; contains the argument and the valid ones.
     #[error("words = [\"{0}\"]: expected one of {1}")]
     Word(String, String),
-    /// A hook case has a key for cron jobs only.
+    /// A hook case has this key, which is valid only for cron jobs.
     #[error("{0} is for startd-cron and schedd-cron")]
     OnlyForCron(&'static str),
-    /// A cron case expects a standard output.
+    /// A cron case has an expected standard output, which is not supported.
     #[error("stdout of a cron job is read in blocks: use 'result' for what the ad must have")]
     CronOutput,
-    /// A schedd has no slots.
+    /// A case for a schedd cron job sets `slots` or `sample_slot`, but a schedd has no slots.
     #[error("a schedd has no slots: sample_slot and slots are for startd-cron")]
     SlotsOfSchedd,
-    /// A cron case has `runs = 0`.
+    /// A cron case has `runs = 0`, so that the job would not be run.
     #[error("runs = 0: expected a number above 0")]
     NoRuns,
     /// The mode of a cron job is not valid.
@@ -73,12 +73,12 @@ pub enum CaseError {
     /// The call cannot be made.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// A file or directory of the case cannot be used.
+    /// A file or directory of the case cannot be created, read or written.
     #[error(transparent)]
     File(#[from] io::Error),
 }
 
-/// Types of suite cases that are not hook types.
+/// Types of suite cases that test a cron job instead of a hook.
 const CRON_TYPES: [&str; 3] = ["startd-cron", "schedd-cron", "benchmark"];
 
 fn type_names() -> impl Iterator<Item = &'static str> {
@@ -97,7 +97,7 @@ fn similar_type(name: &str) -> String {
 }
 
 impl CaseError {
-    /// Creates the error of an invalid expression; `source` names its location.
+    /// Creates the error about an invalid expression; `source` names the place of the expression.
     pub(super) fn from_parse_error(text: &str, source: &str, error: &ParseError) -> Self {
         let span = Span::new(error.span.start as usize, error.span.end as usize);
         let caret = Caret { source, text: text.as_bytes(), span };
@@ -105,7 +105,7 @@ impl CaseError {
         CaseError::Expression(shown.lines().next().unwrap_or_default().to_owned())
     }
 
-    /// Returns the message and its causes in one line.
+    /// Returns the message of the error and of its causes in one line.
     pub fn to_message(&self) -> String {
         let mut told = self.to_string();
         let mut cause = std::error::Error::source(self);

@@ -1,5 +1,5 @@
-//! Setup of a call from a configuration: the hook and its keyword, the slot and its policy, and the route. Options
-//! override the configuration.
+//! Setup of a call from a configuration: the hook and its keyword, the slot and its policy, and the route. Options on
+//! the command line override the configuration.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -25,12 +25,12 @@ use htc_starter::StarterSettings;
 /// Source of the slot ad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlotAdSource {
-    /// A built-in ad, which is replaced by the slot of the configuration if the configuration has one.
+    /// Built-in ad, which is replaced by the slot ad of the configuration if the configuration has slots.
     #[default]
     BuiltIn,
-    /// A built-in ad of a kind that the user asked for, with the policy of the configuration.
+    /// Built-in ad of a kind that the user selected, with the policy of the configuration.
     Sample,
-    /// An ad given by the user, which is used unchanged.
+    /// Ad given by the user, which is used unchanged.
     FromUser,
 }
 
@@ -39,37 +39,37 @@ pub enum SlotAdSource {
 pub struct CallOptions {
     /// Configuration to read.
     pub configuration: ConfigSelection,
-    /// Path of the hook, or `None` for the configured one.
+    /// Path of the hook, or `None` to use the configured path.
     pub hook: Option<PathBuf>,
-    /// True if the user gave the hook's arguments, so that configured arguments are not used.
+    /// True if the user gave arguments for the hook, which replace the configured arguments.
     pub has_arguments: bool,
-    /// Hook keyword, or `None` for the one that the caller finds.
+    /// Hook keyword, or `None` to find the keyword as the caller does.
     pub keyword: Option<String>,
-    /// Name of the slot.
+    /// Name of the slot for which the hook is called.
     pub slot: String,
-    /// Type of the slot, for `SLOT_TYPE_<N>` parameters.
+    /// Number of the slot type, for `SLOT_TYPE_<N>` parameters.
     pub slot_type: Option<u32>,
     /// Source of the slot ad.
     pub slot_ad: SlotAdSource,
-    /// Name of a configured route, or `None`.
+    /// Name of a configured route, or `None` to use no route of the configuration.
     pub route: Option<String>,
-    /// TargetUniverse that replaces that of the route, or `None`.
+    /// TargetUniverse that replaces that of the route, or `None` to keep it.
     pub target_universe: Option<i64>,
-    /// GridResource that replaces that of the route, or `None`.
+    /// GridResource that replaces that of the route, or `None` to keep it.
     pub grid_resource: Option<String>,
     /// True to run the hook even if its caller would refuse the path.
     pub ignore_path_check: bool,
-    /// Changes of the ads.
+    /// Changes to the ads of the call.
     pub changes: AdChanges,
 }
 
-/// Reason why a configuration does not yield a call.
+/// Reason why no call can be set up from a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The configuration cannot be read.
     #[error("cannot read the configuration")]
     Config(#[source] ConfigError),
-    /// The table of parameter defaults cannot be used on this machine.
+    /// The parameter defaults cannot be used on this machine.
     #[error(transparent)]
     Defaults(ConfigError),
     /// The policy of the slot cannot be parsed.
@@ -80,7 +80,7 @@ pub enum SetupError {
     NoKeyword {
         /// Daemon that calls the hook.
         caller: &'static str,
-        /// Places where the keyword was searched, one per line.
+        /// Places where the keyword was searched for, one per line.
         tried: String,
     },
     /// The hook is not configured.
@@ -92,18 +92,18 @@ pub enum SetupError {
         keyword: BString,
         /// Steps that found the keyword, one per line.
         tried: String,
-        /// Hint about a set parameter that was probably intended, or `None`.
+        /// Hint about a parameter that is set and was probably meant to name the hook, or `None`.
         misnamed: Option<String>,
     },
     /// The configured arguments cannot be parsed.
     #[error("{knob}: {error}")]
     Arguments {
-        /// Parameter that holds the arguments.
+        /// Parameter that contains the arguments.
         knob: BString,
         /// Parse error.
         error: ArgumentError,
     },
-    /// There is no slot with this name.
+    /// No slot has this name.
     #[error("the configuration makes no slot '{name}' on this machine")]
     NoSlot {
         /// Name of the slot.
@@ -111,7 +111,7 @@ pub enum SetupError {
         /// Names of the existing slots.
         known: Vec<String>,
     },
-    /// There is no usable route with this name.
+    /// No usable route has this name.
     #[error("the configuration has no usable route '{name}'{why}")]
     NoRoute {
         /// Name of the route.
@@ -124,7 +124,7 @@ pub enum SetupError {
 }
 
 impl SetupError {
-    /// Adds a hint about a keyword that has this hook and a similar name.
+    /// Adds a hint if a keyword with a similar name has this hook.
     fn with_similar_keyword(mut self, view: &ConfigView<'_>, hook: HookType) -> Self {
         if let SetupError::NotSet { keyword, misnamed: misnamed @ None, .. } = &mut self {
             let ending = format!("_HOOK_{}", hook.name());
@@ -155,10 +155,11 @@ impl SetupError {
 }
 
 impl CallSetup {
-    /// Reads the configuration if needed, and finds the hook. `warn` receives warnings about the configuration.
+    /// Reads the configuration if one is needed, and finds the hook. Calls `warn` with each warning about the
+    /// configuration.
     ///
     /// # Errors
-    /// The configuration cannot be read or does not yield a call.
+    /// The configuration cannot be read, or no call can be set up from it.
     pub fn configure(&mut self, options: &CallOptions, warn: &mut dyn FnMut(&str)) -> Result<(), SetupError> {
         let choice = &options.configuration;
         self.daemon = caller_environment(&*self.world, choice, self.quirks);
@@ -180,7 +181,7 @@ impl CallSetup {
         Ok(())
     }
 
-    /// Returns the subsystem for which the configuration is read.
+    /// Returns the subsystem whose view of the configuration is read.
     fn config_subject(&self) -> LookupContext {
         LookupContext { subsystem: self.case.hook.caller().subsystem().into(), local_name: "".into() }
     }
@@ -222,7 +223,7 @@ impl CallSetup {
         Ok(())
     }
 
-    /// Uses the table of parameter defaults for slot and starter if no configuration is read.
+    /// Uses the default values of parameters for slot and starter if no configuration is read.
     fn apply_defaults(&mut self, options: &CallOptions) -> Result<(), SetupError> {
         if let Some(keyword) = &options.keyword {
             self.case.keyword = keyword.as_str().into();
@@ -251,7 +252,7 @@ impl CallSetup {
             },
         );
         let Some(route) = table.index_of(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
-            // The configuration has hooks but no routes: the options describe the route.
+            // The configuration has hooks but no routes, so the options describe the route.
             if table.routes.is_empty() && options.target_universe.is_some() {
                 return Ok(());
             }
@@ -288,7 +289,7 @@ mod tests {
         CallOptions { slot: "slot1".to_owned(), ..CallOptions::default() }
     }
 
-    /// Returns a call configured with these parameters, and the result of `configure`.
+    /// Returns a call configured with the given parameters, and the result of `configure`.
     fn configured(
         hook: HookType,
         knobs: &[(&str, &str)],
@@ -389,7 +390,7 @@ mod tests {
         let (setup, done) = configured(HookType::FetchWork, &knobs, &options());
         done.unwrap();
         assert_eq!(setup.case.slot.string("Site"), Some("here".into()));
-        // An ad given by the user is used unchanged.
+        // If the user gives the slot ad, it is used unchanged.
         let given = CallOptions { slot_ad: SlotAdSource::FromUser, ..options() };
         let (setup, done) = configured(HookType::FetchWork, &knobs, &given);
         done.unwrap();

@@ -1,5 +1,5 @@
-//! Slot for hooks of the execution point: the slot of the configuration, as the slot runner makes it, or a built-in
-//! one.
+//! Slot for hooks of the execution point: the configured slot, made in the way of the slot runner, or a built-in
+//! slot.
 
 use std::rc::Rc;
 
@@ -15,16 +15,16 @@ use htc_slot as slot;
 use htc_slot::{ExecutionPoint, ExitLimits};
 
 impl CallSetup {
-    /// True if the hook reads the slot's internal ad, which contains the policy.
+    /// Returns true if the hook reads the slot ad with the slot's policy.
     pub(super) fn reads_slot_policy(&self) -> bool {
         matches!(self.case.hook, HookType::ReplyFetch | HookType::EvictClaim)
     }
 
-    /// Uses the slot of the configuration as the slot runner makes it. Returns false if it cannot be made, because a
-    /// configuration for another machine may need resources that this one lacks.
+    /// Uses the configured slot, made in the way of the slot runner. Returns false if no slot can be made, for
+    /// example because a configuration for another machine needs resources that this machine lacks.
     ///
     /// # Errors
-    /// The configuration makes slots, but none with this name.
+    /// Slots were made, but none has the given name.
     pub(super) fn use_configured_slot(
         &mut self,
         config: &Config,
@@ -49,7 +49,8 @@ impl CallSetup {
         Ok(true)
     }
 
-    /// Builds the execution point of the configuration on this machine, or returns the reason why it cannot be built.
+    /// Builds an execution point on this machine from the configuration, or returns the reason why it cannot be
+    /// built.
     fn build_execution_point(
         &self,
         config: &Config,
@@ -62,7 +63,7 @@ impl CallSetup {
             Err(error) => (configured_surroundings(config, world), Some(error.to_string())),
         };
         warning.iter().for_each(|warning| warn(warning));
-        // Problems of EXECUTE do not matter because no job is run.
+        // Problems of EXECUTE are ignored because no job is run.
         around.execute_problem = None;
         around.slot_volumes.values_mut().for_each(|volume| volume.execute_problem = None);
         match slot::configure(config, world, &around, self.quirks, ExitLimits::default()) {
@@ -75,17 +76,18 @@ impl CallSetup {
         }
     }
 
-    /// Returns the ad of the slot with this name, as the hook gets it.
+    /// Returns the ad of the slot with the given name, in the form that the hook gets.
     fn select_slot_ad(
         &mut self,
         mut machine: ExecutionPoint,
         wanted: &str,
     ) -> Result<Option<ClassAd>, SetupError> {
         let all: Vec<_> = machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
-        // The name of a dynamic slot begins with that of its partitionable slot.
+        // The name of a dynamic slot begins with the name of its partitionable slot.
         let parent = wanted.split_once('_').map_or(wanted, |(parent, _)| parent);
         let found = all.iter().find(|(_, id)| id.eq_ignore_ascii_case(parent));
-        // The configuration may use another prefix for slot names, so the first slot is used for the default name.
+        // The configuration may use another prefix for slot names, so the default name `slot1` stands for the first
+        // slot.
         let Some((key, id)) = found.or_else(|| all.first().filter(|_| wanted == "slot1")) else {
             let known = all.into_iter().map(|(_, id)| id).collect();
             return Err(SetupError::NoSlot { name: wanted.to_owned(), known });
@@ -110,7 +112,8 @@ impl CallSetup {
         Ok(ad)
     }
 
-    /// True if the hook reads the ad of the job's own slot; false if that of the slot that fetched the job.
+    /// Returns true if the hook reads the ad of the slot on which the job runs, or false if it reads the ad of the
+    /// slot that fetched the job.
     fn reads_job_slot(&self) -> bool {
         match self.case.hook {
             HookType::ReplyFetch => {
@@ -126,8 +129,8 @@ impl CallSetup {
         Ok(slot::read_slot_policy(own, config.view(&*self.world), self.quirks)?)
     }
 
-    /// Sets START and RANK of a built-in slot from the configuration, because they decide about a fetched job.
-    /// Options override them.
+    /// Sets START and RANK of a built-in slot from the configuration, because these expressions decide about a
+    /// fetched job. Options on the command line override them.
     pub(super) fn apply_slot_policy(
         &mut self,
         config: &Config,
@@ -147,7 +150,7 @@ impl CallSetup {
         Ok(())
     }
 
-    /// Reads the policy of the slot for hooks that read it.
+    /// Reads the policy of the slot from the configuration if the hook reads it.
     pub(super) fn load_slot_policy(
         &mut self,
         config: &Config,

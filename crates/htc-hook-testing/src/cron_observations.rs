@@ -1,4 +1,4 @@
-//! Observations about the runs of a cron job, and the resulting verdict.
+//! Observations of the runs of a cron job, and the verdict on them.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use htc_os::LeftoverProcess;
 use htc_runner::cron::CronNotice;
 use htc_slot::cron_ads::CronMerge;
 
-/// Maximum number of bytes kept of the standard error of all runs, and of other recorded items.
+/// Maximum number of bytes kept of the standard error of all runs, and of other recorded texts.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 const MAX_RECORDED: usize = 50;
 
-/// Observations about the runs of one cron job.
+/// Observations of the runs of one cron job.
 #[derive(Clone, Debug, Default)]
 pub struct CronObservations {
-    /// True if a program was started, and true if the last one has not ended.
+    /// True if the program was started at least once. The next field is true while the program runs.
     started: bool,
     is_running: bool,
     not_started: Option<String>,
-    /// True if a block was published, and true if a block had no valid line.
+    /// True if a block was published. The next field is true if a block had no valid line.
     published: bool,
     empty_block: bool,
     bad_lines: Vec<BString>,
@@ -37,7 +37,7 @@ pub struct CronObservations {
 }
 
 impl CronObservations {
-    /// Records a notice of the cron runner.
+    /// Records an event reported by the cron runner.
     pub fn record_notice(&mut self, told: &CronNotice) {
         match told {
             CronNotice::Started { .. } => (self.started, self.is_running) = (true, true),
@@ -62,7 +62,7 @@ impl CronObservations {
         }
     }
 
-    /// Returns the outcome of the last run, or the reason why there was none.
+    /// Returns the outcome of the last run, or the reason why there was no run.
     pub fn outcome(&self, took: Duration) -> CallOutcome {
         let ending = match &self.not_started {
             Some(reason) => CallEnding::NotStarted { reason: reason.clone(), interpreter: None, errno: None },
@@ -77,7 +77,8 @@ impl CronObservations {
         CallOutcome { ending, took }
     }
 
-    /// Returns the verdict. `result` is the daemon's ad afterwards, and `merged` lists what was merged into it.
+    /// Returns the verdict. `result` is the ad of the daemon after the runs, and `merged` lists the published ads
+    /// with the rules by which they were merged into it.
     pub fn verdict(&self, result: ClassAd, merged: &[CronMerge<'_>]) -> Verdict {
         let rules: Vec<String> = merged
             .iter()
@@ -119,7 +120,7 @@ impl CronObservations {
         verdict.with_result([result])
     }
 
-    /// Returns findings about the program.
+    /// Returns the findings about the program.
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         for line in &self.bad_lines {

@@ -1,5 +1,5 @@
-//! Runs the cron jobs of an execution point once, so that the ads of slots that run no jobs have the published
-//! attributes.
+//! Execution of each cron job of an execution point once, so that the published attributes are known for slots that
+//! run no jobs.
 
 use std::io;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use htc_runner::hook_environment::ConfigSelection;
 use htc_slot::cron_ads::CronAds;
 use htc_slot::{ExecutionPoint, StartdEvent};
 
-/// Result of the cron jobs.
+/// Result of running the cron jobs once.
 #[derive(Clone, Debug)]
 pub struct CronOutcome {
-    /// True if a program could not be started or printed invalid lines; this is not published.
+    /// True if a program could not be started or printed invalid lines, which the published ads do not show.
     pub failed: bool,
-    /// Published ads.
+    /// Ads that the cron jobs have published.
     ads: CronAds,
 }
 
-/// Runs each cron job once and kills those that have not ended after `patience`. `warn` receives warnings about
-/// individual jobs with their names. Returns `None` if there are no cron jobs.
+/// Runs each cron job once, and kills the programs that have not ended after `patience`. Calls `warn` with the name
+/// of a job and a warning about it. Returns `None` if no cron jobs are configured.
 ///
 /// # Errors
 /// The log directory cannot be created, or waiting for the programs fails.
@@ -43,7 +43,7 @@ pub fn run_cron_once(
     let world = RealWorld::new();
     let surroundings = CronContext {
         manager: CronManager::Startd,
-        // Cron jobs do not get the daemon's session keys (CONDOR_PRIVATE_...), in 25.14 either.
+        // Cron jobs do not get the daemon's session keys (CONDOR_PRIVATE_...), and neither do those of 25.14.
         environment: hook_test::caller_environment(&world, choice, QuirkMode::Manual),
         directory: log.path().to_owned(),
         identity: None,
@@ -86,13 +86,13 @@ pub fn run_cron_once(
 }
 
 impl CronOutcome {
-    /// Publishes the ads in the execution point.
+    /// Publishes the ads of the cron jobs in the slots of the execution point.
     pub fn publish(self, machine: &mut ExecutionPoint) {
         publish(machine, self.ads);
     }
 }
 
-/// Publishes the ads of cron jobs in the execution point.
+/// Publishes the ads of cron jobs in the slots of the execution point.
 pub fn publish(machine: &mut ExecutionPoint, ads: CronAds) {
     let now = clock::now();
     machine.step(now, StartdEvent::CronPublished(Box::new(ads)));

@@ -1,4 +1,5 @@
-//! Session of cron jobs on a clock that runs in real time while a program runs and skips the time between runs.
+//! Session of cron jobs with its own clock, which runs in real time while a program runs, and skips the time between
+//! the runs.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,15 +20,15 @@ use htc_runner::cron::{CronContext, CronNotice, CronRunner, CronStepInputs};
 use htc_slot::cron_ads::CronAds;
 use htc_slot::cron_schedule::{CronEvent, CronNote, CronSchedule};
 
-/// Time that programs get to end when the session ends.
+/// Time that programs have to end by themselves when the session ends.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
-/// Cron jobs and the load that they may cause together.
+/// Cron jobs of a manager, with its settings.
 #[derive(Clone, Debug)]
 pub struct CronList {
     /// Jobs in the configured order.
     pub jobs: Vec<CronJob>,
-    /// MAX_JOB_LOAD of the manager.
+    /// Maximum total load of the running jobs (MAX_JOB_LOAD of the manager).
     pub max_load: f64,
     /// AUTOPUBLISH of the manager.
     pub auto_publish: AutoPublish,
@@ -36,11 +37,11 @@ pub struct CronList {
 }
 
 impl CronList {
-    /// Reads the jobs of a manager from the configuration, or only the job `only`. Also returns warnings about the
-    /// jobs, and errors of skipped ones.
+    /// Reads the cron jobs of a manager from the configuration, or only the job named `only`. Also returns warnings
+    /// about the jobs, and errors about jobs that were skipped.
     ///
     /// # Errors
-    /// The configuration names no job, or not this one.
+    /// The configuration names no cron job, or not the job `only`.
     pub fn from_config(
         manager: CronManager,
         knobs: &dyn ParameterSource,
@@ -83,21 +84,21 @@ impl CronList {
 /// Plan of a session.
 #[derive(Clone, Debug)]
 pub struct CronPlan {
-    /// Number of times each job is run; an OneShot job runs at most once.
+    /// Number of times that each cron job is run; a OneShot job runs at most once.
     pub runs: u64,
-    /// Duration of the session, which replaces `runs` if it is given.
+    /// Duration of the session; if it is given, `runs` has no effect.
     pub seconds: Option<Duration>,
     /// Times at which the configuration is read again.
     pub reconfig: Vec<Duration>,
-    /// Time at which a job begins, and the number of its slot (from 1).
+    /// Time at which a job begins in a slot, and the number of the slot (from 1).
     pub job_begins: Option<(Duration, usize)>,
-    /// Time limit of a program if `seconds` is `None`.
+    /// Time limit for a program if `seconds` is `None`.
     pub patience: Duration,
     /// Time limit of the whole session, or `None`.
     pub time_limit: Option<Duration>,
 }
 
-/// Action at a fixed time of the session.
+/// Action at a given time of the session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum TimedAction {
     Reconfig,
@@ -108,22 +109,23 @@ enum TimedAction {
 /// Event of a session.
 #[derive(Clone, Debug)]
 pub enum CronSessionEvent {
-    /// Notice of the cron runner.
+    /// Event reported by the cron runner.
     Notice(CronNotice),
-    /// A job has the mode OnDemand and is never started.
+    /// A cron job has the mode OnDemand, so that it is never started.
     OnDemand(BString),
     /// A job begins in the slot.
     JobBegins,
-    /// A program has not ended in time and is killed.
+    /// A program has exceeded its time limit and is killed.
     Killed(BString),
 }
 
 /// Reason why [`CronSession::run`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionPause {
-    /// The configuration must be read again and passed to [`CronSession::configure`]; then the session can continue.
+    /// The configuration is due to be read again. The caller passes the new configuration to
+    /// [`CronSession::configure`] and then continues the session.
     Reconfig,
-    /// The session has ended, with the signal that interrupted it or `None`.
+    /// The session has ended; contains the signal that interrupted it, or `None`.
     Ended(Option<i32>),
 }
 
@@ -135,11 +137,12 @@ pub struct CronSession<'a> {
     world: &'a RealWorld,
     runner: CronRunner,
     reactor: &'a mut Reactor,
-    /// Number of times each job was started.
+    /// Number of times each cron job was started.
     started: RefCell<BTreeMap<BString, u64>>,
-    /// Jobs that wait for their CONDITION or cannot be started.
+    /// Cron jobs that are waiting for their CONDITION to become true, or that cannot be started.
     blocked: Vec<BString>,
-    /// Real start time of the session, its start on the session's clock, and the time skipped since.
+    /// Real start time of the session. The next fields are the start on the clock of the session, and the total time
+    /// that this clock has skipped.
     began: MonotonicTime,
     clock_start: ClockReading,
     skipped: Duration,
@@ -149,7 +152,7 @@ pub struct CronSession<'a> {
 }
 
 impl<'a> CronSession<'a> {
-    /// Creates a session without any jobs.
+    /// Creates a session that has no cron jobs yet.
     pub fn new(
         plan: CronPlan,
         surroundings: CronContext,
@@ -179,17 +182,17 @@ impl<'a> CronSession<'a> {
         }
     }
 
-    /// Returns the published ads.
+    /// Returns the ads that the cron jobs have published.
     pub fn published_ads(&self) -> &CronAds {
         self.runner.ads()
     }
 
-    /// Returns the schedule of the jobs.
+    /// Returns the schedule of the cron jobs.
     pub fn schedule(&self) -> &CronSchedule {
         self.runner.schedule()
     }
 
-    /// Returns the specification of a job's program.
+    /// Describes the child process of a cron job.
     pub fn child_spec(&self, job: &CronJob) -> ChildSpec {
         self.runner.child(job, self.now(), self.world)
     }
@@ -199,17 +202,17 @@ impl<'a> CronSession<'a> {
         clock::monotonic_now().since(self.began) + self.skipped
     }
 
-    /// True if a program could not be started or printed lines that are not attributes.
+    /// Returns true if a program could not be started, or printed lines that are not valid attributes.
     pub fn has_failures(&self) -> bool {
         self.failed
     }
 
-    /// True if a program was killed because it did not end.
+    /// Returns true if a program was killed because it exceeded its time limit.
     pub fn has_timed_out(&self) -> bool {
         self.timed_out
     }
 
-    /// True if the plan has no duration and the job was started as often as planned.
+    /// Returns true if the plan gives a number of runs and the cron job was started that number of times.
     pub fn has_run_enough(&self, name: &BString) -> bool {
         let started = self.started.borrow().get(name).copied().unwrap_or(0);
         self.plan.seconds.is_none() && started >= self.plan.runs
@@ -219,13 +222,13 @@ impl<'a> CronSession<'a> {
         self.clock_start.plus(self.elapsed())
     }
 
-    /// Converts a time of the session's clock to real time.
+    /// Converts a time on the clock of the session to real time.
     fn to_real_tick(&self, at: MonotonicTime) -> MonotonicTime {
         let from_start = at.since(self.clock_start.monotonic());
         self.began.plus(from_start.saturating_sub(self.skipped))
     }
 
-    /// Runs to the next pause. `told` receives the events.
+    /// Runs the session to its next pause. Calls `told` with each event.
     ///
     /// # Errors
     /// The event loop fails.
@@ -251,7 +254,7 @@ impl<'a> CronSession<'a> {
             let moment = self.timed_actions.first().map(|moment| self.clock_start.plus(moment.0).monotonic());
             let wake = self.runner.next_wake().into_iter().chain(moment).min();
             if self.runner.running_count() == 0 {
-                // No program is running, so the clock moves to the next event.
+                // No program is running, so the clock of the session skips to the next event.
                 let Some(wake) = wake else { return Ok(SessionPause::Ended(None)) };
                 self.skipped += wake.since(self.now().monotonic());
                 self.send_event(CronEvent::Tick);
@@ -261,7 +264,8 @@ impl<'a> CronSession<'a> {
             // If the plan has no duration, a program that does not end is killed after `patience`.
             let limit = self.plan.seconds.is_none().then(|| idle_since.plus(self.plan.patience));
             let deadline = wake.map(|wake| self.to_real_tick(wake)).into_iter().chain(limit).chain(end).min();
-            // A program that prints without pause never lets the reactor time out.
+            // A program that prints without pause keeps the reactor from timing out, so the limit is also checked
+            // here.
             let over = limit.is_some_and(|limit| limit <= clock::monotonic_now());
             let event = if over { ReactorEvent::Timeout } else { self.reactor.next_event(deadline)? };
             match event {
@@ -283,7 +287,7 @@ impl<'a> CronSession<'a> {
         }
     }
 
-    /// Kills all programs because the time limit ended.
+    /// Kills all programs because one has exceeded its time limit.
     fn give_up(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> SessionPause {
         self.timed_out = true;
         for name in self.runner.running_jobs() {
@@ -301,7 +305,7 @@ impl<'a> CronSession<'a> {
         }
     }
 
-    /// Ends the session: asks the programs to end and kills those that do not.
+    /// Ends the session: asks the programs to end, and kills those that are still running after `SHUTDOWN_GRACE`.
     fn shut_down(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> io::Result<SessionPause> {
         self.send_event(CronEvent::ShutDown { fast: false });
         let deadline = clock::monotonic_now().plus(SHUTDOWN_GRACE);
@@ -332,7 +336,7 @@ impl<'a> CronSession<'a> {
         });
     }
 
-    /// Calls the runner with the inputs of a step.
+    /// Calls a function of the runner with the inputs that a step of the runner needs.
     fn call_runner<T>(&mut self, act: impl FnOnce(&mut CronRunner, &mut CronStepInputs<'_>) -> T) -> T {
         let (daemon, now) = (self.daemon_ad(), self.now());
         let CronSession { runner, reactor, started, plan, world, manager, .. } = self;
@@ -357,14 +361,15 @@ impl<'a> CronSession<'a> {
         self.call_runner(|runner, at| runner.take_reactor_event(event, at));
     }
 
-    /// Returns the ad in which CONDITION is evaluated.
+    /// Returns the ad in which the CONDITION of a cron job is evaluated.
     fn daemon_ad(&self) -> ClassAd {
         let mut ad = self.slots.first().cloned().unwrap_or_default();
         self.runner.ads().merge_into(&mut ad, self.world);
         ad
     }
 
-    /// True if no program is running and every job that can be started was started as often as planned.
+    /// Returns true if no program is running, and every cron job that can be started was started as often as the plan
+    /// requires.
     fn has_finished(&self) -> bool {
         let started = self.started.borrow();
         self.runner.running_count() == 0
@@ -374,7 +379,7 @@ impl<'a> CronSession<'a> {
             })
     }
 
-    /// Reports the runner's notices and updates the state of the session.
+    /// Passes on the events of the runner, and updates the state of the session.
     fn report_notices(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {
         let all: Vec<CronNotice> = self.runner.take_notices().collect();
         for one in all {
@@ -406,7 +411,7 @@ impl<'a> CronSession<'a> {
     }
 }
 
-/// Returns the number of times a job is started if the plan has no duration.
+/// Returns the number of times that a cron job is to be started if the plan has no duration.
 fn wanted_starts(job: &CronJob, manager: CronManager, plan: &CronPlan) -> u64 {
     match job.mode {
         CronMode::OnDemand => u64::from(manager == CronManager::Benchmarks),
@@ -415,7 +420,7 @@ fn wanted_starts(job: &CronJob, manager: CronManager, plan: &CronPlan) -> u64 {
     }
 }
 
-/// True if CONDITION permits the job to start.
+/// Returns true if CONDITION permits the cron job to start.
 fn condition_holds(job: &CronJob, daemon: &ClassAd, world: &RealWorld) -> bool {
     let condition = job.condition.as_ref();
     condition.is_none_or(|it| Context::new(world).my(daemon).eval(it).truth() == Some(true))

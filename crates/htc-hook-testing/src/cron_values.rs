@@ -1,4 +1,4 @@
-//! Values that cron jobs publish, checked as lint checks values in files.
+//! Check of the values that cron jobs publish, by the rules that lint has for values in files.
 
 use htc_base::text::caseless;
 use htc_classad::ClassAd;
@@ -7,7 +7,7 @@ use htc_slot::cron_ads::CronAds;
 
 use super::finding::Finding;
 
-/// Returns findings about the published values; `daemon` is the ad of the slot or schedd that gets them.
+/// Returns findings about the published values; `daemon` is the ad of the slot or schedd to which they are added.
 pub fn published_value_findings(published: &CronAds, daemon: &ClassAd) -> Vec<Finding> {
     let all = published.merged_ad();
     let is_defined =

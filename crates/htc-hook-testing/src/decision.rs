@@ -1,4 +1,4 @@
-//! Decisions of the callers of hooks, each with the word that recordings and suites use for it.
+//! Decisions of the callers of hooks, each with its word in recordings and suites.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use htc_base::text::similar_names;
 use htc_router::HookDecision;
 use htc_slot::FetchDecision;
 
-/// Decision of a caller about a hook's output, or about a hook that gave none.
+/// Decision of a caller about a hook's output, or about a hook without output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Decision of the startd about the output of FETCH_WORK.
@@ -15,23 +15,23 @@ pub enum Decision {
     Router(HookDecision),
     /// The caller treats the hook as not configured.
     NotConfigured,
-    /// The job, claim or routed job that depends on the hook is not started.
+    /// The job, claim or routed job for which the hook was called is not started.
     NotStarted,
     /// The caller continues normally.
     GoOn,
     /// The caller continues and logs a warning.
     GoOnWithWarning,
-    /// The caller waits forever and does nothing more for the slot or job.
+    /// The caller waits forever, so that nothing more happens to the slot or job.
     Stuck,
     /// The caller ignores the hook's output and exit status.
     NoEffect,
-    /// This caller never calls the hook.
+    /// This version of HTCondor never calls the hook.
     NeverCalled,
-    /// The hook is still running and the caller still waits.
+    /// The hook is still running, and the caller is still waiting for it.
     StillRunning,
     /// The hook exceeded the caller's time-out.
     TimedOut,
-    /// The last step of the job has ended.
+    /// The job has completed its last step.
     Done,
     /// The job is put on hold.
     Held,
@@ -39,7 +39,7 @@ pub enum Decision {
     Requeued,
     /// The output of a cron job is in the ad.
     Published,
-    /// A cron job printed nothing that could be published.
+    /// A cron job printed nothing that can be published.
     NothingPublished,
     /// The output of a cron job was published for other slots only.
     NotForSlot,
@@ -65,7 +65,7 @@ impl Decision {
         Decision::NotForSlot,
     ];
 
-    /// Returns the word of every decision, in the order of a job's life.
+    /// Returns the words of all decisions, in the order of a job's life.
     pub fn all_words() -> impl Iterator<Item = &'static str> {
         let fetch = FetchDecision::ALL.iter().map(|decision| decision.word());
         let router = HookDecision::ALL.iter().filter(|decision| **decision != HookDecision::Stuck);
@@ -73,7 +73,7 @@ impl Decision {
         fetch.chain(common).chain(router.map(|decision| decision.word()))
     }
 
-    /// Checks that a decision has this word.
+    /// Checks that a text is the word of a decision.
     ///
     /// # Errors
     /// Returns a message with the closest word and all valid words.
@@ -87,7 +87,7 @@ impl Decision {
         Err(format!("unknown verdict{hint}: the verdicts are {}", words.join(", ")))
     }
 
-    /// Returns the word that suites, recordings and messages use.
+    /// Returns the word for the decision in suites, recordings and messages.
     pub fn word(self) -> &'static str {
         match self {
             Decision::Fetch(decision) => decision.word(),

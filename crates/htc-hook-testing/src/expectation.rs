@@ -1,12 +1,12 @@
-//! Expressions that must be true of the result of a call.
+//! Expressions that must be true for the result of a call.
 
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr, ParseError};
 
-/// Expression that must be true.
+/// Expression that must be true for the result of a call.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// Text as written.
+    /// Text of the expression as the user wrote it.
     pub text: String,
     /// Parsed expression.
     pub expr: Expr,
@@ -22,8 +22,8 @@ impl Expectation {
     }
 }
 
-/// Returns the expectations that are not true, with their values. MY is `result` and TARGET is `subject`, the input
-/// ad.
+/// Returns the expectations that are not true, each with its value. MY is `result`, and TARGET is `subject`, the
+/// input ad.
 pub fn unmet_expectations(
     expectations: &[Expectation],
     result: &ClassAd,

@@ -1,10 +1,10 @@
-//! Findings: their rule, message, advice and position.
+//! Findings about a hook: rule, message, advice and position of each.
 
 use htc_base::text::{Span, words};
 use htc_lint::config::PrintedMistake;
 
 words! {
-    /// Rule that a finding reports. The words are stable, so scripts can match them.
+    /// Rule that a finding is about. The words are stable, so that scripts can compare them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Rule.word {
         /// A line of output is not an attribute.
@@ -19,9 +19,9 @@ words! {
         RefusedAttribute => "refused-attribute",
         /// An attribute is printed twice with different values.
         PrintedTwice => "printed-twice",
-        /// An attribute or output has no effect here.
+        /// An attribute, or the output as a whole, has no effect for this caller.
         IgnoredOutput => "ignored-output",
-        /// An attribute was read before the hook ran.
+        /// The hook sets an attribute that the caller read before the hook ran.
         TooLate => "too-late",
         /// Lines end with carriage returns.
         CarriageReturns => "carriage-returns",
@@ -39,29 +39,29 @@ words! {
         SignalsCaller => "signals-caller",
         /// The hook ran longer than the caller waits.
         RanTooLong => "ran-too-long",
-        /// The caller ignores the exit status.
+        /// The caller ignores the exit status of the hook.
         StatusIgnored => "status-ignored",
         /// The exit status makes the caller ignore the output.
         AnswerDiscarded => "answer-discarded",
         /// `HookStatusCode` is ignored or has an unexpected effect.
         StatusCode => "status-code",
-        /// The interpreter of the first line does not exist.
+        /// The interpreter in the first line of the hook does not exist.
         MissingInterpreter => "missing-interpreter",
-        /// The caller refuses the path, or it cannot be executed.
+        /// The caller refuses the path of the hook, or the file at the path cannot be executed.
         BadPath => "bad-path",
-        /// A variable is not set because the caller does not pass it.
+        /// A variable that the hook uses is not set, because the caller does not pass it.
         MissingVariable => "missing-variable",
-        /// A command is not found.
+        /// A command that the hook uses is not found.
         MissingCommand => "missing-command",
         /// The hook needs an attribute that the job ad lacks or spells differently.
         MissingAttribute => "missing-attribute",
         /// An uncaught exception ended the hook.
         Exception => "exception",
-        /// An expression is replaced by its value.
+        /// The hook replaces an expression of the job by its value.
         FrozenExpression => "frozen-expression",
-        /// A word or path that was meant as a string has no double quotes.
+        /// A word or path that should be a string has no double quotes.
         UnquotedString => "unquoted-string",
-        /// A value in the syntax of another language, such as Python's None.
+        /// A value has the syntax of another language, such as None of Python.
         ForeignLiteral => "foreign-literal",
         /// A value has another type than the readers of the attribute expect.
         WrongType => "wrong-type",
@@ -69,13 +69,13 @@ words! {
         AlwaysError => "always-error",
         /// A value refers to an attribute that the ad does not have.
         UnknownAttribute => "unknown-attribute",
-        /// A fetched job lacks attributes that it needs.
+        /// A fetched job lacks attributes that every job needs.
         IncompleteJob => "incomplete-job",
         /// HTCondor 25.14 never calls this hook.
         NeverCalled => "never-called",
-        /// The output asks for something that this package's starter does not support.
+        /// The output requests something that the starter of this project does not support.
         UnsupportedHere => "not-done-here",
-        /// A second call gives a different output.
+        /// A second call with the same input gives a different output.
         Varies => "varies",
         /// The output depends on the working directory.
         DependsOnDirectory => "depends-on-directory",
@@ -87,7 +87,7 @@ words! {
 }
 
 impl Rule {
-    /// True for notes; all other findings can affect jobs.
+    /// Returns true if the finding is a note. All other findings can affect jobs.
     pub fn is_note(self) -> bool {
         matches!(
             self,
@@ -104,13 +104,13 @@ impl Rule {
 /// Finding about a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Rule that the hook breaks.
+    /// Rule that the finding is about.
     pub rule: Rule,
     /// Description of the problem.
     pub message: String,
-    /// Advice how to fix the problem.
+    /// Advice on how to fix the problem.
     pub advice: String,
-    /// Position in the output, or `None`.
+    /// Position of the problem in the output, or `None` if it has none.
     pub place: Option<Span>,
 }
 
@@ -127,7 +127,7 @@ impl From<PrintedMistake> for Rule {
 }
 
 impl Finding {
-    /// Creates a finding about the hook as a whole.
+    /// Creates a finding that has no position in the output.
     pub fn new(rule: Rule, message: impl Into<String>, advice: impl Into<String>) -> Self {
         Finding { rule, message: message.into(), advice: advice.into(), place: None }
     }

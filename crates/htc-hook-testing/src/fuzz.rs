@@ -1,15 +1,15 @@
-//! Random mutations of ads, and reduction of an ad that makes a hook fail.
+//! Random mutations of ads, and reduction of an ad that makes a hook fail to a smaller one.
 
 use bstr::BString;
 
 use htc_classad::{ClassAd, Expr, Value};
 
-/// Pseudo-random number generator (splitmix64): a seed gives the same mutations on every machine.
+/// Pseudo-random number generator (splitmix64): the same seed gives the same mutations on every machine.
 #[derive(Clone, Debug)]
 pub struct RandomGenerator(u64);
 
 impl RandomGenerator {
-    /// Returns a generator with this seed.
+    /// Creates a generator with the given seed.
     pub fn new(seed: u64) -> Self {
         RandomGenerator(seed)
     }
@@ -29,12 +29,12 @@ impl RandomGenerator {
     }
 }
 
-/// One change of one attribute of an ad.
+/// Change of one attribute of an ad.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mutation {
     /// Name of the attribute.
     pub name: BString,
-    /// New value, or `None` if the attribute is removed.
+    /// New value, or `None` to remove the attribute.
     pub value: Option<Expr>,
     /// Short description of the change.
     pub description: &'static str,
@@ -77,8 +77,8 @@ impl Mutation {
     }
 }
 
-/// Returns a smaller ad for which `shows` is still true. Removes attributes in ever smaller groups and calls `shows`
-/// at most `most` times.
+/// Returns a smaller ad for which `shows` still returns true. Removes attributes in groups of decreasing size, and
+/// calls `shows` at most `most` times.
 pub fn remove_attributes(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
     let mut best = ad.clone();
     let mut asked = 0;
@@ -110,8 +110,8 @@ pub fn remove_attributes(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&Class
     best
 }
 
-/// Returns the ad with shorter strings for which `shows` is still true. Truncates each string by bisection; all
-/// strings together use at most `most` calls of `shows`.
+/// Returns an ad with shorter strings for which `shows` still returns true. Truncates each string by bisection, and
+/// calls `shows` at most `most` times for all strings together.
 pub fn shorten_strings(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
     let mut best = ad.clone();
     let mut asked = 0;
@@ -119,7 +119,7 @@ pub fn shorten_strings(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd
     for name in names {
         let Some(Value::Str(text)) = ad.literal(&name) else { continue };
         let text: &[u8] = text.as_ref();
-        // Bisection: `text[..enough]` shows the failure, `text[..too_short]` is assumed not to.
+        // Bisection: `shows` is true for `text[..enough]`, and assumed to be false for `text[..too_short]`.
         let (mut too_short, mut enough) = (0, text.len());
         while enough - too_short > 1 && asked < most {
             let middle = too_short + (enough - too_short) / 2;
@@ -136,10 +136,10 @@ pub fn shorten_strings(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd
     best
 }
 
-/// Minimum length of a run of one byte that is written as a command substitution instead of literally.
+/// Minimum number of equal bytes in a row that are written as a command that prints them, instead of literally.
 const MIN_COMPRESSED_RUN: usize = 100;
 
-/// Returns a `printf` command that writes these bytes in any POSIX shell.
+/// Returns a `printf` command that prints the given bytes in any POSIX shell.
 pub fn to_printf_command(text: &[u8]) -> String {
     let mut out = String::from("printf '");
     let mut arguments = String::new();

@@ -1,4 +1,4 @@
-//! Search for failures of a hook by random mutations of its ad, each reduced to a small ad that shows it.
+//! Search for failures of a hook by random mutations of its ad. Each failure is reduced to a small ad that shows it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,21 +19,22 @@ use htc_base::process::{Exit, Stdio};
 use htc_classad::ClassAd;
 use htc_os::{Reactor, clock};
 
-/// Maximum number of calls of each of the two reduction steps.
+/// Maximum number of hook calls of each of the two steps that reduce an ad.
 const MAX_SHRINK_CALLS: usize = 150;
 
-/// Maximum time to reduce one ad, because a hook that hangs uses its whole time-out at every call.
+/// Maximum time for reducing one ad. It is needed because a hook that never ends uses its whole time-out at every
+/// call.
 pub const MAX_SHRINK_TIME: Duration = Duration::from_secs(60);
 
-/// Maximum number of bytes kept of each call's standard error.
+/// Maximum number of bytes kept of the standard error of each call.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 
-/// First call that showed a failure, and the number of calls that did.
+/// Failure of the hook, with the first call that showed it and the number of such calls.
 #[derive(Clone, Debug)]
 pub struct FuzzFailure {
-    /// Inputs of the call.
+    /// Inputs of the first call that showed the failure.
     pub case: Case,
-    /// Mutations of its ad.
+    /// Mutations of the ad of that call.
     pub mutations: Vec<Mutation>,
     /// Number of calls that showed the failure.
     pub calls: u32,
@@ -44,7 +45,7 @@ pub struct FuzzFailure {
 pub struct ShrunkAd {
     /// Smallest ad found that shows the failure.
     pub ad: ClassAd,
-    /// True if `MAX_SHRINK_TIME` ended the reduction.
+    /// True if the reduction ended because `MAX_SHRINK_TIME` had passed.
     pub out_of_time: bool,
     /// Signal that interrupted the reduction, or `None`.
     pub interrupted: Option<i32>,
@@ -53,18 +54,18 @@ pub struct ShrunkAd {
 /// Search for failures of one hook.
 pub struct FuzzSearch<'a> {
     setup: &'a mut CallSetup,
-    /// Case with the unchanged ad.
+    /// Case with the ad as given, without mutations.
     original: Case,
-    /// Rules that the hook also breaks with the unchanged ad.
+    /// Rules of the findings that the hook also has with the given ad.
     baseline_rules: Vec<&'static str>,
-    /// Failure that the unchanged ad shows as well, so that the mutations did not cause it.
+    /// Failure that the hook also shows with the given ad, so that mutations do not cause it; or `None`.
     pub baseline_failure: Option<String>,
-    /// Failures that were found, by their signature.
+    /// Failures that were found, by a text that identifies the failure.
     pub failures: BTreeMap<String, FuzzFailure>,
 }
 
 impl<'a> FuzzSearch<'a> {
-    /// Creates a search, with the report of a call with the unchanged ad for comparison.
+    /// Creates a search; `baseline` is the report of a call with the given ad, for comparison.
     pub fn new(setup: &'a mut CallSetup, baseline: &CallReport) -> Self {
         let usual = baseline.findings.iter().map(|finding| finding.rule.word()).collect();
         let original = setup.case.clone();
@@ -80,14 +81,14 @@ impl<'a> FuzzSearch<'a> {
         search
     }
 
-    /// Returns the setup, reset to the unchanged ad.
+    /// Returns the setup with the given ad, without mutations.
     pub fn original_setup(&mut self) -> &CallSetup {
         self.setup.case = self.original.clone();
         self.setup
     }
 
-    /// Makes `times` calls with mutated ads, as many in parallel as there are CPUs. Returns the signal that
-    /// interrupted them, or `None`.
+    /// Makes `times` calls with mutated ads, with one call per CPU at a time. Returns the signal that interrupted the
+    /// calls, or `None`.
     ///
     /// # Errors
     /// The event loop fails.
@@ -124,7 +125,7 @@ impl<'a> FuzzSearch<'a> {
         )
     }
 
-    /// Returns a call whose ad has up to three random mutations, or `None` if it cannot be prepared.
+    /// Returns a call whose ad has up to three random mutations, or `None` if the call cannot be prepared.
     fn mutated_call(
         &mut self,
         random: &mut RandomGenerator,
@@ -145,12 +146,12 @@ impl<'a> FuzzSearch<'a> {
         Some(PooledCall { tag: (case, mutations, place), spec, patience: self.setup.patience })
     }
 
-    /// Reduces the ad of a call that showed the failure `what`, as long as the reduced ad shows the same failure.
+    /// Reduces the ad of a call that showed the failure `what`, to a smaller ad that shows the same failure.
     pub fn shrink_failure(&mut self, reactor: &mut Reactor, what: &str, case: &Case) -> ShrunkAd {
         let until = clock::monotonic_now().plus(MAX_SHRINK_TIME);
         let mut interrupted = None;
         let mut shows = |ad: &ClassAd| {
-            // A hook that reads an empty ad fails for another reason.
+            // A hook that gets an empty ad probably fails for another reason.
             if ad.is_empty() || interrupted.is_some() || clock::monotonic_now() >= until {
                 return false;
             }
@@ -174,7 +175,7 @@ impl<'a> FuzzSearch<'a> {
         ShrunkAd { ad: small, out_of_time: clock::monotonic_now() >= until, interrupted }
     }
 
-    /// Calls the hook with another ad. Returns the outcome, or the signal that interrupted the call.
+    /// Calls the hook with the ads of another case. Returns the outcome, or the signal that interrupted the call.
     fn repeat_call(
         &mut self,
         reactor: &mut Reactor,
@@ -187,7 +188,8 @@ impl<'a> FuzzSearch<'a> {
     }
 }
 
-/// Describes what is wrong with a call and was not wrong with the unchanged ad, or returns `None`.
+/// Returns a text that identifies the failure of a call, or `None` if the call succeeded or failed in the same way as
+/// with the given ad.
 fn failure_signature(
     setup: &CallSetup,
     usual: &[&'static str],

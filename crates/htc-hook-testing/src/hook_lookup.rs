@@ -1,4 +1,4 @@
-//! Lookup of the hook as its caller does it: keyword, path, arguments and time-out.
+//! Lookup of a hook in the way of its caller: keyword, path, arguments and time-out.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use htc_slot as slot;
 use htc_starter::{JobRefusal, hooks, refusal_without_exit_hook};
 
 impl CallSetup {
-    /// Looks up the hook as its caller does.
+    /// Finds the keyword, path, arguments and time-out of the hook in the way of its caller.
     pub(super) fn look_up_hook(
         &mut self,
         knobs: &dyn ParameterSource,
@@ -50,7 +50,7 @@ impl CallSetup {
         self.lookup_log.iter().map(|line| format!("\n  {line}")).collect()
     }
 
-    /// Returns the keyword that the caller finds for this slot and job, or `None`.
+    /// Returns the keyword that the caller finds for the slot and the job, or `None`.
     fn find_keyword(&mut self, knobs: &dyn ParameterSource, slot: &str) -> Option<BString> {
         let (clock, quirks) = (Rc::clone(&self.world), self.quirks);
         let world = &*clock;
@@ -79,7 +79,7 @@ impl CallSetup {
         lookup.keyword
     }
 
-    /// Reads the configured arguments if this type of hook can have any.
+    /// Reads the configured arguments, if hooks of this type can have any.
     fn read_arguments(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
         let Some(knob) = self.case.hook.arguments_parameter(keyword) else { return Ok(()) };
         let Some(text) = knobs.get(&knob) else { return Ok(()) };
@@ -89,13 +89,13 @@ impl CallSetup {
                 self.case.arguments = words;
                 Ok(())
             }
-            // The starter refuses the job in any case.
+            // The starter refuses the job for another reason, so the invalid arguments do not matter.
             Err(_) if self.refusal.is_some() => Ok(()),
             Err(error) => Err(SetupError::Arguments { knob, error }),
         }
     }
 
-    /// Reads the caller's time-out.
+    /// Reads the time-out that the caller has for the hook.
     fn read_timeout(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) {
         let hook = self.case.hook;
         let time_out = BString::from(format!("{}_TIMEOUT", hook.path_parameter(keyword)));
@@ -117,7 +117,7 @@ impl CallSetup {
         }
     }
 
-    /// Reads the path from the configuration.
+    /// Reads the path of the hook from the configuration.
     fn find_path(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
         let hook = self.case.hook;
         let path_check::HookPathSearch { found, refused } =
@@ -150,8 +150,8 @@ impl CallSetup {
         Ok(())
     }
 
-    /// Checks the other hooks of the starter: one invalid path or argument string makes it refuse the job. Depending
-    /// on the quirk, JOB_EXIT is then called.
+    /// Checks the other hooks of the starter, because an invalid path or invalid arguments of any hook make the
+    /// starter refuse the job. Whether JOB_EXIT is then called depends on a quirk.
     fn check_other_hooks(&mut self, knobs: &dyn ParameterSource, keyword: &[u8], options: &CallOptions) {
         let hook = self.case.hook;
         let (_, refusal) = hooks::find_hooks_of_keyword(keyword, knobs, &*self.world);
@@ -171,7 +171,7 @@ impl CallSetup {
     }
 }
 
-/// Finds a set parameter with a name from an old manual or a common mistake, and returns a hint with the correct
+/// Searches for a parameter whose name is from an old manual or a common mistake. Returns a hint with the correct
 /// name, or `None`.
 fn misnamed_parameter(knobs: &dyn ParameterSource, keyword: &[u8], hook: HookType) -> Option<String> {
     let keyword = keyword.as_bstr();

@@ -1,4 +1,5 @@
-//! Verdict on the outcome of a call, including hooks that were refused, could not be started or did not end in time.
+//! Verdict on the outcome of a hook call, including a hook that was refused, could not be started or did not end in
+//! time.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub fn judge_call(
     }
 }
 
-/// Returns the verdict on a hook whose path is refused, so that it is never called.
+/// Returns the verdict on a hook whose path the caller refuses, so that it is never called.
 fn refused_path_verdict(case: &Case, reason: &str, quirks: QuirkMode) -> Verdict {
     let verdict = match case.hook.caller() {
         HookCaller::Startd => {
@@ -80,7 +81,7 @@ fn refused_path_verdict(case: &Case, reason: &str, quirks: QuirkMode) -> Verdict
     verdict.with_reason(reason)
 }
 
-/// Returns the verdict on a hook with a valid path whose exec fails.
+/// Returns the verdict on a hook whose path is valid but which cannot be executed.
 fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode) -> Verdict {
     let verdict = match case.hook {
         HookType::FetchWork => {
@@ -131,7 +132,7 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
     verdict.with_reason(reason)
 }
 
-/// Returns the verdict on a hook that has not ended within the time-out of its caller or of this program.
+/// Returns the verdict on a hook that did not end within the time limit of its caller or of this program.
 fn still_running_verdict(case: &Case, took: Duration) -> Verdict {
     let still = |says: &str| Verdict::new(Decision::StillRunning, false, says);
     let verdict = match case.hook {
@@ -161,7 +162,7 @@ fn no_answer_reason(took: Duration) -> String {
     format!("no answer within {:.1} s, and this caller waits without a limit", took.as_secs_f64())
 }
 
-/// Returns the same for a caller that may have a time-out.
+/// Returns the verdict on a hook that did not end in time, for a caller that may have a time-out.
 fn timeout_verdict(case: &Case, took: Duration) -> Verdict {
     let exits = case.hook == HookType::JobExit;
     let gives_up = |decision| {

@@ -1,8 +1,9 @@
-//! Tests of one hook: calls it in the way its real caller does and decides what that caller would do with its output.
+//! Tests of one hook: calls the hook as its caller in HTCondor would, and decides what that caller would do with the
+//! output.
 //!
-//! [`Case`] holds the inputs of a call, [`CallDirectories`] the directories it uses, [`call_hook`] runs it,
-//! [`judge_call`] decides with the same code as the execution point and the job router, and [`find_problems`] lists
-//! faults of the hook that do not depend on the verdict. Nothing in this crate prints.
+//! [`Case`] contains the inputs of a call, and [`CallDirectories`] the directories for it. [`call_hook`] runs the
+//! hook. [`judge_call`] decides about the result with the code that the execution point and the job router use.
+//! [`find_problems`] lists faults of the hook that do not depend on the verdict. Nothing in this crate prints.
 
 mod ad_changes;
 mod answer_verdict;

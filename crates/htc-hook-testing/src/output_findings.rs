@@ -15,8 +15,8 @@ use htc_hook::hook_output::{self, BadOutputLine};
 use htc_hook::{HookCaller, HookType};
 use htc_lint::config::check_printed_value;
 
-/// True if the output is parsed line by line to its end and one bad line invalidates it; false if it is read up to
-/// the first bad line.
+/// Returns true if the caller parses the output line by line to its end, so that one bad line makes the whole output
+/// invalid. Returns false if the caller reads the output up to the first bad line.
 fn reads_whole_answer(hook: HookType) -> bool {
     matches!(
         hook,
@@ -24,7 +24,7 @@ fn reads_whole_answer(hook: HookType) -> bool {
     )
 }
 
-/// True if the caller uses the output.
+/// Returns true if the caller uses the output of the hook.
 fn is_answer_used(case: &Case) -> bool {
     let thrown_away = matches!(case.hook, HookType::JobExit | HookType::JobCleanup);
     let old = case.protocol == Protocol::Legacy && case.hook == HookType::PrepareJob;
@@ -83,7 +83,7 @@ pub(super) fn check_output(case: &Case, ended: &HookExecution, verdict: &Verdict
     }
 }
 
-/// Reports missing attributes that a fetched job needs.
+/// Reports attributes that every fetched job needs and this job lacks.
 fn check_fetched_job(job: &ClassAd, found: &mut Vec<Finding>) {
     for (name, why) in [
         ("Cmd", "there is nothing to run"),
@@ -101,8 +101,8 @@ fn check_fetched_job(job: &ClassAd, found: &mut Vec<Finding>) {
     }
 }
 
-/// Reports an old-syntax attribute that has no effect because the new one is set (`ArgList::AppendArgsFromClassAd`,
-/// `Env::MergeFrom`).
+/// Reports an attribute of the old syntax that has no effect because the attribute of the new syntax is set
+/// (`ArgList::AppendArgsFromClassAd`, `Env::MergeFrom`).
 fn check_old_syntax(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let Some(job) = verdict.result_ads.last() else { return };
     for (old, new, what) in [("Args", "Arguments", "arguments"), ("Env", "Environment", "environment")] {
@@ -121,18 +121,18 @@ fn check_old_syntax(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the position of the first line that sets this attribute, or `None`.
+/// Returns the position of the first line that sets the attribute `wanted`, or `None`.
 fn span_of_attribute(text: &[u8], wanted: &str) -> Option<Span> {
     let name_of = |line: &[u8]| line.split(|&byte| byte == b'=').next().unwrap_or_default().trim().to_owned();
     let mut lines = hook_output::output_lines(text).map(|(_, at)| at);
     lines.find(|at| caseless::eq(&name_of(at.slice(text)), wanted.as_bytes()))
 }
 
-/// Reports an image that does not put the job into a container, because neither the image alone nor WantContainer is
-/// enough (`Starter::SpawnJob`).
+/// Reports an image that has no effect, because an image or WantContainer alone does not put the job into a container
+/// (`Starter::SpawnJob`).
 fn check_container_choice(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let Some(job) = verdict.result_ads.last() else { return };
-    // The value of an expression is unknown, so it counts as wanted.
+    // The value of an expression is unknown here, so it counts as true.
     let is_wanted = |name: &str| {
         job.get(name).is_some_and(|value| {
             !matches!(value.as_literal(), Some(Value::Bool(false) | Value::Int(0) | Value::Undefined))
@@ -159,7 +159,7 @@ fn check_container_choice(text: &[u8], verdict: &Verdict, found: &mut Vec<Findin
     }
 }
 
-/// Creates the finding about a bad line. `ends` is true if nothing follows the line.
+/// Creates the finding about a bad line. `ends` is true if no other line follows.
 fn bad_line_finding(case: &Case, bad: &BadOutputLine, verdict: &Verdict, ends: bool) -> Finding {
     let consequence = if reads_whole_answer(case.hook) {
         "it makes the whole output invalid"
@@ -193,7 +193,7 @@ fn bad_line_finding(case: &Case, bad: &BadOutputLine, verdict: &Verdict, ends: b
     Finding::new(rule, format!("{what}: {consequence}"), advice).with_place(bad.error_span())
 }
 
-/// True if a value begins with a quote that the line does not close.
+/// Returns true if a value begins with a quote that is not closed on the line.
 fn is_unclosed_string(value: &[u8]) -> bool {
     let value = value.trim();
     let Some(rest) = value.strip_prefix(b"\"") else { return false };
@@ -208,7 +208,7 @@ fn is_unclosed_string(value: &[u8]) -> bool {
     true
 }
 
-/// Checks the lines that the caller reads.
+/// Checks each line of the output that the caller reads.
 fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let end = verdict.bad_line.as_ref().map_or(text.len(), |bad| bad.span.start as usize);
     let mut seen: BTreeMap<Vec<u8>, BString> = BTreeMap::new();
@@ -255,7 +255,7 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
     }
 }
 
-/// Explains an invalid attribute name and what to do about it.
+/// Returns an explanation why an attribute name is invalid, and advice.
 fn explain_bad_name(name: &[u8]) -> (&'static str, &'static str) {
     if name.starts_with(BYTE_ORDER_MARK) {
         let what = ", since it begins with a byte order mark, which no editor shows";
@@ -296,13 +296,13 @@ const READ_BEFORE_HOOK: [&str; 11] = [
 const READ_BY_TRANSFER: [&str; 4] =
     ["TransferInput", "TransferExecutable", "PublicInputFiles", "TransferInputRemaps"];
 
-/// Attribute printed by the hook.
+/// Attribute that the hook printed.
 struct PrintedAttribute<'a> {
     case: &'a Case,
     name: &'a BStr,
-    /// Value, or `None` if it is not an expression.
+    /// Value of the attribute, or `None` if it is not a valid expression.
     value: Option<Expr>,
-    /// Position of the name.
+    /// Position of the attribute's name in the output.
     place: Span,
 }
 
@@ -328,9 +328,9 @@ impl PrintedAttribute<'_> {
         all.into_iter().chain([self.ineffective_status_code()]).flatten()
     }
 
-    /// Reports a value that lint would find in a file.
+    /// Reports a value that lint would report in a file.
     fn mistaken_value(&self, verdict: &Verdict) -> Option<Finding> {
-        // HookStatusCode has a finding of its own.
+        // HookStatusCode is reported by a rule of its own.
         if caseless::eq(self.name, b"HookStatusCode") {
             return None;
         }
@@ -365,8 +365,8 @@ impl PrintedAttribute<'_> {
         Some(self.new_finding(Rule::TooLate, format!("{name} was read before the hook ran: {what}"), advice))
     }
 
-    /// Reports an expression, such as Requirements, that was replaced by a literal. A program that parses and prints
-    /// the whole ad may do this by mistake.
+    /// Reports an expression, such as Requirements, that the hook has replaced by a literal. A program that parses
+    /// the whole ad and prints it again may do this by mistake.
     fn frozen_expression(&self) -> Option<Finding> {
         let before = self.case.subject().get(self.name).filter(|_| self.case.hook != HookType::FetchWork);
         let is_expression = before.is_some_and(|before| before.as_literal().is_none());
@@ -381,7 +381,7 @@ impl PrintedAttribute<'_> {
         })
     }
 
-    /// Reports an attribute that the caller sets itself.
+    /// Reports an attribute that has no effect because the caller sets it.
     fn ignored_attribute(&self, verdict: &Verdict) -> Option<Finding> {
         let PrintedAttribute { case, name, .. } = self;
         let is_ignored = verdict.ignored_attributes.iter().any(|ignored| caseless::eq(ignored, name));

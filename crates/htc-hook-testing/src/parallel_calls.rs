@@ -1,4 +1,4 @@
-//! Parallel calls of one hook, each prepared just before it starts.
+//! Parallel calls of one hook. Each call is prepared just before it starts.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,10 +11,10 @@ use super::call_setup::{CallError, CallSetup};
 use htc_base::process::Stdio;
 use htc_os::Reactor;
 
-/// Maximum number of bytes kept of each call's standard error.
+/// Maximum number of bytes kept of the standard error of each call.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 
-/// Source that ends after the first failure.
+/// Source of calls that has no more calls after the first failure.
 struct CancelOnFailure<'a> {
     coming: &'a dyn CallSource,
     failure: &'a dyn Fn() -> bool,
@@ -30,10 +30,10 @@ impl CallSource for CancelOnFailure<'_> {
     }
 }
 
-/// Makes the calls that `next` returns, at most `parallel` at a time, and passes each report to `done` with its
-/// number from 1. `next` may return `None` for a while as long as `coming` is not finished. After an error of `next`
-/// or `done` no more calls are started and the running ones are completed. Returns the signal that interrupted the
-/// calls, or `None`.
+/// Makes the calls that `next` returns, at most `parallel` at a time. Passes each report to `done` with the number of
+/// the call, from 1. `next` may return `None` for a while as long as `coming` is not finished. After an error of
+/// `next` or `done`, no more calls are started, and the running calls are completed. Returns the signal that
+/// interrupted the calls, or `None`.
 ///
 /// # Errors
 /// A call cannot be made, or `next` or `done` returns an error.
@@ -45,7 +45,7 @@ pub fn call_hooks_in_parallel<E: From<CallError>>(
     done: &mut dyn FnMut(usize, &CallSetup, CallReport) -> Result<(), E>,
 ) -> Result<Option<i32>, E> {
     let mut number = 0;
-    // Error of either closure; it ends the calls.
+    // First error of a closure, which ends the calls.
     let failure = RefCell::new(None);
     let running: RefCell<HashMap<usize, (CallSetup, PendingCall)>> = RefCell::default();
     let finished = RefCell::new(|number: usize, setup: &CallSetup, shown: CallReport| {

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use htc_base::process::{ChildSpec, SessionMode, Stdio};
 use htc_os::identity;
 
-/// Returns the facts of a process that are recorded besides its arguments, environment and streams. Settings that
-/// `spec` leaves open are those of this program.
+/// Returns the recorded facts about a process other than its arguments, environment and streams. Properties that
+/// `spec` does not set are those of this program.
 pub fn describe_process(spec: &ChildSpec) -> Map<String, Value> {
     let identity = spec.identity.as_ref();
     let uid = identity.map_or_else(identity::effective_uid, |one| one.uid);
@@ -47,7 +47,7 @@ pub fn describe_process(spec: &ChildSpec) -> Map<String, Value> {
     }
 }
 
-/// Describes an open descriptor; returns `None` for a closed one.
+/// Describes an open descriptor, or returns `None` if the descriptor is closed.
 fn describe_descriptor(number: usize, stdio: &Stdio) -> Option<Value> {
     let target = match stdio {
         Stdio::Closed => return None,

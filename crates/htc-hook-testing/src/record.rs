@@ -1,9 +1,10 @@
 //! Recorded calls: one directory per call, with `meta.json` and the raw bytes of `env`, `stdin`, `stdout` and
 //! `stderr`.
 //!
-//! Two formats are read: that of this program and of recorded execution points (`meta.json` with hook, argv, exit),
-//! and that of recorded job routers (`argv.json`, `env.json`, `exit`). A record may refer to an earlier one for
-//! common keys (`otherwise_like`), and its input may be a difference to an earlier input (`stdin.diff`).
+//! Two formats can be read. The format of this program and of recorded execution points has a `meta.json` with hook,
+//! argv and exit. The format of recorded job routers has `argv.json`, `env.json` and `exit`. A record may refer to an
+//! earlier record for equal keys (`otherwise_like`), and its input may be stored as the difference from an earlier
+//! input (`stdin.diff`).
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,49 +22,49 @@ use htc_base::process::Exit;
 use htc_hook::HookType;
 use htc_runner::events::describe_exit;
 
-/// One recorded call.
+/// Recorded hook call.
 #[derive(Clone, Debug, Default)]
 pub struct CallRecord {
-    /// Name of the directory when read, or of the hook when written.
+    /// Name of the directory for a record that was read, or of the hook for a record to be written.
     pub name: String,
     /// Hook type, or `None` if it is unknown.
     pub hook: Option<HookType>,
-    /// Path and arguments.
+    /// Path and arguments of the hook.
     pub argv: Vec<BString>,
-    /// Environment as `NAME=value`.
+    /// Environment of the hook as `NAME=value`.
     pub env: Vec<BString>,
-    /// Standard input; empty if unknown.
+    /// Standard input of the hook; empty if it is unknown.
     pub stdin: Vec<u8>,
-    /// True if the input is known.
+    /// True if the whole standard input is known.
     pub has_input: bool,
-    /// Standard output.
+    /// Standard output of the hook.
     pub stdout: Vec<u8>,
-    /// True if the output is complete.
+    /// True if the whole standard output is known.
     pub has_output: bool,
-    /// Standard error.
+    /// Standard error of the hook.
     pub stderr: Vec<u8>,
-    /// Exit status, or `None` if the hook did not end or the status is unknown.
+    /// Exit status, or `None` if the hook did not end or its status is unknown.
     pub exit: Option<Exit>,
-    /// Reason why the hook was not started or was refused, or `None`.
+    /// Reason why the hook was refused or could not be started, or `None` if it was started.
     pub never_began: Option<CallEnding>,
-    /// Duration in seconds.
+    /// Duration of the call in seconds.
     pub seconds: f64,
-    /// Name of the parent process, such as condor_startd, or `None`.
+    /// Name of the parent process, such as condor_startd, or `None` if it is unknown.
     pub parent: Option<String>,
     /// Hook keyword, or `None` if it is not recorded.
     pub keyword: Option<BString>,
     /// True if the starter had a shadow, or `None` if that is not recorded.
     pub with_shadow: Option<bool>,
-    /// Route, or `None` if none is recorded.
+    /// Route, or `None` if it is not recorded.
     pub route: Option<CaseRoute>,
-    /// Start time in seconds since the epoch, or `None` for a record that was read.
+    /// Start time of the call in seconds since the epoch, or `None` for a record that was read.
     pub began: Option<f64>,
     /// Facts about the process ([`describe_process`](super::describe_process)); empty for a record that was read.
     pub facts: serde_json::Map<String, Value>,
 }
 
 impl CallRecord {
-    /// Adds the inputs of the case that are not in the hook's standard input.
+    /// Adds the inputs of the case that are not part of the hook's standard input.
     pub fn add_case(&mut self, case: &Case) {
         self.keyword = (!case.keyword.is_empty()).then(|| case.keyword.clone());
         self.with_shadow = Some(case.with_shadow);
@@ -86,8 +87,8 @@ impl CallRecord {
     }
 
     /// Writes the record to a new directory `NNN-NAME-PID` below `directory`, where `NNN` is the next free number.
-    /// Several processes may do this at the same time. Only this account can read the record, because ads and
-    /// environments contain secrets such as claim ids; the values of `CONDOR_PRIVATE_...` are not written.
+    /// Several processes may write records at the same time. Only this account can read the record, because ads and
+    /// environments contain secrets such as claim ids. The values of `CONDOR_PRIVATE_...` are not written.
     ///
     /// # Errors
     /// Returns errors of the file system.
@@ -163,7 +164,7 @@ impl CallRecord {
     }
 }
 
-/// Reads all records of a directory, ordered by name. Records of jobs are skipped.
+/// Reads all records of hooks in a directory, sorted by name. Records of jobs are skipped.
 ///
 /// # Errors
 /// The directory or a record's `meta.json` cannot be read, or a record has an invalid duration.
@@ -186,7 +187,7 @@ pub fn read_records(directory: &Path) -> io::Result<Vec<CallRecord>> {
     Ok(records)
 }
 
-/// Earlier records, which later ones may refer to.
+/// Reader of records; keeps the records that were read, because later records may refer to them.
 #[derive(Default)]
 struct RecordReader {
     metas: HashMap<u64, Map<String, Value>>,
@@ -257,7 +258,8 @@ impl RecordReader {
         }))
     }
 
-    /// Reads the input, applying a difference if necessary. Returns `None` if the input is shortened or missing.
+    /// Reads the input of a record, which may be stored as a difference. Returns `None` if the input was shortened by
+    /// the recorder or is missing.
     fn read_input(&self, path: &Path) -> Option<Vec<u8>> {
         if let Ok(bytes) = fs::read(path.join("stdin")) {
             return is_complete(&bytes).then_some(bytes);
@@ -269,12 +271,12 @@ impl RecordReader {
     }
 }
 
-/// True if the recorder has not shortened a stored text.
+/// Returns true if the recorder has not shortened a stored text.
 fn is_complete(text: &[u8]) -> bool {
     !text.contains_str("\n@@ shortened") && !text.contains_str("\n@@ cut here")
 }
 
-/// Applies a unified difference. Returns `None` if it does not match.
+/// Applies a unified diff to `base`. Returns `None` if the diff does not match.
 fn apply_diff(base: &[u8], diff: &[u8]) -> Option<Vec<u8>> {
     let lines: Vec<&[u8]> = base.lines().collect();
     let mut out: Vec<&[u8]> = Vec::new();
@@ -285,7 +287,7 @@ fn apply_diff(base: &[u8], diff: &[u8]) -> Option<Vec<u8>> {
                 let old = line.strip_prefix(b"@@ -")?.split_str(" ").next()?.to_str().ok()?;
                 let (start, count) = old.split_once(',').unwrap_or((old, "1"));
                 let start: usize = start.parse().ok()?;
-                // The start of a hunk that removes no line is the line before it.
+                // If a hunk removes no line, its start is the number of the line before it.
                 let from = if count == "0" { start } else { start.saturating_sub(1) }.min(lines.len());
                 out.extend(lines.get(at..from).unwrap_or_default());
                 at = at.max(from);
@@ -323,7 +325,7 @@ fn json_strings(list: &Value) -> Vec<BString> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(BString::from).collect()
 }
 
-/// Replaces the value of a variable that holds keys and addresses for child processes of a daemon.
+/// Replaces the value of a variable if it contains keys and addresses that a daemon passes to its child processes.
 fn redact_secret(entry: &BString) -> BString {
     match entry.split_once_str("=") {
         Some((name, _)) if name.starts_with(b"CONDOR_PRIVATE_") => [name, b"=(not kept)"].concat().into(),
@@ -331,7 +333,7 @@ fn redact_secret(entry: &BString) -> BString {
     }
 }
 
-/// Parses the reason why a call never began, as written by [`CallRecord::write_below`].
+/// Parses the reason why a hook was not started, in the form written by [`CallRecord::write_below`].
 fn parse_start_failure(stored: &Value) -> Option<CallEnding> {
     let text = |key: &str| stored.get(key).and_then(Value::as_str).map(str::to_owned);
     let not_started = text("not_started");
@@ -340,7 +342,7 @@ fn parse_start_failure(stored: &Value) -> Option<CallEnding> {
         .or_else(|| Some(CallEnding::Refused { reason: text("refused")? }))
 }
 
-/// Parses the route of a call, as written by [`CallRecord::write_below`].
+/// Parses the route of a call, in the form written by [`CallRecord::write_below`].
 fn parse_route(stored: &Value) -> Option<CaseRoute> {
     let text = |key: &str| stored.get(key).and_then(Value::as_str).map(BString::from);
     Some(CaseRoute {
@@ -351,7 +353,7 @@ fn parse_route(stored: &Value) -> Option<CaseRoute> {
     })
 }
 
-/// Parses `NAME=value` lines; a line without a name continues the previous value.
+/// Parses `NAME=value` lines; a line without a name belongs to the value before it.
 fn parse_environment(bytes: Vec<u8>) -> Vec<BString> {
     let mut out: Vec<BString> = Vec::new();
     for line in bytes.lines() {
@@ -379,12 +381,12 @@ fn parse_exit(text: &str) -> Option<Exit> {
     }
 }
 
-/// Returns the seconds in `exited 0 after 0.12 s`, or `None`.
+/// Returns the duration in seconds from a text such as `exited 0 after 0.12 s`, or `None`.
 fn parse_duration(text: &str) -> Option<f64> {
     text.split_once(" after ")?.1.split_whitespace().next()?.parse().ok()
 }
 
-/// Words in the names of router hooks, and the types that they indicate.
+/// Words in the names of router hooks, each with the hook type that it indicates.
 const ROUTER_HOOK_WORDS: [(&str, HookType); 5] = [
     ("TRANSLATE", HookType::TranslateJob),
     ("UPDATE_JOB_INFO", HookType::RouterUpdateJobInfo),
@@ -393,15 +395,15 @@ const ROUTER_HOOK_WORDS: [(&str, HookType); 5] = [
     ("CLEANUP", HookType::JobCleanup),
 ];
 
-/// Program of a record.
+/// Program that a record is about.
 enum RecordedProgram {
-    /// A hook, or `None` if its type is unknown.
+    /// A hook, with its type if that is known.
     Hook(Option<HookType>),
     /// A job.
     Job,
 }
 
-/// Determines whether a record is about a hook.
+/// Returns the program that a record is about.
 fn recorded_program(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> RecordedProgram {
     if let Some(stored) = meta.get("type") {
         let stored = stored.as_str().map(|word| HookType::from_name(word.as_bytes()));

@@ -1,4 +1,4 @@
-//! Recorder that takes the place of a hook in a live pool: it calls the hook with its own arguments and environment,
+//! Recorder that replaces a hook in a live pool: it calls the real hook with the same arguments and environment,
 //! forwards its streams, and records them.
 
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ use htc_os::{
     ChildId, Reactor, ReactorEvent, RealWorld, SignalScope, SpawnError, clock, identity, sigpipe_was_ignored,
 };
 
-/// Time to wait for input that the hook no longer reads.
+/// Maximum time to read the rest of the input after the hook has ended.
 const INPUT_DRAIN_TIME: Duration = Duration::from_millis(200);
 /// Interval at which the streams are checked after the hook has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -31,14 +31,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 const FORWARDED_SIGNALS: [i32; 7] =
     [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGALRM];
 
-/// Call to be made, with the arguments and environment of this process.
+/// Hook call to be made, with the arguments and environment of this process.
 pub struct CallRecorder {
     record: CallRecord,
     spec: ChildSpec,
     closed: [bool; 3],
 }
 
-/// Finished call.
+/// Recorded call of a hook that has ended.
 pub struct RecordedCall {
     /// Record of the call.
     pub record: CallRecord,
@@ -49,8 +49,8 @@ pub struct RecordedCall {
 }
 
 impl CallRecorder {
-    /// Captures how this process was called. Must run before the process opens any file. The hook type is guessed
-    /// from the file name if `hook` is `None`.
+    /// Determines how this process was called. This function must be called before the process opens any file. If
+    /// `hook` is `None`, the hook type is guessed from the file name.
     ///
     /// # Errors
     /// The path of the hook cannot be made absolute.
@@ -88,7 +88,8 @@ impl CallRecorder {
         Ok(CallRecorder { record, spec, closed })
     }
 
-    /// Makes the call. `outside` holds the caller's ends of the three streams.
+    /// Calls the hook and records the call. `outside` contains the descriptors of the three standard streams that the
+    /// caller has passed to this process.
     ///
     /// # Errors
     /// The streams cannot be created, or waiting for the hook fails.
@@ -99,7 +100,8 @@ impl CallRecorder {
         spec.stdio = streams.stdio();
         record.facts = describe_process(&spec);
         record.began = Some(RealWorld::new().now().epoch_seconds_f64());
-        // The name of the parent process tells which daemon called: condor_startd, condor_starter, condor_shadow.
+        // The name of the parent process shows which daemon called the hook: condor_startd, condor_starter or
+        // condor_shadow.
         let parent = format!("/proc/{}/comm", nix::unistd::getppid());
         record.parent = std::fs::read_to_string(parent).ok().map(|name| name.trim_end().to_owned());
         let began = clock::monotonic_now();
@@ -118,15 +120,15 @@ impl CallRecorder {
             }
         };
         let interrupted = streams.finish(&mut reactor)?;
-        // The reactor would kill leftover processes when it is dropped, but without the recorder they would survive
-        // the hook.
+        // Dropping the reactor would kill the processes that the hook left behind, which would survive without the
+        // recorder.
         std::mem::forget(reactor);
         streams.store_in(&mut record);
         Ok(RecordedCall { record, end, interrupted })
     }
 }
 
-/// Waits until the hook has ended and forwards signals to it.
+/// Waits for the end of the hook, and forwards signals to it meanwhile.
 fn wait_for_hook(reactor: &mut Reactor, child: ChildId) -> io::Result<Exit> {
     loop {
         match reactor.next_event(None)? {
@@ -139,9 +141,9 @@ fn wait_for_hook(reactor: &mut Reactor, child: ChildId) -> io::Result<Exit> {
 
 /// Standard streams between the caller and the hook.
 struct HookStreams {
-    /// Hook's end of each stream that is open.
+    /// Hook's end of each open stream.
     hook_ends: [Option<OwnedFd>; 3],
-    /// Recorder's end of each stream, until a pump takes it.
+    /// Recorder's end of each open stream, until a thread takes it to forward the stream.
     our_ends: [Option<OwnedFd>; 3],
     pumps: [Option<StreamPump>; 3],
 }
@@ -168,23 +170,23 @@ impl HookStreams {
         })
     }
 
-    /// Starts to forward data between the caller and the hook. Closes this process's copies of the hook's ends so
-    /// that the end of a stream is detected.
+    /// Starts to forward data between the caller and the hook. Closes the hook's ends in this process, so that the
+    /// end of each stream can be detected.
     fn start(&mut self, outside: [OwnedFd; 3]) -> io::Result<()> {
         self.hook_ends = [None, None, None];
         for (number, outside) in outside.into_iter().enumerate() {
             let Some(ours) = self.our_ends[number].take() else { continue };
             let (outside, ours) = (File::from(outside), File::from(ours));
             let (from, to) = if number == 0 { (outside, ours) } else { (ours, outside) };
-            // The hook need not read its input, but if the caller closes an output stream it is closed for the hook
-            // too.
+            // The hook need not read all of its input. If the caller closes an output stream, that stream is closed
+            // for the hook as well.
             self.pumps[number] = Some(StreamPump::start(from, to, number == 0)?);
         }
         Ok(())
     }
 
-    /// Forwards the remaining output after the hook has ended, and captures the rest of its input. Returns the signal
-    /// that interrupted this, or `None`.
+    /// Forwards the remaining output after the hook has ended, and captures the rest of the input. Returns the signal
+    /// that arrived in the meantime, or `None`.
     fn finish(&mut self, reactor: &mut Reactor) -> io::Result<Option<i32>> {
         self.pumps.iter_mut().flatten().for_each(StreamPump::note_hook_end);
         let ended = clock::monotonic_now();
@@ -198,7 +200,8 @@ impl HookStreams {
         Ok(None)
     }
 
-    /// True if the output streams are done, and the input stream is done or its time has expired.
+    /// Returns true if the output streams have ended, and the input stream has ended or `INPUT_DRAIN_TIME` has
+    /// passed.
     fn are_drained(&self, since: Duration) -> bool {
         let done = |number: usize| self.pumps[number].as_ref().is_none_or(StreamPump::is_done);
         done(1) && done(2) && (done(0) || since > INPUT_DRAIN_TIME)
@@ -214,11 +217,11 @@ impl HookStreams {
     }
 }
 
-/// Returns further descriptors that the caller left open for the hook, such as sockets of a daemon.
+/// Returns the further descriptors that the caller left open for the hook, such as sockets of a daemon.
 fn inherited_descriptors() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    // Descriptors that this process opened, including the directory listing, have close-on-exec set.
+    // Descriptors that this process has opened have close-on-exec set, including that of the directory listing.
     numbers
         .filter(|&number| {
             number > 2 && descriptor_flags(number).is_some_and(|flags| flags & libc::O_CLOEXEC == 0)
@@ -233,8 +236,8 @@ fn descriptor_flags(number: i32) -> Option<i32> {
     i32::from_str_radix(flags.trim(), 8).ok()
 }
 
-/// True if a descriptor was closed when this process was started. The Rust runtime then opens /dev/null for reading
-/// and writing, which callers do not pass.
+/// Returns true if a descriptor was closed when this process was started. The Rust runtime then opens /dev/null for
+/// reading and writing, which callers do not do.
 fn was_closed(number: i32) -> bool {
     let path = format!("/proc/self/fd/{number}");
     let Ok(status) = std::fs::metadata(&path) else { return true };
@@ -245,7 +248,7 @@ fn was_closed(number: i32) -> bool {
     descriptor_flags(number).is_some_and(|flags| flags & libc::O_ACCMODE == libc::O_RDWR)
 }
 
-/// Returns the signals that the caller has blocked.
+/// Returns the signals that the caller has blocked for this process.
 fn blocked_signals() -> Vec<i32> {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = text.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Repeated calls of a hook, to find out if its output varies, what it depends on, and how long it takes.
+//! Repeated calls of a hook, to find out whether its output varies, what the output depends on, and how long a call
+//! takes.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStringExt;
@@ -18,8 +19,8 @@ use htc_base::world::World;
 use htc_os::Reactor;
 use htc_runner::hook_environment::HookEnvironment;
 
-/// Returns the exit status and output of a call for comparison. `root` is the directory of the call, which has a new
-/// name each time; it is replaced so that it does not count as a difference.
+/// Returns the exit status and output of a call for comparison with another call. The path `root` of the call's
+/// directory, which differs between calls, is replaced.
 fn comparable_answer(outcome: &CallOutcome, root: &Path) -> (Option<Exit>, Vec<u8>) {
     match &outcome.ending {
         CallEnding::Ran(ended) => {
@@ -30,7 +31,7 @@ fn comparable_answer(outcome: &CallOutcome, root: &Path) -> (Option<Exit>, Vec<u
     }
 }
 
-/// Describes the first line in which two outputs differ.
+/// Describes the first line that differs between two outputs.
 fn first_difference(before: &[u8], after: &[u8]) -> String {
     let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().map(str::to_owned).collect::<Vec<_>>();
     let (before, after) = (lines(before), lines(after));
@@ -48,17 +49,17 @@ fn first_difference(before: &[u8], after: &[u8]) -> String {
     "the exit status".to_owned()
 }
 
-/// Call with one thing in its surroundings changed.
+/// Call in which one property of the hook's surroundings is changed.
 struct SurroundingsProbe {
     change: fn(&mut HookEnvironment, &[(BString, BString)]),
-    /// True if the hook runs in another working directory.
+    /// True if the hook is run in another working directory.
     in_other_directory: bool,
     rule: Rule,
     description: &'static str,
     help: &'static str,
 }
 
-/// Probes, each of which changes one thing; the first changes nothing.
+/// Probes in order. The first probe changes nothing; each other probe changes one property.
 const SURROUNDINGS_PROBES: [SurroundingsProbe; 4] = [
     SurroundingsProbe {
         change: |_, _| {},
@@ -96,21 +97,21 @@ const SURROUNDINGS_PROBES: [SurroundingsProbe; 4] = [
     },
 ];
 
-/// Timing of repeated calls.
+/// Durations and CPU times of repeated calls.
 #[derive(Clone, Debug, Default)]
 pub struct CallTiming {
-    /// Durations of the calls, the shortest first.
+    /// Durations of the calls, in ascending order.
     pub durations: Vec<Duration>,
     /// User CPU time of all calls.
     pub user: Duration,
     /// System CPU time of all calls.
     pub system: Duration,
-    /// Exit statuses and the number of calls with each.
+    /// Number of calls with each exit status.
     pub ends: BTreeMap<String, u32>,
 }
 
 impl CallTiming {
-    /// Returns the duration within which this share (0 to 1) of the calls ended.
+    /// Returns the duration within which the given fraction (0 to 1) of the calls ended.
     pub fn quantile(&self, share: f64) -> Duration {
         let last = self.durations.len().max(1) - 1;
         self.durations.get((last as f64 * share).round() as usize).copied().unwrap_or_default()
@@ -131,8 +132,8 @@ impl CallTiming {
 }
 
 impl CallSetup {
-    /// Calls the hook again until `times` calls have been made, and adds a finding if the output varies. Records each
-    /// call below `keep` if given. Returns the signal that interrupted a call.
+    /// Repeats the call until it has been made `times` times, and adds a finding if the output varies. If `keep` is
+    /// given, records each call below that directory. Returns the signal that interrupted a call, or `None`.
     ///
     /// # Errors
     /// A call cannot be made or recorded.
@@ -169,8 +170,8 @@ impl CallSetup {
         Ok(Interruptible::Finished(()))
     }
 
-    /// Calls the hook with one thing in its surroundings changed at a time, and adds findings about what its output
-    /// depends on.
+    /// Repeats the call several times, each time with another property of the surroundings changed, and adds findings
+    /// about the properties on which the output depends.
     ///
     /// # Errors
     /// A call cannot be made.
@@ -211,7 +212,7 @@ impl CallSetup {
         Ok(Interruptible::Finished(()))
     }
 
-    /// Calls the hook `times` times and measures the time. Returns the signal that interrupted a call.
+    /// Calls the hook `times` times and measures the durations. If a signal interrupts a call, returns the signal.
     ///
     /// # Errors
     /// A call cannot be made.

@@ -1,4 +1,4 @@
-//! Replay of recorded calls: judges them again or repeats them with another hook.
+//! Replay of recorded calls: judges the recorded output again, or repeats the call with another hook.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -22,19 +22,19 @@ use htc_runner::hook_environment::ConfigSelection;
 
 /// Settings for replaying recorded calls.
 pub struct Replay {
-    /// Hook type to replay, or `None` for all. Records of unknown type are treated as this type.
+    /// Hook type to replay, or `None` for all types. A record of unknown type is treated as having this type.
     pub only: Option<HookType>,
-    /// True if the jobs come from a schedd.
+    /// True if the jobs come from a schedd, so that starters have a shadow.
     pub with_shadow: bool,
-    /// Hook to call with each recorded input, or `None` to judge the recorded output only.
+    /// Hook to call with each recorded input, or `None` to judge only the recorded output.
     pub hook: Option<PathBuf>,
-    /// Maximum time of a call, or `None`.
+    /// Maximum duration of a call, or `None` for the default limit.
     pub timeout: Option<Duration>,
-    /// Configuration that the hook gets in its environment.
+    /// Selection of the configuration that the hook gets in its environment.
     pub configuration: ConfigSelection,
-    /// Quirks of 25.14 that are reproduced.
+    /// Quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
-    /// Interface to the operating system.
+    /// Access to the operating system.
     pub world: Rc<RealWorld>,
 }
 
@@ -42,9 +42,9 @@ pub struct Replay {
 pub enum ReplayOutcome {
     /// The record was skipped.
     Skipped(SkipReason),
-    /// The record was judged, and the other hook too if there is one.
+    /// The recorded output was judged, and the output of the other hook if one is given.
     Judged(Box<JudgedReplay>),
-    /// A signal interrupted the call.
+    /// A signal interrupted the call of the other hook.
     Interrupted(i32),
 }
 
@@ -53,26 +53,26 @@ pub enum ReplayOutcome {
 pub enum SkipReason {
     /// The hook type of the record is unknown.
     Untyped,
-    /// The record has another hook type.
+    /// The hook type of the record is not the one to be replayed.
     OtherType,
-    /// The input of the record is not complete.
+    /// The record does not contain the whole input.
     NoInput,
 }
 
-/// Judged record.
+/// Verdicts on a record that was replayed.
 pub struct JudgedReplay {
     /// Hook type.
     pub hook: HookType,
     /// Verdict on the recorded output.
     pub before: Verdict,
-    /// Verdict on the output of the other hook, or `None` if there is none.
+    /// Verdict on the output of the other hook, or `None` if no other hook is given.
     pub after: Option<Verdict>,
     /// Duration of the recorded call.
     pub took: Duration,
 }
 
 impl JudgedReplay {
-    /// True if the other hook leads to a different verdict.
+    /// Returns true if the output of the other hook leads to a different verdict.
     pub fn is_changed(&self) -> bool {
         let before = &self.before;
         self.after.as_ref().is_some_and(|after| {
@@ -85,7 +85,8 @@ impl JudgedReplay {
 }
 
 impl Replay {
-    /// Judges one record, and repeats its call with the other hook if there is one.
+    /// Judges the output of one record. If another hook is given, also calls that hook with the recorded input and
+    /// judges its output.
     ///
     /// # Errors
     /// The call cannot be made.
@@ -112,7 +113,8 @@ impl Replay {
             return Ok(ReplayOutcome::Judged(Box::new(JudgedReplay { hook, before, after: None, took })));
         };
         let setup = self.build_setup(record, case, tried);
-        // Both verdicts use the path of the other hook, so that messages with the path do not differ.
+        // Both verdicts are made with the path of the other hook, so that messages that contain the path do not
+        // differ.
         let before = judged(&setup.case, &outcome, &setup.path);
         Ok(match repeat_call(&setup, reactor, record)? {
             Interruptible::Finished(outcome) => {
@@ -123,10 +125,11 @@ impl Replay {
         })
     }
 
-    /// Creates the setup of the recorded call with another hook.
+    /// Creates the setup for a call of another hook with the inputs of a record.
     fn build_setup(&self, record: &CallRecord, case: Case, hook: &Path) -> CallSetup {
         let mut daemon = caller_environment(&*self.world, &self.configuration, self.quirks);
-        // Variables of the recorded environment are kept, except addresses, directories and the configuration.
+        // Variables of the recorded environment are kept, except those for addresses, directories and the
+        // configuration.
         for entry in &record.env {
             let Some(at) = memchr::memchr(b'=', entry) else { continue };
             let (name, value) = (&entry[..at], &entry[at + 1..]);
@@ -144,7 +147,7 @@ impl Replay {
     }
 }
 
-/// Repeats a recorded call. Returns the signal that interrupted it instead, if there was one.
+/// Calls the other hook with the inputs of a record. If a signal interrupts the call, returns the signal.
 fn repeat_call(
     setup: &CallSetup,
     reactor: &mut Reactor,
@@ -172,7 +175,7 @@ pub fn case_from_record(record: &CallRecord, hook: HookType) -> Case {
             _ => record.argv[1..].to_vec(),
         };
     }
-    // Recorders name a call "<KEYWORD>_HOOK_<TYPE>".
+    // A recorder calls a hook "<KEYWORD>_HOOK_<TYPE>" in the name of the record.
     let mut words = record.name.split('-');
     let name = words.nth(1).unwrap_or(&record.name);
     if let Some((keyword, _)) = name.split_once("_HOOK_") {
@@ -188,8 +191,8 @@ pub fn case_from_record(record: &CallRecord, hook: HookType) -> Case {
     case
 }
 
-/// Replaces the scratch directory in the output of a repeated call by that of the recording, so that a hook that
-/// prints its directory gives the same output.
+/// Replaces the scratch directory in the output of a repeated call by that of the recorded call, so that a hook that
+/// prints the directory gives the same output.
 fn restore_scratch_path(
     mut outcome: CallOutcome,
     scratch: Option<&Path>,
@@ -221,7 +224,7 @@ pub fn outcome_from_record(record: &CallRecord, case: &Case) -> CallOutcome {
         stderr: record.stderr.clone(),
         ..HookExecution::default()
     };
-    // A hook that never ended was waited for as long as its caller waits, whatever duration was recorded.
+    // The caller waited for a hook that never ended until its time-out, whatever duration was recorded.
     let took = match (record.exit, case.caller_waits) {
         (None, Some(waits)) => waits,
         _ => Duration::try_from_secs_f64(record.seconds.max(0.0)).unwrap_or_default(),

@@ -1,17 +1,17 @@
-//! Built-in sample ads for tests of a hook: ads as HTCondor makes them from an ordinary submit file or slot.
+//! Built-in sample ads for tests of a hook, as HTCondor makes them from an ordinary submit file or slot.
 
 use std::sync::LazyLock;
 
 use htc_classad::ClassAd;
 
-/// Attributes common to all sample jobs and to all sample slots. They are parsed once because suites make thousands
-/// of copies.
+/// Attributes that all sample jobs, and all sample slots, have in common. They are parsed only once, because suites
+/// make thousands of copies.
 static JOB_COMMON: LazyLock<ClassAd> =
     LazyLock::new(|| with_lines(ClassAd::new(), include_str!("samples/job-common.ad")));
 static SLOT_COMMON: LazyLock<ClassAd> =
     LazyLock::new(|| with_lines(ClassAd::new(), include_str!("samples/slot-common.ad")));
 
-/// Kinds of sample jobs and their specific attributes.
+/// Kinds of sample jobs, each with the attributes that differ from other kinds.
 const JOB_SAMPLES: [(&str, &str); 8] = [
     ("vanilla", ""),
     ("container", include_str!("samples/job-container.ad")),
@@ -23,7 +23,7 @@ const JOB_SAMPLES: [(&str, &str); 8] = [
     ("v1", include_str!("samples/job-v1.ad")),
 ];
 
-/// Kinds of sample slots and their specific attributes.
+/// Kinds of sample slots, each with the attributes that differ from other kinds.
 const SLOT_SAMPLES: [(&str, &str); 3] = [
     ("static", ""),
     ("partitionable", include_str!("samples/slot-partitionable.ad")),
@@ -40,10 +40,11 @@ pub fn slot_kinds() -> impl Iterator<Item = &'static str> {
     SLOT_SAMPLES.iter().map(|(name, _)| *name)
 }
 
-/// Returns a sample job ad, or `None` if there is no such kind.
+/// Returns a sample job ad, or `None` if the kind does not exist.
 pub fn job_ad(kind: &str) -> Option<ClassAd> {
     build_sample(&JOB_COMMON, &JOB_SAMPLES, kind).map(|mut job| {
-        // A job has its arguments and environment in one syntax only.
+        // The arguments and the environment of a job are in either the old or the new syntax, so the other one is
+        // removed.
         if kind == "v1" {
             job.remove("Arguments");
             job.remove("Environment");
@@ -52,17 +53,17 @@ pub fn job_ad(kind: &str) -> Option<ClassAd> {
     })
 }
 
-/// Returns a sample slot ad, or `None` if there is no such kind.
+/// Returns a sample slot ad, or `None` if the kind does not exist.
 pub fn slot_ad(kind: &str) -> Option<ClassAd> {
     build_sample(&SLOT_COMMON, &SLOT_SAMPLES, kind)
 }
 
-/// Returns a sample schedd ad, which cron jobs of the schedd add to.
+/// Returns a sample schedd ad, into which cron jobs of the schedd publish.
 pub fn schedd_ad() -> ClassAd {
     with_lines(ClassAd::new(), include_str!("samples/schedd.ad"))
 }
 
-/// Returns the ad of a routed copy of a job, as submitted by the job router.
+/// Returns the ad of a routed job, as the job router submits it for the job `source`.
 pub fn routed_job_ad(source: &ClassAd, route: &[u8]) -> ClassAd {
     let mut routed = source.clone();
     let number = |name| source.literal(name).and_then(|value| value.as_int()).unwrap_or(0);
@@ -80,7 +81,7 @@ fn build_sample(common: &ClassAd, kinds: &[(&str, &str)], kind: &str) -> Option<
     Some(with_lines(common.clone(), own))
 }
 
-/// Inserts lines in long form into an ad. The samples have no invalid lines, which a test checks.
+/// Inserts lines in long form into an ad. All lines of the samples are valid, which a test checks.
 fn with_lines(mut ad: ClassAd, lines: &str) -> ClassAd {
     for line in lines.lines() {
         let taken = ad.insert_line(line.as_bytes());

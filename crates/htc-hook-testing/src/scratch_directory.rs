@@ -1,4 +1,4 @@
-//! Temporary directories of calls and cases.
+//! Temporary directories of hook calls and suite cases.
 
 use std::io;
 use std::ops::Deref;
@@ -7,15 +7,15 @@ use std::os::unix::fs::PermissionsExt;
 use htc_os::directory_tree::remove_tree;
 use tempfile::TempDir;
 
-/// Number of attempts to remove a directory: an error may be gone at the next one.
+/// Number of attempts to remove a directory, because an error may not occur again at the next attempt.
 const REMOVAL_ATTEMPTS: usize = 3;
 
-/// Directory that is removed on drop.
+/// Directory that is removed with all its contents when dropped.
 #[derive(Debug)]
 pub(crate) struct ScratchDirectory(TempDir);
 
 impl ScratchDirectory {
-    /// Creates a directory that every account can enter, because hooks may have another one.
+    /// Creates a directory that every account can enter, because hooks may run as another account.
     ///
     /// # Errors
     /// Returns errors of the file system.

@@ -1,4 +1,4 @@
-//! Cron job that is given by its program instead of a configuration, and the daemon context for such programs.
+//! Cron job that is given by its program instead of a configuration, and the context in which a daemon runs it.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -21,7 +21,7 @@ use htc_slot::cron_ads::{CronAds, CronMerge};
 /// Cron job without a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct StandaloneCronJob {
-    /// Name of the job, or `None` for that of its program in upper case.
+    /// Name of the job, or `None` to use the name of its program in upper case.
     pub name: Option<String>,
     /// Arguments of the program.
     pub words: Vec<String>,
@@ -31,14 +31,14 @@ pub struct StandaloneCronJob {
     pub slots: Vec<i64>,
     /// Value of METRICS.
     pub metrics: String,
-    /// MODE, or `None` for WaitForExit.
+    /// Value of MODE, or `None` for WaitForExit.
     pub mode: Option<CronMode>,
-    /// True if it has a PERIOD, which is one second.
+    /// True if the job has a PERIOD, which is then one second.
     pub periodic: bool,
 }
 
 impl StandaloneCronJob {
-    /// Returns the list with this job only.
+    /// Returns a list that contains only this cron job.
     ///
     /// # Errors
     /// METRICS is not valid; the message says why.
@@ -62,8 +62,8 @@ impl StandaloneCronJob {
     }
 }
 
-/// Creates the context that a daemon gives its cron programs. The daemon's directory is removed when the second value
-/// is dropped.
+/// Creates the context in which a daemon runs its cron jobs, and the daemon's directory, which is removed when the
+/// second value is dropped.
 ///
 /// # Errors
 /// The directory cannot be created.
@@ -75,14 +75,14 @@ pub fn cron_surroundings(
 ) -> io::Result<(CronContext, TempDir)> {
     let log = tempfile::Builder::new().prefix("htc-hook-cron.").tempdir()?;
     if identity.is_some() {
-        // The account must be able to enter the daemon's directory.
+        // The account of the cron job must be able to enter the daemon's directory.
         std::fs::set_permissions(log.path(), std::fs::Permissions::from_mode(0o755))?;
     }
     let directory = log.path().to_owned();
     Ok((CronContext { manager, environment, directory, identity, quirks }, log))
 }
 
-/// Returns a built-in sample slot with this number.
+/// Returns the ad of a built-in sample slot with the given number.
 pub fn sample_slot(number: i64) -> ClassAd {
     let mut slot = samples::slot_ad("static").unwrap_or_default();
     let host = slot.string("Machine").map_or("host".to_owned(), ToString::to_string);
@@ -91,7 +91,7 @@ pub fn sample_slot(number: i64) -> ClassAd {
     slot
 }
 
-/// Merges the published attributes into an ad of the manager's daemon.
+/// Merges the published attributes into an ad of the daemon, and reports for each published ad whether it was merged.
 pub fn merge_published<'a>(
     ads: &'a CronAds,
     manager: CronManager,

@@ -1,4 +1,4 @@
-//! Thread that forwards one stream between a caller and a recorded hook and captures its beginning.
+//! Thread that forwards one stream between a caller and a recorded hook, and captures the beginning of the stream.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Maximum number of captured bytes; the whole stream is forwarded.
+/// Maximum number of bytes that are captured of a stream; the whole stream is forwarded.
 const MAX_CAPTURED_BYTES: usize = 8 << 20;
-/// Maximum number of bytes of an output that are read after the hook has ended, which is the largest size of a pipe.
+/// Maximum number of bytes that are read from an output after the hook has ended. This is the largest size of a pipe.
 const MAX_BYTES_AFTER_END: usize = 1 << 20;
 
 /// Captured beginning of a stream.
@@ -27,12 +27,12 @@ impl StreamCapture {
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// True if the whole stream was captured.
+    /// Returns true if the whole stream was captured.
     pub(super) fn is_complete(&self) -> bool {
         !self.cut
     }
 
-    /// Returns the captured bytes; a truncated stream ends with the marker that recordings use.
+    /// Returns the captured bytes. If the capture is truncated, they end with the marker that recordings use.
     pub(super) fn into_bytes(mut self) -> Vec<u8> {
         if self.cut {
             self.bytes.extend_from_slice(b"\n@@ cut here\n");
@@ -41,17 +41,17 @@ impl StreamCapture {
     }
 }
 
-/// Stream forwarded by its own thread, so that a reader that blocks delays neither other streams nor signals.
+/// Stream that a thread of its own forwards, so that a blocked reader delays neither other streams nor signals.
 pub(super) struct StreamPump {
     kept: Arc<Mutex<StreamCapture>>,
     done: Arc<AtomicBool>,
-    /// Pipe end that is closed when the hook has ended.
+    /// Pipe end that is closed when the hook has ended, which informs the thread.
     alive: Option<OwnedFd>,
 }
 
 impl StreamPump {
-    /// Starts to forward the stream. When writing fails, the source is closed, unless `read_on` is true: then the
-    /// rest is read and captured.
+    /// Starts to forward the stream. When writing fails, the source is closed; but if `read_on` is true, the rest of
+    /// the source is read and captured.
     pub(super) fn start(from: File, to: File, read_on: bool) -> std::io::Result<Self> {
         let (ended, alive) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         let (kept, done) = (Arc::new(Mutex::new(StreamCapture::default())), Arc::new(AtomicBool::new(false)));
@@ -63,17 +63,17 @@ impl StreamPump {
         Ok(StreamPump { kept, done, alive: Some(alive) })
     }
 
-    /// Records that the hook has ended.
+    /// Informs the thread that the hook has ended.
     pub(super) fn note_hook_end(&mut self) {
         self.alive = None;
     }
 
-    /// True if the stream has ended.
+    /// Returns true if the stream has been forwarded to its end.
     pub(super) fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
     }
 
-    /// Takes the bytes captured so far.
+    /// Returns the bytes captured so far.
     pub(super) fn take_capture(&self) -> StreamCapture {
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -82,7 +82,7 @@ impl StreamPump {
 fn forward_stream(mut from: File, to: File, read_on: bool, kept: &Mutex<StreamCapture>, ended: &OwnedFd) {
     let mut to = Some(to);
     let mut buffer = vec![0; 64 << 10];
-    // For an input, one byte more than the limit shows that the capture is truncated.
+    // For an input, reading one byte more than the maximum shows that the capture is truncated.
     let mut left = if read_on { MAX_CAPTURED_BYTES + 1 } else { MAX_BYTES_AFTER_END };
     loop {
         let (ready, over) = {

@@ -29,7 +29,7 @@ use htc_runner::deserialize_fault::{DeserializeFault, read_toml};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteFile {
-    /// Keys that apply to every case that does not set them.
+    /// Default keys for all cases of the file.
     #[serde(default)]
     pub defaults: CaseText,
     /// The cases.
@@ -37,25 +37,26 @@ pub struct SuiteFile {
     pub case: Vec<CaseText>,
 }
 
-/// One case as written in the file.
+/// Keys of one case, as written in the file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaseText {
     /// Name of the case.
     pub name: Option<String>,
-    /// Path of the hook, relative to the file.
+    /// Path of the hook, relative to the suite file.
     pub hook: Option<String>,
-    /// Environment variable that names the directory of the hook; the case is skipped if the variable is not set.
+    /// Name of the environment variable that contains the directory of the hook. If the variable is not set, the case
+    /// is skipped.
     pub hook_directory: Option<String>,
-    /// Programs on PATH and files that the case needs; it is skipped if one is missing. The full path of a program is
-    /// available as `${NAME}`, and the directory of `hook_directory` as `${HOOKS}`.
+    /// Programs on PATH and files that the case needs. If one is missing, the case is skipped. The full path of a
+    /// program is available as `${NAME}`, and the directory of `hook_directory` as `${HOOKS}`.
     pub needs: Option<Vec<String>>,
-    /// Hook type, as on the command line, or `startd-cron`, `schedd-cron` or `benchmark`.
+    /// Hook type in the form of the command line, or `startd-cron`, `schedd-cron` or `benchmark`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// Job ad in long form.
     pub job: Option<String>,
-    /// File with the job ad; if it has several ads, each is a separate case.
+    /// File with the job ad. If the file contains several ads, each becomes a separate case.
     pub job_file: Option<String>,
     /// Name of a built-in sample job.
     pub sample_job: Option<String>,
@@ -67,44 +68,44 @@ pub struct CaseText {
     pub sample_slot: Option<String>,
     /// Ad of the routed job in long form.
     pub routed: Option<String>,
-    /// Attributes to set in the ad that the call is about.
+    /// Attributes to set in the ad that the call is about, such as the slot ad for FETCH_WORK.
     pub set: Option<BTreeMap<String, String>>,
-    /// Attributes to remove from that ad.
+    /// Attributes to remove from the ad that the call is about.
     pub delete: Option<Vec<String>>,
-    /// Arguments of the hook; REPLY_FETCH and JOB_EXIT are called with the first.
+    /// Arguments of the hook. For REPLY_FETCH and JOB_EXIT, the first one is the argument that HTCondor passes.
     pub words: Option<Vec<String>>,
     /// Environment variables of the hook.
     pub env: Option<BTreeMap<String, String>>,
-    /// Directories to put in front of PATH, relative to the file.
+    /// Directories to put in front of PATH, relative to the suite file.
     pub path_prepend: Option<Vec<String>>,
-    /// Files to create in the directory of the case, whose path is `${DIR}`; those that begin with `#!` are made
+    /// Files to create in the directory of the case, whose path is `${DIR}`. A file that begins with `#!` is made
     /// executable.
     pub files: Option<BTreeMap<String, String>>,
-    /// True if the job has a shadow.
+    /// True if the job comes from a schedd, so that its starter has a shadow.
     pub shadow: Option<bool>,
     /// Hook keyword, or the name of a cron job.
     pub keyword: Option<String>,
-    /// True to behave exactly like 25.14, including its known bugs.
+    /// True to reproduce the behaviour of 25.14, including its bugs.
     pub reference: Option<bool>,
-    /// PREFIX of a cron job.
+    /// Value of PREFIX of a cron job.
     pub prefix: Option<String>,
-    /// MODE of a cron job.
+    /// Value of MODE of a cron job.
     pub mode: Option<String>,
     /// Number of times a cron job is started.
     pub runs: Option<u64>,
-    /// SLOTS of a cron job.
+    /// Value of SLOTS of a cron job.
     pub slots: Option<Vec<i64>>,
-    /// METRICS of a cron job.
+    /// Value of METRICS of a cron job.
     pub metrics: Option<String>,
-    /// Seconds after which the hook is killed.
+    /// Time in seconds after which the hook is killed.
     pub timeout: Option<f64>,
     /// Expected result.
     pub expect: Option<Expect>,
-    /// Parameter tables: one case is made for each table.
+    /// Tables of parameter values. Each table makes one case.
     pub each: Option<Vec<BTreeMap<String, String>>>,
 }
 
-/// Expected result of a case. Keys that are left out are not checked.
+/// Expected result of a case. A key that is left out is not checked.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
@@ -114,38 +115,38 @@ pub struct Expect {
     pub code: Option<i64>,
     /// Hold subcode.
     pub subcode: Option<i64>,
-    /// Text that the reason contains.
+    /// Text that the reason of the verdict must contain.
     pub reason: Option<String>,
-    /// `exited N` or `signalled N`; a bare number is an exit status.
+    /// Exit status as `exited N` or `signalled N`; a number is the status of a normal exit.
     pub exit: Option<toml::Value>,
     /// Complete standard output.
     pub stdout: Option<String>,
-    /// Regular expression that standard error must match; an empty one requires empty standard error.
+    /// Regular expression that standard error must match. An empty text requires that standard error is empty.
     pub stderr: Option<String>,
     /// Expressions that must be true (MY = resulting ad, TARGET = input ad).
     pub result: Option<Vec<String>>,
-    /// Findings other than notes, in any order.
+    /// Words of all findings other than notes, in any order.
     pub findings: Option<Vec<String>>,
-    /// Notes that must be among the findings.
+    /// Words of notes that must be among the findings.
     pub notes: Option<Vec<String>>,
-    /// Maximum run time in seconds.
+    /// Maximum duration of the call in seconds.
     pub within: Option<f64>,
 }
 
-/// One case after parameter substitution.
+/// Case of a suite after `each` and `job_file` were expanded.
 #[derive(Clone, Debug)]
 pub struct SuiteCase {
-    /// `file: name`.
+    /// Name of the case as `file: name`.
     pub name: String,
-    /// Directory of the suite file.
+    /// Directory of the suite file, relative to which paths are resolved.
     pub base: PathBuf,
-    /// Suite file and index of the case in it, for `--update`.
+    /// Path of the suite file, and the index of the case in it, for `--update`.
     pub source: (PathBuf, usize),
     /// Keys of the case.
     pub text: CaseText,
 }
 
-/// Error of reading or writing a suite.
+/// Error of reading or writing a suite file.
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
     /// A file or directory cannot be read.
@@ -154,16 +155,16 @@ pub enum SuiteError {
     /// A file cannot be written.
     #[error("cannot write '{0}'")]
     Unwritable(PathBuf, #[source] std::io::Error),
-    /// The file with this text is not a valid suite: the fault of a value, or `None` if the text is not TOML. The cause has
-    /// the position.
+    /// The file is not a valid suite; contains its text, the fault of a value (or `None` if the text is not valid
+    /// TOML), and the error of the parser with the position.
     #[error("'{0}' is not a valid suite")]
     Malformed(PathBuf, String, Option<DeserializeFault>, #[source] Box<toml::de::Error>),
 }
 
-/// Maximum size of a suite file in bytes, because a device file has no end.
+/// Maximum size in bytes of a suite file. The limit is needed because a device file has no end.
 const MAX_SUITE_BYTES: u64 = 256 << 20;
 
-/// Function that opens a file, and decompresses it where the caller supports that.
+/// Function that opens a file, and decompresses it if the caller supports that.
 pub type OpenFile<'a> = &'a mut dyn FnMut(&Path) -> io::Result<Box<dyn io::Read>>;
 
 fn read_suite_text(path: &Path, open: OpenFile<'_>) -> io::Result<String> {
@@ -171,24 +172,26 @@ fn read_suite_text(path: &Path, open: OpenFile<'_>) -> io::Result<String> {
     String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// True if the name ends as a compression program ends it.
+/// Returns true if the file name has the extension of a compression program.
 pub(crate) fn is_compressed_name(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| ["gz", "bz2", "xz", "zst"].contains(&extension))
 }
 
-/// True if the file is read as a suite in a directory.
+/// Returns true if a file of this name in a directory of suites is read as a suite.
 fn is_suite_name(file: &Path) -> bool {
     let plain = if is_compressed_name(file) { file.with_extension("") } else { file.to_owned() };
     plain.extension().is_some_and(|extension| extension == "toml")
 }
 
-/// Parses a suite; returns the fault of a value, if there is one, and the error with its place.
+/// Parses a suite. The error consists of the fault of a value, or `None`, and the error of the parser with the
+/// position.
 pub(super) fn parse_suite(text: &str) -> Result<SuiteFile, (Option<DeserializeFault>, Box<toml::de::Error>)> {
     read_toml(text)
 }
 
-/// Reads a suite file (`-` is standard input), or all `*.toml` files of a directory in order of their names, compressed or not.
+/// Reads a suite file (`-` is standard input), or all `*.toml` files of a directory in the order of their names. The
+/// files may be compressed.
 ///
 /// # Errors
 /// A file cannot be read or is not a valid suite.
@@ -217,7 +220,7 @@ pub fn read_suites(path: &Path, open: OpenFile<'_>) -> Result<Vec<SuiteCase>, Su
         let mut case = apply_defaults(case, &suite.defaults);
         let name = case.name.clone().unwrap_or_else(|| format!("case {}", number + 1));
         let source = (path.to_owned(), number);
-        // `each` is taken out so that the cases made from it do not each carry the whole table.
+        // `each` is removed from the case, so that the cases made from it do not all contain a copy of the tables.
         match case.each.take() {
             None => cases.push(SuiteCase {
                 name: format!("{stem}: {name}"),
@@ -241,7 +244,8 @@ pub fn read_suites(path: &Path, open: OpenFile<'_>) -> Result<Vec<SuiteCase>, Su
     Ok(cases)
 }
 
-/// Reads `job_file` and `slot_file` into the cases: each case whose `job_file` holds several ads becomes one case per ad.
+/// Reads the files named by `job_file` and `slot_file` into the cases. A case whose `job_file` contains several ads
+/// becomes one case per ad.
 ///
 /// # Errors
 /// A file cannot be read to its end.
@@ -249,7 +253,7 @@ pub fn read_ad_files(cases: Vec<SuiteCase>, open: OpenFile<'_>) -> Result<Vec<Su
     let mut all = Vec::with_capacity(cases.len());
     for mut case in cases {
         read_slot_file(&mut case, open)?;
-        // A path that contains a parameter is known only when the case is prepared.
+        // A path that contains a parameter is not known until the case is prepared.
         let file =
             case.text.job_file.as_deref().filter(|file| case.text.job.is_none() && !file.contains("${"));
         let path = file.map(|file| case.base.join(file));
@@ -281,7 +285,8 @@ pub fn read_ad_files(cases: Vec<SuiteCase>, open: OpenFile<'_>) -> Result<Vec<Su
     Ok(all)
 }
 
-/// Reads the ads of a file, or none if it cannot be opened or has errors, which are reported when the case is prepared.
+/// Reads the ads of a file. Returns no ads if the file cannot be opened or has errors, which are reported when the
+/// case is prepared.
 fn read_valid_ads(path: &Path, open: OpenFile<'_>) -> Result<Vec<ClassAd>, SuiteError> {
     let Ok(content) = open(path) else { return Ok(Vec::new()) };
     let unreadable = |error| SuiteError::Unreadable(path.to_owned(), error);
@@ -296,7 +301,7 @@ fn read_valid_ads(path: &Path, open: OpenFile<'_>) -> Result<Vec<ClassAd>, Suite
     Ok(ads)
 }
 
-/// Reads a `slot_file` that holds one ad into the case.
+/// Reads a file named by `slot_file` into the case if it contains exactly one ad.
 fn read_slot_file(case: &mut SuiteCase, open: OpenFile<'_>) -> Result<(), SuiteError> {
     let file = case.text.slot_file.as_deref().filter(|file| case.text.slot.is_none() && !file.contains("${"));
     let Some(path) = file.map(|file| case.base.join(file)) else { return Ok(()) };
@@ -312,7 +317,7 @@ fn apply_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
         return case;
     };
     all.retain(|name, _| name != "name" && name != "each");
-    // If the case gives a job (or slot) ad in any form, the default ad is dropped in all its forms.
+    // If a case gives a job ad (or slot ad) in any form, all forms of the default job ad (or slot ad) are dropped.
     for ad in [["job", "job_file", "sample_job"], ["slot", "slot_file", "sample_slot"]] {
         if ad.iter().any(|name| own.contains_key(*name)) {
             all.retain(|name, _| !ad.contains(&name));
@@ -329,8 +334,8 @@ fn apply_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
 
 type Substitutions = BTreeMap<String, String>;
 
-/// Replaces `${NAME}` by its value in every string of a case except `hook_directory`, which names an environment
-/// variable.
+/// Replaces `${NAME}` by its value in every string of a case. `hook_directory` is not changed, because it names an
+/// environment variable.
 pub fn substitute(case: CaseText, values: &Substitutions) -> CaseText {
     fn substitute_value(value: &mut toml::Value, values: &Substitutions) {
         match value {
@@ -353,8 +358,8 @@ pub fn substitute(case: CaseText, values: &Substitutions) -> CaseText {
     all.try_into().unwrap_or(case)
 }
 
-/// Returns the first `${NAME}` that is still unreplaced in a path, type, argument or other key that is looked up, or
-/// `None`. Ads and files are not checked.
+/// Returns the first `${NAME}` that has not been replaced in a path, type, argument or other key whose value is
+/// looked up, or `None`. Ads and files are not checked.
 pub fn unresolved_name(case: &CaseText) -> Option<&str> {
     let single = [
         &case.hook,

@@ -1,4 +1,4 @@
-//! Preparation of a suite case: writes its files, substitutes its parameters and parses its expectations.
+//! Preparation of a suite case: creates its files, replaces its parameters and parses its expectations.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -19,26 +19,26 @@ use htc_runner::hook_environment::ConfigSelection;
 /// Settings for running suites.
 #[derive(Clone, Debug)]
 pub struct SuiteSettings {
-    /// Configuration that hooks get in their environment.
+    /// Selection of the configuration that hooks get in their environment.
     pub configuration: ConfigSelection,
-    /// Quirks of 25.14 to reproduce, for cases that do not set `reference`.
+    /// Quirks of 25.14 to reproduce in cases that do not set `reference`.
     pub quirks: QuirkMode,
-    /// Time limit of cases that set none.
+    /// Time limit for cases that do not set `timeout`.
     pub timeout: Option<Duration>,
     /// Number of cases that run in parallel.
     pub parallel: usize,
-    /// True if a finding that is not a note makes a case fail that does not list its findings.
+    /// True if any finding that is not a note makes a case fail, unless the case lists the expected findings.
     pub strict: bool,
 }
 
-/// Parsed expectations of a case.
+/// Expectations of a case after parsing.
 pub(super) struct ParsedExpectations {
     pub expect: Expect,
     pub expectations: Vec<Expectation>,
     pub stderr: Option<regex::Regex>,
 }
 
-/// Case with its parameters substituted and its files written.
+/// Case whose parameters have been replaced and whose files have been created.
 pub(super) struct PreparedCase {
     pub text: CaseText,
     pub path: PathBuf,
@@ -48,7 +48,7 @@ pub(super) struct PreparedCase {
     pub wanted: ParsedExpectations,
 }
 
-/// Writes the files of a case.
+/// Creates the files of a case in a directory.
 fn write_case_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
     for (name, content) in text.files.iter().flatten() {
         let path = directory.join(name);
@@ -62,18 +62,18 @@ fn write_case_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Result of looking for the programs, hooks and variables that a case needs.
+/// Result of searching for the programs, files and variables that a case needs.
 pub(super) enum CaseRequirements {
-    /// The case, ready to run.
+    /// Everything was found; contains the prepared case.
     Met(Box<PreparedCase>),
-    /// Reason why the case is skipped.
+    /// Something is missing, so the case is skipped; contains the reason.
     Missing(String),
 }
 
-/// Prepares a case.
+/// Prepares a case of a suite.
 ///
 /// # Errors
-/// The suite is wrong, or a file of the case cannot be written.
+/// The case is not valid, or a file of the case cannot be created.
 pub(super) fn prepare_case(how: &SuiteSettings, case: &SuiteCase) -> Result<CaseRequirements, CaseError> {
     let mut files = None;
     let mut values = BTreeMap::new();
@@ -152,12 +152,12 @@ fn parse_expectations(text: &CaseText) -> Result<ParsedExpectations, CaseError> 
     Ok(ParsedExpectations { expect, expectations, stderr })
 }
 
-/// True if a case has files or refers to their directory.
+/// Returns true if a case has files or refers to the directory of its files.
 fn needs_directory(text: &CaseText) -> bool {
     text.files.as_ref().is_some_and(|files| !files.is_empty()) || format!("{text:?}").contains("${DIR}")
 }
 
-/// Finds a required file by its path or a program by its name.
+/// Finds a required file by its path, or a program by its name.
 fn find_requirement(need: &str) -> Option<PathBuf> {
     if need.contains('/') {
         return Some(PathBuf::from(need)).filter(|path| path.exists());
@@ -168,10 +168,10 @@ fn find_requirement(need: &str) -> Option<PathBuf> {
     })
 }
 
-/// Parses an ad of the case, or returns `None` if the case has none.
-/// Maximum size of a file with an ad, in bytes, because a device file has no end.
+/// Maximum size in bytes of a file with an ad. The limit is needed because a device file has no end.
 const MAX_AD_BYTES: u64 = 64 << 20;
 
+/// Parses the ad that a case gives as text or as a file, or returns `None` if the case gives neither.
 pub(super) fn read_given_ad(
     inline: &Option<String>,
     file: &Option<String>,
@@ -193,7 +193,7 @@ pub(super) fn read_given_ad(
     }
 }
 
-/// Applies `delete` and `set` of the case to the ad that the call is about.
+/// Applies the keys `delete` and `set` of the case to the ad that the call is about.
 pub(super) fn apply_changes(text: &CaseText, subject: &mut ClassAd) -> Result<(), CaseError> {
     for name in text.delete.iter().flatten() {
         subject.remove(name);

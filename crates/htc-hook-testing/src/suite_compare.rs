@@ -1,4 +1,4 @@
-//! Comparison of the result of a case with its expectations.
+//! Comparison of the result of a suite case with its expectations.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -18,26 +18,26 @@ use htc_base::process::Exit;
 use htc_base::world::World;
 use htc_classad::ClassAd;
 
-/// Result of a case.
+/// Result of a suite case.
 #[derive(Clone, Debug, Default)]
 pub struct CaseResult {
     /// Name of the suite and the case.
     pub name: String,
-    /// Duration in seconds.
+    /// Duration of the case in seconds.
     pub seconds: f64,
-    /// Failures; empty if the case passed.
+    /// Descriptions of the failures; empty if the case passed.
     pub failures: Vec<String>,
-    /// Names of the expectations that were not met.
+    /// Names of the keys in `expect` that were not met.
     pub unmet: Vec<&'static str>,
     /// Reason why the case was skipped, or `None`.
     pub skipped: Option<String>,
     /// Verdict, or `None` if the hook could not be called.
     pub verdict: Option<Verdict>,
-    /// Outcome of the call, or `None` if there was none.
+    /// Outcome of the hook call, or `None` if the hook was not called.
     pub outcome: Option<CallOutcome>,
     /// Words of the findings other than notes.
     pub findings: Vec<&'static str>,
-    /// Suite file and index of the case in it.
+    /// Path of the suite file, and the index of the case in it.
     pub source: (PathBuf, usize),
 }
 
@@ -50,7 +50,7 @@ pub(super) fn failed_result(case: &SuiteCase, why: String) -> CaseResult {
     }
 }
 
-/// Returns the result of a case that was skipped.
+/// Returns the result of a case that was skipped for the reason `why`.
 pub(super) fn skipped_result(case: &SuiteCase, why: String) -> CaseResult {
     CaseResult { failures: Vec::new(), skipped: Some(why), ..failed_result(case, String::new()) }
 }
@@ -64,9 +64,9 @@ pub(super) fn judge_case(case: &SuiteCase, ready: &CallableHookCase, outcome: &C
     compare_with_expectations(case, &ready.wanted, came, &*setup.world)
 }
 
-/// Result of a call.
+/// Result of a hook call that is compared with expectations.
 pub(super) struct CallResult<'a> {
-    /// Input ad.
+    /// Input ad of the call.
     pub(super) subject: &'a ClassAd,
     pub(super) outcome: CallOutcome,
     pub(super) judged: Verdict,
@@ -100,12 +100,12 @@ pub(super) fn compare_with_expectations(
     }
 }
 
-/// True if no process of the call can still be running: the hook ended by itself and left nothing behind.
+/// Returns true if no process of the call can still be running: the hook ended by itself and left no process behind.
 pub(super) fn has_nothing_running(outcome: &CallOutcome) -> bool {
     matches!(&outcome.ending, CallEnding::Ran(ended) if ended.exit.is_some() && ended.left_behind.is_empty() && !ended.pipe_held_open)
 }
 
-/// Differences from the expectations: the name of each and a text.
+/// Differences from the expectations: the name of the key in `expect`, and a description.
 #[derive(Default)]
 struct ExpectationDifferences(Vec<(&'static str, String)>);
 
@@ -116,7 +116,7 @@ impl ExpectationDifferences {
     }
 }
 
-/// Returns all differences between a call and the expectations, except those of `result`.
+/// Returns all differences of a call from the expectations, except those of the expressions in `result`.
 fn compare_call(
     wanted: &ParsedExpectations,
     outcome: &CallOutcome,

@@ -1,4 +1,4 @@
-//! Suite cases that run a cron job of a startd or schedd, in the same session as `startd-cron`, and compare the
+//! Suite cases that run a cron job of a startd or schedd in the session that `startd-cron` uses, and compare the
 //! resulting ad of the slot or schedd.
 
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use htc_hook::cron_job::{CronManager, CronMode};
 use htc_os::{Reactor, RealWorld, clock};
 use htc_slot::cron_ads::convert_usage_for_sending;
 
-/// Cron job of a prepared case.
+/// Cron job of a case that is ready to be run.
 pub(super) struct CallableCronCase {
     manager: CronManager,
     job: StandaloneCronJob,
@@ -38,7 +38,7 @@ pub(super) struct CallableCronCase {
     _files: Option<ScratchDirectory>,
 }
 
-/// Returns the daemon whose cron jobs a case type names, or `None` for other types.
+/// Returns the cron manager that a case type stands for, or `None` for other types.
 pub fn parse_cron_manager(kind: &str) -> Option<CronManager> {
     match kind {
         "startd-cron" => Some(CronManager::Startd),
@@ -48,7 +48,7 @@ pub fn parse_cron_manager(kind: &str) -> Option<CronManager> {
     }
 }
 
-/// Rejects a hook case that has keys for cron jobs only.
+/// Rejects a hook case that has keys which are valid only for cron jobs.
 pub(super) fn refuse_cron_keys(text: &CaseText) -> Result<(), CaseError> {
     let said = [
         ("prefix", text.prefix.is_some()),
@@ -63,7 +63,7 @@ pub(super) fn refuse_cron_keys(text: &CaseText) -> Result<(), CaseError> {
     }
 }
 
-/// Prepares the cron job of a case and the ad that it publishes into.
+/// Prepares the cron job of a case, and the ad into which it publishes.
 pub(super) fn prepare_cron_case(
     manager: CronManager,
     laid: PreparedCase,
@@ -138,7 +138,7 @@ pub(super) fn run_cron_case(
     let CallableCronCase { manager, job, program, plan, extra, prepend, quirks, ad, wanted, _files } = ready;
     let list = job.to_cron_list(&program).map_err(CaseError::Metrics)?;
     let slots = [ad];
-    // Cron jobs do not get the daemon's session keys (CONDOR_PRIVATE_...), in 25.14 either.
+    // Cron jobs do not get the daemon's session keys (CONDOR_PRIVATE_...), and neither do those of 25.14.
     let mut environment = caller::caller_environment(world, &how.configuration, QuirkMode::Manual);
     set_variables(&mut environment, &extra, &prepend);
     let (surroundings, _log) = cron_surroundings(manager, environment, None, quirks)?;

@@ -1,4 +1,4 @@
-//! Preparation of a suite case that calls a hook: reads its ads and creates its directories.
+//! Preparation of a suite case that calls a hook: reads the ads and creates the directories of the call.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -19,12 +19,12 @@ use htc_os::RealWorld;
 pub(super) struct CallableHookCase {
     pub setup: CallSetup,
     pub directories: CallDirectories,
-    /// Files of the case; kept until it has ended.
+    /// Directory with the files of the case, kept until the case has ended.
     pub _files: Option<ScratchDirectory>,
     pub wanted: ParsedExpectations,
 }
 
-/// Prepares the call of a hook, reusing the directories of a finished call if there are any.
+/// Prepares the call of a hook. If `spare` contains the directories of a finished call, they are reused.
 pub(super) fn prepare_hook_case(
     how: &SuiteSettings,
     laid: PreparedCase,
@@ -55,7 +55,7 @@ pub(super) fn prepare_hook_case(
     Ok(CallableHookCase { setup, directories: place, _files: files, wanted })
 }
 
-/// Builds the case with its ads.
+/// Creates the inputs of the call from the keys of the case, with its ads.
 fn build_case(text: &CaseText, hook: HookType, base: &Path) -> Result<Case, CaseError> {
     let mut case = Case::new(hook);
     let given = |inline: &Option<String>, file: &Option<String>| read_given_ad(inline, file, base);

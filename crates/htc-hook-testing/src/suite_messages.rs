@@ -1,9 +1,9 @@
-//! Messages for authors of suites about what is wrong in them.
+//! Messages for authors of suites about mistakes in a suite.
 
 use htc_base::text::similar_names;
 use htc_runner::deserialize_fault::{DeserializeFault, ExpectedType, FoundValue};
 
-/// Keys of a case.
+/// Valid keys of a case.
 const CASE_KEYS: &[&str] = &[
     "name",
     "hook",
@@ -35,13 +35,14 @@ const CASE_KEYS: &[&str] = &[
     "expect",
     "each",
 ];
-/// Keys of `expect`.
+/// Valid keys of `expect`.
 const EXPECT_KEYS: &[&str] = &[
     "verdict", "code", "subcode", "reason", "exit", "stdout", "stderr", "result", "findings", "notes",
     "within",
 ];
 
-/// Describes why a text is not a suite, and adds a hint if there is one: a fault of a value, or else an error in the text.
+/// Describes why a text is not a valid suite: a fault of a value or, if there is none, an error of the TOML parser.
+/// Adds a hint if one is known.
 pub fn explain_suite_error(
     fault: Option<&DeserializeFault>,
     error: &toml::de::Error,
@@ -64,7 +65,7 @@ pub fn explain_suite_error(
     }
 }
 
-/// Returns a hint for a text without quotes at a place where the TOML parser found an error, or `None`.
+/// Returns a hint about a string without quotes at the position where the TOML parser found an error, or `None`.
 pub fn explain_unquoted_text(suite: &str, at: usize) -> Option<String> {
     let start = suite.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
     let (key, value) = suite.get(start..)?.lines().next()?.split_once('=')?;
@@ -97,7 +98,7 @@ fn explain_unknown_key(name: &str, in_expect: bool, at_top: bool) -> (String, Op
     (format!("{here} no key '{name}'"), Some(hint))
 }
 
-/// Describes an expected type, with an example.
+/// Describes an expected type in words, with an example if one is useful.
 fn describe_expected(expected: &ExpectedType) -> (&str, Option<&'static str>) {
     match expected {
         ExpectedType::Struct("Expect") => {

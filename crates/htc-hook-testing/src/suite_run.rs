@@ -1,4 +1,4 @@
-//! Runs the cases of suites in parallel.
+//! Execution of the cases of suites in parallel.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,21 +19,21 @@ use htc_base::process::Stdio;
 use htc_hook::HookType;
 use htc_os::{Reactor, RealWorld};
 
-/// Maximum number of bytes kept of each call's standard error.
+/// Maximum number of bytes kept of the standard error of each call.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 
-/// Prepared case.
+/// Case after its preparation.
 #[allow(clippy::large_enum_variant, reason = "one at a time")]
 enum CasePreparation {
     Hook(CallableHookCase),
     Cron(CallableCronCase),
-    /// Case that is skipped, with the reason.
+    /// Case that is skipped; contains the reason.
     Skipped(String),
 }
 
-/// Runs the cases and returns their results in the given order, or the number of the signal that interrupted them.
-/// `reactor` is called again for each cron case, after the previous reactor has been dropped; `advance` is called
-/// after each case.
+/// Runs the cases and returns their results in the order of the cases, or the number of the signal that interrupted
+/// them. Calls `reactor` once for the hook cases and again for each cron case, after the previous reactor has been
+/// dropped. Calls `advance` after each case.
 ///
 /// # Errors
 /// A reactor cannot be created, or the event loop fails. Errors of a case are in its result.
@@ -46,7 +46,8 @@ pub fn run_cases(
     let world = Rc::new(RealWorld::new());
     let board = RefCell::new(SuiteProgress::default());
     let mut waiting = cases.into_iter().enumerate();
-    // Both closures borrow `board` mutably; `run_pool` never calls one within the other.
+    // Both closures borrow `board` mutably, which is safe because `run_pool` never calls one closure within the
+    // other.
     let interrupted = run_pool(
         &mut reactor()?,
         how.parallel,
@@ -72,8 +73,8 @@ pub fn run_cases(
     }
     let SuiteProgress { crons, mut done, .. } = board.into_inner();
     for (number, case, ready) in crons {
-        // Cron cases run one by one, each with its own reactor, because only one reactor can track leftover
-        // processes.
+        // Cron cases run one at a time, each with its own reactor, because a process can have only one reactor that
+        // tracks leftover processes.
         match suite_cron::run_cron_case(how, &case, ready, &world, &mut reactor()?) {
             Ok(Interruptible::Finished(result)) => done.insert(number, result),
             Ok(Interruptible::Interrupted(signal)) => return Ok(Interruptible::Interrupted(signal)),
@@ -88,16 +89,16 @@ pub fn run_cases(
 #[derive(Default)]
 struct SuiteProgress {
     running: BTreeMap<usize, (SuiteCase, CallableHookCase)>,
-    /// Cron cases, which run one by one after the hook cases because each is timed by its own session.
+    /// Cron cases, which are run one at a time after the hook cases, because each has a session with its own clock.
     crons: Vec<(usize, SuiteCase, CallableCronCase)>,
     done: BTreeMap<usize, CaseResult>,
-    /// Directories of finished cases, reused by later ones.
+    /// Directories of finished cases, which later cases reuse.
     spare_directories: Vec<CallDirectories>,
 }
 
 impl SuiteProgress {
-    /// Prepares a case and returns its call. A cron case is queued, and a case without a call gets its result at
-    /// once: both return `None`.
+    /// Prepares a case and returns its hook call. Returns `None` for a cron case, which is kept for later, and for a
+    /// case without a call, which gets its result at once.
     fn start_case(
         &mut self,
         number: usize,
@@ -136,7 +137,7 @@ impl SuiteProgress {
     }
 }
 
-/// Prepares a case, reusing the directories of a finished one if there are any.
+/// Prepares a case. If directories of a finished case are available, they are reused.
 fn make_callable(
     how: &SuiteSettings,
     case: &SuiteCase,

@@ -1,11 +1,11 @@
-//! Template of a suite for a hook, with the most important cases including failures.
+//! Template of a suite for a hook, with the most important cases, including failures of the hook.
 
 use super::suite_cron::parse_cron_manager;
 use htc_hook::HookType;
 use htc_hook::cron_job::CronManager;
 
-/// Guesses the hook type from a name in lower case: the first type whose keyword the name contains. Returns `None` if
-/// it contains none.
+/// Guesses the hook type from a name in lower case: returns the first type whose keyword is part of the name, or
+/// `None` if no keyword is.
 pub fn guess_hook_type(name: &str) -> Option<&'static str> {
     let cron = if name.contains("schedd") { "schedd-cron" } else { "startd-cron" };
     let kinds = [
@@ -26,7 +26,7 @@ pub fn guess_hook_type(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the text of a suite for a hook type, or `None` if the type is unknown. `shown` is the name of the hook in
-/// the comments, `path` its path relative to the directory of the suite.
+/// comments, and `path` is the path of the hook relative to the directory of the suite.
 pub fn suite_template(kind: &str, shown: &str, path: &str) -> Option<String> {
     let manager = parse_cron_manager(kind);
     let hook = HookType::from_name(kind.as_bytes());
@@ -56,10 +56,10 @@ pub fn suite_template(kind: &str, shown: &str, path: &str) -> Option<String> {
     Some(text)
 }
 
-/// Function that writes a case: its name and the lines after it.
+/// Function that writes a case; its arguments are the name of the case and the lines after it.
 type CaseWriter<'a> = dyn FnMut(&str, &str) + 'a;
 
-/// Writes the cases of a cron job: the ads that it publishes into, its modes, and a missing environment.
+/// Writes the cases for a cron job: about the ad into which it publishes, its modes, and a missing environment.
 fn write_cron_cases(manager: CronManager, case: &mut CaseWriter<'_>) {
     match manager {
         CronManager::Startd => {
@@ -86,7 +86,7 @@ fn write_cron_cases(manager: CronManager, case: &mut CaseWriter<'_>) {
     case("without HOME and user name", "env = { HOME = \"\", USER = \"\", LOGNAME = \"\" }\n");
 }
 
-/// Writes the cases of a hook: the ads that it reads, its arguments, and missing attributes.
+/// Writes the cases for a hook: about the ads that it reads, its arguments, and missing attributes.
 fn write_hook_cases(hook: HookType, case: &mut CaseWriter<'_>) {
     case("a normal job", "sample_job = \"vanilla\"\nexpect = { exit = 0, findings = [] }\n");
     match hook {

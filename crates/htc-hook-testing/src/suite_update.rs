@@ -1,4 +1,4 @@
-//! `run --update`: replaces the expectations of failed cases by their actual results.
+//! `run --update`: replaces the expectations of failed cases by the actual results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::suite_compare::CaseResult;
 use super::verdict::Verdict;
 use htc_base::process::Exit;
 
-/// Positions of the expectations in a suite file.
+/// Positions of the cases and their expectations in a suite file.
 #[derive(Deserialize)]
 struct ExpectPlaces {
     #[serde(default)]
@@ -32,9 +32,9 @@ struct CasePlace {
     each: Option<Value>,
 }
 
-/// Writes the actual results of each failed case into its `expect`; the rest of the files is unchanged. Cases with
-/// parameters and expectations in `[defaults]` apply to several cases; they are not updated, and `tell` reports them.
-/// Returns the names of the cases that pass from now on.
+/// Writes the actual result of each failed case into its `expect` in the suite file; the rest of the file is
+/// unchanged. A case with parameters, or with expectations in `[defaults]`, is not updated, because its text applies
+/// to several cases; `tell` is called with a message about it. Returns the names of the cases that will pass.
 ///
 /// # Errors
 /// A file cannot be read or written, or is no longer a valid suite.
@@ -52,10 +52,10 @@ pub fn update_suites(
             std::fs::read_to_string(path).map_err(|error| SuiteError::Unreadable(path.to_owned(), error))?;
         let places: ExpectPlaces = toml::from_str(&text)
             .map_err(|error| SuiteError::Malformed(path.to_owned(), text.clone(), None, Box::new(error)))?;
-        // Later edits are applied first so that the positions of earlier ones stay valid.
+        // Edits at later positions are applied first, so that earlier positions stay valid.
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for one in cases {
-            // A case whose `job_file` has several ads was expanded to one case per ad.
+            // If several results come from one case without `each`, the `job_file` of the case has several ads.
             let several = done.iter().filter(|other| other.source == one.source).count() > 1;
             let stands_for_many =
                 several && places.case.get(one.source.1).is_some_and(|case| case.each.is_none());
@@ -91,7 +91,7 @@ pub fn update_suites(
     Ok(updated)
 }
 
-/// Returns the edit for one case, the range to replace and the new text, or `None` if nothing changes.
+/// Returns the edit for one case, as the range to replace and the new text, or `None` if nothing changes.
 fn case_edit(
     one: &CaseResult,
     places: &ExpectPlaces,
@@ -117,13 +117,13 @@ fn case_edit(
         return Err("its expectations are not written as one table in braces");
     }
     let new = current_expectations(expect.get_ref(), verdict, outcome, &one.findings);
-    // Text that has the same meaning keeps its form.
+    // If the new table is equal to the old one, its text is kept as it is formatted.
     let is_changed = expect.get_ref().as_table() != Some(&new);
     Ok(is_changed.then(|| (range, to_inline_table(&new))))
 }
 
 /// Returns an edit that inserts an `expect` after the header of a case that has none. A string may contain a line
-/// that looks like a header, so the changed file is parsed again to verify the edit.
+/// that looks like a header, so the edit is verified by parsing the changed file.
 fn insert_expect(text: &str, number: usize, expect: &str) -> Option<(std::ops::Range<usize>, String)> {
     let cases = |text: &str| -> Option<Vec<toml::Table>> {
         let all: toml::Table = toml::from_str(text).ok()?;
@@ -139,7 +139,7 @@ fn insert_expect(text: &str, number: usize, expect: &str) -> Option<(std::ops::R
     })
 }
 
-/// Returns the expectations that would have passed: the existing keys with the actual values, and always the verdict.
+/// Returns the expectations that the result meets: the existing keys with the actual values, and always the verdict.
 fn current_expectations(
     old: &Value,
     verdict: &Verdict,
@@ -181,7 +181,7 @@ fn current_expectations(
     new
 }
 
-/// Formats a table as an inline table, the verdict first.
+/// Formats a table as an inline table that begins with the verdict.
 fn to_inline_table(table: &toml::Table) -> String {
     let rank = |name: &str| {
         ["verdict", "code", "subcode", "reason", "exit", "stdout", "stderr", "findings", "result", "within"]

@@ -1,12 +1,13 @@
-//! Findings about attributes in the output that this package's starter does not support, although the starter of a
-//! pool does.
+//! Findings about attributes in the output that the starter of this project does not support, although the starter of
+//! a pool does.
 
 use super::{Case, Finding, Rule, Verdict};
 use htc_base::world::World;
 use htc_hook::HookType;
 use htc_starter::unsupported::{self, AccessPointRole};
 
-/// Reports unsupported requests that a prepare hook has added; those of the job itself are not reported.
+/// Reports requests for something unsupported that a prepare hook has added. Such requests in the job itself are not
+/// reported.
 pub fn find_unsupported(case: &Case, verdict: &Verdict, world: &dyn World) -> Vec<Finding> {
     let prepares = matches!(
         case.hook,

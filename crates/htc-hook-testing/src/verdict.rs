@@ -11,34 +11,34 @@ use htc_classad::ClassAd;
 use htc_hook::hook_output::BadOutputLine;
 use htc_starter::prepare_failure_hangs;
 
-/// Verdict on a call.
+/// Verdict on a hook call.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// Decision of the caller.
     pub decision: Decision,
-    /// Description of the caller's action, in a sentence.
+    /// Sentence that describes the action of the caller.
     pub action: String,
-    /// Reason, in the caller's words if it has any; may be empty.
+    /// Reason for the decision, in the words of the caller if it gives a reason; may be empty.
     pub reason: String,
     /// Hold code and subcode, or `None` if the job is not held.
     pub hold: Option<(i64, i64)>,
-    /// Description of the next step.
+    /// Description of the next step of the caller or of the job.
     pub next_step: String,
-    /// True if the hook fulfilled its purpose.
+    /// True if the hook did what a hook of its type is for.
     pub good: bool,
-    /// Changes of the ad that the output is about.
+    /// Changes to the ad that the output is about.
     pub changes: Vec<AttributeChange>,
-    /// Attributes that were printed without effect.
+    /// Attributes in the output that have no effect.
     pub ignored_attributes: Vec<BString>,
     /// Resulting ads for the next program: none after a failure, two for JOB_FINALIZE (source job, routed job).
     pub result_ads: Vec<ClassAd>,
     /// Job that FETCH_WORK printed, with the attributes that the startd adds, even if it is rejected; or `None`.
     pub fetched_job: Option<ClassAd>,
-    /// Line that invalidated the output or ended its reading, or `None`.
+    /// Line that makes the output invalid, or at which the caller stops reading; or `None`.
     pub bad_line: Option<BadOutputLine>,
-    /// Attribute that the queue refuses together with the whole output, or `None`.
+    /// Attribute because of which the queue refuses the whole output, or `None`.
     pub refused_attribute: Option<BString>,
-    /// Quirks that affect the verdict, in either mode.
+    /// Quirks that affect the verdict, whether or not they are reproduced.
     pub quirks: Vec<Quirk>,
 }
 
@@ -82,7 +82,7 @@ impl Verdict {
     }
 }
 
-/// Returns the verdict on a job that a prepare hook has stopped.
+/// Returns the verdict on a job that is not started because of its prepare hook.
 pub(super) fn prepare_failure_verdict(case: &Case, held: bool, by_code: bool, quirks: QuirkMode) -> Verdict {
     let verdict = match (case.with_shadow, held) {
         (true, true) => Verdict::new(Decision::Held, false, "the job is put on hold"),

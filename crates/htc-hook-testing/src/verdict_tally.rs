@@ -1,5 +1,5 @@
-//! Statistics of the verdicts on many ads: the number of ads with each verdict, and attributes that distinguish them
-//! from the other ads.
+//! Statistics of the verdicts on many ads: the number of ads with each verdict, and attributes that distinguish these
+//! ads from the others.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use rustc_hash::FxHashMap;
 use super::Verdict;
 use htc_classad::ClassAd;
 
-/// Maximum number of distinct values of one attribute that are counted in a group; further values are only counted
-/// together.
+/// Maximum number of distinct values of one attribute that are counted separately in a group. Further values are
+/// counted only together.
 const MAX_VALUES: usize = 64;
-/// Maximum number of groups; later verdicts that fit none of them are grouped without their reason.
+/// Maximum number of groups. When it is reached, a verdict that fits no group is counted without its reason.
 const MAX_GROUPS: usize = 200;
-/// Maximum share of the other ads that may have a feature for it to be reported.
+/// Maximum fraction of the other ads that may have a feature if the feature is to be reported.
 const MAX_SHARE_ELSEWHERE: f64 = 0.5;
 
 /// Groups of ads with the same verdict.
@@ -24,7 +24,7 @@ pub struct VerdictTally {
     total: u64,
 }
 
-/// Key of a group. Reasons that differ only in their numbers have the same key.
+/// Key of a group. Reasons that differ only in numbers have the same key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct VerdictKey {
     word: &'static str,
@@ -32,16 +32,16 @@ struct VerdictKey {
     shape: String,
 }
 
-/// Ads with the same verdict.
+/// Group of ads with the same verdict.
 #[derive(Debug)]
 pub struct VerdictGroup {
     /// Word of the verdict.
     pub word: &'static str,
-    /// Hold code and subcode.
+    /// Hold code and subcode of the verdict, or `None`.
     pub hold: Option<(i64, i64)>,
-    /// Reason that the first ad of the group got.
+    /// Reason of the verdict on the first ad of the group.
     pub reason: String,
-    /// True if the hook did what it is for, or what was expected, for all ads of the group.
+    /// True if the hook did what a hook of its type is for, or what was expected, for all ads of the group.
     pub good: bool,
     /// Number of ads.
     pub count: u64,
@@ -51,7 +51,7 @@ pub struct VerdictGroup {
     values: FxHashMap<Vec<u8>, AttributeValues>,
 }
 
-/// Values of one attribute in a group.
+/// Values of one attribute in a group, with their counts.
 #[derive(Debug, Default)]
 struct AttributeValues {
     name: BString,
@@ -63,18 +63,18 @@ struct AttributeValues {
     most: f64,
 }
 
-/// Feature that all ads of a group have, and less than half of the other ads.
+/// Feature that all ads of a group have, but less than half of the other ads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommonFeature {
     /// Text of the feature, such as `RequestGpus = 1` or `no ContainerImage`.
     pub text: String,
-    /// Upper bound of the share of the other ads that have the feature.
+    /// Upper bound of the fraction of the other ads that have the feature.
     pub elsewhere: f64,
 }
 
 impl VerdictTally {
-    /// Adds the verdict on an ad with its number and name. `failure` is the first expectation that was not
-    /// met. Ads may be added in any order.
+    /// Adds the verdict on an ad, with the number and name of the ad. `failure` is the first expectation that was not
+    /// met, or `None`. Ads may be added in any order.
     pub fn add(
         &mut self,
         ad: &ClassAd,
@@ -120,14 +120,15 @@ impl VerdictTally {
         }
     }
 
-    /// Returns all groups, the largest first.
+    /// Returns all groups, in descending order of the number of ads.
     pub fn groups(&self) -> Vec<&VerdictGroup> {
         let mut groups: Vec<&VerdictGroup> = self.groups.values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         groups
     }
 
-    /// Returns the features that distinguish a group from the other ads, the rarest elsewhere first.
+    /// Returns the features that distinguish a group from the other ads, beginning with those that the fewest other
+    /// ads have.
     pub fn common_features(&self, group: &VerdictGroup) -> Vec<CommonFeature> {
         let others: Vec<&VerdictGroup> =
             self.groups.values().filter(|other| !std::ptr::eq(*other, group)).collect();
@@ -141,7 +142,7 @@ impl VerdictTally {
             let theirs: Vec<&AttributeValues> =
                 others.iter().filter_map(|other| other.values.get(name)).collect();
             let different: u64 = theirs.iter().map(|values| values.distinct_count()).sum();
-            // Skips attributes that are different in nearly every ad, such as ClusterId.
+            // An attribute whose value is different in nearly every ad, such as ClusterId, is skipped.
             if different > rest / 2 && different > 2 {
                 continue;
             }
@@ -193,13 +194,14 @@ impl AttributeValues {
         self.counts.len() as u64 + self.uncounted
     }
 
-    /// Returns an upper bound of the number of ads with a value, because it may be one of those counted together.
+    /// Returns an upper bound of the number of ads with a value. The exact number is unknown if the value may be
+    /// among those that are counted only together.
     fn max_count(&self, value: &BString) -> u64 {
         self.counts.get(value).copied().unwrap_or(self.uncounted)
     }
 
-    /// Describes the range of a numeric attribute if it does not overlap the range in the other groups. Otherwise
-    /// returns `None`.
+    /// Describes the range of a numeric attribute in the group if it does not overlap the ranges in the other groups;
+    /// otherwise returns `None`.
     fn separate_range(&self, count: u64, others: &[&AttributeValues]) -> Option<String> {
         let all_numbers = self.numbers == count && others.iter().all(|other| other.numbers == other.present);
         if !all_numbers || others.is_empty() {
@@ -213,7 +215,7 @@ impl AttributeValues {
     }
 }
 
-/// Replaces each run of digits in a reason by `#`.
+/// Replaces each sequence of digits in a reason by `#`.
 fn without_numbers(reason: &str) -> String {
     let mut shape = String::new();
     for c in reason.chars() {

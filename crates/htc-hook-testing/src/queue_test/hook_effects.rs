@@ -1,5 +1,5 @@
-//! Effects of a queue's hooks on its files, observed with one call at a time: where jobs are taken from, where exits
-//! are recorded, and whether a rejected job is set aside.
+//! Effects of a queue's hooks on its files, observed while one hook is called at a time: the places from which jobs
+//! are taken, the places where exits are recorded, and whether a rejected job is set aside.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
@@ -12,10 +12,10 @@ use super::queue_directory::FileSnapshot;
 use htc_classad::{ClassAd, Context};
 use htc_os::RealWorld;
 
-/// Size of the pieces in which files are read. A longer word is not recognized as a name.
+/// Size in bytes of the pieces in which files are read. A longer word is not recognized as a name.
 const READ_SIZE: usize = 1 << 18;
 
-/// Names of a job at fixed positions: its id for the test, QueueName, GlobalJobId, JobId, ClusterId.
+/// Names of a job in a fixed order: its id in the test, QueueName, GlobalJobId, JobId, ClusterId.
 pub(super) type JobNames = Vec<Option<BString>>;
 
 /// Returns the names that an ad gives its job; `id` identifies the job in the test.
@@ -31,23 +31,24 @@ pub(super) fn job_names(job: &ClassAd, id: &str, world: &RealWorld) -> JobNames 
     names
 }
 
-/// Observed effects of the hooks.
+/// Effects of the hooks that were observed.
 #[derive(Debug, Default)]
 pub struct HookEffects {
-    /// True if FETCH_WORK changes files of this directory when it hands out a job, so that the queue is here.
+    /// True if FETCH_WORK changes files of the tested directory when it hands out a job, which shows that the queue
+    /// is in that directory.
     pub changes_queue_here: bool,
-    /// True if REPLY_FETCH sets a rejected job aside, so that the job does not come back.
+    /// True if REPLY_FETCH sets a rejected job aside, so that the job is not handed out again.
     pub sets_rejects_aside: bool,
-    /// Files in which exits of jobs were recorded, and the number of jobs recorded in each.
+    /// Files in which the exits of jobs were recorded, with the number of jobs recorded in each file.
     written: BTreeMap<PathBuf, u32>,
-    /// Positions of the names that all of these records contained, or `None` before the first record.
+    /// Indexes in `JobNames` of the names that all exit records contained, or `None` before the first record.
     kinds: Option<BTreeSet<usize>>,
-    /// True if files of the queue contain names of jobs, so that an exit record should as well.
+    /// True if files of the queue contain names of jobs. An exit record is then expected to contain one as well.
     queue_names_jobs: bool,
 }
 
 impl HookEffects {
-    /// Records the effects of a FETCH_WORK that handed out a job.
+    /// Records the effects of a call of FETCH_WORK that handed out a job.
     pub(super) fn record_fetch(&mut self, names: &JobNames, before: &FileSnapshot, after: &FileSnapshot) {
         self.changes_queue_here |=
             after.written_since(before).next().is_some() || after.gone_since(before).next().is_some();
@@ -57,8 +58,8 @@ impl HookEffects {
             .any(|path| !name_kinds_found(names, &words_in_files([path], names)).is_empty());
     }
 
-    /// Records if REPLY_FETCH set the rejected job aside, that is, moved its file. A copy of the job in a log does
-    /// not count.
+    /// Records that REPLY_FETCH has set a rejected job aside, if it has moved the job's file. A copy of the job in a
+    /// log does not count.
     pub(super) fn record_rejection(&mut self, job: &ClassAd, before: &FileSnapshot, after: &FileSnapshot) {
         let Some(command) = job.string("Cmd").filter(|command| !command.is_empty()) else { return };
         let moved = after.gone_since(before).next().is_some();
@@ -66,8 +67,8 @@ impl HookEffects {
             moved && after.written_since(before).any(|path| file_contains(path, command.as_bytes()));
     }
 
-    /// Records the effects of JOB_EXIT, which must write something that names the job. Returns a message if it does
-    /// not, or `None`.
+    /// Records the effects of a call of JOB_EXIT, which must write something that names the job. Returns a message if
+    /// it wrote no such thing, or `None`.
     pub(super) fn record_exit(
         &mut self,
         names: &JobNames,
@@ -115,7 +116,8 @@ impl HookEffects {
         })
     }
 
-    /// Returns the places of the exit records: files that record several jobs, and directories with one file per job.
+    /// Returns the places of the exit records: files that contain the records of several jobs, and directories with
+    /// one file per job.
     pub fn record_places(&self) -> BTreeSet<PathBuf> {
         let place = |(path, &jobs): (&PathBuf, &u32)| match path.parent() {
             Some(directory) if jobs == 1 && directory.as_os_str().is_empty() => PathBuf::from("."),
@@ -125,12 +127,12 @@ impl HookEffects {
         self.written.iter().map(place).collect()
     }
 
-    /// True if exit records can be recognized after many simultaneous calls.
+    /// Returns true if exit records can be recognized after many calls at the same time.
     pub fn can_count_records(&self) -> bool {
         self.kinds.as_ref().is_some_and(|kinds| !kinds.is_empty())
     }
 
-    /// Reads the exit records below `root` and returns which names of `jobs` they contain.
+    /// Reads the exit records below `root`, and returns the names of `jobs` that they contain.
     pub(super) fn read_records<'n>(
         &self,
         root: &Path,
@@ -160,7 +162,7 @@ pub(super) struct ExitRecords<'a> {
 }
 
 impl ExitRecords<'_> {
-    /// True if there is a record of this job.
+    /// Returns true if the records contain a name of the job.
     pub(super) fn has_job(&self, names: &JobNames) -> bool {
         self.kinds.into_iter().flatten().all(|&kind| match names.get(kind) {
             Some(Some(name)) => self.words.contains(name),
@@ -174,8 +176,8 @@ fn name_kinds_found(names: &JobNames, words: &HashSet<BString>) -> BTreeSet<usiz
     (0..names.len()).filter(|&kind| there(&names[kind])).collect()
 }
 
-/// Calls `see` with consecutive pieces of a file. A piece ends at the offset that `whole` returns; the rest is
-/// prepended to the next piece.
+/// Calls `see` with consecutive pieces of a file. `whole` returns the offset at which a piece ends; the rest becomes
+/// the beginning of the next piece.
 fn read_pieces(path: &Path, whole: impl Fn(&[u8]) -> usize, mut see: impl FnMut(&[u8])) {
     if !std::fs::symlink_metadata(path).is_ok_and(|status| status.is_file()) {
         return;
@@ -190,12 +192,12 @@ fn read_pieces(path: &Path, whole: impl Fn(&[u8]) -> usize, mut see: impl FnMut(
     see(&held);
 }
 
-/// True if a file contains `text`.
+/// Returns true if a file contains `text`.
 fn file_contains(path: &Path, text: &[u8]) -> bool {
     let mut found = false;
     let mut end = Vec::new();
     read_pieces(path, <[u8]>::len, |piece| {
-        // A match may begin at the end of one piece and continue in the next.
+        // A match may begin at the end of one piece and end in the next piece.
         end.extend_from_slice(piece);
         found |= end.contains_str(text);
         end.drain(..end.len().saturating_sub(text.len()));
@@ -203,7 +205,7 @@ fn file_contains(path: &Path, text: &[u8]) -> bool {
     found
 }
 
-/// Returns the names that occur as words in the files or in their file names.
+/// Returns the names that are words in the contents or names of the files.
 fn words_in_files<'a, 'n>(
     paths: impl IntoIterator<Item = &'a Path>,
     names: impl IntoIterator<Item = &'n Option<BString>>,
@@ -223,7 +225,8 @@ fn is_separator(byte: &u8) -> bool {
     byte.is_ascii_whitespace() || b"\"'=,;()[]{}<>|\0".contains(byte)
 }
 
-/// Collects the wanted names among the words between separators, and among the alphanumeric runs of these words.
+/// Adds the wanted names to `found` that are words between separators, or sequences of letters and digits in such
+/// words.
 fn collect_words(text: &[u8], wanted: &HashSet<&BStr>, found: &mut HashSet<BString>) {
     let mut see = |word: &[u8]| {
         if wanted.contains(word.as_bstr()) && !found.contains(word.as_bstr()) {
@@ -254,7 +257,7 @@ mod tests {
         let look = || FileSnapshot::of_directory(root);
         for list in [false, true] {
             let record = |number: i64| {
-                // The file name does not contain a name of the job as a word.
+                // No word of the file name is a name of the job.
                 let path = root.join(if list { "log".to_owned() } else { format!("done/job{number}") });
                 let text = format!("{number}.0 ended\n");
                 let old = std::fs::read_to_string(&path).unwrap_or_default();
@@ -285,7 +288,7 @@ mod tests {
     fn records_of_any_length_are_read_to_their_end() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("queue.db");
-        // A name that crosses the border of two pieces is one word; `1234` occurs nowhere as a word.
+        // A name that crosses the border between two pieces is recognized as a word; `1234` is never a whole word.
         for before in [READ_SIZE - 3, 5 * READ_SIZE - 2, 7 * READ_SIZE] {
             let mut text = b"x ".repeat(before / 2);
             text.resize(before, b' ');

@@ -1,7 +1,8 @@
-//! Test that the hooks of a queue neither hand out a job twice nor lose one. Calls FETCH_WORK, REPLY_FETCH, JOB_EXIT
-//! and EVICT_CLAIM from many slots at once on a copy of the queue, and reports the calls that led to a violation.
+//! Test that the hooks of a queue neither hand out a job twice nor lose a job. Calls FETCH_WORK, REPLY_FETCH,
+//! JOB_EXIT and EVICT_CLAIM from many slots at once on a copy of the queue, and reports the calls that led to a
+//! violation.
 //!
-//! [`QueueTest`] describes the test and [`QueueTestReport`] its result. Nothing in this module prints.
+//! [`QueueTest`] describes the test, and [`QueueTestReport`] contains its result. Nothing in this module prints.
 
 mod hook_effects;
 mod queue_directory;

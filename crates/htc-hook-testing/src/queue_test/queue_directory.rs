@@ -1,5 +1,5 @@
-//! Directory in which the hooks of a queue are tested: a copy of the configuration's directory with all references to
-//! the original replaced, or the directory itself.
+//! Directory in which the hooks of a queue are tested: a copy of the configuration's directory, in which all
+//! references to the original are replaced, or the original directory itself.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -12,36 +12,36 @@ use tempfile::TempDir;
 
 use super::queue_error::QueueError;
 
-/// Maximum number of entries of a directory that is copied.
+/// Maximum number of files and directories that are copied.
 const MAX_ENTRIES: u32 = 20_000;
-/// Maximum size of files in which paths are replaced; longer files are copied unchanged.
+/// Maximum size in bytes of a file in which paths are replaced; a longer file is copied unchanged.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Directory with the configuration, the hooks and the queue.
 pub(super) struct QueueDirectory {
-    /// Copy of the directory, or `None` if the hooks work on the queue itself.
+    /// Temporary copy of the directory, or `None` if the hooks work on the original.
     copy: Option<TempDir>,
     original: DirectoryNames,
     /// Configuration file that names the hooks.
     pub config_file: PathBuf,
 }
 
-/// Names by which texts may refer to a directory.
+/// Paths by which texts may refer to a directory.
 struct DirectoryNames {
     real: PathBuf,
-    /// Path as given, made absolute.
+    /// Path of the directory as given, made absolute.
     given: PathBuf,
 }
 
 impl QueueDirectory {
-    /// Uses the directory of the configuration itself.
+    /// Uses the original directory of the configuration without copying it.
     pub(super) fn in_place(config_file: &Path) -> Result<Self, QueueError> {
         let original = DirectoryNames::of_config(config_file)?;
         Ok(QueueDirectory { copy: None, original, config_file: config_file.to_owned() })
     }
 
-    /// Copies the directory of the configuration. Absolute paths of the original in text files (configuration,
-    /// scripts, ads) are replaced by those of the copy, and symbolic links into the original lead into the copy.
+    /// Copies the directory of the configuration. In text files (configuration, scripts, ads), absolute paths of the
+    /// original are replaced by those of the copy. Symbolic links into the original lead into the copy.
     pub(super) fn copy_of(config_file: &Path) -> Result<Self, QueueError> {
         let original = DirectoryNames::of_config(config_file)?;
         let copy = tempfile::Builder::new().prefix("htc-hook-queue.").tempdir()?;
@@ -62,13 +62,13 @@ impl QueueDirectory {
         &self.original.real
     }
 
-    /// True if this is a copy.
+    /// Returns true if the hooks work on a copy.
     pub(super) fn is_copy(&self) -> bool {
         self.copy.is_some()
     }
 
-    /// Returns the path at which a hook is called: a path in the original is replaced by that in the copy. Rejects a
-    /// hook outside the directory, because it would work on the queue itself.
+    /// Returns the path at which a hook is called. A path in the original is replaced by the path in the copy. A hook
+    /// outside of the original directory is rejected, because it would work on the original queue.
     pub(super) fn hook_path(&self, knob: &str, path: BString) -> Result<BString, QueueError> {
         let Some(copy) = &self.copy else { return Ok(path) };
         let path = self.original.replace_in(&path, copy.path());
@@ -96,7 +96,7 @@ impl DirectoryNames {
         Ok(DirectoryNames { real, given })
     }
 
-    /// Replaces every name of this directory in a text.
+    /// Replaces every path of the directory in a text by the path `by`.
     fn replace_in(&self, text: &[u8], by: &Path) -> Vec<u8> {
         let mut text = replace_path(text, self.real.as_os_str().as_bytes(), by.as_os_str().as_bytes());
         if self.given != self.real {
@@ -106,14 +106,14 @@ impl DirectoryNames {
     }
 }
 
-/// Replaces a path in a text, unless it is only the beginning of a longer name or the end of another path.
+/// Replaces a path in a text, except where it is only the beginning of a longer name or the end of another path.
 fn replace_path(text: &[u8], path: &[u8], by: &[u8]) -> Vec<u8> {
     let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte) || *byte >= 0x80;
     let mut out = Vec::with_capacity(text.len());
     let mut from = 0;
     for at in text.find_iter(path) {
         let longer = text.get(at + path.len()).is_some_and(in_name);
-        // In `${HOME}/queue` the path `/queue` is also the end of another path.
+        // In `${HOME}/queue`, the text `/queue` is the end of another path.
         let rest = at > 0 && (in_name(&text[at - 1]) || b"})".contains(&text[at - 1]));
         if !longer && !rest && path.len() > 1 {
             out.extend_from_slice(&text[from..at]);
@@ -131,7 +131,8 @@ struct TreeCopier<'a> {
 }
 
 impl TreeCopier<'_> {
-    /// Copies a directory tree of at most `left` entries.
+    /// Copies a directory with all its contents. `left` is the number of files and directories that may still be
+    /// copied.
     fn copy_tree(&self, from: &Path, to: &Path, left: &mut u32) -> Result<(), QueueError> {
         std::fs::create_dir_all(to)?;
         for entry in std::fs::read_dir(from)? {
@@ -147,7 +148,7 @@ impl TreeCopier<'_> {
                 self.copy_file(&source, &target)?;
             }
         }
-        // The permissions are set last because they may forbid writing.
+        // The permissions are set last, because they may forbid writing to the directory.
         std::fs::set_permissions(to, std::fs::metadata(from)?.permissions())?;
         Ok(())
     }
@@ -166,15 +167,16 @@ impl TreeCopier<'_> {
                 std::fs::set_permissions(target, status.permissions())?;
             }
         }
-        // Some queues order their jobs by file age.
+        // The modification time is copied because some queues order their jobs by the age of the files.
         if let (Ok(time), Ok(file)) = (status.modified(), std::fs::File::open(target)) {
             let _ = file.set_modified(time);
         }
         Ok(())
     }
 
-    /// Copies a symbolic link. A link into the tree leads into the copy; the target of a link to a file elsewhere is
-    /// copied, so that the hooks do not change it. Programs stay links. A link to a directory elsewhere is an error.
+    /// Copies a symbolic link. If it leads into the original, the new link leads into the copy. If it leads to a file
+    /// elsewhere, the file is copied, so that the hooks do not change it; a link to a program is kept. A link to a
+    /// directory elsewhere is an error.
     fn copy_link(&self, source: &Path, target: &Path) -> Result<(), QueueError> {
         let Ok(real) = source.canonicalize() else {
             return Ok(symlink(std::fs::read_link(source)?, target)?);
@@ -197,14 +199,14 @@ impl TreeCopier<'_> {
     }
 }
 
-/// Snapshot of the files below a directory, from their metadata alone.
+/// Snapshot of the files below a directory, which contains only their metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileSnapshot(BTreeMap<PathBuf, FileMetadataStamp>);
 
 type FileMetadataStamp = (u64, u64, i64, i64);
 
 impl FileSnapshot {
-    /// Takes a snapshot of a directory. Files that disappear meanwhile are left out.
+    /// Takes a snapshot of a directory. Files that disappear while it is taken are left out.
     pub(super) fn of_directory(directory: &Path) -> Self {
         let mut files = BTreeMap::new();
         let mut open = vec![directory.to_owned()];
@@ -222,14 +224,14 @@ impl FileSnapshot {
         FileSnapshot(files)
     }
 
-    /// Returns the files that were created, renamed to this path or written to.
+    /// Returns the files that were created, renamed to their current path, or written to since the snapshot `before`.
     pub(super) fn written_since<'a>(&'a self, before: &'a FileSnapshot) -> impl Iterator<Item = &'a Path> {
         let fresh =
             |(path, stamp): &(&'a PathBuf, &'a FileMetadataStamp)| before.0.get(*path) != Some(*stamp);
         self.0.iter().filter(fresh).map(|(path, _)| path.as_path())
     }
 
-    /// Returns the files that were removed or renamed.
+    /// Returns the files that were removed or renamed since the snapshot `before`.
     pub(super) fn gone_since<'a>(&'a self, before: &'a FileSnapshot) -> impl Iterator<Item = &'a Path> {
         before.0.keys().filter(|path| !self.0.contains_key(*path)).map(PathBuf::as_path)
     }

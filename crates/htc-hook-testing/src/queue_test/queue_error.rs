@@ -16,9 +16,9 @@ pub enum QueueError {
     /// The directory of the configuration cannot be read.
     #[error("cannot read '{}'", path.display())]
     Directory {
-        /// Path as given.
+        /// Path of the directory as given.
         path: PathBuf,
-        /// Cause.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The directory has too many files to be copied.
@@ -27,7 +27,7 @@ pub enum QueueError {
         /// Directory at which the limit was reached.
         path: PathBuf,
     },
-    /// A link leads to a directory outside the copy, so that the hooks would change it.
+    /// A symbolic link leads to a directory outside of the copied directory, which the hooks would change.
     #[error("'{}' is a link to '{}': the hooks would work on that, not on a copy", link.display(), target.display())]
     LinkElsewhere {
         /// Path of the link.
@@ -35,23 +35,24 @@ pub enum QueueError {
         /// Directory that the link leads to.
         target: PathBuf,
     },
-    /// The hook is outside the copied directory.
+    /// The hook is outside of the copied directory.
     #[error("{knob} is '{path}', which is not below '{}' and so cannot be called on a copy", directory.display())]
     HookElsewhere {
         /// Parameter that names the hook.
         knob: String,
         /// Path of the hook.
         path: BString,
-        /// Copied directory.
+        /// The copied directory.
         directory: PathBuf,
     },
-    /// The hooks find the queue in a way that the copy does not redirect.
+    /// The hooks changed the original, because they find the queue by other means than the paths that are replaced in
+    /// the copy.
     #[error("the hooks do not use the copy: FETCH_WORK changed '{}' itself; the test stops", path.display())]
     OriginalChanged {
         /// File of the original that was changed.
         path: PathBuf,
     },
-    /// The queue handed out no job, so that nothing was tested.
+    /// The queue handed out no job, so nothing was tested.
     #[error("the queue handed out no job at all")]
     NoJobs,
     /// The command that fills the queue failed.
@@ -69,10 +70,10 @@ pub enum QueueError {
     /// No hook keyword is configured.
     #[error("STARTD_JOB_HOOK_KEYWORD is not set")]
     NoKeyword,
-    /// FETCH_WORK is not configured.
+    /// FETCH_WORK is not configured; contains the hook keyword.
     #[error("{0}_HOOK_FETCH_WORK is not set")]
     NoFetch(BString),
-    /// The directories of a hook cannot be created.
+    /// The directories of a hook call cannot be created.
     #[error("creating the directories of the hook")]
     CallDirectories(#[source] io::Error),
     /// A system call failed.
@@ -80,7 +81,7 @@ pub enum QueueError {
     System(#[from] io::Error),
 }
 
-/// Describes an exit status like std's `ExitStatus`.
+/// Describes an exit status in the words of std's `ExitStatus`.
 fn ended(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exit status: {code}"),

@@ -1,4 +1,4 @@
-//! Hooks of a queue and the calls of them.
+//! Hooks of a queue, and preparation of their calls.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,12 +23,12 @@ use htc_runner::hook_environment::{ConfigSelection, HookEnvironment};
 use htc_slot::read_slot_policy;
 use htc_starter::StarterSettings;
 
-/// Hooks and the configuration that their callers use.
+/// Hooks of a queue, and the configuration of their callers.
 pub(super) struct QueueHooks {
     pub keyword: BString,
     /// Settings of the starter that calls JOB_EXIT.
     pub settings: StarterSettings,
-    /// Policy of each slot in the slot ad that REPLY_FETCH and EVICT_CLAIM read.
+    /// Policy of each slot, which is part of the slot ad that REPLY_FETCH and EVICT_CLAIM read.
     pub policy: ClassAd,
     pub fetch: BString,
     pub reply: Option<BString>,
@@ -37,7 +37,7 @@ pub(super) struct QueueHooks {
 }
 
 impl QueueHooks {
-    /// Reads the hooks from the configuration in `directory`.
+    /// Finds the hooks in the configuration in `directory`.
     pub(super) fn from_config(test: &QueueTest<'_>, directory: &QueueDirectory) -> Result<Self, QueueError> {
         let world = test.world;
         let load = |subsystem: &str| {
@@ -68,7 +68,7 @@ impl QueueHooks {
     }
 }
 
-/// Inputs that all calls of a round share.
+/// Inputs that all calls of a round have in common.
 pub(super) struct CallFactory<'a> {
     hooks: &'a QueueHooks,
     world: &'a RealWorld,
@@ -108,8 +108,8 @@ impl<'a> CallFactory<'a> {
         })
     }
 
-    /// Builds the call of a step, or returns `None` if its hook is not configured. If `doom` is given, the call is
-    /// killed after that time.
+    /// Builds the call for a step, or returns `None` if the hook of the step is not configured. If `doom` is given,
+    /// the hook is killed after that time.
     pub(super) fn build_call(
         &self,
         slot: usize,
@@ -164,15 +164,15 @@ impl<'a> CallFactory<'a> {
         VerdictInputs { settings: &self.hooks.settings, world: self.world, quirks: QuirkMode::Manual }
     }
 
-    /// Returns the input of REPLY_FETCH or EVICT_CLAIM: the job as completed by the startd, and the slot with its
-    /// policy.
+    /// Returns the input of REPLY_FETCH or EVICT_CLAIM: the job ad as completed by the startd, and the slot ad with
+    /// its policy.
     fn startd_hook_input(&self, mut case: Case) -> Vec<u8> {
         case.policy = self.hooks.policy.clone();
         case.completed_by_caller(None, &self.verdict_inputs()).input(QuirkMode::Manual)
     }
 
-    /// Creates the directories of a starter hook: the scratch directory of its job with the ads. Adds the variables
-    /// that name them to the environment.
+    /// Creates the directories for a starter hook: the scratch directory of the job with the files of its ads. Adds
+    /// the variables that name these directories and files to the environment.
     fn starter_directories(
         &self,
         case: &Case,

@@ -1,4 +1,4 @@
-//! State of each job during a round, and the choice of the next step.
+//! State of each job during a round of a queue test, and the choice of the next step.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,27 +18,27 @@ use htc_os::RealWorld;
 use htc_runner::hook_call::DEFAULT_PIPE_BUFFER_MAX;
 use htc_slot::{FetchOutcome, FetchOutput, parse_fetch_output};
 
-/// Number of violations after which a round stops, because more of them would add no information.
+/// Number of violations after which a round stops, because more violations would add no information.
 const MAX_VIOLATIONS: usize = 20;
-/// Maximum number of jobs handed out by a queue of unknown size.
+/// Maximum number of jobs that a queue of unknown size may hand out before the round stops.
 const MAX_JOBS: usize = 10_000;
-/// Number of finished jobs after which a round of single calls stops.
+/// Number of finished jobs after which a round with one call at a time stops.
 const MAX_JOBS_ONE_BY_ONE: usize = 8;
-/// Upper limit of the share of killed calls in percent, so that the round can make progress.
+/// Maximum percentage of killed calls, so that the round can make progress.
 const MAX_KILLED_PERCENT: u32 = 90;
 
-/// State of one job.
+/// State of one job during a round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobProgress {
-    /// Slot that has the job, or `None`.
+    /// Slot to which the job was handed out, or `None` if no slot has it.
     pub held_by: Option<usize>,
     pub finished: bool,
     pub evicted: bool,
     pub rejected: bool,
-    /// True if the job was given back and must be handed out again.
+    /// True if a slot gave the job back, so that the queue must hand it out again.
     pub must_return: bool,
-    /// True if one of the job's hooks was killed: it is unknown if the queue has the job, so it may be handed out
-    /// again or not.
+    /// True if one of the job's hooks was killed. It is then unknown whether the queue has the job, so handing it out
+    /// again is permitted but not required.
     pub in_doubt: bool,
     /// True if the job was rejected and REPLY_FETCH set it aside.
     pub set_aside: bool,
@@ -47,10 +47,10 @@ pub(super) struct JobProgress {
 }
 
 impl JobProgress {
-    /// Records that the slot gets the job. Returns a message if that is a violation. `killed` says that the hook was
-    /// killed and may not have printed the whole job.
+    /// Records that the job was handed out to the slot. Returns a message if that is a violation. `killed` is true if
+    /// the hook was killed, so that it may not have printed the whole job.
     fn record_hand_out(&mut self, slot: usize, killed: bool) -> Option<String> {
-        // After a killed hook the queue may hand out the job once more, but not while another slot has it.
+        // After a killed hook, the queue may hand out the job once more, but not while another slot has it.
         if std::mem::take(&mut self.in_doubt) && self.held_by.is_none() {
             (self.finished, self.set_aside) = (false, false);
         }
@@ -65,28 +65,28 @@ impl JobProgress {
         twice
     }
 
-    /// Records that the slot gives the job back. A job that a killed hook handed out may still be in the queue, so it
-    /// need not come back.
+    /// Records that the slot gives the job back. If a hook of the job was killed, the queue may already have the job,
+    /// so it need not hand it out again.
     fn record_return(&mut self) {
         self.held_by = None;
         self.must_return = !self.in_doubt;
     }
 }
 
-/// Finished call.
+/// Call of a hook that has ended.
 struct FinishedCall {
     slot: usize,
-    /// Number of the call and its slot.
+    /// Number of the call and its slot, for messages.
     name: String,
     exit: Option<Exit>,
     /// True if the test killed the call.
     killed: bool,
-    /// Files before the call, in a round of single calls.
+    /// Snapshot of the files before the call; used only if one call is made at a time.
     before: FileSnapshot,
 }
 
 impl FinishedCall {
-    /// Returns a line for the history of a job.
+    /// Returns a line about the call for the history of a job.
     fn story_line(&self, what: &str) -> String {
         format!("{} {what}{}", self.name, describe_exit(self.exit, self.killed))
     }
@@ -97,20 +97,21 @@ pub(super) struct RoundDriver<'a> {
     pub hooks: &'a QueueHooks,
     pub directory: &'a QueueDirectory,
     pub effects: &'a mut HookEffects,
-    /// Expression that identifies a job, or `None` for the default.
+    /// Expression that identifies a job, or `None` to use the names in its ad.
     pub id: Option<&'a Expr>,
     pub world: &'a RealWorld,
-    /// Files before the next call in a round of single calls, and those of the original directory.
+    /// Snapshot of the files before the next call; used only if one call is made at a time. The next field is a
+    /// snapshot of the original directory.
     pub files: FileSnapshot,
     pub original: FileSnapshot,
-    /// True if jobs with equal ads were handed out, which cannot be distinguished.
+    /// True if the queue handed out jobs with equal ads, which the test cannot distinguish.
     pub has_equal_jobs: bool,
     /// True if the round ended before the queue was empty.
     pub stopped: bool,
-    /// File of the original that the hooks changed although they should work on the copy, or `None`.
+    /// File in the original directory that the hooks changed although they should work on the copy, or `None`.
     pub changed_original: Option<std::path::PathBuf>,
     pub ready: VecDeque<(usize, SlotStep)>,
-    /// Slots that got no work; they fetch again when a job has been given back.
+    /// Slots that got no job. They fetch again when a job has been given back.
     pub idle: Vec<usize>,
     pub jobs: BTreeMap<String, JobProgress>,
     pub violations: Vec<String>,
@@ -118,11 +119,12 @@ pub(super) struct RoundDriver<'a> {
     pub calls: u32,
     pub number: u32,
     pub killed: u32,
-    /// Number of killed fetches that had not printed a job; each may have taken one from the queue.
+    /// Number of calls of FETCH_WORK that were killed before they printed a job. Each of them may have taken a job
+    /// from the queue.
     pub lost_fetches: usize,
-    /// Claims of the slots: the last job of each.
+    /// Slots with a claim, each with the last job of the claim.
     pub claims: BTreeMap<usize, Box<ClassAd>>,
-    /// Moving average of the duration of calls. A call to be killed gets a random part of it.
+    /// Moving average of the duration of calls. A hook that is to be killed gets a random part of this time.
     pub typical_duration: Duration,
 }
 
@@ -167,14 +169,14 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// Queues the next step of a slot, unless the round has been stopped.
+    /// Schedules the next step of a slot, unless the round has been stopped.
     fn schedule_step(&mut self, slot: usize, step: SlotStep) {
         if !self.stopped {
             self.ready.push_back((slot, step));
         }
     }
 
-    /// Stops the round: no more hooks are called.
+    /// Stops the round, so that no more hooks are called.
     fn stop_round(&mut self) {
         self.stopped = true;
         self.ready.clear();
@@ -226,7 +228,7 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// Handles the output of FETCH_WORK.
+    /// Handles the output of a call of FETCH_WORK.
     fn handle_fetch(&mut self, call: &FinishedCall, stdout: &[u8], cut: bool) {
         let FinishedCall { slot, ref name, exit, killed, .. } = *call;
         if exit.is_none() && !killed {
@@ -235,8 +237,8 @@ impl<'a> RoundDriver<'a> {
         }
         let answer = FetchOutput { stdout, is_truncated: cut, limit: DEFAULT_PIPE_BUFFER_MAX };
         match parse_fetch_output(answer, Dialect::of_world(self.world), QuirkMode::Manual, &mut Vec::new()) {
-            // The startd ignores the exit status of the hook, but a killed hook may have taken a job that it did not
-            // print.
+            // The startd ignores the exit status of the hook, but a killed hook may have taken a job from the queue
+            // without printing it.
             FetchOutcome::NoWork(_) | FetchOutcome::BadOutput { .. } if killed => {
                 self.lost_fetches += 1;
                 self.schedule_step(slot, SlotStep::Fetch);
@@ -259,7 +261,7 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// Handles the end of REPLY_FETCH for a rejected job.
+    /// Handles the end of a call of REPLY_FETCH for a rejected job.
     fn handle_rejection(&mut self, call: &FinishedCall, job: &ClassAd, id: &str) {
         if self.round.one_at_a_time {
             self.effects.record_rejection(job, &call.before, &self.files);
@@ -272,7 +274,7 @@ impl<'a> RoundDriver<'a> {
         self.schedule_step(call.slot, SlotStep::Fetch);
     }
 
-    /// Handles the end of JOB_EXIT.
+    /// Handles the end of a call of JOB_EXIT.
     fn handle_exit(&mut self, call: &FinishedCall, id: &str, word: &str) {
         self.add_to_story(id, call.story_line(&format!("JOB_EXIT {word}")));
         self.mark_in_doubt(id, call.killed);
@@ -293,8 +295,8 @@ impl<'a> RoundDriver<'a> {
         self.handle_job_end(call.slot, id, word);
     }
 
-    /// Handles a job that was handed out. It is a violation if another slot has it, if it has finished, or if there
-    /// are more jobs than the queue was filled with.
+    /// Handles a job that the queue handed out. It is a violation if another slot has the job, if the job has
+    /// finished, or if more jobs are handed out than the queue was filled with.
     fn handle_fetched_job(&mut self, call: &FinishedCall, job: Box<ClassAd>) {
         let FinishedCall { slot, ref name, killed, ref before, .. } = *call;
         let id = job_id(&job, self.id, self.world);
@@ -310,7 +312,7 @@ impl<'a> RoundDriver<'a> {
         known.story.push(format!("{name} FETCH_WORK hands it out"));
         if let Some(how) = known.record_hand_out(slot, killed) {
             let story = self.job_story(&id);
-            // Only the content of the ad tells such jobs apart.
+            // Jobs without an id can be distinguished only by the contents of their ads.
             let has_no_id = self.id.is_none() && name_in_ad(&Context::new(self.world).my(&job)).is_none();
             if !has_no_id {
                 self.add_violation(format!("job {id} is handed out twice, {how}{story}"));
@@ -320,7 +322,7 @@ impl<'a> RoundDriver<'a> {
                      ClusterId, or use --id EXPR{story}"
                 ));
             }
-            // The two copies cannot be distinguished from here on.
+            // From here on, the test cannot distinguish the two copies of the job.
             self.schedule_step(slot, SlotStep::Fetch);
             return;
         }
@@ -342,7 +344,7 @@ impl<'a> RoundDriver<'a> {
         self.answer_fetch(slot, job, id);
     }
 
-    /// Accepts or rejects a job; each job is rejected at most once.
+    /// Accepts or rejects a job that was handed out. Each job is rejected at most once.
     fn answer_fetch(&mut self, slot: usize, job: Box<ClassAd>, id: String) {
         let rejected = self.jobs.get(&id).is_some_and(|known| known.rejected);
         let chosen = if self.round.one_at_a_time {
@@ -360,7 +362,7 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// Stops the round if FETCH_WORK handed out a job but changed only the original directory and not the copy.
+    /// Stops the round if FETCH_WORK handed out a job and changed only the original directory, not the copy.
     fn check_original_changed(&mut self, before: &FileSnapshot) {
         if !self.directory.is_copy() || self.effects.changes_queue_here || *before != self.files {
             return;
@@ -410,14 +412,14 @@ impl<'a> RoundDriver<'a> {
         self.schedule_step(slot, SlotStep::Fetch);
     }
 
-    /// Returns a job to the queue.
+    /// Records that a job is given back to the queue.
     pub(super) fn release_job(&mut self, id: &str) {
         if let Some(known) = self.jobs.get_mut(id) {
             known.record_return();
         }
     }
 
-    /// Lets the slots that got no work fetch again, because a job has been given back.
+    /// Lets the slots that got no job fetch again, because a job has been given back.
     fn wake_idle_slots(&mut self) {
         for slot in std::mem::take(&mut self.idle) {
             self.schedule_step(slot, SlotStep::Fetch);
@@ -428,7 +430,7 @@ impl<'a> RoundDriver<'a> {
         self.random.next_below(100) < percent as usize
     }
 
-    /// Returns the time after which the next call is killed, or `None` if it is not killed.
+    /// Returns the time after which the next hook is killed, or `None` if it is not killed.
     pub(super) fn choose_kill_delay(&mut self) -> Option<Duration> {
         let kill = self.round.kill.min(MAX_KILLED_PERCENT);
         self.is_chosen(kill).then(|| {
@@ -444,7 +446,7 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// True if the output of a killed fetch hook identifies a job by more than a hash of its text.
+    /// Returns true if the output of a killed fetch hook identifies the job by an id, not only by a hash of the ad.
     fn is_identified(&self, job: &ClassAd) -> bool {
         let context = Context::new(self.world).my(job);
         match self.id {
@@ -475,12 +477,13 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// Checks at the end of a round that no job is missing. A stopped round has already reported the reason.
+    /// Checks at the end of a round that no job is missing. A round that was stopped has already reported the reason.
     pub(super) fn check_missing_jobs(&mut self) {
         if self.stopped || self.round.one_at_a_time {
             return;
         }
-        // A killed fetch may have taken a job that was never printed, or one that should be handed out again.
+        // A killed call of FETCH_WORK may have taken a job that was never printed, or a job that must be handed out
+        // again.
         let unseen = self.round.jobs.map_or(0, |jobs| jobs.saturating_sub(self.jobs.len()));
         let excused = self.lost_fetches.saturating_sub(unseen);
         let owed: Vec<String> = self
@@ -507,7 +510,8 @@ impl<'a> RoundDriver<'a> {
         self.check_exit_records();
     }
 
-    /// Checks that each finished job has left an exit record in the places that the single calls showed.
+    /// Checks that each finished job has left an exit record in the places that were observed while one call was made
+    /// at a time.
     fn check_exit_records(&mut self) {
         if self.hooks.exit.is_none() || !self.effects.can_count_records() {
             return;
@@ -541,7 +545,8 @@ fn describe_exit(exit: Option<Exit>, killed: bool) -> String {
     }
 }
 
-/// Returns the id of a job: the value of the expression, or the name in the ad, or a hash of the ad.
+/// Returns the id of a job: the value of the expression if one is given, else the name in the ad, else a hash of the
+/// ad.
 fn job_id(job: &ClassAd, id: Option<&Expr>, world: &RealWorld) -> String {
     let context = Context::new(world).my(job);
     if let Some(id) = id {
@@ -558,7 +563,8 @@ fn job_id(job: &ClassAd, id: Option<&Expr>, world: &RealWorld) -> String {
     format!("{hash:016x}")
 }
 
-/// Returns the name of the job in its ad: ClusterId and ProcId, QueueName, GlobalJobId or JobId, or `None`.
+/// Returns the name of a job in its ad: ClusterId and ProcId, QueueName, GlobalJobId or JobId; `None` if the ad has
+/// none of them.
 fn name_in_ad(context: &Context<'_>) -> Option<String> {
     if let Some(cluster) = context.int("ClusterId") {
         return Some(format!("{cluster}.{}", context.int("ProcId").unwrap_or(0)));

@@ -1,9 +1,9 @@
-//! One hook call of a slot.
+//! Steps of a slot in a queue test, each of which is one hook call.
 
 use crate::CallDirectories;
 use htc_classad::ClassAd;
 
-/// Next hook call of a slot.
+/// Next hook call of a slot in a queue test.
 pub(super) enum SlotStep {
     Fetch,
     Reply {
@@ -16,18 +16,18 @@ pub(super) enum SlotStep {
         id: String,
         word: &'static str,
     },
-    /// Gives up the claim, because there is no more work for it.
+    /// Gives up the claim by EVICT_CLAIM, because the slot gets no more jobs.
     Evict {
         job: Box<ClassAd>,
     },
 }
 
-/// Call of a step, with its slot.
+/// Slot and step of a call in the pool.
 pub(super) struct StepTag {
     pub slot: usize,
     pub step: SlotStep,
-    /// True if the call is killed before it ends by itself.
+    /// True if the test kills the hook before it ends by itself.
     pub is_killed: bool,
-    /// Directories of a starter hook; they are removed after the call.
+    /// Directories for a starter hook, which are removed after the call.
     pub directories: Option<CallDirectories>,
 }

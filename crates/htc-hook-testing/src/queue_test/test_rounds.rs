@@ -1,4 +1,4 @@
-//! Execution of the rounds of a queue test, and their results.
+//! Execution of the rounds of a queue test, and the results of the rounds.
 
 use std::cell::RefCell;
 use std::os::unix::ffi::OsStringExt;
@@ -19,16 +19,16 @@ use htc_base::world::World;
 use htc_os::{Reactor, ReactorEvent, identity};
 use htc_runner::hook_call::HookCall;
 
-/// Result of a round.
+/// Result of one round of a queue test.
 #[derive(Clone, Debug)]
 pub struct RoundReport {
     /// Options of the round.
     pub round: TestRound,
-    /// Number of calls.
+    /// Number of hook calls.
     pub calls: u32,
     /// Number of jobs handed out.
     pub jobs: usize,
-    /// Number of jobs that ended.
+    /// Number of jobs that finished.
     pub finished: usize,
     /// Number of jobs that were evicted once.
     pub evicted: usize,
@@ -36,13 +36,13 @@ pub struct RoundReport {
     pub rejected: usize,
     /// Number of rejected jobs that REPLY_FETCH set aside.
     pub set_aside: usize,
-    /// Number of calls that the test killed.
+    /// Number of hooks that the test killed.
     pub killed: u32,
-    /// Number of jobs of which it is unknown if the queue still has them.
+    /// Number of jobs of which it is unknown whether the queue still has them.
     pub doubtful: usize,
     /// True if the round ended before the queue was empty.
     pub stopped: bool,
-    /// Violations of the contract of a queue, each with the calls that led to it.
+    /// Violations of the rules for a queue, each with the calls that led to it.
     pub violations: Vec<String>,
 }
 
@@ -66,32 +66,32 @@ impl RoundReport {
     }
 }
 
-/// Result of all rounds.
+/// Result of a queue test.
 #[derive(Debug, Default)]
 pub struct QueueTestReport {
     /// Results of the rounds that were started.
     pub rounds: Vec<RoundReport>,
-    /// Effects of the hooks on the files of the queue.
+    /// Effects of the hooks on the files of the queue that were observed.
     pub effects: HookEffects,
-    /// True if JOB_EXIT is not configured, so that no job can have an exit record.
+    /// True if JOB_EXIT is not configured, so that no exit record is expected.
     pub no_exit: bool,
     /// Signal that interrupted the test, or `None`.
     pub interrupted: Option<i32>,
 }
 
 impl QueueTestReport {
-    /// True if exits are recorded and no round has a violation.
+    /// Returns true if exits are recorded and no round has a violation.
     pub fn is_passed(&self) -> bool {
         !self.no_exit && self.rounds.iter().all(|round| round.violations.is_empty())
     }
 }
 
 impl QueueTest<'_> {
-    /// Runs all rounds. A signal that the reactor reports ends the test early.
+    /// Runs all rounds of the test. A signal that the reactor reports ends the test early.
     ///
     /// # Errors
-    /// The queue cannot be copied or filled, its hooks cannot be found, they do not work on the copy, or they hand
-    /// out no job.
+    /// The queue cannot be copied or filled, its hooks cannot be found, the hooks do not work on the copy, or they
+    /// hand out no job.
     pub fn run_rounds(&self, reactor: &mut Reactor) -> Result<QueueTestReport, QueueError> {
         let mut proof = QueueTestReport::default();
         for &round in &self.rounds {
@@ -120,7 +120,7 @@ impl QueueTest<'_> {
             if empty && proof.interrupted.is_none() && unbroken {
                 return Err(QueueError::NoJobs);
             }
-            // If one slot got no job, more slots will get none either.
+            // If a round with one slot got no job, rounds with more slots will get none either.
             if empty || proof.interrupted.is_some() {
                 break;
             }
@@ -128,8 +128,8 @@ impl QueueTest<'_> {
         Ok(proof)
     }
 
-    /// Runs the command that fills the queue and returns the signal that interrupted it, or `None`. Processes that it
-    /// leaves running may belong to the queue, so they run until the reactor is dropped.
+    /// Runs the command that fills the queue. Returns the signal that interrupted it, or `None`. Processes that the
+    /// command leaves behind may belong to the queue, so they are killed only when the reactor is dropped.
     fn fill_queue(
         &self,
         round: TestRound,
@@ -176,7 +176,8 @@ impl QueueTest<'_> {
         let slots = drive.round.slots;
         let calls = CallFactory::new(self, drive.hooks, drive.directory.config_file.clone(), slots)?;
         let drive = RefCell::new(drive);
-        // Error of a directory that cannot be created; it ends the round.
+        // Error of a call that cannot be built, for example because a directory cannot be created; it ends the
+        // round.
         let failure = RefCell::new(None);
         let interrupted = run_pool(
             reactor,
@@ -186,8 +187,8 @@ impl QueueTest<'_> {
                 let (slot, step) = drive.ready.pop_front()?;
                 drive.calls += 1;
                 match &step {
-                    // The hook may return the job to the queue long before it ends, so the job may be handed out
-                    // again from here on.
+                    // The hook may put the job back into the queue long before the hook ends, so the job may be
+                    // handed out again as soon as the hook is started.
                     SlotStep::Reply { id, accept: false, .. } => drive.release_job(id),
                     SlotStep::Exit { id, word, .. } if *word != "exit" => drive.release_job(id),
                     _ => {}
