@@ -1,9 +1,10 @@
 //! Table of quirks: cases in which HTCondor 25.14 differs from its manual.
 //!
 //! By default, the programs follow the manual and report once that a real pool differs; `--quirks reference` reproduces 25.14
-//! exactly. A quirk is decided in one place, in the module to which it applies, and only that place uses its variant. Code that
-//! reports a decision or lists it (the verdict of `htc-hook-test`) gets the outcome, or a [`QuirkDecision`] with the quirk. A
-//! variant used in two places has two decisions: its description covers both.
+//! exactly. Each quirk is decided in one place, in the module to which it applies, and only the code at that place names the
+//! variant of the quirk. Code that reports or lists a decision, such as the verdict of `htc-hook-test`, gets the outcome or a
+//! [`QuirkDecision`], which contains the quirk. If a variant is used in two places, the quirk has two decisions, and its
+//! description covers both.
 
 /// Defines the enum together with its table, so that no quirk lacks a description.
 macro_rules! quirks {
@@ -34,7 +35,7 @@ macro_rules! quirks {
                 format!("in HTCondor 25.14 {} ({})", self.line(), self.id())
             }
 
-            /// Returns where it was found: the reference's source file or a recorded session.
+            /// Returns the source of the quirk: a source file of the reference or a recorded session.
             pub fn source(self) -> &'static str {
                 match self { $(Quirk::$variant => $source,)* }
             }
@@ -180,7 +181,7 @@ quirks! {
         "a slot whose drain has ended may be in state Owner with activity Retiring", "ResState.cpp eval_policy";
     StarterUnchecked, "starter-unchecked",
         "a STARTER that does not exist or cannot read the configuration is noticed only when the first job is lost", "Starter.cpp";
-    // Hooks as processes.
+    // Processes of hooks.
     HooksSpawnedAsDaemons, "hooks-spawned-as-daemons",
         "hooks get nearly all signals blocked, SIGPIPE ignored, two command sockets and the daemon's session key", "s01; HookClientMgr.cpp spawn";
     ClosedStdio, "closed-stdio",
@@ -394,7 +395,7 @@ pub enum QuirkMode {
     Reference,
 }
 
-/// Decision about a quirk, for code that applies, reports or lists it.
+/// Decision about a quirk, for code that applies the quirk, reports it or lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuirkDecision {
     /// The quirk.
@@ -404,12 +405,13 @@ pub struct QuirkDecision {
 }
 
 impl QuirkMode {
-    /// True to reproduce 25.14 for `quirk`. Called only where the quirk is decided.
+    /// Returns true to reproduce 25.14 for a quirk. Called only at the place where the quirk is decided.
     pub fn reproduces(self, _quirk: Quirk) -> bool {
         self == QuirkMode::Reference
     }
 
-    /// Returns the decision about a quirk, for code that reports it. Called only where the quirk is decided.
+    /// Returns the decision about a quirk, for code that reports the quirk. Called only at the place where the quirk is
+    /// decided.
     pub fn decide(self, quirk: Quirk) -> QuirkDecision {
         QuirkDecision { quirk, as_reference: self.reproduces(quirk) }
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Point in time on both clocks, read together. State machines get it with each event and never read a clock.
+/// Point in time, read from both clocks together. State machines get a reading with each event and never read
+/// a clock themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClockReading {
     /// Microseconds since the Unix epoch.
@@ -17,12 +18,12 @@ impl ClockReading {
         self.wall_us.div_euclid(1_000_000)
     }
 
-    /// Returns seconds since the epoch with their fraction.
+    /// Returns the seconds since the epoch, including the fraction.
     pub fn epoch_seconds_f64(self) -> f64 {
         self.wall_us as f64 / 1e6
     }
 
-    /// Returns the instant on the monotonic clock.
+    /// Returns the monotonic part of the reading.
     pub fn monotonic(self) -> MonotonicTime {
         MonotonicTime(self.monotonic_us)
     }
@@ -53,7 +54,7 @@ impl MonotonicTime {
         MonotonicTime(self.0.saturating_add(u64::try_from(by.as_micros()).unwrap_or(u64::MAX)))
     }
 
-    /// Returns the time from `earlier` to this instant; zero if it is not later.
+    /// Returns the time from `earlier` to this instant, or zero if this instant is not later than `earlier`.
     pub fn since(self, earlier: MonotonicTime) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }

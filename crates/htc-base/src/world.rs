@@ -1,7 +1,7 @@
 //! Interface to everything outside the process that evaluation, configuration or a transform may access.
 //!
-//! The real implementation is in `htc-os`; tests have their own. The crates below it access the outside only through this
-//! trait, which makes them testable and reproducible.
+//! The real implementation is in `htc-os`; tests implement the trait themselves. The crates below `htc-os` access the outside
+//! only through this trait, which makes them testable and reproducible.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,37 +16,39 @@ use htc_classad::{EvalWorld, LanguageMode, UserMaps};
 use crate::process::Exit;
 use crate::time::ClockReading;
 
-/// The outside world. ClassAd evaluation uses its supertrait [`EvalWorld`].
+/// Everything outside of the process: files, clock, environment, accounts, machine. ClassAd evaluation uses only the
+/// supertrait [`EvalWorld`].
 pub trait World: EvalWorld {
     /// Returns the current time on both clocks.
     fn now(&self) -> ClockReading;
 
-    /// Returns the local time zone at a point in time.
+    /// Returns the local time zone at a time in seconds since the epoch.
     fn zone(&self, epoch: i64) -> Zone;
 
     /// Returns the next 64 random bits.
     fn random(&self) -> u64;
 
-    /// Restarts the random generator from a seed, if supported: the same seed gives the same random numbers.
+    /// Restarts the random generator from a seed, after which the same seed always gives the same numbers. Has no effect if
+    /// the world does not support seeds.
     fn reseed(&self, _seed: u64) {}
 
-    /// Returns the value of an environment variable.
+    /// Returns the value of an environment variable, or `None` if the variable is not set.
     fn env(&self, name: &OsStr) -> Option<OsString>;
 
     /// Returns all environment variables in the order of `environ`.
     fn environment(&self) -> Vec<(OsString, OsString)>;
 
-    /// Returns the content of a file, at most the first `limit` bytes if given. Without a limit, a file of more than 1 GiB is
-    /// an error of kind `FileTooLarge`.
+    /// Returns the content of a file, or only its first `limit` bytes if a limit is given. Without a limit, a file of more
+    /// than 1 GiB is an error of kind `FileTooLarge`.
     fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>>;
 
-    /// Writes a new file or replaces the content of one; a new one has mode 0666 less the umask.
+    /// Writes a new file, or replaces the content of an existing file. A new file has mode 0666 minus the umask.
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
 
-    /// Returns the names in a directory, in no particular order, without `.` and `..`.
+    /// Returns the names of the entries of a directory, except `.` and `..`, in no particular order.
     fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
-    /// Returns the result of `stat` for a path; links are followed.
+    /// Returns the result of `stat` for a path, which follows links.
     fn stat(&self, path: &Path) -> io::Result<FileStatus>;
 
     /// Returns the path with all links resolved.
@@ -61,19 +63,19 @@ pub trait World: EvalWorld {
     /// Runs a command until it exits, with limits on time and output.
     fn run(&self, command: &ExternalCommand) -> io::Result<CommandOutput>;
 
-    /// Returns the account with that name.
+    /// Returns the account with this name, or `None` if there is no such account.
     fn account_by_name(&self, name: &[u8]) -> Option<Account>;
 
-    /// Returns the account with that user id.
+    /// Returns the account with this user id, or `None` if there is no such account.
     fn account_by_uid(&self, uid: u32) -> Option<Account>;
 
     /// Returns the effective user id of the process.
     fn effective_uid(&self) -> u32;
 
-    /// Returns facts about the machine; measured on first use.
+    /// Returns facts about the machine, which are measured when they are first needed.
     fn machine(&self) -> MachineFacts;
 
-    /// Returns host name, full host name and default address, which are cheaper than all facts about the machine.
+    /// Returns the host name, the full host name and the default address. This is cheaper than [`World::machine`].
     fn host(&self) -> [String; 3] {
         let machine = self.machine();
         [machine.host, machine.full_host, machine.ip_address]
@@ -91,7 +93,7 @@ pub trait World: EvalWorld {
         address
     }
 
-    /// Returns the addresses of all network interfaces in the system's order; empty if unknown.
+    /// Returns the addresses of all network interfaces in the system's order, or an empty list if the addresses are unknown.
     fn interfaces(&self) -> Vec<InterfaceAddress> {
         Vec::new()
     }
@@ -109,10 +111,10 @@ pub struct InterfaceAddress {
 }
 
 impl NetworkAdapter {
-    /// Kernel flag for magic packets, which condor_rooster sends.
+    /// Kernel flag for Wake-on-LAN by magic packets, which condor_rooster sends (`WAKE_MAGIC`).
     pub const MAGIC_PACKET_FLAG: u32 = 1 << 5;
 
-    /// True if a magic packet wakes the machine.
+    /// Returns true if a magic packet wakes the machine.
     pub fn can_wake_on_lan(&self) -> bool {
         self.supported_wake_flags & self.enabled_wake_flags & Self::MAGIC_PACKET_FLAG != 0
     }
@@ -125,46 +127,46 @@ pub struct NetworkAdapter {
     pub hardware_address: String,
     /// Subnet mask.
     pub subnet_mask: String,
-    /// Supported wake-up events, as kernel flags `WAKE_*`.
+    /// Wake-up events that the adapter supports, as kernel flags `WAKE_*`.
     pub supported_wake_flags: u32,
-    /// Enabled wake-up events, as kernel flags `WAKE_*`.
+    /// Wake-up events that are enabled, as kernel flags `WAKE_*`.
     pub enabled_wake_flags: u32,
 }
 
 /// File status from `stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStatus {
-    /// The kind of file.
+    /// Kind of the file.
     pub kind: FileKind,
-    /// Permission bits with set-id and sticky bits (`st_mode & 0o7777`).
+    /// Permission bits including the set-id and sticky bits (`st_mode & 0o7777`).
     pub mode: u32,
-    /// Owner.
+    /// User id of the owner.
     pub uid: u32,
-    /// Group.
+    /// Group id of the file.
     pub gid: u32,
     /// Size in bytes.
     pub size: u64,
     /// Modification time in seconds since the epoch.
     pub modified: i64,
-    /// Nanoseconds of the modification time.
+    /// Nanoseconds within the second of the modification time.
     pub modified_nanos: i64,
 }
 
 /// Kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A regular file.
+    /// Regular file.
     File,
-    /// A directory.
+    /// Directory.
     Directory,
-    /// A pipe, socket or device.
+    /// Pipe, socket or device.
     Other,
 }
 
 /// External command to run until it exits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalCommand {
-    /// The program and its arguments. A program without a slash is looked up in PATH.
+    /// Program and its arguments. A program without a slash is searched in PATH.
     pub argv: Vec<BString>,
     /// Standard input of the external command.
     pub stdin: Vec<u8>,
@@ -172,12 +174,12 @@ pub struct ExternalCommand {
     pub merge_stderr: bool,
     /// Time after which the command is killed.
     pub timeout: Duration,
-    /// Maximum output in bytes; more is an error of kind `FileTooLarge`.
+    /// Maximum size of the output in bytes. Larger output is an error of kind `FileTooLarge`.
     pub output_limit: usize,
 }
 
 impl ExternalCommand {
-    /// Creates a command without input, and with an output limit of 1 MiB.
+    /// Creates a command with empty standard input and an output limit of 1 MiB.
     pub fn new(argv: Vec<BString>, timeout: Duration) -> Self {
         ExternalCommand { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit: 1 << 20 }
     }
@@ -210,11 +212,11 @@ pub struct Account {
 pub struct MachineFacts {
     /// Name of the host without its domain.
     pub host: String,
-    /// Fully qualified host name, or the name if that is unknown.
+    /// Fully qualified host name, or the host name if the domain is unknown.
     pub full_host: String,
     /// Default address.
     pub ip_address: String,
-    /// `uname -s`, `uname -m`, `uname -r`.
+    /// Output of `uname -s`, `uname -m` and `uname -r`.
     pub uname: [String; 3],
     /// Number of logical processors that the process may use.
     pub cpus: u32,
@@ -224,11 +226,11 @@ pub struct MachineFacts {
     pub memory: u64,
     /// Swap space in bytes.
     pub swap: u64,
-    /// `ID`, `VERSION_ID` and `PRETTY_NAME` of os-release; empty where missing.
+    /// `ID`, `VERSION_ID` and `PRETTY_NAME` from the os-release file; a field that is missing there is empty.
     pub os_release: [String; 3],
 }
 
-/// Implements both traits for a world that wraps another one, with its own clock and mode.
+/// Implements [`EvalWorld`] and [`World`] for a type that wraps another world and has its own clock and language mode.
 macro_rules! of_its_world {
     ($kind:ident, |$it:ident| $now:expr, $mode:expr) => {
         impl EvalWorld for $kind<'_> {
@@ -319,9 +321,10 @@ macro_rules! of_its_world {
     };
 }
 
-/// World with a stopped clock; everything else is taken from the wrapped world. Used for evaluation inside a state machine.
+/// World with a stopped clock that passes all other requests to the wrapped world. Used to evaluate expressions inside a
+/// state machine.
 pub struct FrozenClockWorld<'a> {
-    /// The wrapped world.
+    /// Wrapped world.
     pub world: &'a dyn World,
     /// Time that the clock returns.
     pub now: ClockReading,
@@ -329,9 +332,10 @@ pub struct FrozenClockWorld<'a> {
 
 of_its_world!(FrozenClockWorld, |it| it.now, it.world.language_mode());
 
-/// World in which expressions are parsed and evaluated in a mode of its own, that of one of several configurations.
+/// World that parses and evaluates expressions in its own language mode and passes all other requests to the wrapped world.
+/// Used where several configurations have different modes.
 pub struct FixedModeWorld<'a> {
-    /// The wrapped world.
+    /// Wrapped world.
     pub world: &'a dyn World,
     /// True for strict mode, false for condor mode.
     pub strict: bool,

@@ -1,8 +1,8 @@
-//! Attribute names used by several crates, so that each is spelled in one place.
+//! Attribute names that several crates use, so that each name is spelled in one place.
 //!
 //! A name that only one file uses is defined in that file.
 
-/// Lists the constants with their names.
+/// Defines a constant for each name.
 macro_rules! names {
     ($($constant:ident = $name:literal, $line:literal;)*) => {
         $(#[doc = $line] pub const $constant: &str = $name;)*

@@ -1,9 +1,9 @@
 //! Codes of hold and vacate reasons (attributes `HoldReasonCode`, `VacateReasonCode`).
 
-/// Defines the codes with their numbers and documentation in one table.
+/// Defines the codes with their numbers and documentation from one table.
 macro_rules! codes {
     ($($name:ident = $number:literal, $line:literal;)*) => {
-        /// Reason code of a hold, or, from 1000 on, of a vacate (reference: `condor_holdcodes.h`).
+        /// Reason code of a hold; codes from 1000 are reasons of a vacate (reference: `condor_holdcodes.h`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum HoldCode {
             $(#[doc = $line] $name = $number,)*
@@ -13,7 +13,7 @@ macro_rules! codes {
             /// All codes, ordered by number.
             pub const ALL: &[HoldCode] = &[$(HoldCode::$name),*];
 
-            /// Returns the reference's name.
+            /// Returns the reference's name of the code.
             pub fn name(self) -> &'static str {
                 match self { $(HoldCode::$name => stringify!($name),)* }
             }
@@ -97,7 +97,7 @@ impl HoldCode {
         self as i64
     }
 
-    /// Returns the code with that number.
+    /// Returns the code with this number, or `None` if the number is unknown.
     pub fn from_number(number: i64) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.number() == number)
     }

@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::text::number;
 
-/// Id of a job, or of another ad that a queue stores under such a key (reference: `proc.h`, `PROC_ID`).
+/// Id of a job, or of another ad in the queue, which has a key of the same form (reference: `proc.h`, `PROC_ID`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId {
-    /// `ClusterId`: one per submission, from 1.
+    /// `ClusterId`: the number of the submission, from 1.
     pub cluster: i32,
-    /// `ProcId`: one per job of the submission, from 0. `-1` stands for the cluster ad, `-100` for a job set.
+    /// `ProcId`: the number of the job within the submission, from 0. `-1` is the cluster ad, `-100` is a job set.
     pub proc: i32,
 }
 
@@ -22,7 +22,7 @@ impl JobId {
         JobId { cluster, proc }
     }
 
-    /// True if it is the id of a job, not of a cluster, a set or the header.
+    /// Returns true if the id belongs to a job, and not to a cluster, a job set or the header of the queue log.
     pub fn is_job(self) -> bool {
         self.cluster > 0 && self.proc >= 0
     }
@@ -32,7 +32,7 @@ impl JobId {
         JobId { cluster: self.cluster, proc: -1 }
     }
 
-    /// Parses a key of a queue log: `12.3`, `012.-1` (clusters are written with a leading zero there), `0.0`.
+    /// Parses a key of a queue log: `12.3`, `012.-1` (the queue log writes clusters with a leading zero), `0.0`.
     pub fn parse_key(text: &[u8]) -> Option<Self> {
         let dot = memchr::memchr(b'.', text)?;
         let whole = |text: &[u8]| {

@@ -5,18 +5,18 @@
 pub enum JobStatus {}
 
 impl JobStatus {
-    /// Waits for a slot.
+    /// The job waits for a slot.
     pub const IDLE: i64 = 1;
-    /// Runs.
+    /// The job runs.
     pub const RUNNING: i64 = 2;
-    /// Removed by its user or by a policy.
+    /// The job was removed by its user or by a policy.
     pub const REMOVED: i64 = 3;
-    /// Completed.
+    /// The job has completed.
     pub const COMPLETED: i64 = 4;
-    /// Held until it is released.
+    /// The job is held until it is released.
     pub const HELD: i64 = 5;
-    /// Transfers its output.
+    /// The job transfers its output.
     pub const TRANSFERRING_OUTPUT: i64 = 6;
-    /// Suspended in its slot.
+    /// The job is suspended in its slot.
     pub const SUSPENDED: i64 = 7;
 }

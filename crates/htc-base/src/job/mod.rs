@@ -1,4 +1,4 @@
-//! Job terms: job ids, universes, job states, hold codes, well-known attribute names.
+//! Definitions about jobs: job ids, universes, job states, hold codes, well-known attribute names.
 
 pub mod attr;
 mod hold_code;

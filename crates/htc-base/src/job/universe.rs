@@ -15,23 +15,23 @@ words! {
         Linda = 3 => "Linda",
         /// 4: obsolete.
         Pvm = 4 => "PVM",
-        /// 5: an ordinary program, with or without a container.
+        /// 5: runs an ordinary program, with or without a container.
         Vanilla = 5 => "Vanilla",
         /// 6: obsolete.
         Pvmd = 6 => "PVMD",
-        /// 7: run by the schedd itself, immediately.
+        /// 7: runs in the schedd itself, immediately.
         Scheduler = 7 => "Scheduler",
         /// 8: obsolete.
         Mpi = 8 => "MPI",
-        /// 9: submitted to another batch system.
+        /// 9: submits the job to another batch system.
         Grid = 9 => "Grid",
-        /// 10: a class run by the Java virtual machine.
+        /// 10: runs a class in the Java virtual machine.
         Java = 10 => "Java",
         /// 11: runs on several machines at the same time.
         Parallel = 11 => "Parallel",
-        /// 12: run by a starter on the schedd's machine.
+        /// 12: runs in a starter on the schedd's machine.
         Local = 12 => "Local",
-        /// 13: a virtual machine.
+        /// 13: runs a virtual machine.
         Vm = 13 => "VM",
     }
 }
@@ -42,18 +42,19 @@ impl Universe {
         self as i64
     }
 
-    /// Returns the universe with that number.
+    /// Returns the universe with this number, or `None` if the number is unknown.
     pub fn from_number(number: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|universe| universe.number() == number)
     }
 
-    /// Returns the universe with that name, ignoring case. `docker` is a variant of vanilla and not in this list.
+    /// Returns the universe with this name, ignoring case, or `None`. `docker` is not a universe: docker jobs are in the
+    /// vanilla universe.
     pub fn from_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|universe| caseless::eq(universe.name().as_bytes(), name))
     }
 
-    /// Parses the universe of a submit or transform statement: the number at the start of `text`, known or not, or else the
-    /// number of the universe with that name; 0 if it is neither (`CondorUniverseNumberEx`).
+    /// Parses the universe of a submit or transform statement (`CondorUniverseNumberEx`). Returns the number at the start
+    /// of `text`, even if no universe has this number; or else the number of the universe whose name is `text`; or else 0.
     pub fn parse_number(text: &[u8]) -> i64 {
         match integer_prefix(text).map_or(0, |(number, _)| number) {
             0 => Self::from_name(text).map_or(0, Self::number),

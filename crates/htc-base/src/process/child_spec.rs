@@ -5,59 +5,61 @@ use std::time::Duration;
 
 use bstr::BString;
 
-/// Specification of a child process. Nothing is inherited implicitly: environment, descriptors, umask and limits are all
-/// specified.
+/// Specification of a child process. The child inherits nothing implicitly: its environment, descriptors, umask and limits are
+/// all specified here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildSpec {
-    /// The file to execute; never searched for in PATH.
+    /// File to execute, which is never searched in PATH.
     pub program: PathBuf,
-    /// All arguments, `argv[0]` first.
+    /// All arguments, starting with `argv[0]`.
     pub argv: Vec<BString>,
-    /// The whole environment, each entry `NAME=value`, in order.
+    /// Complete environment in order, each entry in the form `NAME=value`.
     pub env: Vec<BString>,
-    /// True if the kernel kills the child when the thread that spawned it ends for any reason; for children that the caller
-    /// waits for.
+    /// True if the kernel kills the child when the thread that spawned the child ends for any reason. Used for children that
+    /// the caller waits for.
     pub dies_with_parent: bool,
-    /// Working directory, entered with the new identity, or `None` to keep the caller's.
+    /// Working directory, or `None` to keep the caller's. The child enters the directory after changing to its account.
     pub cwd: Option<PathBuf>,
     /// Account that the child runs as, or `None` to keep the caller's.
     pub identity: Option<ProcessIdentity>,
-    /// Descriptors 0, 1 and 2.
+    /// Standard input, output and error.
     pub stdio: [Stdio; 3],
     /// Session and process group.
     pub session: SessionMode,
-    /// File mode mask.
+    /// Umask.
     pub umask: u32,
-    /// Increment of the nice value.
+    /// Amount that is added to the nice value.
     pub nice: i32,
-    /// Resource limits set before exec.
+    /// Resource limits that are set before exec.
     pub limits: Vec<ResourceLimit>,
-    /// True if SIGPIPE stays ignored, as in HTCondor's jobs and hooks.
+    /// True to keep SIGPIPE ignored, as HTCondor's jobs and hooks have it.
     pub ignore_sigpipe: bool,
-    /// Signals that stay blocked, as in HTCondor's hooks (quirk `hooks-spawned-as-daemons`).
+    /// Signals to keep blocked, as HTCondor's hooks have them (quirk `hooks-spawned-as-daemons`).
     pub blocked_signals: Vec<i32>,
-    /// Bind mounts in a private mount namespace: (source, target); needs root.
+    /// Bind mounts (source, target) in a private mount namespace, which require root.
     pub mounts: Vec<(PathBuf, PathBuf)>,
-    /// True for a new, empty /dev/shm in that namespace, which exists until its last process ends.
+    /// True to mount a new, empty /dev/shm in the private mount namespace; it exists until the last process of the namespace
+    /// ends.
     pub private_shm: bool,
     /// Private namespaces.
     pub namespaces: Namespaces,
-    /// Group that no other process has, which identifies the process family; one of [`ProcessIdentity::groups`]. `None` for no
-    /// such group.
+    /// Group that identifies the process family because no other process has it; also contained in [`ProcessIdentity::groups`].
+    /// `None` if the family has no such group.
     pub tracking_group: Option<u32>,
     /// Control groups (directories) that the child enters.
     pub cgroups: Vec<PathBuf>,
-    /// Further descriptors of the caller that stay open under the same number; all others are closed.
+    /// Other descriptors of the caller that the child gets under the same numbers; all remaining descriptors are closed.
     pub inherited_descriptors: Vec<i32>,
-    /// HTCondor's ancestor marker to add to the environment, after those of older generations, or `None`.
+    /// HTCondor's ancestor marker, which is added to the environment after the markers of older generations, or `None`.
     pub ancestor_stamp: Option<AncestorStamp>,
-    /// Time to keep reading its pipes after it has exited, if a process that it left behind holds them open. Zero, as for
-    /// all hooks, means that only output written before the exit counts.
+    /// Time for which the child's pipes are still read after its exit if a leftover process holds them open. With zero, as for
+    /// all hooks, only output that was written before the exit counts.
     pub drain_timeout: Duration,
-    /// Policy for processes that the child leaves behind.
+    /// Policy for processes that outlive the child.
     pub leftover_policy: LeftoverPolicy,
-    /// True to read and discard output over the limit of a `Stdio::Capture`, so that a verbose child can finish, instead
-    /// of closing the pipe at once. The pipe of a child that never stops is closed nevertheless.
+    /// True to read and discard output that exceeds the limit of a [`Stdio::Capture`], so that a verbose child can finish;
+    /// false to close the pipe at the limit. The discarded output is limited as well, so the pipe of a child that never stops
+    /// writing is closed eventually.
     pub discards_excess_output: bool,
 }
 
@@ -71,28 +73,29 @@ pub struct AncestorStamp {
     pub random: u32,
 }
 
-/// Private namespaces of a child.
+/// Private namespaces of a child process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Namespaces {
-    /// True if the child is the first process of a new PID namespace, with a /proc that shows nothing else; all processes in it
-    /// end with the child. Needs root.
+    /// True if the child is the first process of a new PID namespace, in which /proc shows only the processes of the namespace.
+    /// All processes of the namespace end with the child. Requires root.
     pub private_pids: bool,
-    /// True if it has no network except a loopback device that is down. Without root, it gets a user namespace as well.
+    /// True if the child has no network except a loopback device that is down. Without root, the child also gets a user
+    /// namespace.
     pub no_network: bool,
 }
 
-/// Policy for processes that a child leaves behind when it exits.
+/// Policy for processes that are still running when the child that created them exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftoverPolicy {
-    /// Kill them before the exit is reported: for hooks of startd and router, and for jobs.
+    /// Kill the processes before the child's exit is reported: used for hooks of startd and router, and for jobs.
     Kill,
-    /// Keep them until the caller kills them or shuts down: for hooks of starter and shadow.
+    /// Keep the processes until the caller kills them or shuts down: used for hooks of starter and shadow.
     Keep,
 }
 
 impl ChildSpec {
-    /// Creates a child that runs `program` with its path as the only argument, an empty environment, /dev/null for its
-    /// descriptors, in its own session.
+    /// Creates a child that runs `program` in a new session, with the path as the only argument, an empty environment, and
+    /// /dev/null as its standard files.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         use std::os::unix::ffi::OsStrExt;
         let program = program.into();
@@ -139,59 +142,59 @@ pub struct ProcessIdentity {
 /// Kind of a standard descriptor of the child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stdio {
-    /// `/dev/null`.
+    /// The descriptor is `/dev/null`.
     Null,
     /// The descriptor is closed, as in some of HTCondor's hooks (quirk `closed-stdio`).
     Closed,
-    /// The caller's descriptor with the same number.
+    /// The descriptor is the caller's descriptor with the same number.
     Inherit,
-    /// Standard input only: these bytes, then end of file. Written without blocking the caller.
+    /// Standard input only: the child reads these bytes, then end of file. The caller is never blocked by writing them.
     Bytes(Vec<u8>),
-    /// Standard output or error only: read by the caller, at most `limit` bytes; then the pipe is closed, unless
+    /// Standard output or error only: the caller collects the output up to `limit` bytes. The pipe is then closed, unless
     /// [`ChildSpec::discards_excess_output`] is set.
     Capture {
-        /// Bytes kept.
+        /// Maximum number of bytes that are kept.
         limit: usize,
     },
-    /// Standard output or error only: passed to the caller piece by piece.
+    /// Standard output or error only: the caller gets the output piece by piece.
     Stream,
-    /// Standard error only: the same target as standard output.
+    /// Standard error only: the descriptor is a duplicate of standard output.
     Stdout,
-    /// Another descriptor of the caller.
+    /// The descriptor is a duplicate of this descriptor of the caller.
     Descriptor(i32),
-    /// A file, opened with the child's identity, relative to the caller's working directory. For a FIFO, the child waits for
-    /// the other end before its program is executed.
+    /// The descriptor is a file, which the child opens with its own identity; a relative path starts at the caller's working
+    /// directory. If the file is a FIFO, the child waits for the process at the other end before it executes its program.
     File {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
-        /// True to open it for writing (created with mode 0666 less umask) instead of reading.
+        /// True to open the file for writing, false to open it for reading. A new file has mode 0666 minus the umask.
         write: bool,
         /// True to truncate the file first.
         truncate: bool,
-        /// True to append every write.
+        /// True to open the file in append mode.
         append: bool,
     },
 }
 
-/// Session and process group of a child.
+/// Session and process group of a child process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionMode {
-    /// The caller's session and process group.
+    /// The child stays in the caller's session and process group.
     Inherit,
-    /// A new process group in the caller's session, in the foreground of the caller's terminal.
+    /// The child gets a new process group in the caller's session, which becomes the foreground group of the caller's terminal.
     ForegroundGroup,
-    /// A new process group in the caller's session, which others can join: for a placeholder process, which spawns no
-    /// processes.
+    /// The child gets a new process group in the caller's session, which later children can join. Used for a placeholder
+    /// process that spawns no processes.
     NewGroup,
-    /// The process group with this leader in the caller's session.
+    /// The child joins the process group with this leader in the caller's session.
     JoinGroup(i32),
-    /// A new session.
+    /// The child gets a new session.
     #[default]
     NewSession,
 }
 
 impl SessionMode {
-    /// True if all processes in the child's session or process group descend from the child.
+    /// Returns true if the child's session or process group contains no processes except the child and its descendants.
     pub fn owns_processes(self) -> bool {
         matches!(self, SessionMode::NewSession | SessionMode::ForegroundGroup)
     }
@@ -202,25 +205,25 @@ impl SessionMode {
 pub struct ResourceLimit {
     /// The limited resource.
     pub kind: ResourceLimitKind,
-    /// Soft limit, or `None` for unlimited.
+    /// Soft limit, or `None` for no limit.
     pub soft: Option<u64>,
-    /// Hard limit, or `None` to keep the current one.
+    /// Hard limit, or `None` to keep the current hard limit.
     pub hard: Option<u64>,
 }
 
-/// Resource limits that the starter sets.
+/// Kind of resource limit that the starter sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceLimitKind {
-    /// Size of core files in bytes.
+    /// Maximum size of core files, in bytes.
     Core,
-    /// Processor seconds.
+    /// Maximum CPU time, in seconds.
     Cpu,
-    /// Size of a written file in bytes.
+    /// Maximum size of a file that the process writes, in bytes.
     FileSize,
-    /// Data segment in bytes.
+    /// Maximum size of the data segment, in bytes.
     Data,
-    /// Stack in bytes.
+    /// Maximum size of the stack, in bytes.
     Stack,
-    /// Address space in bytes.
+    /// Maximum size of the address space, in bytes.
     AddressSpace,
 }

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Exit status of a process. A failure to execute it is not an exit; it is reported by spawning.
+/// Exit status of a process. A program that cannot be executed has no exit status; the error is reported when
+/// the child is spawned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exit {
-    /// It exited with this status, 0 to 255.
+    /// The process exited with this status, 0 to 255.
     Code(u8),
-    /// It was killed by a signal.
+    /// The process was killed by a signal.
     Signal {
-        /// The signal's number.
+        /// Number of the signal.
         number: i32,
         /// True if the kernel wrote a core file.
         core_dumped: bool,
@@ -18,7 +19,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// True if it exited with status 0.
+    /// Returns true if the process exited with status 0.
     pub fn is_success(self) -> bool {
         self == Exit::Code(0)
     }
@@ -31,7 +32,7 @@ impl Exit {
         }
     }
 
-    /// Decodes a status of `waitpid`; `None` for a stop or a continuation.
+    /// Decodes a status of `waitpid`. Returns `None` if the process was only stopped or continued.
     pub fn from_raw(status: i32) -> Option<Self> {
         match status & 0x7f {
             0 => Some(Exit::Code(((status >> 8) & 0xff) as u8)),
@@ -51,18 +52,18 @@ impl fmt::Display for Exit {
     }
 }
 
-/// Resource usage of a process and its reaped children.
+/// Resource usage of a process and of the descendants that it has waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUsage {
-    /// Processor time in user mode.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// Processor time in the kernel.
+    /// CPU time in the kernel.
     pub system: Duration,
     /// Maximum resident set size in KiB.
     pub max_rss_kib: u64,
-    /// Block reads as counted by `getrusage`.
+    /// Number of block input operations (`ru_inblock` of `getrusage`).
     pub block_reads: u64,
-    /// Block writes as counted by `getrusage`.
+    /// Number of block output operations (`ru_oublock` of `getrusage`).
     pub block_writes: u64,
 }
 

@@ -1,10 +1,10 @@
 //! Identity of a process.
 
-/// A process, identified beyond its end: ids of ended processes are used again.
+/// A process, identified by more than its pid, because the kernel reuses the pids of ended processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProcessInstance {
     /// Process id.
     pub pid: i32,
-    /// Start time, in clock ticks since the machine was started.
+    /// Start time, in clock ticks since boot.
     pub start_ticks: u64,
 }

@@ -1,6 +1,6 @@
 //! Names and descriptions of signals, as used in job ads and results.
 
-/// Table of `sig_name.cpp` with the numbers of Linux on x86; it has no real-time signals.
+/// Signal names and numbers of `sig_name.cpp` on Linux for x86. The reference's table has no real-time signals.
 const SIGNAL_NAMES: &[(i32, &str)] = &[
     (9, "SIGKILL"),
     (18, "SIGCONT"),
@@ -32,7 +32,7 @@ const SIGNAL_NAMES: &[(i32, &str)] = &[
     (25, "SIGXFSZ"),
 ];
 
-/// Descriptions of signals 1 to 31 by glibc's `strsignal`.
+/// Descriptions of the signals 1 to 31, as returned by glibc's `strsignal`.
 const SIGNAL_DESCRIPTIONS: [&str; 31] = [
     "Hangup",
     "Interrupt",
@@ -67,7 +67,8 @@ const SIGNAL_DESCRIPTIONS: [&str; 31] = [
     "Bad system call",
 ];
 
-/// Returns the number of a signal by its name including `SIG`, ignoring case. `TERM` is not a valid name (`sig_name.cpp`).
+/// Returns the number of the signal with this name, ignoring case. The name includes `SIG`: `TERM` is not a valid name
+/// (`sig_name.cpp`).
 pub fn signal_number(name: &[u8]) -> Option<i32> {
     SIGNAL_NAMES
         .iter()
@@ -75,11 +76,12 @@ pub fn signal_number(name: &[u8]) -> Option<i32> {
         .map(|(number, _)| *number)
 }
 
-/// Returns the description by `strsignal` in the C locale: `Terminated` for 15, `Real-time signal 1` for 35.
+/// Returns the description of a signal as `strsignal` does in the C locale: `Terminated` for 15, `Real-time signal 1` for
+/// 35.
 pub fn signal_description(number: i32) -> String {
     match usize::try_from(number) {
         Ok(at @ 1..=31) => SIGNAL_DESCRIPTIONS[at - 1].to_owned(),
-        // The C library uses 32 and 33 itself.
+        // `strsignal` counts from 34, because the C library reserves the signals 32 and 33.
         Ok(at @ 34..=64) => format!("Real-time signal {}", at - 34),
         _ => format!("Unknown signal {number}"),
     }

@@ -1,6 +1,7 @@
-//! Quoting of foreign text in our output.
+//! Replacement of control characters when text of other programs is printed.
 
-/// Escapes the control characters of a text, so that it stays on its line and does not affect the terminal.
+/// Replaces each control character of a text by an escape sequence, so that the text stays on one line and does not
+/// affect the terminal.
 ///
 /// ```
 /// use htc_base::text::control_characters::escape_control_characters;
@@ -17,8 +18,8 @@ pub fn escape_control_characters(text: &str) -> String {
     line
 }
 
-/// Replaces each control character of a multi-line text, except newlines and tabs, by `?`, so that it does not affect the
-/// terminal.
+/// Replaces each control character of a multi-line text by `?`, except newlines and tabs, so that the text does not
+/// affect the terminal.
 ///
 /// ```
 /// use htc_base::text::control_characters::mask_terminal_controls;
@@ -28,7 +29,7 @@ pub fn mask_terminal_controls(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "?")
 }
 
-/// Replaces each control character of a text by `?`, preserving its length in characters.
+/// Replaces each control character of a text by `?`. The number of characters stays the same.
 ///
 /// ```
 /// use htc_base::text::control_characters::mask_control_characters;

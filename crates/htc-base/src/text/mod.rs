@@ -1,7 +1,7 @@
-//! Shared text tools: numbers and printf; the tools for parsing ads are in [`htc_classad::text`]: spans into sources,
-//! case-insensitive comparison, list wildcards, quoting.
+//! Text tools for all crates, such as numbers and `printf`. The tools for parsing ads are in [`htc_classad::text`]:
+//! spans in sources, case-insensitive comparison, wildcards in lists, quoting.
 //!
-//! Text is bytes: HTCondor ignores encodings, so nothing is ever re-encoded.
+//! All text is bytes: HTCondor ignores encodings, so nothing is ever re-encoded.
 
 pub mod control_characters;
 pub mod count;
@@ -16,7 +16,7 @@ pub use htc_classad::text::{
 pub use span::{LineCounter, Position, Span};
 pub use words::words;
 
-/// Returns the name of a parameter after its last dot, without the prefix for a daemon or local name.
+/// Returns the last part of a parameter's name, after the prefix for a daemon or local name that ends with a dot.
 pub fn unqualified_name(name: &[u8]) -> &[u8] {
     memchr::memrchr(b'.', name).map_or(name, |dot| &name[dot + 1..])
 }

@@ -1,10 +1,11 @@
 //! Numbers at the start of a text, as C's `strtoll` and `strtod` parse them in the C locale.
 //!
-//! HTCondor has always parsed configuration values, slot types and quantities with these functions, so their peculiarities
-//! (leading white space, saturation, `inf`, hexadecimal reals, text after the number) belong to the languages.
+//! HTCondor parses configuration values, slot types and quantities with `strtoll` and `strtod`. Their peculiarities are
+//! therefore part of these languages: leading white space, saturation, `inf`, hexadecimal reals, and other text after the
+//! number.
 
 /// Parses a decimal integer after optional white space and a sign. Returns the value and the number of bytes read, or `None` if
-/// there is no digit. Saturates at the limits of 64 bits.
+/// there is no digit. A value that does not fit 64 bits becomes the nearest limit.
 ///
 /// ```
 /// use htc_base::text::number::integer_prefix;
@@ -25,8 +26,8 @@ pub fn integer_prefix(text: &[u8]) -> Option<(i64, usize)> {
     (at > first).then_some((value, at))
 }
 
-/// Parses a real after optional white space and a sign: decimal with exponent, hexadecimal, `inf`, `infinity`, `nan`. Returns
-/// the value and the number of bytes read.
+/// Parses a real after optional white space and a sign: a decimal number with or without exponent, a hexadecimal number, `inf`,
+/// `infinity` or `nan`. Returns the value and the number of bytes read, or `None` if the text does not begin with a real.
 ///
 /// ```
 /// use htc_base::text::number::real_prefix;
@@ -43,7 +44,7 @@ pub fn real_prefix(text: &[u8]) -> Option<(f64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-/// Counts the bytes of C's white space at the start.
+/// Counts the white space at the start of a text, as C's `isspace` defines it.
 fn count_leading_space(text: &[u8]) -> usize {
     text.iter().take_while(|&&byte| byte.is_ascii_whitespace() || byte == 0x0b).count()
 }
@@ -65,7 +66,7 @@ fn skip_digits(text: &[u8], at: usize, is_digit: fn(&u8) -> bool) -> usize {
     at + text[at.min(text.len())..].iter().take_while(|byte| is_digit(byte)).count()
 }
 
-/// Returns the end of an exponent that begins at `at`, or `at` if there is none.
+/// Returns the end of the exponent that begins at `at`, or `at` if no exponent begins there.
 fn skip_exponent(text: &[u8], at: usize, letter: u8) -> usize {
     if text.get(at).map(u8::to_ascii_lowercase) != Some(letter) {
         return at;

@@ -1,24 +1,24 @@
 //! C's `printf` conversions, exactly as glibc formats them in the C locale.
 //!
-//! Used for reals in ads (`%.16G` or `%1.15E`), for the formats of `-format` and `formatTime`, and for the zero padding of
-//! `interval()`.
+//! Used for reals in ads (`%.16G` or `%1.15E`), for the formats of `-format` and `formatTime`, and to pad numbers with zeros
+//! in `interval()`.
 
 /// Conversion specification, such as `%-8.3s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversionSpec {
-    /// `-`: pad on the right.
+    /// `-`: pads on the right.
     pub left: bool,
-    /// `+`: positive numbers get a sign.
+    /// `+`: prints a sign before positive numbers.
     pub plus: bool,
-    /// Blank: positive numbers get a blank in place of the sign.
+    /// Blank: prints a blank before positive numbers in place of the sign.
     pub blank: bool,
-    /// `0`: numbers are padded with zeros.
+    /// `0`: pads numbers with zeros.
     pub zero: bool,
-    /// `#`: the alternative form.
+    /// `#`: selects the alternative form.
     pub alternative: bool,
     /// Minimum width in bytes.
     pub width: usize,
-    /// Digits after the point, or maximum bytes of a string.
+    /// Number of digits after the point, or maximum number of bytes of a string.
     pub precision: Option<usize>,
 }
 
@@ -38,12 +38,13 @@ pub fn unescape_percents(text: &[u8]) -> Vec<u8> {
 /// Upper limit of widths and precisions, to bound memory use.
 const MAX_WIDTH: usize = 1 << 16;
 
-/// Maximum number of digits of a double: the smallest has 1074 after the point. Further zeros are appended separately, because
-/// Rust's formatter accepts no precision above 65535.
+/// Maximum number of digits requested from Rust's formatter. No double has more than 1074 digits after the point; further
+/// zeros are appended separately, because Rust's formatter accepts no precision above 65535.
 const MAX_DIGITS: usize = 1100;
 
 impl ConversionSpec {
-    /// Parses flags, width and precision at the start of `text` (just after the `%`); also returns the number of bytes read.
+    /// Parses flags, width and precision at the start of `text`, the text after the `%`. Returns the specification and the
+    /// number of bytes read.
     pub fn parse(text: &[u8]) -> (ConversionSpec, usize) {
         let mut spec = ConversionSpec::default();
         let mut at = 0;
@@ -75,13 +76,13 @@ impl ConversionSpec {
         (spec, at)
     }
 
-    /// Formats `%d`.
+    /// Formats an integer for `%d`.
     pub fn format_signed(&self, value: i64) -> Vec<u8> {
         let digits = self.pad_to_precision(value.unsigned_abs().to_string(), value == 0);
         self.pad_number(self.sign_prefix(value < 0), digits.as_bytes(), self.precision.is_none())
     }
 
-    /// Formats `%u`, `%x`, `%X` or `%o`, chosen by `conversion`.
+    /// Formats an integer for `%u`, `%x`, `%X` or `%o`; `conversion` is the letter.
     pub fn format_unsigned(&self, value: u64, conversion: u8) -> Vec<u8> {
         let (digits, prefix) = match conversion {
             b'x' => (format!("{value:x}"), "0x"),
@@ -94,18 +95,18 @@ impl ConversionSpec {
         self.pad_number(prefix, digits.as_bytes(), self.precision.is_none())
     }
 
-    /// Formats `%s`: at most `precision` bytes, padded to the width.
+    /// Formats a string for `%s`: at most `precision` bytes, padded to the width.
     pub fn format_string(&self, value: &[u8]) -> Vec<u8> {
         let value = &value[..value.len().min(self.precision.unwrap_or(usize::MAX))];
         self.pad(value)
     }
 
-    /// Formats `%c`: one byte, padded to the width; the precision is ignored.
+    /// Formats one byte for `%c`, padded to the width; the precision is ignored.
     pub fn format_character(&self, value: u8) -> Vec<u8> {
         self.pad(&[value])
     }
 
-    /// Formats `%f`, `%e`, `%g`, `%a` or their upper-case forms, chosen by `conversion`.
+    /// Formats a real for `%f`, `%e`, `%g`, `%a` or their upper-case forms; `conversion` is the letter.
     pub fn format_real(&self, value: f64, conversion: u8) -> Vec<u8> {
         let upper = conversion.is_ascii_uppercase();
         let sign = self.sign_prefix(value.is_sign_negative());
@@ -120,7 +121,7 @@ impl ConversionSpec {
             b'f' => format_fixed(magnitude, precision, self.alternative),
             b'e' => format_exponential(magnitude, precision, upper, self.alternative),
             b'a' => {
-                // Zero padding comes after the `0x`.
+                // The zeros of the padding follow the `0x`.
                 let prefix = format!("{sign}{}", if upper { "0X" } else { "0x" });
                 let digits = format_hexadecimal(magnitude, self.precision, upper, self.alternative);
                 return self.pad_number(&prefix, digits.as_bytes(), true);
@@ -139,7 +140,8 @@ impl ConversionSpec {
         }
     }
 
-    /// Pads an integer to the precision, its minimum number of digits; zero with precision zero has no digits.
+    /// Pads an integer with zeros to the precision, which is the minimum number of digits. Zero with precision zero has no
+    /// digits.
     fn pad_to_precision(&self, digits: String, is_zero: bool) -> String {
         match self.precision {
             Some(0) if is_zero => String::new(),
@@ -173,13 +175,13 @@ impl ConversionSpec {
     }
 }
 
-/// Formats any real like `%.16G`, without width and flags.
+/// Formats any real with `%G` and this precision, without width and flags.
 pub fn format_general_upper(value: f64, precision: usize) -> String {
     let sign = if value.is_sign_negative() { "-" } else { "" };
     format!("{sign}{}", format_general(value.abs(), precision, true, false))
 }
 
-/// Formats any finite real like `%.6g`, without width and flags.
+/// Formats any finite real with `%g` and this precision, without width and flags.
 pub fn format_general_lower(value: f64, precision: usize) -> String {
     let sign = if value.is_sign_negative() { "-" } else { "" };
     format!("{sign}{}", format_general(value.abs(), precision, false, false))
@@ -194,7 +196,7 @@ fn format_fixed(magnitude: f64, precision: usize, alternative: bool) -> String {
     text
 }
 
-/// Formats `%e`: unlike Rust's `1.5e-5`, the exponent has a sign and at least two digits.
+/// Formats a real for `%e`. Unlike in Rust's `1.5e-5`, the exponent has a sign and at least two digits.
 fn format_exponential(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
     let text = format!("{magnitude:.*e}", precision.min(MAX_DIGITS));
     let zeros = "0".repeat(precision.saturating_sub(MAX_DIGITS));
@@ -228,8 +230,9 @@ fn strip_trailing_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// Formats `%a` after its `0x`: the shortest exact form, or `precision` digits, with ties rounded to even. A carry into the
-/// digit before the point makes it a 2 and does not change the exponent, as in glibc.
+/// Formats a real for `%a`, without the leading `0x`: in the shortest exact form, or with `precision` digits, rounding ties to
+/// even. If rounding carries into the digit before the point, that digit becomes 2 and the exponent does not change, as in
+/// glibc.
 fn format_hexadecimal(magnitude: f64, precision: Option<usize>, upper: bool, alternative: bool) -> String {
     /// Number of hexadecimal digits after the point of a double.
     const HEX_FRACTION_DIGITS: usize = 13;

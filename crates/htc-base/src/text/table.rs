@@ -1,7 +1,8 @@
 //! Text tables compiled into the program: one record per line, fields separated by tabs.
 //!
-//! The compiler computes where each line begins, so a lookup is a binary search over the text itself, and a program
-//! that reads one value pays only for that. In a field, `\n`, `\t` and `\\` stand for a newline, a tab and a backslash.
+//! The compiler computes the offset where each line begins, so that a lookup is a binary search in the text itself, and a
+//! program that reads one value does not process the rest. In a field, `\n`, `\t` and `\\` represent a newline, a tab and a
+//! backslash.
 
 use std::borrow::Cow;
 
@@ -20,7 +21,7 @@ pub const fn count_lines(text: &[u8]) -> usize {
     count
 }
 
-/// Returns the start of each of the `N` lines of `text`.
+/// Returns the offset at which each of the `N` lines of `text` begins.
 pub const fn line_starts<const N: usize>(text: &[u8]) -> [u32; N] {
     let mut starts = [0u32; N];
     let mut line = 0;
@@ -37,8 +38,8 @@ pub const fn line_starts<const N: usize>(text: &[u8]) -> [u32; N] {
     starts
 }
 
-/// Returns the end of field number `field`, from 0, in each of the `N` lines of `text`; the end of the line if it has fewer
-/// fields.
+/// Returns the offset of the end of field number `field`, counted from 0, in each of the `N` lines of `text`. If a line has
+/// fewer fields, returns the end of the line.
 pub const fn field_ends<const N: usize>(text: &[u8], field: usize) -> [u32; N] {
     let mut ends = [0u32; N];
     let mut line = 0;
@@ -60,7 +61,7 @@ pub const fn field_ends<const N: usize>(text: &[u8], field: usize) -> [u32; N] {
     ends
 }
 
-/// True if the first field of the line at `start` is the pattern of a family of names.
+/// Returns true if the first field of the line at `start` is a pattern for a family of names.
 const fn is_family_pattern(text: &[u8], start: u32) -> bool {
     let mut at = start as usize;
     while text[at] != b'\t' && text[at] != b'\n' {
@@ -72,7 +73,7 @@ const fn is_family_pattern(text: &[u8], start: u32) -> bool {
     false
 }
 
-/// Counts the lines of a table that are patterns of families.
+/// Counts the lines of a table whose first field is a pattern for a family of names.
 pub const fn count_families(text: &[u8], starts: &[u32]) -> usize {
     let (mut count, mut line) = (0, 0);
     while line < starts.len() {
@@ -82,7 +83,7 @@ pub const fn count_families(text: &[u8], starts: &[u32]) -> usize {
     count
 }
 
-/// Returns the numbers of the lines that are patterns of families.
+/// Returns the numbers of the lines whose first field is a pattern for a family of names.
 pub const fn family_line_numbers<const N: usize>(text: &[u8], starts: &[u32]) -> [u32; N] {
     let mut found = [0u32; N];
     let (mut count, mut line) = (0, 0);
@@ -96,7 +97,7 @@ pub const fn family_line_numbers<const N: usize>(text: &[u8], starts: &[u32]) ->
     found
 }
 
-/// Returns line number `index` of a table.
+/// Returns the line of a table with this number, counted from 0.
 pub fn table_row(text: &'static [u8], starts: &[u32], index: usize) -> TableRow {
     let start = starts[index] as usize;
     let end = starts.get(index + 1).map_or(text.len(), |&next| next as usize);
@@ -108,9 +109,9 @@ pub fn table_row(text: &'static [u8], starts: &[u32], index: usize) -> TableRow 
 pub struct TableRow(pub(crate) &'static [u8]);
 
 impl TableRow {
-    /// Returns field number `n`, from 0; empty if the line has fewer fields.
+    /// Returns field number `n`, counted from 0, or an empty field if the line has fewer fields.
     pub fn field(self, n: usize) -> &'static [u8] {
-        // Rows are short: a manual loop is faster than any search.
+        // Rows are short: a manual loop is faster than a library search.
         let (mut start, mut left) = (0, n);
         for (at, &byte) in self.0.iter().enumerate() {
             if byte == b'\t' {
@@ -148,7 +149,7 @@ pub fn compare_key(text: &[u8], start: u32, name: &[u8]) -> std::cmp::Ordering {
     std::cmp::Ordering::Less
 }
 
-/// Returns a field with its escapes resolved.
+/// Returns the content of a field, with its escape sequences replaced.
 pub fn unescape(field: &'static [u8]) -> Cow<'static, [u8]> {
     if memchr::memchr(b'\\', field).is_none() {
         return Cow::Borrowed(field);
@@ -169,7 +170,8 @@ pub fn unescape(field: &'static [u8]) -> Cow<'static, [u8]> {
     Cow::Owned(out)
 }
 
-/// True if a name belongs to a family, ignoring case: each `*` of `pattern` matches at least one character, each `#` a number.
+/// Returns true if a name belongs to a family, ignoring case. Each `*` of `pattern` matches at least one character, and each
+/// `#` matches a number.
 pub fn matches_family_pattern(pattern: &[u8], name: &[u8]) -> bool {
     let Some(star) = memchr::memchr2(b'*', b'#', pattern) else {
         return caseless::eq(pattern, name);

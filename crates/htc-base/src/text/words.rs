@@ -1,7 +1,8 @@
 //! Enums whose variants have names.
 
-/// Defines an enum without data together with the name of each variant and the list of all variants, so that neither can be
-/// incomplete: `words! { pub enum Kind.name { One => "one", Two = 2 => "two", } }` defines `Kind::ALL` and `Kind::name`.
+/// Defines an enum without data, the name of each variant and the list of all variants together, so that names and list are
+/// always complete: `words! { pub enum Kind.name { One => "one", Two = 2 => "two", } }` defines `Kind::ALL` and
+/// `Kind::name`.
 #[macro_export]
 macro_rules! words {
     ($(#[$about:meta])* $visible:vis enum $name:ident.$method:ident {
