@@ -1,4 +1,4 @@
-//! Resource usage of the processes of a family, in the measures that the starter publishes.
+//! Resource usage of the processes of a family, in the units that the starter publishes.
 
 use std::fs;
 use std::time::Duration;
@@ -9,39 +9,40 @@ use htc_base::process::ProcessInstance;
 
 use super::process_table::{Process, sysconf, ticks_to_duration};
 
-/// Resource usage of a family at one time; CPU time includes members that have ended.
+/// Resource usage of a process family at one time. The CPU time includes processes that have ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FamilyUsage {
-    /// Pids of the members, the child first.
+    /// Pids of the live processes of the family, the child first.
     pub pids: Vec<i32>,
     /// CPU time in user mode.
     pub user: Duration,
     /// CPU time in the kernel.
     pub system: Duration,
-    /// Virtual size of all members in KiB.
+    /// Virtual size of all live processes together, in KiB.
     pub image_kib: u64,
     /// The largest `image_kib` of all samples so far.
     pub max_image_kib: u64,
-    /// Resident size of all members in KiB; shared pages are counted for each member.
+    /// Resident size of all live processes together, in KiB; shared pages are counted once for each process.
     pub resident_kib: u64,
-    /// Bytes read from and written to block devices, as far as the kernel reports them.
+    /// Number of bytes read from block devices and number of bytes written to them, as far as the kernel
+    /// reports them.
     pub block_io_bytes: [u64; 2],
 }
 
-/// Sum of the usage samples of one family over time.
+/// Resource usage of one family, accumulated from samples taken at different times.
 #[derive(Debug, Default)]
 pub(super) struct UsageTally {
-    /// Last CPU ticks of each live member.
+    /// CPU ticks of each live process at the last sample: user and system time.
     live_cpu_ticks: FxHashMap<ProcessInstance, [u64; 2]>,
     ended_cpu_ticks: [u64; 2],
-    /// Last numbers of bytes read and written by each live member.
+    /// Number of bytes that each live process had read and written at the last sample.
     live_block_io_bytes: FxHashMap<ProcessInstance, [u64; 2]>,
     ended_block_io_bytes: [u64; 2],
     max_image_kib: u64,
 }
 
 impl UsageTally {
-    /// Adds a sample of all live members.
+    /// Adds a sample of all live processes of the family and returns the resulting usage.
     pub(super) fn add_sample(&mut self, members: &[Process]) -> FamilyUsage {
         let now: FxHashMap<_, _> = members.iter().map(|one| (one.instance(), one.cpu_ticks)).collect();
         for (key, ticks) in self.live_cpu_ticks.drain() {

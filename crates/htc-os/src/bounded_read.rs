@@ -8,7 +8,7 @@ const MAX_FILE_SIZE: u64 = 1 << 30;
 /// Reads the complete content of a file or pipe.
 ///
 /// # Errors
-/// The errors of the input; `FileTooLarge` for more than 1 GiB, as from /dev/zero.
+/// Returns the error of a read, or `FileTooLarge` if the input is larger than 1 GiB, as /dev/zero is.
 pub fn read_whole(input: impl Read) -> io::Result<Vec<u8>> {
     read_at_most(input, MAX_FILE_SIZE)
 }
@@ -16,7 +16,7 @@ pub fn read_whole(input: impl Read) -> io::Result<Vec<u8>> {
 /// Reads the complete content of a file or pipe of at most `limit` bytes.
 ///
 /// # Errors
-/// The errors of the input; `FileTooLarge` if it is longer.
+/// Returns the error of a read, or `FileTooLarge` if the input is larger than `limit`.
 pub fn read_at_most(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     input.take(limit + 1).read_to_end(&mut text)?;

@@ -1,9 +1,9 @@
-//! Creation and reaping of child processes: the few system calls that need `unsafe`.
+//! Creation and reaping of child processes by the few system calls that need `unsafe`.
 //!
-//! The child is created with `clone(CLONE_VM | CLONE_VFORK)`, as in `posix_spawn`: the parent's memory is not
+//! A child is created with `clone(CLONE_VM | CLONE_VFORK)`, as in `posix_spawn`: the parent's memory is not
 //! copied, however large it is, and the parent sleeps until the child has executed its program or failed. The
-//! child therefore reports a failure by writing to shared memory, which distinguishes a program that could
-//! not be executed from one that exited with 127. Everything the child needs is prepared beforehand; between
+//! child reports a failure by writing to the shared memory. The parent can therefore distinguish a program that
+//! could not be executed from a program that exited with status 127.
 //! clone and exec it allocates nothing, takes no lock and calls only thin wrappers of system calls.
 
 #![allow(unsafe_code)]
@@ -24,16 +24,17 @@ use super::child_plan::{AncestorMarker, ChildPlan, ChildStandardFile, RawResourc
 use super::namespace::{self, to_digits};
 use super::spawn_error::SpawnStage;
 
-/// Children created here and not yet reaped. There is one set for the whole process, like the kernel's table.
-/// It distinguishes a child that this program waits for from an orphan that was reparented to it, so that
-/// reaping orphans never takes the status of a child.
+/// Children that this module created and has not reaped yet. There is one set for the whole process, because the
+/// kernel also has one list of children per process. The set distinguishes our own children from orphans that
+/// were reparented to this process, so that reaping orphans never takes the exit status of a child that another
+/// part of the program waits for.
 static UNREAPED_CHILDREN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 fn lock_unreaped_children() -> MutexGuard<'static, BTreeSet<i32>> {
     UNREAPED_CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes children from the list that were created here and are not yet reaped.
+/// Removes those pids from `pids` that belong to children created and not yet reaped by this process.
 pub(super) fn exclude_own_children(pids: &mut Vec<i32>) {
     let made = lock_unreaped_children();
     pids.retain(|pid| !made.contains(pid));
@@ -48,7 +49,7 @@ impl ChildStack {
     }
 }
 
-/// Plan of the child in the form of pointers, so that the child need not allocate.
+/// Plan of a child, converted to the pointers that system calls take, so that the child need not allocate memory.
 struct SharedPlan<'a> {
     plan: &'a ChildPlan,
     argv: Vec<*const c_char>,
@@ -64,14 +65,14 @@ struct SharedPlan<'a> {
 pub(super) enum ChildStart {
     /// Process id of the child, which runs the program.
     Running(i32),
-    /// Error of the child, which ended before or in `execve` and is reaped.
+    /// Failure of the child, which ended before or in `execve` and has been reaped.
     Failed(ChildFailure),
 }
 
-/// Starts the child.
+/// Starts a child.
 ///
 /// # Errors
-/// `clone` failed.
+/// Returns the error of `clone`.
 pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Result<ChildStart> {
     let mut shared = SharedPlan {
         plan,
@@ -90,20 +91,20 @@ pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Resul
     // SAFETY: an all-zero set is valid storage for sigfillset and pthread_sigmask, which fill it.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
         unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-    // No signal handler of ours may run in the child, which shares our memory.
+    // All signals are blocked, so that no signal handler of ours runs in the child, which shares our memory.
     // SAFETY: the pointers are to live locals.
     unsafe {
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
     }
     let top = stack.0.as_mut_ptr_range().end;
-    // Held during the call, so that no other thread treats the new child as an orphan.
+    // The lock is held during the call, so that no other thread treats the new child as an orphan.
     let mut made = lock_unreaped_children();
     let shares = if plan.failure_report_fd.is_some() { 0 } else { libc::CLONE_VM | libc::CLONE_VFORK };
     let flags = shares | namespace::clone_flags(plan) | libc::SIGCHLD;
-    // SAFETY: the stack outlives the call, since CLONE_VFORK blocks us until the child has left it; only the
-    // child uses `shared` meanwhile. Without these flags the child has a copy of all memory. `child_main`
-    // neither returns nor unwinds.
+    // SAFETY: the stack outlives the call, because CLONE_VFORK blocks us until the child no longer uses the
+    // stack; only the child uses `shared` during that time. Without the two flags, the child has a copy of all
+    // memory. `child_main` neither returns nor unwinds.
     let pid = unsafe { libc::clone(child_main, top.cast(), flags, (&raw mut shared).cast()) };
     let error = io::Error::last_os_error();
     // SAFETY: `before` was filled above.
@@ -111,7 +112,8 @@ pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Resul
     if pid < 0 {
         return Err(error);
     }
-    // SAFETY: the child wrote through a raw pointer that the compiler does not know of.
+    // SAFETY: a volatile read, because the child wrote through a raw pointer, which the compiler does not know
+    // about.
     match unsafe { ptr::read_volatile(&raw const shared.failure) } {
         None => {
             made.insert(pid);
@@ -150,7 +152,8 @@ fn to_rlimit(limit: &RawResourceLimit) -> (c_int, libc::rlimit) {
 }
 
 fn to_signal_set(signals: &[c_int]) -> libc::sigset_t {
-    // SAFETY: zero is valid storage; sigemptyset and sigaddset only write into it, bad numbers are refused.
+    // SAFETY: zero is valid storage; sigemptyset and sigaddset only write into that storage, and sigaddset
+    // rejects invalid numbers.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
@@ -161,20 +164,22 @@ fn to_signal_set(signals: &[c_int]) -> libc::sigset_t {
     }
 }
 
-/// Entry point of the child. Only async-signal-safe calls from here on: no allocation, no panic, no return.
+/// Entry point of the child. From here to `execve`, the child makes only async-signal-safe calls: it does not
+/// allocate, panic or return.
 extern "C" fn child_main(argument: *mut c_void) -> c_int {
-    // SAFETY: `start_child` passes a `SharedPlan` that lives until we exec or exit, and does not touch it
-    // meanwhile.
+    // SAFETY: `start_child` passes a `SharedPlan` that lives until the child execs or exits, and does not access
+    // the plan during that time.
     let shared = unsafe { &mut *argument.cast::<SharedPlan<'_>>() };
     let failure = match prepare_child(shared) {
         Err(failure) => failure,
         Ok(()) => {
-            // SAFETY: all three are null-terminated and alive.
+            // SAFETY: the path is a C string, both arrays end with a null pointer, and all three are alive.
             unsafe { libc::execve(shared.plan.program.as_ptr(), shared.argv.as_ptr(), shared.env.as_ptr()) };
             failure_of_last_call(SpawnStage::Execute, 0)
         }
     };
-    // SAFETY: volatile, since the compiler sees no other reader; the descriptor is the plan's.
+    // SAFETY: a volatile write, because the compiler sees no other reader of the memory; the descriptor is open
+    // and belongs to the plan.
     unsafe {
         match shared.plan.failure_report_fd {
             Some(report) => {
@@ -187,7 +192,8 @@ extern "C" fn child_main(argument: *mut c_void) -> c_int {
     }
 }
 
-/// Reads the failure that a child of the waiting kind reported, or returns `None` if it reported none.
+/// Reads the failure that a child wrote to its failure pipe ([`ChildPlan::failure_report_fd`]), or returns `None`
+/// if the child wrote nothing.
 pub(super) fn read_failure(report: std::os::fd::OwnedFd) -> Option<ChildFailure> {
     use std::io::Read;
     let mut words = [0; 2 * size_of::<c_int>()];
@@ -207,8 +213,8 @@ fn enter_session(session: SessionMode) -> Result<(), ChildFailure> {
             SessionMode::Inherit => Ok(()),
             SessionMode::ForegroundGroup => {
                 check_result(libc::setpgid(0, 0), SpawnStage::Session, 0)?;
-                // A background process can become the foreground group only while SIGTTOU is ignored. Without
-                // a terminal the call has no effect.
+                // The kernel lets a background process become the foreground group only while SIGTTOU is ignored.
+                // Without a terminal, tcsetpgrp has no effect.
                 libc::signal(libc::SIGTTOU, libc::SIG_IGN);
                 libc::tcsetpgrp(0, libc::getpid());
                 libc::signal(libc::SIGTTOU, libc::SIG_DFL);
@@ -221,8 +227,8 @@ fn enter_session(session: SessionMode) -> Result<(), ChildFailure> {
     }
 }
 
-/// Switches to the account with raw system calls, because the library functions would change all threads of
-/// the parent, too. With `for_good` the real and saved ids change as well, so that the switch cannot be
+/// Switches the child to another account with raw system calls, because the library functions would also change
+/// all threads of the parent. With `for_good`, the real and saved ids change too, so that the switch cannot be
 /// undone.
 fn switch_to_account(identity: &ProcessIdentity, for_good: bool) -> Result<(), ChildFailure> {
     let (gid, uid, groups) = (identity.gid, identity.uid, &identity.groups);
@@ -259,12 +265,13 @@ fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
         libc::umask(plan.umask);
     }
     if plan.failure_report_fd.is_some() {
-        // SAFETY: a plain system call on a set that lives in `shared`. No handler of ours is left.
+        // SAFETY: a plain system call on a set that lives in `shared`. All our signal handlers have been reset by
+        // now.
         let set = unsafe { libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()) };
         check_result(set, SpawnStage::Execute, 0)?;
     }
-    // The files are opened before the mounts are set up, so that a mount over their directory does not hide
-    // them (`OsProc::StartJob` opens them before the process exists).
+    // The standard files are opened before the mounts are set up, so that a mount over their directory does not
+    // hide the files. `OsProc::StartJob` even opens the files before the process exists.
     let opened = set_up_standard_files(plan)?;
     namespace::set_up_mounts(plan)?;
     // SAFETY: plain system calls on values that live in the plan.
@@ -279,13 +286,14 @@ fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
     if let Some(identity) = &plan.identity {
         switch_to_account(identity, true)?;
     }
-    // SAFETY: as above.
+    // SAFETY: plain system calls on values that live in the plan.
     unsafe {
-        // This follows the change of identity, because that change would reset the setting.
+        // This call comes after the change of identity, because changing the identity would reset the
+        // parent-death signal.
         if let Some(parent) = plan.parent_to_die_with {
             check_result(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), SpawnStage::Session, 0)?;
-            // The parent may have exited before the call. A process in its own PID namespace does not see its
-            // parent.
+            // The parent may have exited before prctl was called. In its own PID namespace, a process cannot see
+            // its parent's pid.
             if !plan.namespaces.private_pids && libc::getppid() != parent {
                 libc::_exit(127);
             }
@@ -308,8 +316,8 @@ fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
     }
 }
 
-/// Sets up the standard files with the rights of the account that will use them. Returns the failure of a
-/// FIFO whose other end is not open yet: the caller reports other errors first.
+/// Sets up the child's standard files with the rights of the child's account. Returns the failure of a FIFO whose
+/// other end is not open yet, instead of reporting it at once, because the caller reports other errors first.
 fn set_up_standard_files(plan: &ChildPlan) -> Result<Option<ChildFailure>, ChildFailure> {
     let opens = plan.standard_files.iter().any(|one| matches!(one, ChildStandardFile::Open { .. }));
     let placed = match plan.identity.as_ref().filter(|_| opens) {
@@ -328,7 +336,8 @@ fn set_up_standard_files(plan: &ChildPlan) -> Result<Option<ChildFailure>, Child
     }
 }
 
-/// Restores the effective ids of this program. The groups stay changed, because mounting does not depend on them.
+/// Restores the effective ids of this program. The supplementary groups stay changed, because mounting does not
+/// depend on groups.
 fn restore_own_identity() -> Result<(), ChildFailure> {
     // SAFETY: plain system calls.
     unsafe {
@@ -346,11 +355,12 @@ fn restore_own_identity() -> Result<(), ChildFailure> {
     }
 }
 
-/// Resets all signals to their default. Exec would reset handlers but not ignored signals.
+/// Resets all signals to their default action, because exec resets handlers but leaves ignored signals ignored.
 fn reset_signals(ignore_sigpipe: bool) {
     for signal in 1..=64 {
         let ignore = signal == libc::SIGPIPE && ignore_sigpipe;
-        // SAFETY: neither value is a handler that could run; numbers that do not exist are refused.
+        // SAFETY: neither SIG_IGN nor SIG_DFL is a handler that could run; the call rejects numbers of signals
+        // that do not exist.
         unsafe { libc::signal(signal, if ignore { libc::SIG_IGN } else { libc::SIG_DFL }) };
     }
 }
@@ -365,7 +375,7 @@ fn set_up_descriptors(plan: &ChildPlan) -> Result<(), ChildFailure> {
         for ((standard, source), stage) in plan.standard_files.iter().zip(&mut sources).zip(STAGES) {
             *source = match standard {
                 ChildStandardFile::Closed | ChildStandardFile::Stdout => continue,
-                // One of the first three descriptors might be overwritten before it is used.
+                // A source descriptor below 3 might be overwritten by another standard file before it is used.
                 ChildStandardFile::DuplicateOf(descriptor) if *descriptor < 3 => {
                     libc::fcntl(*descriptor, libc::F_DUPFD_CLOEXEC, 3)
                 }
@@ -401,7 +411,7 @@ fn set_up_descriptors(plan: &ChildPlan) -> Result<(), ChildFailure> {
         }
         close_other_descriptors();
         for &descriptor in &plan.kept_descriptors {
-            // EBADF is the only error of this call.
+            // The only possible error is EBADF.
             if libc::fcntl(descriptor, libc::F_SETFD, 0) < 0 {
                 return Err(ChildFailure { stage: SpawnStage::Execute, errno: libc::EBADF, index: 0 });
             }
@@ -410,8 +420,8 @@ fn set_up_descriptors(plan: &ChildPlan) -> Result<(), ChildFailure> {
     Ok(())
 }
 
-/// Opens a file for the child. While the supervisor waits for us, a FIFO that could block fails with EAGAIN
-/// without being opened, because the process at its other end would mistake us for its reader.
+/// Opens a file for the child. While the parent sleeps until exec, a FIFO fails with EAGAIN without being opened,
+/// because opening it could block, or the process at its other end could mistake the child for its reader.
 fn open_for_child(path: &CString, flags: c_int, waits: bool) -> c_int {
     let always = flags | libc::O_NOCTTY | libc::O_CLOEXEC;
     // SAFETY: plain system calls; zero is valid storage for stat, and errno is ours.
@@ -446,7 +456,7 @@ fn close_other_descriptors() {
     }
 }
 
-/// Writes the child's pid into the text of the ancestor marker.
+/// Appends the child's pid to the prefix of the ancestor marker.
 fn complete_marker(text: &mut [u8], marker: &AncestorMarker, pid: i32) {
     let mut buffer = [0; 11];
     let tail = to_digits(pid, &mut buffer).chain(&marker.suffix).chain(&[0]);
@@ -455,19 +465,19 @@ fn complete_marker(text: &mut [u8], marker: &AncestorMarker, pid: i32) {
     }
 }
 
-/// Process that has ended.
+/// Child process that has ended and been reaped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReapedChild {
-    /// Status as returned by `waitpid`.
+    /// Exit status as returned by `waitpid`.
     pub(super) status: i32,
     pub(super) usage: ProcessUsage,
 }
 
-/// Reaps the process; this is the only place that calls wait. Returns `None` if the process has not ended,
-/// and ECHILD if it is not a child of ours.
+/// Reaps a child of this process; no other function calls wait. Returns `None` if the child has not ended, and
+/// the error ECHILD if the process is not a child of this process.
 pub(super) fn reap_process(pid: i32, block: bool) -> io::Result<Option<ReapedChild>> {
     let mut status = 0;
-    // The lock is held during the call, so that a new child with the same pid is not removed.
+    // The lock is held during the call, so that a new child with the same pid is not removed from the set.
     let guard = (!block).then(lock_unreaped_children);
     let (reaped, usage) = loop {
         // SAFETY: zero is a valid rusage; the pointers are to live locals.
@@ -476,7 +486,7 @@ pub(super) fn reap_process(pid: i32, block: bool) -> io::Result<Option<ReapedChi
             let options = if block { 0 } else { libc::WNOHANG };
             (libc::wait4(pid, &mut status, options, &mut usage), usage)
         };
-        // A signal that interrupts the call says nothing of the process.
+        // If a signal interrupted the call, wait again: the state of the process is still unknown.
         if reaped >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             break (reaped, usage);
         }
@@ -493,8 +503,8 @@ pub(super) fn reap_process(pid: i32, block: bool) -> io::Result<Option<ReapedChi
     }
 }
 
-/// Returns a child of this process that has ended and is not reaped, without reaping it, because another part
-/// of the program may wait for it. This is one call for all children instead of one for each.
+/// Returns a child of this process that has ended, without reaping the child, because another part of the program
+/// may wait for it. One system call checks all children.
 pub(super) fn find_ended_child() -> Option<i32> {
     // SAFETY: zero is a valid siginfo_t, which waitid fills; the pointer is to a live local.
     unsafe {
@@ -517,7 +527,8 @@ fn to_usage(usage: &libc::rusage) -> ProcessUsage {
     }
 }
 
-/// Sends a signal with any number, including real-time and invalid ones; a negative pid is a process group.
+/// Sends a signal with any number, including real-time and invalid numbers. A negative pid stands for a process
+/// group.
 pub(super) fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: a plain system call.
     if unsafe { libc::kill(pid, signal) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -19,7 +19,7 @@ pub fn monotonic_now() -> MonotonicTime {
     MonotonicTime(u64::try_from(read_clock(ClockId::CLOCK_MONOTONIC).as_micros()).unwrap_or(u64::MAX))
 }
 
-/// Reads a clock. Both clocks exist on every Linux system, so that this cannot fail.
+/// Reads a clock. Both clocks exist on every Linux system, so reading them cannot fail.
 fn read_clock(clock: ClockId) -> Duration {
     clock_gettime(clock).map(Duration::from).unwrap_or_default()
 }

@@ -1,8 +1,9 @@
-//! Removal of directory trees that other processes may change at the same time, by descriptor, so that no
-//! path is resolved twice.
+//! Removal of directory trees that other processes may change at the same time. All steps use descriptors, so
+//! that no path is resolved twice.
 //!
 //! The owner of a directory can replace it by a link at any moment. A path that was a directory of the job
-//! when it was checked could then, with root's rights, lead anywhere when it is used; a descriptor cannot.
+//! when it was checked could lead anywhere when it is used with root's rights; a descriptor always refers to
+//! the same directory.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs;
@@ -23,32 +24,35 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 pub struct RemovalFailure {
     /// Path of the file or directory.
     pub path: PathBuf,
-    /// Reason why the entry could not be removed.
+    /// Reason why the file or directory could not be removed.
     pub error: io::Error,
 }
 
-/// Maximum number of directories open at once; deeper ones are moved up to the root of the tree.
+/// Maximum number of directories open at the same time. Directories at a greater depth are moved up to the
+/// root of the tree.
 const MAX_OPEN_DIRECTORIES: usize = 64;
 
-/// Maximum number of times that a directory is read again because new entries have appeared.
+/// Maximum number of times that a directory is read again because it contains new entries after all earlier
+/// entries were removed.
 const MAX_RESCANS: u32 = 3;
 
-/// Maximum number of names tried for a directory that is moved up.
+/// Maximum number of names that are tried for a directory that is moved up to the root of the tree.
 const MAX_NAME_TRIES: u32 = 100;
 
-/// Flags for opening a directory, never through a link.
+/// Flags for opening a directory without following a link.
 const DIRECTORY_OPEN_FLAGS: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
 
-/// Removes a tree and returns what could not be removed. Links are removed, never followed, even if they
-/// replace a directory during the removal. A directory of ours without write permission is made writable, and
-/// gets its mode back if something in it remains.
+/// Removes a directory tree and returns the entries that could not be removed. Links are removed and never
+/// followed, even if a link replaces a directory during the removal. If a directory of our account has no
+/// write permission, it is made writable; its mode is restored if some of its entries remain.
 ///
-/// A missing tree is not a failure. Depth uses neither stack nor descriptors: directories that are too deep,
-/// or for which no descriptor is left, are moved up to the root of the tree.
+/// It is not a failure if the tree does not exist. The depth of the tree is not limited by the stack or by
+/// the number of descriptors: directories that are too deep, or for which no descriptor is left, are moved up
+/// to the root of the tree.
 pub fn remove_tree(root: &Path) -> Vec<RemovalFailure> {
     match TreeRemoval::new(root) {
         Ok(mut removal) => {
@@ -60,8 +64,8 @@ pub fn remove_tree(root: &Path) -> Vec<RemovalFailure> {
     }
 }
 
-/// Sets the mode of every directory in a tree to 0700. Directories deeper than [`remove_tree`]'s limit are
-/// skipped: it has moved them up.
+/// Sets the mode of every directory in a tree to 0700. Directories below the maximum depth of [`remove_tree`]
+/// are skipped, because [`remove_tree`] has moved them up.
 pub fn make_directories_private(root: &Path) {
     let Ok((above, name)) = open_parent(root) else { return };
     let mut levels = vec![OpenDirectory::parent_of_root(above, name)];
@@ -81,7 +85,7 @@ pub fn make_directories_private(root: &Path) {
     }
 }
 
-/// Opens the parent directory of the tree, and returns it with the name of the tree.
+/// Opens the parent directory of the tree, and returns it with the name of the tree in it.
 fn open_parent(root: &Path) -> nix::Result<(OwnedFd, CString)> {
     let name = root.file_name().and_then(|name| CString::new(name.as_bytes()).ok()).ok_or(Errno::EINVAL)?;
     let above = root.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -94,22 +98,22 @@ struct DirectoryEntry {
     may_be_directory: bool,
 }
 
-/// Open directory on the path to the current entry.
+/// Open directory on the path from the root of the tree to the current entry.
 struct OpenDirectory {
     directory: OwnedFd,
     name: CString,
-    /// Original mode, if it was changed.
+    /// Original mode of the directory if the mode was changed, or `None`.
     original_mode: Option<Mode>,
-    /// Entries that are still to be removed.
+    /// Entries that have not been removed yet.
     entries: Vec<DirectoryEntry>,
-    /// True if something in the directory remains and has been reported.
+    /// True if the removal of an entry of the directory has failed and has been reported.
     failure_reported: bool,
-    /// Number of times that the directory may be read again.
+    /// Number of times that the directory may still be read again.
     rescans_left: u32,
 }
 
 impl OpenDirectory {
-    /// Creates the level of the tree's parent directory, in which nothing else is touched.
+    /// Creates the level for the parent directory of the tree, whose only entry is the root of the tree.
     fn parent_of_root(directory: OwnedFd, name: CString) -> Self {
         let entries = vec![DirectoryEntry { name, may_be_directory: true }];
         OpenDirectory {
@@ -122,7 +126,8 @@ impl OpenDirectory {
         }
     }
 
-    /// Opens a directory by its name in another one, and makes it writable if necessary and permitted.
+    /// Opens the directory `name` in the directory `above`, and makes it writable if that is necessary and
+    /// permitted.
     fn enter(above: BorrowedFd<'_>, name: CString) -> nix::Result<Self> {
         let (directory, changed) = match open_directory(above, name.as_c_str()) {
             Ok(directory) => {
@@ -146,7 +151,7 @@ impl OpenDirectory {
     }
 }
 
-/// Opens a directory, unless something else is mounted on it, which does not belong to the tree.
+/// Opens a directory, unless it is a mount point: another file system does not belong to the tree.
 fn open_directory(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
     match openat2(
         above,
@@ -154,14 +159,14 @@ fn open_directory(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
         OpenHow::new().flags(DIRECTORY_OPEN_FLAGS).resolve(ResolveFlag::RESOLVE_NO_XDEV),
     ) {
         Err(Errno::EXDEV) => Err(Errno::EBUSY),
-        // The kernel does not have this system call, or a container forbids it.
+        // The kernel does not have openat2, or a container forbids it.
         Err(Errno::ENOSYS | Errno::EPERM) => openat(above, name, DIRECTORY_OPEN_FLAGS, Mode::empty()),
         opened => opened,
     }
 }
 
-/// Opens a directory after giving us access to it. An O_PATH descriptor refers to it meanwhile, so that no
-/// other directory's mode is changed.
+/// Opens a directory after giving us access to it. Until then an O_PATH descriptor holds the directory, so
+/// that the mode of no other directory is changed.
 fn open_with_chmod(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<(OwnedFd, Option<Mode>)> {
     let handle = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let handle = openat(above, name, handle, Mode::empty())?;
@@ -194,9 +199,10 @@ fn read_entries(directory: &OwnedFd) -> nix::Result<Vec<DirectoryEntry>> {
 /// Removal in progress.
 struct TreeRemoval {
     root: PathBuf,
-    /// The tree's parent directory, the tree's root, and the path down from it.
+    /// Open directories: the parent of the tree, the root of the tree, and the path down to the current
+    /// directory.
     levels: Vec<OpenDirectory>,
-    /// Number of names used for directories that were moved up.
+    /// Number of names that have been used for directories moved up to the root of the tree.
     names_used: u32,
     failures: Vec<RemovalFailure>,
 }
@@ -218,7 +224,7 @@ impl TreeRemoval {
         true
     }
 
-    /// Removes an entry, or enters it if it is a directory.
+    /// Removes an entry if it is not a directory, or enters it.
     fn remove_entry(&mut self, entry: DirectoryEntry) {
         let Some(level) = self.levels.last() else { return };
         let above = level.directory.as_fd();
@@ -235,7 +241,7 @@ impl TreeRemoval {
             Ok(entered) => self.levels.push(entered),
             Err(Errno::EMFILE | Errno::ENFILE) if self.levels.len() > 2 => self.move_to_root(entry),
             Err(Errno::ENOENT) => {}
-            // The entry is not a directory, or no longer one; a link is removed like a file.
+            // The entry is not a directory (any more); a link is removed like a file.
             Err(Errno::ENOTDIR | Errno::ELOOP) => {
                 match unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
                     Ok(()) | Err(Errno::ENOENT) => {}
@@ -243,7 +249,7 @@ impl TreeRemoval {
                 }
             }
             Err(errno) => {
-                // A directory that may not be entered may be empty.
+                // A directory that cannot be entered can still be removed if it is empty.
                 if unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::RemoveDir).is_err() {
                     self.record_failure(&entry.name, errno);
                 }
@@ -251,7 +257,7 @@ impl TreeRemoval {
         }
     }
 
-    /// Moves an entry of the current directory to the root of the tree, where it is processed later.
+    /// Moves an entry of the current directory to the root of the tree, where it is removed later.
     fn move_to_root(&mut self, entry: DirectoryEntry) {
         let [_, root, .., level] = self.levels.as_mut_slice() else {
             return self.record_failure(&entry.name, Errno::EMFILE);
@@ -284,7 +290,7 @@ impl TreeRemoval {
         let Some(above) = self.levels.last_mut() else { return };
         let name = level.name.as_c_str();
         let removed = match unlinkat(&above.directory, name, UnlinkatFlags::RemoveDir) {
-            // The directory was replaced by a file of another type.
+            // The directory has been replaced by a file or link.
             Err(Errno::ENOTDIR) => unlinkat(&above.directory, name, UnlinkatFlags::NoRemoveDir),
             removed => removed,
         };
@@ -308,11 +314,12 @@ impl TreeRemoval {
         }
     }
 
-    /// Records that an entry of the current directory remains.
+    /// Records that an entry of the current directory could not be removed.
     fn record_failure(&mut self, name: &CStr, errno: Errno) {
         let mut path = self.root.clone();
         let names = self.levels.iter().skip(2).map(|level| level.name.as_c_str());
-        // At the level of the tree's parent directory, the only entry is the root itself.
+        // In the parent directory of the tree, the only entry is the root itself, whose path is already
+        // complete.
         let last = (self.levels.len() > 1).then_some(name);
         path.extend(names.chain(last).map(|name| OsStr::from_bytes(name.to_bytes())));
         if let Some(level) = self.levels.last_mut() {
@@ -389,14 +396,14 @@ mod tests {
         let third = home.path().join("third");
         chain(&third);
         fs::rename(&third, first_end.join("s").join("0123456789abcde/".repeat(120)).join("t")).unwrap();
-        // These names are already used by the job.
+        // The job has files with the names to which `TreeRemoval` would move directories.
         fs::create_dir(root.join(format!(".deep.{}.0", std::process::id()))).unwrap();
         fs::write(root.join(format!(".deep.{}.1", std::process::id())), "x").unwrap();
         assert!(remove_tree(&root).is_empty());
         assert!(!root.exists());
     }
 
-    /// Creates a directory outside with a file in it, and a tree with the directory `a/b`.
+    /// Creates a directory outside of the tree with a file in it, and a tree with the directory `a/b`.
     fn tree() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let home = tempfile::tempdir().unwrap();
         let outside = home.path().join("outside");
@@ -415,7 +422,8 @@ mod tests {
     #[test]
     fn a_directory_that_becomes_a_link_at_any_moment_leads_nowhere() {
         let count = |path: &Path| fs::read_dir(path).map_or(0, |entries| entries.count());
-        // After each number of steps, the directory or the root itself is replaced by a link to the outside.
+        // After each number of steps, a directory or the root of the tree is replaced by a link to the
+        // outside.
         for victim in ["a", "a/b", ""] {
             for steps in 0..12 {
                 let (home, outside, root) = tree();
@@ -441,12 +449,12 @@ mod tests {
         let closed = root.join("a/b");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
         let mut removal = TreeRemoval::new(&root).unwrap();
-        // Run until `a/b` is entered; the levels are parent, root, a, b.
+        // Runs until `a/b` is entered: the levels are then parent, root, a, b.
         while removal.levels.len() < 4 {
             assert!(removal.remove_next());
         }
         assert_eq!(fs::metadata(&closed).unwrap().mode() & 0o777, 0o700);
-        // Creates a new file whenever everything has been removed.
+        // Creates a new file whenever the directory is empty.
         let late = || fs::write(closed.join("late"), "x").is_ok();
         while late() && removal.remove_next() {}
         let told: Vec<_> = removal.failures.iter().map(|unremoved| unremoved.path.clone()).collect();

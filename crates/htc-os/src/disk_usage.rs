@@ -1,5 +1,5 @@
-//! Disk usage of a directory as the reference counts it (`Directory::GetDirectorySize`): sizes of files, and
-//! number of entries.
+//! Disk usage of a directory as the reference measures it (`Directory::GetDirectorySize`): sizes of files,
+//! and number of entries.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::clock;
 
-/// Contents of a directory, not counting the directory itself.
+/// Disk usage of the contents of a directory, not counting the directory itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskUsage {
     /// Total size of all files, in bytes.
@@ -20,7 +20,7 @@ pub struct DiskUsage {
     pub entries: u64,
 }
 
-/// Incremental walk of a directory tree. Links are not followed.
+/// Incremental walk of a directory tree, which does not follow links.
 #[derive(Debug)]
 pub struct DirectoryWalk {
     open_directory: Option<fs::ReadDir>,
@@ -29,15 +29,16 @@ pub struct DirectoryWalk {
     usage: DiskUsage,
 }
 
-/// Directory to be read, by its path, which is relative to an open directory if it exceeds the kernel's limit
-/// on path lengths.
+/// Directory that is still to be read. Its path is relative to an open directory if the full path exceeds the
+/// kernel's limit on the length of paths.
 #[derive(Clone, Debug)]
 struct WalkedDirectory {
     base: Option<Rc<fs::File>>,
     path: PathBuf,
 }
 
-/// Length from which a path is continued relative to an open directory; a name has at most 255 bytes.
+/// Maximum length of a path, in bytes. The paths of deeper directories are relative to an open directory. The
+/// kernel's limit leaves space for one more name, which has at most 255 bytes.
 const MAX_PATH_LENGTH: usize = 3000;
 
 impl WalkedDirectory {
@@ -59,7 +60,7 @@ impl WalkedDirectory {
 }
 
 impl DirectoryWalk {
-    /// Creates a walk at its beginning.
+    /// Creates a walk of a directory, without reading anything yet.
     pub fn new(directory: &Path) -> Self {
         let at = WalkedDirectory { base: None, path: directory.to_owned() };
         DirectoryWalk {
@@ -70,7 +71,8 @@ impl DirectoryWalk {
         }
     }
 
-    /// Continues the walk for this duration. Returns the result once the walk is complete, else `None`.
+    /// Continues the walk for the given duration. Returns the result if the walk is complete, or `None` if it
+    /// must be continued.
     pub fn continue_for(&mut self, within: Duration) -> Option<DiskUsage> {
         let until = clock::monotonic_now().plus(within);
         for looked in 1u64.. {

@@ -1,5 +1,5 @@
-//! Locks of whole files as the daemons use them: a lock on the file itself, or on a lock file on a local disk
-//! that represents it.
+//! Locks of whole files, compatible with the daemons: a lock on the file itself, or on a separate lock file on a local
+//! disk.
 //!
 //! Reference: `file_lock.cpp` (`FileLock::CreateHashName`, `initLockFile`), `lock_file.cpp`.
 
@@ -17,7 +17,7 @@ use nix::fcntl::{AT_FDCWD, FcntlArg, OFlag, fcntl, openat};
 use nix::libc;
 use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
 
-/// Maximum time to wait for a lock; 25.14 waits without limit.
+/// Maximum time to wait for a lock; 25.14 waits without a limit.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lock on a file, released on drop.
@@ -27,11 +27,11 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Locks an open file for writing. The lock is on its lock file below `place`, or on the file itself if
-    /// there is no such directory or nothing can be created in it.
+    /// Locks an open file for writing. If the directory `place` exists, the lock is on a lock file in it, which
+    /// represents `path`. If `place` does not exist, or nothing can be created in it, the lock is on the file itself.
     ///
     /// # Errors
-    /// Another process holds the lock for too long, or the system does not support locks.
+    /// Fails if another process holds the lock for more than ten seconds, or if the system does not support locks.
     pub fn acquire(path: &Path, open_file: &File, place: Option<&Path>) -> io::Result<FileLock> {
         match place.and_then(|place| open_stand_in_file(place, &stand_in_path(path)).ok()) {
             Some(file) => Self::wait_for_lock(file, path),
@@ -39,10 +39,10 @@ impl FileLock {
         }
     }
 
-    /// Waits for the lock on an open file.
+    /// Waits until an open file can be locked, and locks it. `of` is the path for the error message.
     ///
     /// # Errors
-    /// The errors of [`acquire`](Self::acquire).
+    /// Same as [`acquire`](Self::acquire).
     pub fn wait_for_lock(file: File, of: &Path) -> io::Result<FileLock> {
         let until = Instant::now() + LOCK_TIMEOUT;
         let whole = libc::flock {
@@ -66,18 +66,18 @@ impl FileLock {
     }
 }
 
-/// Exclusive lock of a whole file by `flock`, which is released on drop. An error then is ignored: the kernel releases
-/// the lock with the last descriptor.
+/// Exclusive lock of a whole file by `flock`, released on drop. An error of the release is ignored, because the kernel
+/// releases the lock anyway when the last descriptor is closed.
 #[derive(Debug)]
 pub struct ExclusiveLock {
     file: File,
 }
 
 impl ExclusiveLock {
-    /// Locks an open file, if no other process has locked it.
+    /// Locks an open file if no other process has locked it.
     ///
     /// # Errors
-    /// Returns the file with the cause: `WouldBlock` if it is locked.
+    /// Returns the file with the error, which is `WouldBlock` if another process has locked the file.
     pub fn try_acquire(file: File) -> Result<Self, (File, io::Error)> {
         match file.try_lock() {
             Ok(()) => Ok(ExclusiveLock { file }),
@@ -96,23 +96,24 @@ impl std::ops::Deref for ExclusiveLock {
 }
 
 impl Drop for ExclusiveLock {
-    /// Releases it even if a child that has not executed its program yet has the same descriptor.
+    /// Releases the lock explicitly, because a child that has not executed its program yet may have a copy of the
+    /// descriptor.
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
 }
 
-/// Opens or creates a file that is used only for locking.
+/// Opens or creates a file that is used only as a lock.
 ///
 /// # Errors
-/// The errors of the system; a link is refused.
+/// Returns the error of `open`; a link is an error.
 pub fn open_lock_file(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o666).custom_flags(flags).open(path)
 }
 
-/// Returns the path of a file's lock file: a hash of its name, in two levels of directories with two digits
-/// each.
+/// Returns the path of the lock file that represents a file: a hash of the file's name, in two levels of directories
+/// whose names have two digits.
 fn stand_in_path(path: &Path) -> [String; 3] {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let hash = real.as_os_str().as_bytes().iter().fold(0u64, |hash, byte| {
@@ -126,9 +127,9 @@ fn stand_in_path(path: &Path) -> [String; 3] {
     [digits[..2].to_owned(), digits[2..4].to_owned(), format!("{}.lockc", &digits[4..])]
 }
 
-/// Creates the world-writable directories of a lock file and opens the file. Because any account can write
-/// there, each step starts from the directory opened before, no link is followed, and existing directories
-/// keep their mode.
+/// Creates the world-writable directories for a lock file and opens the lock file. Because any account can write in
+/// these directories, each step starts from the directory that was opened before, no link is followed, and existing
+/// directories keep their mode.
 fn open_stand_in_file(place: &Path, [first, second, name]: &[String; 3]) -> io::Result<File> {
     let there = place.ancestors().find(|there| there.exists()).ok_or(io::ErrorKind::NotFound)?;
     let follows = if there == place { OFlag::O_NOFOLLOW } else { OFlag::empty() };
@@ -151,8 +152,8 @@ fn open_or_create_directory(at: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> 
     };
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let opened = openat(at, name, flags, Mode::empty())?;
-    // Another account may have replaced the directory by its own; it cannot move a directory that belongs to
-    // us.
+    // Another account may have replaced the directory by a directory of its own, but it cannot put a directory there
+    // that belongs to us.
     if made && fstat(&opened)?.st_uid == super::identity::effective_uid() {
         fchmod(&opened, everybody)?;
     }
@@ -179,7 +180,7 @@ mod tests {
         let lock = FileLock::acquire(&path, &file, Some(&home.path().join("locks"))).unwrap();
         assert!(home.path().join("locks").is_dir());
         drop(lock);
-        // The file itself is locked if no lock file can be created, or a link leads elsewhere.
+        // If the lock file cannot be created, or a link replaces one of its directories, the file itself is locked.
         FileLock::acquire(&path, &file, Some(&path)).unwrap();
         let (elsewhere, links) = (home.path().join("elsewhere"), home.path().join("links"));
         fs::create_dir(&elsewhere).unwrap();
@@ -188,7 +189,7 @@ mod tests {
         std::os::unix::fs::symlink(&elsewhere, links.join(&first)).unwrap();
         FileLock::acquire(&path, &file, Some(&links)).unwrap();
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
-        // Existing directories keep their mode, whoever created them.
+        // Existing directories keep their mode, even if another account created them.
         fs::remove_file(links.join(&first)).unwrap();
         fs::create_dir(links.join(&first)).unwrap();
         fs::set_permissions(links.join(&first), fs::Permissions::from_mode(0o700)).unwrap();

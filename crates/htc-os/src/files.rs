@@ -15,17 +15,19 @@ use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
 use super::identity::effective_uid;
 use htc_base::process::ProcessIdentity;
 
-/// Creates one directory with exactly this mode, owned by the account if one is given.
+/// Creates one directory with exactly the given mode. The directory belongs to `owner`, or to us if `owner`
+/// is `None`.
 ///
 /// # Errors
-/// The errors of `mkdir`, `chmod` and `chown`; the directory is removed then.
+/// Returns the error of `mkdir`, `chmod` or `chown`. After a failed `chmod` or `chown`, the directory is
+/// removed.
 pub fn make_directory(path: &Path, mode: u32, owner: Option<&ProcessIdentity>) -> io::Result<()> {
     let made = HeldDirectory::make(path)?;
     made.set_mode_and_owner(mode, owner).inspect_err(|_| made.remove_if_empty())
 }
 
-/// Directory created here and referred to by a descriptor, so that it stays the same whatever happens to its
-/// path: if others may rename it, a link may replace it a moment later.
+/// Directory that we created and refer to by a descriptor. The descriptor always refers to the same
+/// directory, even if another process renames the directory and puts a link in its place.
 #[derive(Debug)]
 pub struct HeldDirectory {
     descriptor: OwnedFd,
@@ -40,10 +42,10 @@ impl AsRawFd for HeldDirectory {
 }
 
 impl HeldDirectory {
-    /// Creates a directory that only we can access.
+    /// Creates a directory with mode 0700.
     ///
     /// # Errors
-    /// The errors of `mkdir`.
+    /// Returns the error of `mkdir` or `open`.
     pub fn make(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(Errno::EINVAL)?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -51,10 +53,10 @@ impl HeldDirectory {
         Self::make_at(above, name)
     }
 
-    /// Creates a directory in this one, wherever it is by now.
+    /// Creates a directory within this directory, even if this directory has been renamed.
     ///
     /// # Errors
-    /// The errors of `mkdir`.
+    /// Returns the error of `mkdir` or `open`.
     pub fn make_in(&self, name: &OsStr) -> io::Result<Self> {
         Self::make_at(self.descriptor.try_clone()?, name)
     }
@@ -66,21 +68,21 @@ impl HeldDirectory {
         Ok(HeldDirectory { descriptor: itself, parent: above, name: name.to_owned() })
     }
 
-    /// Opens the same path again, including anything mounted there meanwhile.
+    /// Opens the path of the directory again, to refer to a file system that has been mounted there since.
     ///
     /// # Errors
-    /// The errors of `open`.
+    /// Returns the error of `open`.
     pub fn reopen(self) -> io::Result<Self> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let itself = openat(&self.parent, self.name.as_os_str(), flags, Mode::empty())?;
         Ok(HeldDirectory { descriptor: itself, ..self })
     }
 
-    /// Sets the mode, and the owner if one is given.
+    /// Sets the mode of the directory, and the owner if `owner` is given.
     ///
     /// # Errors
-    /// The errors of `chown` and `chmod`; EPERM if this is not the directory that was created, but another
-    /// one that was moved to its path before it was opened.
+    /// Returns the error of `chown` or `chmod`, or EPERM if this is not the directory that was created:
+    /// another process may have moved a different directory to the path before it was opened.
     pub fn set_mode_and_owner(&self, mode: u32, owner: Option<&ProcessIdentity>) -> io::Result<()> {
         let mode = Mode::from_bits_truncate(mode);
         if let Some(owner) = owner {
@@ -92,21 +94,22 @@ impl HeldDirectory {
             }
             fchown(&self.descriptor, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
         }
-        // The mode is set last, because the umask clears bits at creation, and chown clears set-id bits.
+        // The mode is set after the owner, because chown clears the set-id bits; mkdir cannot set the mode,
+        // because the umask clears some of its bits.
         Ok(fchmod(&self.descriptor, mode)?)
     }
 
-    /// Removes the directory if it is empty and still has its original path.
+    /// Removes the directory if it is empty and still at its original path.
     pub fn remove_if_empty(&self) {
         let _ = unlinkat(&self.parent, self.name.as_os_str(), UnlinkatFlags::RemoveDir);
     }
 }
 
-/// Creates a directory and its missing parents with this mode, ignoring the umask. If the directory itself
-/// exists, it gets the mode, too.
+/// Creates a directory and its missing parents with the given mode, ignoring the umask. If the directory
+/// already exists, its mode is changed; existing parents keep their mode.
 ///
 /// # Errors
-/// The errors of `mkdir` and `chmod`; EEXIST if the path is not a directory.
+/// Returns the error of `mkdir` or `chmod`, or EEXIST if the path is not a directory.
 pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
     let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.is_dir();
     let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
@@ -119,11 +122,11 @@ pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
-/// Opens a file if it is a regular one or does not exist. Anything else is not even opened, because opening a
-/// FIFO may block and opening a device may have side effects.
+/// Opens a regular file, or creates it if the options say so. Any other kind of file is not even opened,
+/// because opening a FIFO may block and opening a device may have side effects.
 ///
 /// # Errors
-/// The errors of `open`; `InvalidData` if it is not a regular file.
+/// Returns the error of `open`, or `InvalidData` if the path is not a regular file.
 pub fn open_regular_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let regular = |is: bool| match is {
         true => Ok(()),
@@ -134,16 +137,17 @@ pub fn open_regular_file(path: &Path, options: &mut OpenOptions) -> io::Result<F
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    // The file may have been replaced since the check: opening a FIFO must not block.
+    // Between the check and this call the file may have been replaced by a FIFO, whose opening must not
+    // block.
     let file = options.custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)?;
     regular(file.metadata()?.is_file())?;
     Ok(file)
 }
 
-/// Reads the beginning of a file, at most `limit` bytes. The path must not be a link.
+/// Reads the beginning of a regular file, at most `limit` bytes. The path must not be a link.
 ///
 /// # Errors
-/// The errors of `open` and `read`; `InvalidData` if it is not a regular file.
+/// Returns the error of `open` or `read`, or `InvalidData` if the path is not a regular file.
 pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     use std::io::Read;
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
@@ -156,14 +160,15 @@ pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Prefix of the temporary files of [`replace_file`]; one is left behind if the program is killed while
-/// writing.
+/// Prefix of the names of the temporary files of [`replace_file`]. A temporary file is left behind if the
+/// program is killed while it writes.
 pub const TEMPORARY_PREFIX: &str = ".replace";
 
-/// Writes a file under a temporary name and renames it, so that other processes never read a partial file.
+/// Writes a file under a temporary name and renames it to `path`, so that other processes never read a
+/// partial file.
 ///
 /// # Errors
-/// The errors of the file system; the old file, if there is one, is unchanged then.
+/// Returns the error of the file system. An existing file is then unchanged.
 pub fn replace_file(
     path: &Path,
     content: &[u8],
@@ -199,7 +204,7 @@ mod tests {
         let deep = home.path().join("a/b");
         make_directories(&deep, 0o1777).unwrap();
         assert_eq!([mode(home.path()), mode(&home.path().join("a")), mode(&deep)], [before, 0o1777, 0o1777]);
-        // An existing directory gets the mode, but its parents do not.
+        // An existing directory gets the mode, but existing parents keep theirs.
         make_directories(&deep, 0o700).unwrap();
         assert_eq!([mode(&home.path().join("a")), mode(&deep)], [0o1777, 0o700]);
         let file = home.path().join("file");

@@ -11,12 +11,12 @@ use super::thread_ids as thread;
 use htc_base::process::ProcessIdentity;
 use htc_base::world::Account;
 
-/// Returns the account with this name, or `None`.
+/// Returns the account with this name, or `None` if there is no such account.
 pub fn account_by_name(name: &[u8]) -> Option<Account> {
     User::from_name(name.to_str().ok()?).ok().flatten().map(to_account)
 }
 
-/// Returns the account with this user id, or `None`.
+/// Returns the account with this user id, or `None` if there is no such account.
 pub fn account_by_uid(uid: u32) -> Option<Account> {
     User::from_uid(Uid::from_raw(uid)).ok().flatten().map(to_account)
 }
@@ -31,7 +31,7 @@ fn to_account(user: User) -> Account {
     }
 }
 
-/// Returns the id of the group with this name, or `None`.
+/// Returns the id of the group with this name, or `None` if there is no such group.
 pub fn group_id_by_name(name: &[u8]) -> Option<u32> {
     let name = std::str::from_utf8(name).ok()?;
     nix::unistd::Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw())
@@ -44,12 +44,12 @@ pub fn umask() -> u32 {
     u32::from_str_radix(mask.trim(), 8).unwrap_or(0o022)
 }
 
-/// Sets the umask for all threads of this process. To be called only when a program starts.
+/// Sets the umask of this process, for all threads. Called only when a program starts.
 pub fn set_umask(mask: u32) {
     nix::sys::stat::umask(Mode::from_bits_truncate(mask));
 }
 
-/// Returns the identity of the account with all its groups, for a child process.
+/// Returns the uid, gid and groups of an account, for a child process.
 pub fn identity_of_account(account: &Account) -> ProcessIdentity {
     let gid = Gid::from_raw(account.gid);
     let groups = CString::new(account.name.as_slice())
@@ -63,11 +63,12 @@ pub fn identity_of_account(account: &Account) -> ProcessIdentity {
     }
 }
 
-/// Returns the identity of a job's owner, for a child process or files, or `None` if we cannot switch
-/// accounts.
+/// Returns the uid, gid and groups of a job's owner, for a child process or files, or `None` if this process cannot
+/// switch accounts.
 ///
 /// # Errors
-/// The owner has no account here, or it is root; `not_as_root` is the error message for the latter.
+/// Fails if the owner has no account on this machine or is root; `not_as_root` is the error message if the owner is
+/// root.
 pub fn identity_of_owner(owner: &BStr, not_as_root: &str) -> Result<Option<ProcessIdentity>, String> {
     if !can_switch_account() {
         return Ok(None);
@@ -79,20 +80,21 @@ pub fn identity_of_owner(owner: &BStr, not_as_root: &str) -> Result<Option<Proce
     }
 }
 
-/// Returns an identity with one uid and gid and no other groups, as given by `CONDOR_IDS`.
+/// Returns an identity with the given uid and gid and no supplementary groups, for `CONDOR_IDS`.
 pub fn identity_of_ids(uid: u32, gid: u32) -> ProcessIdentity {
     ProcessIdentity { uid, gid, groups: vec![gid] }
 }
 
-/// Performs an action in the file system with the rights of another account, or with our own if there is
-/// none.
+/// Performs an action in the file system with the rights of another account, or with our own rights if `identity` is
+/// `None`.
 ///
-/// Only the effective ids of the calling thread change, and only during the action. Other threads keep their
-/// rights, unlike with the functions of the C library, which change all threads.
+/// Only the effective ids of the calling thread change, and only during the action. The functions of the C library
+/// would change the ids of all threads.
 ///
 /// # Errors
-/// The identity cannot be assumed; the action was not performed then. If our own identity cannot be restored, which
-/// the kernel permits because the saved id is still ours, the program aborts: it must not continue as somebody else.
+/// Fails if the thread cannot take the identity; the action is then not performed. If our own identity cannot be
+/// restored afterwards, the program aborts, because it must not continue with the rights of another account. The
+/// kernel permits the restoration, because the saved user id is still ours.
 pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) -> std::io::Result<T> {
     let Some(identity) = identity.filter(|identity| identity.uid != effective_uid()) else {
         return Ok(act());
@@ -119,7 +121,7 @@ pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) ->
     Ok(done)
 }
 
-/// Repeats the restoration of our own identity, because the kernel may be short of memory for a moment.
+/// Restores our own identity, with several attempts, because the kernel may be short of memory for a moment.
 fn restore_identity(restore: impl Fn() -> std::io::Result<()>) {
     const ATTEMPTS: u32 = 100;
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
@@ -144,14 +146,15 @@ pub fn effective_uid() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 
-/// Returns true if children can run under another account: we are root and have the necessary capabilities,
-/// which root lacks in some containers.
+/// Returns true if children can run under another account: we are root and have the required capabilities. In some
+/// containers, root does not have them.
 pub fn can_switch_account() -> bool {
     const SETGID_AND_SETUID: u64 = (1 << 6) | (1 << 7);
     effective_uid() == 0 && effective_capabilities() & SETGID_AND_SETUID == SETGID_AND_SETUID
 }
 
-/// Returns our effective capabilities as a bit mask. If they cannot be read, root is assumed to have all.
+/// Returns our effective capabilities as a bit mask. If the capabilities cannot be read, root is assumed to have all
+/// and any other account none.
 pub(super) fn effective_capabilities() -> u64 {
     std::fs::read_to_string("/proc/self/status")
         .ok()

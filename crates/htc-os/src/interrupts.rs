@@ -1,4 +1,4 @@
-//! Signals that end a program, held back while it waits for a command that it runs.
+//! Postponement of the signals that would end this program while it waits for a command.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,9 +8,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::own_process;
 
-/// SIGINT, SIGTERM and SIGHUP of this thread, blocked and read from a descriptor. Signals that are ignored,
-/// blocked or handled already are not changed: a program that handles them waits until the command ends. On
-/// drop the signals are unblocked.
+/// Receiver of SIGINT, SIGTERM and SIGHUP for this thread: the signals are blocked and read from a
+/// descriptor, and unblocked on drop. A signal that the program already ignores, blocks or handles is not
+/// included, so a program with its own handler waits until the command has ended.
 pub(super) struct InterruptSignals {
     descriptor: SignalFd,
     blocked: SigSet,
@@ -28,7 +28,7 @@ impl InterruptSignals {
         Ok(InterruptSignals { descriptor, blocked: held })
     }
 
-    /// Returns the descriptor to wait for.
+    /// Returns the descriptor that becomes readable when a signal arrives.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }

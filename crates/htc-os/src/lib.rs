@@ -1,9 +1,9 @@
-//! Interface to the kernel: child processes, signals, pipes, process families, accounts, files. It does not
-//! know about slots.
+//! Interface to the kernel: child processes, signals, pipes, process families, accounts, files. This crate
+//! does not know about slots.
 //!
-//! [`Reactor`] is the main loop of a program; [`RealWorld`] implements the interface to the outside for
-//! evaluation and configuration. `unsafe` is used in `child`, `namespace` and `thread_ids`, and for one
-//! system call each in `closed_stdout` and `wake_on_lan`.
+//! [`Reactor`] is the main loop of a program. [`RealWorld`] gives evaluation and configuration access to the
+//! machine. `unsafe` is used in `child`, `own_process`, `namespace` and `thread_ids`, and for one system call
+//! each in `closed_stdout` and `wake_on_lan`.
 
 pub mod accounting;
 mod bounded_read;

@@ -1,4 +1,4 @@
-//! Output of lines to a reader that may be slow or gone, without ever blocking.
+//! Output of lines to a reader that may be slow or may have exited, without ever blocking.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -19,20 +19,21 @@ use super::clock;
 const MAX_BUFFERED_BYTES: usize = 1 << 20;
 /// Number of bytes that a pipe accepts without blocking after [`PollFlags::POLLOUT`].
 const POLLED_WRITE_SIZE: usize = 4096;
-/// Flags for an open file description of our own: only our writes fail when there is no space.
+/// Flags for an open file description that no other process shares, so that only our own writes fail when
+/// there is no space.
 const NONBLOCKING_OPEN_FLAGS: i32 = libc::O_NONBLOCK | libc::O_NOCTTY;
 
-/// Method of writing without blocking.
+/// Method of writing to a descriptor without blocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WriteMode {
-    /// Regular file, whose disk may be full temporarily.
+    /// The descriptor is a regular file, whose disk may be full temporarily.
     RegularFile,
-    /// Open file description of our own in non-blocking mode.
+    /// The descriptor refers to an open file description that is used only here and is in non-blocking mode.
     NonBlocking,
-    /// Socket, which supports a non-blocking flag for each call.
+    /// The descriptor is a socket, which supports a non-blocking flag for each call.
     Socket,
-    /// Open file description shared with other processes, whose flags cannot be changed; poll before each
-    /// write.
+    /// The descriptor refers to an open file description that other processes share, so its flags must not be
+    /// changed; each write follows a poll.
     PollFirst,
 }
 
@@ -43,7 +44,7 @@ pub struct LineOutput {
     file: File,
     mode: WriteMode,
     pending_lines: VecDeque<Vec<u8>>,
-    /// Number of bytes written of the first pending line.
+    /// Number of bytes of the first pending line that have been written.
     written_of_first_line: usize,
     buffered_bytes: usize,
     lost_lines: u64,
@@ -61,8 +62,8 @@ impl LineOutput {
         let mut options = OpenOptions::new();
         options.custom_flags(NONBLOCKING_OPEN_FLAGS);
         let file = if fifo {
-            // Opening both ends of a FIFO succeeds without a reader, and writes do not fail when the reader
-            // exits.
+            // A FIFO that is opened for reading and writing does not need a reader, and writing to it does
+            // not fail when the reader exits.
             options.read(true).write(true).open(path).or_else(|_| options.read(false).open(path))?
         } else {
             options.append(true).create(true).open(path)?
@@ -75,10 +76,11 @@ impl LineOutput {
         Ok(LineOutput::new(file, way))
     }
 
-    /// Writes to a duplicate of an open descriptor without changing its flags.
+    /// Creates an output that writes to a duplicate of an open descriptor, without changing the flags of the
+    /// descriptor.
     ///
     /// # Errors
-    /// The descriptor is not open for writing.
+    /// Fails if the descriptor is not open for writing.
     pub fn from_descriptor(descriptor: BorrowedFd<'_>) -> io::Result<Self> {
         let file = File::from(descriptor.try_clone_to_owned()?);
         let flags = OFlag::from_bits_truncate(fcntl(&file, FcntlArg::F_GETFL)?);
@@ -93,17 +95,17 @@ impl LineOutput {
             return Ok(LineOutput::new(file, WriteMode::Socket));
         }
         let name = format!("/proc/self/fd/{}", file.as_raw_fd());
-        // This fails for another account's pipe, or a terminal that is not in our /dev.
+        // Opening fails for a pipe of another account, or for a terminal that is not in our /dev.
         Ok(match OpenOptions::new().write(true).custom_flags(NONBLOCKING_OPEN_FLAGS).open(name) {
             Ok(own) => LineOutput::new(own, WriteMode::NonBlocking),
             Err(_) => LineOutput::new(file, WriteMode::PollFirst),
         })
     }
 
-    /// Writes to a duplicate of the open descriptor with this number.
+    /// Creates an output that writes to a duplicate of the descriptor with this number.
     ///
     /// # Errors
-    /// The descriptor is not open, or not open for writing.
+    /// Fails if the descriptor is not open, or not open for writing.
     pub fn from_descriptor_number(number: u32) -> io::Result<Self> {
         let number = i32::try_from(number).map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?;
         LineOutput::from_descriptor(super::own_process::duplicate_descriptor(number)?.as_fd())
@@ -121,11 +123,11 @@ impl LineOutput {
         }
     }
 
-    /// Writes a line as far as there is space, and buffers the rest. The line is dropped if the buffer is
-    /// full.
+    /// Writes as much of a line as there is space for, and buffers the rest. If the buffer is full, the line
+    /// is dropped.
     ///
     /// # Errors
-    /// The reader is gone.
+    /// Fails if the reader has closed its end.
     pub fn write_line(&mut self, line: Vec<u8>) -> io::Result<()> {
         self.flush()?;
         if !self.pending_lines.is_empty() && self.buffered_bytes + line.len() > MAX_BUFFERED_BYTES {
@@ -139,10 +141,10 @@ impl LineOutput {
         self.flush()
     }
 
-    /// Writes buffered lines as far as there is space.
+    /// Writes as many buffered lines as there is space for.
     ///
     /// # Errors
-    /// The errors of [`LineOutput::write_line`].
+    /// Same as [`LineOutput::write_line`].
     pub fn flush(&mut self) -> io::Result<()> {
         while let Some(line) = self.pending_lines.front() {
             match self.write_some(&line[self.written_of_first_line..]) {
@@ -169,8 +171,8 @@ impl LineOutput {
         Ok(())
     }
 
-    /// Removes a partial line from a file on a full disk, unless another process has written after it. The
-    /// whole line is written again when there is space.
+    /// Removes a partial line from a file on a full disk, so that the whole line can be written again when
+    /// there is space. The partial line stays if another process has written after it.
     fn retract_partial_line(&mut self) {
         let begun = self.written_of_first_line as u64;
         let at_end = |file: &mut File| {
@@ -217,7 +219,7 @@ impl LineOutput {
         !self.pending_lines.is_empty()
     }
 
-    /// Returns the number of dropped lines and resets it, or 0 while lines are still buffered.
+    /// Returns the number of dropped lines and resets the number. Returns 0 while lines are still buffered.
     pub fn take_lost_line_count(&mut self) -> u64 {
         if self.pending_lines.is_empty() { std::mem::take(&mut self.lost_lines) } else { 0 }
     }
@@ -227,8 +229,8 @@ impl LineOutput {
         self.pending_lines.len() as u64 + self.lost_lines
     }
 
-    /// Writes the buffered lines at the end of a program. Waits up to `patience` for each progress of the
-    /// reader, and about four times as long in total.
+    /// Writes the buffered lines before the program ends. Waits at most `patience` each time until the reader
+    /// accepts more, and about four times as long in total.
     pub fn finish(&mut self, patience: Duration) {
         let last = clock::monotonic_now().plus(patience * 4);
         while self.flush().is_ok()
@@ -247,7 +249,7 @@ impl LineOutput {
     }
 }
 
-/// Returns true if the disk, or the account's quota, is exhausted.
+/// Returns true if the error means that the disk is full or that the account's quota is exhausted.
 fn is_disk_full_error(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
@@ -259,7 +261,7 @@ mod tests {
 
     use nix::mount::{MsFlags, mount, umount};
 
-    /// Requires root, to mount a small file system.
+    /// Requires root, because the test mounts a small file system.
     #[test]
     fn on_a_full_disk_no_line_is_torn_and_writing_goes_on_when_there_is_room() {
         let home = tempfile::tempdir().unwrap();
@@ -294,7 +296,7 @@ mod tests {
         umount(place).unwrap();
     }
 
-    /// Writes more than the pipe and the buffer can hold without a reader, and then reads it.
+    /// Writes more lines than the pipe and the buffer can hold without a reader, and then reads them.
     fn is_never_waited_for(mut outlet: LineOutput, mut reader: impl Read + Send + 'static) {
         let line = |number: usize| format!("{number} {}\n", "x".repeat(990)).into_bytes();
         let all = 3000;

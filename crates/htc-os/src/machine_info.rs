@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use htc_base::world::{InterfaceAddress, MachineFacts};
 
-/// Determines the properties of the machine.
+/// Measures the properties of the machine.
 pub(super) fn measure_machine() -> MachineFacts {
     let uname = nix::sys::utsname::uname().ok();
     let part = |value: Option<&std::ffi::OsStr>| {
@@ -35,7 +35,7 @@ pub(super) fn measure_machine() -> MachineFacts {
     }
 }
 
-/// Returns the addresses of all interfaces.
+/// Returns the addresses of all network interfaces.
 pub(super) fn list_interfaces() -> Vec<InterfaceAddress> {
     let Ok(all) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
     let known = all.filter_map(|one| {
@@ -48,7 +48,7 @@ pub(super) fn list_interfaces() -> Vec<InterfaceAddress> {
     known.collect()
 }
 
-/// Returns host name, full host name and default address.
+/// Returns the host name, the full host name and the default address.
 pub(super) fn host_names() -> [String; 3] {
     let node = nix::sys::utsname::uname()
         .map_or_else(|_| String::new(), |uname| uname.nodename().to_string_lossy().into_owned());
@@ -58,7 +58,8 @@ pub(super) fn host_names() -> [String; 3] {
     [host, full_host, default_ip_address()]
 }
 
-/// Returns the first canonical name of the host in the hosts file, as a resolver without a network would.
+/// Returns the full name of the host from the hosts file (the first canonical name), as a resolver without a
+/// network would.
 fn full_host_name(host: &str) -> Option<String> {
     let hosts = fs::read_to_string("/etc/hosts").ok()?;
     hosts.lines().find_map(|line| {
@@ -68,8 +69,8 @@ fn full_host_name(host: &str) -> Option<String> {
     })
 }
 
-/// Returns the address of the interface that packets to the outside would use, or that of the loopback
-/// interface. Nothing is sent.
+/// Returns the address of the interface through which packets to other networks are sent, or the address of
+/// the loopback interface. No packet is sent to find out.
 fn default_ip_address() -> String {
     let ask = || {
         let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
@@ -79,7 +80,7 @@ fn default_ip_address() -> String {
     ask().map_or_else(|_| "127.0.0.1".to_owned(), |address| address.ip().to_string())
 }
 
-/// Returns the value of a line in `/proc/meminfo`, in bytes.
+/// Returns the value in the line `name` of `/proc/meminfo`, in bytes.
 fn read_meminfo_bytes(name: &str) -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib = text

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::mount::{MntFlags, umount2};
 
-/// Mount in our namespace.
+/// Mount in the mount namespace of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// Id of the mount in the kernel.
@@ -23,7 +23,7 @@ pub struct Mount {
     pub source: BString,
 }
 
-/// Returns all mounts in the order in which they were made; empty if `/proc` is missing.
+/// Returns all mounts in the order in which they were made, or an empty list if `/proc` is not mounted.
 pub fn list_mounts() -> Vec<Mount> {
     parse_mountinfo(&fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
@@ -47,7 +47,8 @@ fn parse_mountinfo(text: &[u8]) -> Vec<Mount> {
         .collect()
 }
 
-/// Decodes spaces, tabs, newlines and backslashes, which are written as three octal digits.
+/// Replaces escape sequences of a backslash and three octal digits by the spaces, tabs, newlines and
+/// backslashes that they represent.
 fn unescape_octal(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -67,29 +68,29 @@ fn unescape_octal(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Maximum number of attempts for a mount that another process keeps moving.
+/// Maximum number of attempts to remove one mount, because another process may keep moving the mount.
 const MAX_UNMOUNT_TRIES: u32 = 3;
 
 /// Maximum number of mounts to remove, so that a process that keeps adding mounts cannot keep us busy
 /// forever.
 const MAX_UNMOUNTS: usize = 10_000;
 
-/// Attempts to remove one mount, with the last result.
+/// Mount that is to be removed, with the number of attempts and the result of the last attempt.
 struct UnmountAttempt {
     mount: Mount,
     tries: u32,
     result: nix::Result<()>,
 }
 
-/// Unmounts everything on and below a directory, and returns the result for each mount. The outermost mount
-/// is detached first, together with the mounts in it, so that no path has to be resolved in a foreign file
-/// system.
+/// Unmounts all mounts on and below a directory, and returns the result for each mount. The outermost mount
+/// is detached first, together with the mounts in it, so that no path within a foreign file system has to be
+/// resolved.
 pub fn unmount_below(directory: &Path) -> Vec<(PathBuf, nix::Result<()>)> {
     let mut all: Vec<UnmountAttempt> = Vec::new();
     for _ in 0..MAX_UNMOUNTS {
         let times = |id: u64| all.iter().find(|tried| tried.mount.id == id).map_or(0, |tried| tried.tries);
         let found = list_mounts().into_iter().filter(|mount| mount.target.starts_with(directory));
-        // If several mounts have the same mount point, only the last one is visible.
+        // If several mounts have the same mount point, the last one hides the others.
         let next = found
             .rev()
             .filter(|mount| times(mount.id) < MAX_UNMOUNT_TRIES)
@@ -104,9 +105,9 @@ pub fn unmount_below(directory: &Path) -> Vec<(PathBuf, nix::Result<()>)> {
     all.into_iter().map(|tried| (tried.mount.target, tried.result)).collect()
 }
 
-/// Unmounts a mount through a descriptor that is opened without following links and checked to be in this
-/// mount. A path alone could lead anywhere by the time it is used, because the owner of a directory on the
-/// path can replace it by a link.
+/// Unmounts a mount through a descriptor of its mount point. The descriptor is opened without following links
+/// and is checked to be in the expected mount. A path alone could lead anywhere when it is used, because the
+/// owner of a directory on the path can replace the directory by a link.
 pub fn unmount(mount: &Mount) -> nix::Result<()> {
     let how = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
@@ -119,13 +120,13 @@ pub fn unmount(mount: &Mount) -> nix::Result<()> {
     umount2(itself.as_str(), MntFlags::MNT_DETACH)
 }
 
-/// Returns the id of the mount that a descriptor is in.
+/// Returns the id of the mount that an open file or directory is in.
 fn mount_id_of(held: &OwnedFd) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", held.as_raw_fd())).ok()?;
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
-/// Returns true if `ChildSpec::mounts` works here: the required mount namespace needs CAP_SYS_ADMIN.
+/// Returns true if we can set up `ChildSpec::mounts`: the private mount namespace requires CAP_SYS_ADMIN.
 pub fn can_mount() -> bool {
     const CAP_SYS_ADMIN: u64 = 1 << 21;
     super::identity::effective_capabilities() & CAP_SYS_ADMIN != 0
@@ -157,7 +158,7 @@ mod tests {
         std::os::unix::fs::symlink(&other, job.join("d")).unwrap();
         let result = unmount(&listed);
         let others = mounted(&other.join("m"));
-        // The same applies if another file system is mounted at this path.
+        // Nothing is unmounted if a different file system is mounted at the path.
         let swapped = unmount(&Mount { target: other.join("m"), ..listed });
         let both = mounted(&other.join("m"));
         let below = unmount_below(&job);

@@ -1,5 +1,5 @@
-//! Namespaces of a child: private mounts, processes and network. All of this runs between clone and exec
-//! under the rules of `child`: no allocation, no lock, only thin wrappers of system calls.
+//! Private mount, PID and network namespaces of a child. All functions run between clone and exec under the
+//! rules of `child`: they do not allocate or lock, and call only thin wrappers of system calls.
 
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use super::child_failure::{ChildFailure, check_result, failure_of_last_call};
 use super::child_plan::ChildPlan;
 use super::spawn_error::SpawnStage;
 
-/// Returns the flags of `clone` for the namespaces.
+/// Returns the flags of `clone` that create the child's namespaces.
 pub(super) fn clone_flags(plan: &ChildPlan) -> c_int {
     let processes = if plan.namespaces.private_pids { libc::CLONE_NEWPID } else { 0 };
     let network = if plan.namespaces.no_network { libc::CLONE_NEWNET } else { 0 };
@@ -23,8 +23,8 @@ pub(super) fn clone_flags(plan: &ChildPlan) -> c_int {
     processes | network | user
 }
 
-/// Returns the child's pid as the parent knows it. In a PID namespace it is read from /proc, which still
-/// belongs to the parent's namespace.
+/// Returns the child's pid in the parent's PID namespace. A child in its own PID namespace reads this pid from
+/// /proc, which at this point still belongs to the parent's namespace.
 pub(super) fn outer_pid(plan: &ChildPlan) -> c_int {
     // SAFETY: plain system calls; the buffer is a live local.
     unsafe {
@@ -40,11 +40,11 @@ pub(super) fn outer_pid(plan: &ChildPlan) -> c_int {
     }
 }
 
-/// Maps our ids in the user namespace to the same ids outside.
+/// Maps our user id and group id to themselves in the child's user namespace.
 pub(super) fn map_user(plan: &ChildPlan) -> Result<(), ChildFailure> {
     let Some([user, group]) = &plan.id_maps else { return Ok(()) };
     write_proc_file(c"/proc/self/uid_map", user)?;
-    // The kernel requires this before it accepts a gid map from an unprivileged process.
+    // An unprivileged process may write `gid_map` only after it has disabled setgroups.
     write_proc_file(c"/proc/self/setgroups", c"deny")?;
     write_proc_file(c"/proc/self/gid_map", group)
 }
@@ -70,7 +70,8 @@ pub(super) fn set_up_mounts(plan: &ChildPlan) -> Result<(), ChildFailure> {
     // SAFETY: plain system calls on strings that live in the plan.
     unsafe {
         check_result(libc::unshare(libc::CLONE_NEWNS), SpawnStage::Namespace, 0)?;
-        // Otherwise our mounts would appear in the parent's namespace on machines where / is a shared mount.
+        // Without this, our mounts would propagate to the parent's namespace on machines where / is a shared
+        // mount.
         if make_slave(c"/") < 0 {
             check_result(make_slave_outside_chroot(plan), SpawnStage::Namespace, 0)?;
         }
@@ -78,7 +79,7 @@ pub(super) fn set_up_mounts(plan: &ChildPlan) -> Result<(), ChildFailure> {
             check_result(bind_directory(source, target, plan.identity.as_ref()), SpawnStage::Mount, index)?;
         }
         if plan.private_shm {
-            // This is the reference's mount; if it fails, the child continues without it
+            // The reference also mounts /dev/shm in this way, and the child continues even if the mount fails
             // (`AddDevShmMapping`).
             let shm = c"/dev/shm".as_ptr();
             libc::mount(shm, shm, c"tmpfs".as_ptr(), 0, ptr::null());
@@ -95,18 +96,18 @@ pub(super) fn set_up_mounts(plan: &ChildPlan) -> Result<(), ChildFailure> {
     Ok(())
 }
 
-/// Keeps mounts below this path from propagating to other namespaces. The path must be a mount point.
+/// Prevents mounts below a path from propagating to other namespaces. The path must be a mount point.
 fn make_slave(path: &CStr) -> c_int {
     let none = ptr::null();
     // SAFETY: a plain system call on strings that end in a null byte.
     unsafe { libc::mount(none, path.as_ptr(), none, libc::MS_REC | libc::MS_SLAVE, ptr::null()) }
 }
 
-/// Does what `make_slave` does for `/` in a chroot whose `/` is an ordinary directory: the propagation of its
-/// mount can only be changed at the root of that mount, which is outside the chroot. The child therefore leaves
-/// the chroot for this one call and returns.
+/// Prevents mounts from propagating to other namespaces if we are in a chroot whose `/` is an ordinary
+/// directory. Propagation can only be changed at the root of a mount, which is outside of the chroot, so the
+/// child leaves the chroot for this one call and then returns to it.
 fn make_slave_outside_chroot(plan: &ChildPlan) -> c_int {
-    // With a root directory that is not above the working directory, `..` leads out of the chroot.
+    // If the root directory is not above the working directory, `..` leads out of the chroot.
     let aside = plan.mounts.first().map_or(c"/proc", |(_, target)| target.as_c_str());
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: plain system calls on strings that live in the plan or are static.
@@ -115,14 +116,15 @@ fn make_slave_outside_chroot(plan: &ChildPlan) -> c_int {
         if root < 0 || cwd < 0 || libc::fchdir(root) < 0 || libc::chroot(aside.as_ptr()) < 0 {
             return -1;
         }
-        // More often than a path has components; in the root of the namespace `..` is the same directory.
+        // This is more often than a path has components. At the root of the namespace, `..` is the same
+        // directory.
         for _ in 0..libc::PATH_MAX / 2 {
             libc::chdir(c"..".as_ptr());
         }
         let changed = make_slave(c".");
         let errno = Errno::last_raw();
         if libc::fchdir(root) < 0 || libc::chroot(c".".as_ptr()) < 0 || libc::fchdir(cwd) < 0 {
-            // Outside its chroot the child must not continue.
+            // The child must not continue outside of its chroot.
             libc::_exit(127);
         }
         libc::close(root);
@@ -132,13 +134,14 @@ fn make_slave_outside_chroot(plan: &ChildPlan) -> c_int {
     }
 }
 
-/// Binds one directory over another. The source is opened with the rights of the account that will use it,
-/// because the account may have replaced it by a link to something that it cannot access itself.
+/// Binds the directory `source` over the directory `target`. The source is opened with the rights of the
+/// account that will use the mount, because that account may have replaced the source by a link to a directory
+/// that it cannot access.
 fn bind_directory(source: &CString, target: &CString, identity: Option<&ProcessIdentity>) -> c_int {
     let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut from = source.as_ptr();
-    // SAFETY: plain system calls on strings that live in the plan or here; the calls after `open` do not
-    // change errno.
+    // SAFETY: plain system calls on strings that live in the plan or in this function; the calls after `open`
+    // do not change errno.
     unsafe {
         if let Some(identity) = identity {
             libc::syscall(libc::SYS_setgroups, identity.groups.len(), identity.groups.as_ptr());
@@ -159,7 +162,7 @@ fn bind_directory(source: &CString, target: &CString, identity: Option<&ProcessI
     }
 }
 
-/// Writes the digits of a nonnegative number to the buffer and returns them.
+/// Writes the digits of a nonnegative number to the buffer and returns an iterator over these digits.
 pub(super) fn to_digits(number: c_int, buffer: &mut [u8; 11]) -> impl Iterator<Item = &u8> {
     let mut rest = number.unsigned_abs();
     let mut count = 0;

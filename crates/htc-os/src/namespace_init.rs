@@ -1,7 +1,8 @@
-//! First process of a PID namespace: it starts the job, forwards signals to it, reaps orphans, and writes the
-//! job's exit status to a file, because its own exit status cannot represent a signal.
+//! First process of a PID namespace. It starts the job, forwards signals to the job, reaps orphans, and
+//! writes the job's exit status to a file, because its own exit status cannot represent a signal.
 //!
-//! Reference: `condor_pid_ns_init.cpp`. No process of the namespace survives it.
+//! Reference: `condor_pid_ns_init.cpp`. When the first process exits, the kernel kills all other processes of
+//! the namespace.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -19,17 +20,17 @@ use htc_base::process::{ChildSpec, LeftoverPolicy, SessionMode, Stdio};
 /// Environment variable with the path of the status file.
 pub const STATUS_FILE_VARIABLE: &str = "_CONDOR_PID_NS_INIT_STATUS_FILENAME";
 
-/// Signals that are not forwarded: KILL and STOP cannot be handled, CHLD is used by the reactor, and a
-/// handler of ILL, SEGV or FPE would return to the fault.
+/// Signals that are not forwarded to the job: KILL and STOP cannot be handled, CHLD is used by the reactor,
+/// and after a handler of ILL, SEGV or FPE the faulting instruction would run again.
 const SIGNALS_NOT_FORWARDED: [i32; 6] =
     [libc::SIGKILL, libc::SIGSTOP, libc::SIGCHLD, libc::SIGILL, libc::SIGSEGV, libc::SIGFPE];
 
-/// End of the job in the namespace, according to the status file.
+/// Result of a job in a PID namespace, as recorded in the status file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamespaceJobStatus {
-    /// The job ended with this status as returned by `waitpid`.
+    /// The job ended with this status, in the encoding of `waitpid`.
     Exited(i32),
-    /// The program could not be executed; with the error number.
+    /// The job's program could not be executed; the value is the error number.
     ExecFailed(i32),
 }
 
@@ -45,15 +46,16 @@ pub fn parse_status_file(text: &[u8]) -> Option<NamespaceJobStatus> {
     }
 }
 
-/// Runs the words as a program until it ends, and returns the exit status for this process.
+/// Runs the words as a command until it ends, and returns the exit status with which this process should
+/// exit.
 ///
 /// # Errors
-/// The reactor cannot be created or fails.
+/// Fails if the reactor cannot be created or fails.
 pub fn run_as_init(words: &[BString]) -> io::Result<u8> {
     let status_file = std::env::var_os(STATUS_FILE_VARIABLE);
     let say = |word: &str, number: i32| {
         if let Some(path) = &status_file {
-            // If the file cannot be written, its reader notices.
+            // An error is ignored here, because the starter notices that the status file is missing.
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW);
             drop(options.open(path).and_then(|mut file| writeln!(file, "{word}: {number}")));
@@ -88,7 +90,7 @@ pub fn run_as_init(words: &[BString]) -> io::Result<u8> {
             ReactorEvent::Signal(number) => reactor.send_signal(child, number, SignalScope::Process),
             ReactorEvent::Exited { exit, .. } => {
                 say("Exited", exit.to_raw());
-                // This is `WEXITSTATUS`, which does not represent a signal.
+                // This is the value of `WEXITSTATUS`, which is 0 if the job was killed by a signal.
                 return Ok(u8::try_from(exit.to_raw() >> 8).unwrap_or(0));
             }
             _ => {}

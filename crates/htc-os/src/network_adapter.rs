@@ -1,4 +1,4 @@
-//! Network adapter with an address of this machine.
+//! Search for a network adapter of this machine by its address.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use super::wake_on_lan;
 use htc_base::world::NetworkAdapter;
 
-/// Returns the adapter with this address, or `None`.
+/// Returns the network adapter with this address, or `None` if no adapter has it.
 pub fn find_by_address(address: IpAddr) -> Option<NetworkAdapter> {
     let all: Vec<InterfaceAddress> = getifaddrs().ok()?.collect();
     let is_it = |entry: &&InterfaceAddress| {

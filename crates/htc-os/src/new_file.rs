@@ -1,4 +1,4 @@
-//! Output to a file whose old content remains until the new content is complete.
+//! Output to a file that keeps its old content until the new content is complete.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek};
@@ -7,34 +7,37 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// File that is being written. If it is dropped without [`NewFile::commit`], the old content remains.
+/// Output file that is being written. If it is dropped without [`NewFile::commit`], the target keeps its old
+/// content.
 #[derive(Debug)]
 pub enum NewFile {
-    /// The target is written directly, because it has no content to lose or is a pipe or device.
+    /// The output is written to the target directly, because the target is new, a pipe or a device and so has
+    /// no content to lose.
     Direct(File),
-    /// Temporary file that replaces the target when it is complete.
+    /// The output is written to a temporary file, which is renamed to the target when it is complete.
     Temporary(NamedTempFile, PathBuf),
-    /// Temporary file that is copied to the old one when it is complete, because the old one has several
-    /// links, belongs to another account, or is in a directory in which no file can be created.
+    /// The output is written to a temporary file, whose content is copied to the target when it is complete.
+    /// Used if the target has several hard links, belongs to another account, or is in a directory in which
+    /// we cannot create files.
     CopyBack {
-        /// File that is written.
+        /// Temporary file.
         new: File,
-        /// File that it is copied to.
+        /// Target, to which the content is copied.
         old: File,
     },
 }
 
 impl NewFile {
-    /// Starts to write a file.
+    /// Creates an output file for a target.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the target cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
         let Some(status) = fs::metadata(path).ok().filter(|status| status.is_file() && status.len() > 0)
         else {
             return File::create(path).map(NewFile::Direct);
         };
-        // This reports now if the file cannot be written.
+        // Opening the target now reports early if it cannot be written.
         let old = OpenOptions::new().write(true).open(path)?;
         match create_temporary_beside(path, &status) {
             Some((file, target)) => Ok(NewFile::Temporary(file, target)),
@@ -42,10 +45,10 @@ impl NewFile {
         }
     }
 
-    /// Completes the output and replaces the old content.
+    /// Replaces the old content of the target by the complete new content.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// Returns the error of the file system.
     pub fn commit(self) -> io::Result<()> {
         match self {
             NewFile::Direct(_) => Ok(()),
@@ -58,7 +61,7 @@ impl NewFile {
         }
     }
 
-    /// Returns the file to write to.
+    /// Returns the open file to which the new content must be written.
     pub fn file(&mut self) -> &mut File {
         match self {
             NewFile::Direct(file) | NewFile::CopyBack { new: file, .. } => file,
@@ -67,8 +70,8 @@ impl NewFile {
     }
 }
 
-/// Creates a temporary file next to the one that it will replace, with the same permissions. Returns it with
-/// the path of the target after resolving links.
+/// Creates a temporary file with the permissions of the target in the target's directory. Returns the
+/// temporary file and the path of the target after resolving links.
 fn create_temporary_beside(path: &Path, status: &Metadata) -> Option<(NamedTempFile, PathBuf)> {
     let target = fs::canonicalize(path).ok().filter(|_| status.nlink() == 1)?;
     let file = tempfile::Builder::new().prefix(".htc-out.").tempfile_in(target.parent()?).ok()?;

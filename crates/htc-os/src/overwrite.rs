@@ -1,4 +1,4 @@
-//! Detection of output that would overwrite an input before it is read.
+//! Detection of an output file that is also an input file and would be overwritten before it is read.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Returns the first input that is the same regular file as `out`, even under another name, or `None`; `-` is
-/// standard input. Opening such a file for writing would truncate it before it is read.
+/// Returns the first input that is the same regular file as `out`, even if their names differ, or `None`. An
+/// input of `-` is standard input. Opening the same file for output would truncate it before it is read.
 pub fn find_overwritten_input<'p>(
     out: &Path,
     inputs: impl IntoIterator<Item = &'p Path>,

@@ -9,10 +9,10 @@ use std::ptr;
 
 use nix::libc;
 
-/// Returns true if a signal has its default action: it has no handler, and it is not ignored, as SIGHUP is
+/// Returns true if a signal has its default action: it has no handler and is not ignored. SIGHUP is ignored
 /// under `nohup`.
 pub(super) fn has_default_action(signal: i32) -> bool {
-    // SAFETY: zero is valid storage, which sigaction fills; nothing is changed.
+    // SAFETY: zero is valid storage, which sigaction fills; the call changes no action.
     unsafe {
         let mut present: libc::sigaction = std::mem::zeroed();
         libc::sigaction(signal, ptr::null(), &mut present) == 0 && present.sa_sigaction == libc::SIG_DFL
@@ -25,40 +25,41 @@ pub(super) fn own_nice_value() -> i32 {
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
-/// Duplicates a descriptor of this process that is known only by its number; children do not inherit the
-/// duplicate.
+/// Duplicates an open descriptor of this process, given by its number. Children do not inherit the duplicate.
 ///
 /// # Errors
-/// No descriptor with that number is open.
+/// Fails if no descriptor with this number is open.
 pub fn duplicate_descriptor(descriptor: c_int) -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: the number is used in one system call, which fails if it is not open.
+    // SAFETY: the number is used in one system call, which fails if no descriptor with this number is open.
     unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()
 }
 
-/// Returns true if a descriptor with this number is open.
+/// Returns true if a descriptor with this number is open in this process.
 ///
-/// Used only for numbers that the user gave (`Stdio::Descriptor`).
+/// Used only for numbers that the user specified (`Stdio::Descriptor`).
 pub(super) fn is_descriptor_open(descriptor: i32) -> bool {
     // SAFETY: a plain system call.
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
 }
 
-/// Returns the number of bytes waiting in a pipe.
+/// Returns the number of unread bytes in a pipe.
 pub(super) fn pending_bytes(pipe: std::os::fd::BorrowedFd<'_>) -> usize {
     use std::os::fd::AsRawFd;
     let mut count: c_int = 0;
-    // SAFETY: FIONREAD writes one int to the address given, which outlives the call.
+    // SAFETY: FIONREAD writes one int to the given address, and the int outlives the call.
     let done = unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut count) };
     if done == 0 { usize::try_from(count).unwrap_or(0) } else { 0 }
 }
 
-/// True if SIGPIPE was ignored when the program was started; the Rust runtime ignores it before `main` runs.
+/// True if SIGPIPE was ignored when the program was started. The Rust runtime always ignores SIGPIPE before
+/// `main` runs.
 static SIGPIPE_WAS_IGNORED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-/// Function that runs before the Rust runtime is set up, as an initializer of the C library.
+/// Pointer to `record_sigpipe_state` in the section of functions that the C library calls before the Rust
+/// runtime is set up.
 // SAFETY: the section contains pointers to functions that are called once; their arguments can be ignored.
 #[used]
 #[unsafe(link_section = ".init_array")]

@@ -1,4 +1,5 @@
-//! Parallel processing of a stream in batches, with the results collected in the order of the stream.
+//! Processing of a stream in batches by several threads. The results are collected in the order of the
+//! stream.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,26 +8,28 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::stop_flag::StopFlag;
 
-/// Number of batches processed before further threads are started, because a short stream ends before they
-/// would be ready.
+/// Number of batches that are processed before more threads are started, because a short stream would end
+/// before the threads are ready.
 const SINGLE_THREADED_BATCHES: u64 = 4;
 
-/// Maximum distance of a batch in process from the next one to be collected. A thread that finishes a later
-/// batch early stores its result and continues, so that batches of different length keep all processors busy
-/// while the number of stored results stays bounded.
+/// Maximum number of batches that a thread may be ahead of the batch whose result is collected next. A thread
+/// that finishes a batch early stores its result and continues with another batch. All processors therefore
+/// stay busy although batches differ in length, and the number of stored results stays limited.
 const MAX_BATCHES_AHEAD: u64 = 8;
 
-/// Returns the number of threads: the requested number, or one for each processor available to this process.
+/// Returns the requested number of threads, or the number of processors available to this process if `asked`
+/// is `None`.
 pub fn thread_count(asked: Option<NonZero<usize>>) -> usize {
     asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get)
 }
 
-/// Processes a stream with this number of threads. Each has a batch reader that `deal` fills, and a worker.
-/// The results are passed to `collect` in the order of the stream until it returns false; `enough` then
-/// cancels reads that wait for more of the stream.
+/// Processes a stream with `threads` threads. `worker` creates a batch reader and a function for each thread;
+/// `deal` fills the batch reader with the next batch, and the function processes the batch. The results are
+/// passed to `collect` in the order of the stream until `collect` returns false; the flag `enough` is then
+/// set, which cancels blocked reads.
 ///
 /// # Errors
-/// The errors of the input.
+/// Returns an error of reading the input.
 pub fn process_in_parallel<H, T: Send, W: FnMut(&mut H) -> T>(
     threads: usize,
     deal: impl Fn(&mut H) -> io::Result<Option<u64>> + Sync,
@@ -57,7 +60,7 @@ pub fn process_in_parallel<H, T: Send, W: FnMut(&mut H) -> T>(
     line.state.into_inner().unwrap_or_else(PoisonError::into_inner).error.map_or(Ok(()), Err)
 }
 
-/// Queue in which results wait for those before them.
+/// Queue of results that cannot be collected yet, because an earlier batch is still being processed.
 struct ResultQueue<'c, C, T> {
     state: Mutex<ResultQueueState<'c, C, T>>,
     progressed: Condvar,
@@ -67,7 +70,7 @@ struct ResultQueue<'c, C, T> {
 struct ResultQueueState<'c, C, T> {
     /// Number of the batch whose result is collected next.
     next_batch: u64,
-    /// Results of later batches.
+    /// Results of batches after `next_batch`, by number.
     waiting_results: BTreeMap<u64, T>,
     is_running: bool,
     error: Option<io::Error>,
@@ -75,7 +78,7 @@ struct ResultQueueState<'c, C, T> {
 }
 
 impl<C: FnMut(T) -> bool, T> ResultQueue<'_, C, T> {
-    /// Processes batches up to a number. Returns true if there may be more.
+    /// Processes batches up to a number of batches. Returns true if the stream may contain more.
     fn process_batches<H>(
         &self,
         deal: &impl Fn(&mut H) -> io::Result<Option<u64>>,
@@ -102,7 +105,8 @@ impl<C: FnMut(T) -> bool, T> ResultQueue<'_, C, T> {
         false
     }
 
-    /// Collects the result of a batch and the results waiting for it, or stores it until its turn.
+    /// Passes the result of a batch to `collect`, followed by the stored results of the next batches; or
+    /// stores the result if an earlier result is missing.
     fn deliver_result(&self, number: u64, result: T) {
         let mut state = self.lock_state();
         while state.is_running && number >= state.next_batch + MAX_BATCHES_AHEAD {
@@ -137,7 +141,8 @@ impl<'c, C, T> ResultQueue<'c, C, T> {
     }
 }
 
-/// Guard that stops all threads if one panics, because the results after its own would never be collected.
+/// Guard that stops all threads if one of them panics, because the results after the batch of that thread
+/// could never be collected.
 struct PanicGuard<'l, 'c, C, T>(&'l ResultQueue<'c, C, T>);
 
 impl<C, T> Drop for PanicGuard<'_, '_, C, T> {

@@ -1,4 +1,5 @@
-//! Our ends of a child's pipes: always non-blocking and bounded.
+//! Pipes to a child's standard files; the ends of this process are always non-blocking, and the amount of
+//! data is limited.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +10,7 @@ use nix::unistd::pipe2;
 
 use super::reactor_event::CapturedOutput;
 
-/// Pipe whose end on our side is made non-blocking; both ends are closed at exec.
+/// Pipe between this process and a child. Our end becomes non-blocking; both ends are closed at exec.
 pub(super) struct Pipe {
     pub(super) read: OwnedFd,
     pub(super) write: OwnedFd,
@@ -22,43 +23,45 @@ impl Pipe {
     }
 }
 
-/// Makes our end non-blocking; the child's end of the pipe is not affected.
+/// Makes our end of a pipe non-blocking; the child's end is not affected.
 pub(super) fn set_nonblocking(end: &OwnedFd) -> nix::Result<()> {
     nix::fcntl::fcntl(end, nix::fcntl::FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map(drop)
 }
 
-/// Maximum number of bytes read and discarded from a child that is to run to its end although its further
-/// output is not needed; more than any terminating child prints.
+/// Maximum number of bytes that are read and discarded, in addition to the captured output, so that a child
+/// can run to its end. No child that terminates is expected to print more.
 pub(super) const MAX_DISCARDED_BYTES: usize = 256 << 20;
 
-/// Destination of the bytes of a stream.
+/// Destination of the bytes that a child writes to an output.
 pub(super) enum OutputSink {
-    /// Collects bytes up to the limit; then reads and discards this many more before the pipe is closed.
+    /// Collects bytes up to `limit`, and then reads and discards `dropped` more bytes before the pipe is
+    /// closed.
     Capture { limit: usize, captured: Vec<u8>, cut: bool, dropped: usize },
-    /// Passes on each piece as it arrives.
+    /// Passes each piece of output to the caller when it arrives.
     Pieces,
 }
 
-/// Maximum number of failed reads in a row, after which a stream counts as lost.
+/// Maximum number of consecutive failed reads. After one more failure, reading of the output ends with the
+/// error.
 const MAX_READ_FAILURES: u32 = 5;
 
-/// Reader of one output of a child.
+/// Reader of one output (standard output or error) of a child.
 pub(super) struct OutputReader {
     end: Option<File>,
     sink: OutputSink,
-    /// Number of reads that have failed since the last success.
+    /// Number of failed reads since the last successful read.
     failures: u32,
     /// Error that ended the reading, or `None`.
     error: Option<ErrorKind>,
 }
 
-/// Result of one read.
+/// Result of one read from a pipe.
 pub(super) enum PipeReadOutcome {
-    /// Number of bytes read, and the bytes themselves if they are passed on as they arrive.
+    /// Number of bytes read. The bytes themselves are included if the output is passed on in pieces.
     Bytes(usize, Option<Vec<u8>>),
     /// No data is available now.
     Blocked,
-    /// The stream has ended, or was closed by us at the limit.
+    /// The output has ended, or we have closed the pipe at the limit.
     Ended,
 }
 
@@ -67,12 +70,12 @@ impl OutputReader {
         OutputReader { end: Some(File::from(end)), sink, failures: 0, error: None }
     }
 
-    /// Returns the descriptor to wait for, or `None` once it is closed.
+    /// Returns the descriptor to poll, or `None` if the pipe is closed.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads once, at most one buffer.
+    /// Reads from the pipe once, at most one buffer.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> PipeReadOutcome {
         let Some(end) = &mut self.end else { return PipeReadOutcome::Ended };
         let room = match &self.sink {
@@ -84,7 +87,7 @@ impl OutputReader {
         match end.read(&mut buffer[..room]) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => PipeReadOutcome::Blocked,
             Err(error) if error.kind() == ErrorKind::Interrupted => PipeReadOutcome::Bytes(0, None),
-            // The error may be gone at the next read, and the output is all that is known of a job.
+            // The error may not occur again at the next read, and the output should not be lost.
             Err(error) if self.failures < MAX_READ_FAILURES => {
                 self.failures += 1;
                 self.error = Some(error.kind());
@@ -124,7 +127,7 @@ impl OutputReader {
         }
     }
 
-    /// Returns the collected bytes.
+    /// Returns the captured output. `held` is true if another process still has the pipe open.
     pub(super) fn into_captured(self, held: bool) -> CapturedOutput {
         let read_error = self.error;
         match self.sink {
@@ -138,34 +141,34 @@ impl OutputReader {
     }
 }
 
-/// Writer of a child's standard input.
+/// Writer of the bytes that a child reads from its standard input.
 pub(super) struct InputWriter {
     end: Option<File>,
-    /// Duplicate of the read end, which shows how many bytes are unread.
+    /// Duplicate of the child's end of the pipe, used to count the unread bytes.
     probe: Option<OwnedFd>,
     bytes: Vec<u8>,
     written: usize,
 }
 
 impl InputWriter {
-    /// Creates a writer of `bytes` to `end`; `probe` is a duplicate of the other end.
+    /// Creates a writer of `bytes` to our end of a pipe; `probe` is a duplicate of the child's end.
     pub(super) fn new(end: OwnedFd, probe: Option<OwnedFd>, bytes: Vec<u8>) -> Self {
         InputWriter { end: Some(File::from(end)), probe, bytes, written: 0 }
     }
 
-    /// Returns the number of bytes that have not been read so far.
+    /// Returns the number of bytes that the child has not read yet.
     pub(super) fn unread_bytes(&self) -> usize {
         let waiting = self.probe.as_ref().map_or(0, |probe| super::own_process::pending_bytes(probe.as_fd()));
         self.bytes.len() - self.written + waiting
     }
 
-    /// Returns the descriptor to wait for, or `None` if nothing is left to write.
+    /// Returns the descriptor to poll, or `None` if all bytes have been written.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(AsFd::as_fd)
     }
 
-    /// Writes as much as the pipe accepts, and closes it when all is written. It is not an error if the child
-    /// does not read.
+    /// Writes as many bytes as the pipe accepts, and closes the pipe when all bytes are written. It is not an
+    /// error if the child does not read its input.
     pub(super) fn write(&mut self) {
         while let Some(end) = &mut self.end {
             match end.write(&self.bytes[self.written..]) {
@@ -182,7 +185,7 @@ impl InputWriter {
         }
     }
 
-    /// Returns the number of bytes to write and the number that the pipe accepted.
+    /// Returns the total number of bytes to write, and the number of bytes that the pipe has accepted.
     pub(super) fn write_progress(&self) -> (usize, usize) {
         (self.bytes.len(), self.written)
     }
@@ -192,7 +195,7 @@ impl InputWriter {
 mod tests {
     use super::*;
 
-    /// Reading the write end of a pipe fails each time.
+    /// Uses the write end of a pipe, from which every read fails.
     #[test]
     fn a_stream_that_cannot_be_read_ends_with_its_error_and_not_as_if_it_were_empty() {
         let pipe = Pipe::new().unwrap();

@@ -1,10 +1,11 @@
-//! Membership of processes in a child's family, even after they have changed their session, group and
-//! environment.
+//! Membership of processes in the family of a child. Members are recognized even after they have changed
+//! their session, group and environment.
 //!
 //! This process is a child subreaper, so that no descendant can leave its tree: a process that loses its
-//! parent becomes our own child. Such an orphan is identified by having been found below the child before, by
-//! its session or group, or by HTCondor's ancestor marker in its environment. An orphan without any of these
-//! belongs to the only child that can have created it, if there is only one.
+//! parent becomes our own child. Such an orphan belongs to the family of a child if it was earlier found
+//! below the child, has the session or group of the child, or has HTCondor's ancestor marker of the child in
+//! its environment. An orphan without any of these belongs to the only child that can have created it, if
+//! there is only one such child.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::child;
 use super::process_table::{self, Process};
 use htc_base::process::ProcessInstance;
 
-/// Set of a child's processes that a signal is sent to.
+/// Set of processes to which a signal for a child is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalScope {
     /// The child alone.
@@ -23,7 +24,7 @@ pub enum SignalScope {
     Family,
 }
 
-/// Maximum time that an orphan without an environment may be in the middle of an exec.
+/// Maximum time during which an orphan without an environment is assumed to be in the middle of an exec.
 pub(super) const EXEC_GRACE_PERIOD: Duration = Duration::from_millis(100);
 
 /// Characteristics that identify a child's processes.
@@ -31,13 +32,13 @@ pub(super) const EXEC_GRACE_PERIOD: Duration = Duration::from_millis(100);
 pub(super) struct ProcessFamily {
     /// Pid of the child itself.
     pub(super) pid: i32,
-    /// True if the child is the leader of its own session or group.
+    /// True if the child leads a session or group whose processes all descend from the child.
     pub(super) is_leader: bool,
-    /// Ancestor marker in the environment of the child, or `None`.
+    /// Ancestor marker in the child's environment, or `None`.
     pub(super) marker: Option<Vec<u8>>,
-    /// Supplementary group that only the family's processes have.
+    /// Supplementary group that only processes of the family have, or `None`.
     pub(super) tracking_group: Option<u32>,
-    /// Processes found below the child so far, by pid and start time.
+    /// Processes that were found below the child so far, identified by pid and start time.
     known_processes: FxHashSet<ProcessInstance>,
 }
 
@@ -52,7 +53,7 @@ impl ProcessFamily {
         }
     }
 
-    /// Returns true if the orphan was created by this child or its descendants.
+    /// Returns true if the child or one of its descendants created the orphan.
     pub(super) fn is_member(&self, orphan: &Process) -> bool {
         self.known_processes.contains(&orphan.instance())
             || (self.is_leader && (orphan.session == self.pid || orphan.group == self.pid))
@@ -65,7 +66,7 @@ impl ProcessFamily {
                 .is_some_and(|group| process_table::supplementary_groups(orphan.pid).contains(&group))
     }
 
-    /// Returns the live descendants of the child and remembers them.
+    /// Returns the live descendants of the child and adds them to the known processes.
     pub(super) fn find_descendants(&mut self) -> Vec<Process> {
         let mut found = process_table::descendants(self.pid);
         found.retain(|process| !process.is_zombie());
@@ -73,7 +74,7 @@ impl ProcessFamily {
         found
     }
 
-    /// Adds an orphan and its descendants to `found` and remembers them.
+    /// Adds an orphan and its descendants to `found` and to the known processes.
     pub(super) fn adopt_orphan(&mut self, orphan: Process, found: &mut Vec<Process>) {
         let mut all = process_table::descendants(orphan.pid);
         all.push(orphan);
@@ -83,14 +84,14 @@ impl ProcessFamily {
     }
 }
 
-/// Returns true if an orphan has the marker of any child that this process has ever created, even if its
-/// family no longer knows it, or `None` while this cannot be determined.
+/// Returns true if an orphan has the ancestor marker of any child that this process has created, even if the
+/// family is no longer known. Returns `None` if the orphan's environment cannot be determined at the moment.
 pub(super) fn has_our_marker(orphan: &Process) -> Option<bool> {
     let marker = format!("_CONDOR_ANCESTOR_{}=", std::process::id());
     process_table::has_variable_with_prefix(orphan.pid, marker.as_bytes())
 }
 
-/// Returns our orphans: children that were not created here. This also reaps orphans that have ended.
+/// Returns the live children of this process that it did not create itself, and reaps those that have ended.
 pub(super) fn find_orphans() -> Vec<Process> {
     let own = std::process::id() as i32;
     let mut live = Vec::new();
@@ -99,7 +100,8 @@ pub(super) fn find_orphans() -> Vec<Process> {
     for pid in adopted {
         match process_table::read_process(pid) {
             Some(process) if process.is_zombie() => drop(child::reap_process(pid, false)),
-            // A program started by other means in this process appears as a fork of ours until it executes.
+            // A child of this process that was created by other code, such as `std::process`, and is not in
+            // our list until it executes its program appears here as a fork of this process.
             Some(process) if process.parent == own => live.push(process),
             _ => {}
         }

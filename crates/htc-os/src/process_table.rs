@@ -1,7 +1,4 @@
-//! Descendants of this process, as `/proc` shows them.
-//!
-//! This process is a child subreaper, so that its children's orphans become its own children: no descendant
-//! can leave the tree by changing its session, group or environment.
+//! Processes of the machine as `/proc` shows them, in particular the descendants of this process.
 
 use std::fs;
 use std::io::Read;
@@ -15,17 +12,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Flag of a process that has not executed a program since it was forked (`linux/sched.h`).
 const PF_FORKNOEXEC: i64 = 0x40;
 
-/// Process, with the relevant fields of `/proc/<pid>/stat`.
+/// Process, with the fields of `/proc/<pid>/stat` that are used here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Process id.
     pub pid: i32,
     /// Name of the program, at most 15 bytes.
     pub command: BString,
-    /// State letter: `R`, `S`, `D`, `T`, `Z`, ...
+    /// State: `R`, `S`, `D`, `T`, `Z`, ...
     pub state: u8,
-    /// True if the process has not executed a program since it was forked; its name is still that of its
-    /// parent.
+    /// True if the process has not executed a program since it was forked; its name is then still the name of
+    /// its parent's program.
     pub only_forked: bool,
     /// Process id of the parent.
     pub parent: i32,
@@ -33,9 +30,10 @@ pub struct Process {
     pub group: i32,
     /// Id of the session.
     pub session: i32,
-    /// User and system time, in clock ticks.
+    /// CPU time in user mode and in the kernel, in clock ticks.
     pub cpu_ticks: [u64; 2],
-    /// Start time, in clock ticks after boot; distinguishes processes that reuse a pid.
+    /// Start time, in clock ticks after boot. It distinguishes processes that have the same pid one after the
+    /// other.
     pub start_ticks: u64,
     /// Virtual size, in bytes.
     pub virtual_size: u64,
@@ -44,19 +42,19 @@ pub struct Process {
 }
 
 impl Process {
-    /// Returns the identity of the process.
+    /// Returns the pid and start time, which together identify the process.
     pub fn instance(&self) -> ProcessInstance {
         ProcessInstance { pid: self.pid, start_ticks: self.start_ticks }
     }
 
-    /// Returns true if the process has ended but is not reaped.
+    /// Returns true if the process has ended but is not reaped yet.
     pub fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
 }
 
 impl Process {
-    /// Returns the start time according to the current wall clock, or `None` if it cannot be determined.
+    /// Returns the start time, converted to wall-clock time, or `None` if it cannot be determined.
     pub fn start_time(&self) -> Option<SystemTime> {
         let text = fs::read_to_string("/proc/uptime").ok()?;
         let up = Duration::try_from_secs_f64(text.split_ascii_whitespace().next()?.parse().ok()?).ok()?;
@@ -65,7 +63,7 @@ impl Process {
     }
 }
 
-/// Reads one process, or returns `None` if it is gone.
+/// Reads the data of one process, or returns `None` if the process no longer exists.
 pub fn read_process(pid: i32) -> Option<Process> {
     let mut text = Vec::with_capacity(512);
     fs::File::open(format!("/proc/{pid}/stat")).ok()?.read_to_end(&mut text).ok()?;
@@ -73,7 +71,8 @@ pub fn read_process(pid: i32) -> Option<Process> {
 }
 
 fn parse_stat(text: &[u8]) -> Option<Process> {
-    // The name may contain spaces and parentheses: it ends at the last closing one.
+    // The name is in parentheses and may itself contain spaces and parentheses: it ends at the last closing
+    // parenthesis.
     let open = memchr::memchr(b'(', text)?;
     let close = memchr::memrchr(b')', text)?;
     let pid = std::str::from_utf8(text.get(..open)?).ok()?.trim().parse().ok()?;
@@ -98,10 +97,10 @@ fn parse_stat(text: &[u8]) -> Option<Process> {
     })
 }
 
-/// Returns all descendants of `root`, without `root` itself and including zombies; parents come before their
-/// children.
+/// Returns all descendants of the process `root`, including zombies but not `root` itself. Parents come
+/// before their children.
 ///
-/// Uses the kernel's lists of children if they are available (CONFIG_PROC_CHILDREN), else searches all of
+/// Uses the kernel's lists of children if they are available (CONFIG_PROC_CHILDREN), or else searches all of
 /// `/proc`.
 pub fn descendants(root: i32) -> Vec<Process> {
     let Some(first) = child_pids(root) else { return descendants_by_parent(root) };
@@ -135,7 +134,8 @@ pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
     Some(found)
 }
 
-/// Returns the children of our main thread, to which the kernel assigns orphans because we are their reaper.
+/// Returns the children of our main thread. The kernel makes orphans children of this thread, because this
+/// process is their subreaper.
 pub(super) fn adopted_pids(own: i32) -> Vec<i32> {
     match fs::read(format!("/proc/{own}/task/{own}/children")) {
         Ok(text) => parse_numbers(&text).collect(),
@@ -184,35 +184,35 @@ pub fn supplementary_groups(pid: i32) -> Vec<u32> {
     parse_numbers(line.unwrap_or_default()).filter_map(|number| u32::try_from(number).ok()).collect()
 }
 
-/// Returns the user id of a process, or `None` if it is gone.
+/// Returns the user id of a process, or `None` if the process no longer exists.
 pub fn owner_uid(pid: i32) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(format!("/proc/{pid}")).ok().map(|status| status.uid())
 }
 
-/// Returns true if a process was started with the variable `text` (`NAME=value`) in its environment.
+/// Returns true if the environment with which a process was started contains the entry `text` (`NAME=value`).
 pub(super) fn has_environment_variable(pid: i32, text: &[u8]) -> bool {
     read_environment(pid).split(|&byte| byte == 0).any(|variable| variable == text)
 }
 
-/// Returns true if a variable of a process begins with this text, or `None` while the process has no
-/// environment, as for a moment during an exec.
+/// Returns true if an entry of a process's environment begins with `beginning`. Returns `None` if the process
+/// has no environment, as for a moment during an exec.
 pub(super) fn has_variable_with_prefix(pid: i32, beginning: &[u8]) -> Option<bool> {
     let environment = read_environment(pid);
     let mut variables = environment.split(|&byte| byte == 0);
     (!environment.is_empty()).then(|| variables.any(|variable| variable.starts_with(beginning)))
 }
 
-/// Returns true if a process is in the middle of an exec, when it briefly has neither arguments nor an
-/// environment.
+/// Returns true if a process is in the middle of an exec: it then has neither arguments nor an environment
+/// for a moment.
 pub(super) fn is_in_exec(pid: i32) -> bool {
     read_environment(pid).is_empty()
         && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words.is_empty())
         && read_process(pid).is_some_and(|process| !process.is_zombie())
 }
 
-/// Finds processes of an account that were created below a daemon that is gone. They have its ancestor marker
-/// and started no earlier than the daemon.
+/// Returns the processes of the account `uid` that were created below a daemon that has ended. They have the
+/// daemon's ancestor marker and started no earlier than the daemon (`started`).
 pub fn find_by_ancestor_marker(daemon: i32, started: u64, uid: u32) -> Vec<i32> {
     let marker = format!("_CONDOR_ANCESTOR_{daemon}=");
     let own = |pid: i32| owner_uid(pid) == Some(uid);
@@ -225,9 +225,9 @@ pub fn find_by_ancestor_marker(daemon: i32, started: u64, uid: u32) -> Vec<i32> 
         .collect()
 }
 
-/// Returns the environment that a process was started with; empty if it cannot be read.
+/// Returns the environment with which a process was started, or an empty text if it cannot be read.
 fn read_environment(pid: i32) -> Vec<u8> {
-    // The kernel's own limit is several megabytes.
+    // The kernel's limit on the environment is several megabytes.
     let mut environment = Vec::new();
     let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else { return environment };
     if file.take(4 << 20).read_to_end(&mut environment).is_err() {
@@ -251,7 +251,7 @@ pub(super) fn ticks_to_duration(count: u64) -> Duration {
     Duration::from_micros(count.saturating_mul(1_000_000) / per_second.max(1))
 }
 
-/// Returns a constant of the system, or `None` if it is not available.
+/// Returns the value of a system configuration variable, or `None` if it is not available.
 pub(super) fn sysconf(variable: nix::unistd::SysconfVar) -> Option<u64> {
     u64::try_from(nix::unistd::sysconf(variable).ok().flatten()?).ok()
 }
@@ -274,8 +274,8 @@ mod tests {
 
     #[test]
     fn both_ways_of_finding_descendants_agree_on_a_process_without_any() {
-        // Pid 1 of a container or machine is not a descendant of ours: either we descend from it, or we are
-        // it.
+        // Pid 1 of a container or machine is not a descendant of the test process: it is an ancestor, or the
+        // test process itself.
         let own = std::process::id() as i32;
         assert!(own == 1 || descendants_by_parent(1).iter().any(|one| one.pid == own));
     }

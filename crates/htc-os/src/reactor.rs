@@ -1,8 +1,8 @@
 //! Main loop of a program: children, their pipes, signals, watched descriptors and deadlines become
 //! [`ReactorEvent`]s.
 //!
-//! The loop never blocks on a child that does not read, write, close or exit, and no buffer grows with the
-//! output of a child beyond the limit in its specification.
+//! The loop never blocks on a child that does not read, write, close or exit, and the output of a child is
+//! never buffered beyond the limit in its specification.
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,12 +28,12 @@ use super::signals::SignalReceiver;
 use super::spawn::Spawner;
 use super::spawn_error::SpawnError;
 
-/// Condition for which a descriptor is watched.
+/// Condition for which the caller watches a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Data to read, a connection to accept, or the end of the input.
+    /// The descriptor has data to read or a connection to accept, or its input has ended.
     Read,
-    /// Space to write.
+    /// The descriptor has space to write.
     Write,
 }
 
@@ -43,18 +43,19 @@ struct WatchedDescriptor {
     interest: Interest,
 }
 
-/// Time without any event after which children are checked even without SIGCHLD.
+/// Time without any event after which the reactor checks its children even if no SIGCHLD has arrived.
 const LOST_SIGNAL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Interval between checks of processes that have been killed but are not gone yet.
+/// Interval between checks of processes that have been killed but have not ended yet.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Main loop. A program has one; it owns the children, signal handlers and orphans.
+/// Main loop of a program, which owns the children, the signal handlers and the orphans. A program has one
+/// reactor.
 pub struct Reactor {
     spawner: Spawner,
     signals: SignalReceiver,
     running: FxHashMap<ChildId, RunningChild>,
-    /// Processes left behind by children that have been reported.
+    /// Running processes of children that have been reported as finished.
     leftover_families: Vec<LeftoverFamily>,
     watched: Vec<WatchedDescriptor>,
     ready_events: VecDeque<ReactorEvent>,
@@ -63,15 +64,16 @@ pub struct Reactor {
 }
 
 impl Reactor {
-    /// Creates the loop. From now on these signals are reported as events instead of ending the program, and
-    /// this process becomes the reaper of its orphaned descendants.
+    /// Creates the main loop. From now on the given signals are reported as events instead of ending the
+    /// program, and orphaned descendants become children of this process.
     ///
     /// # Errors
-    /// A descriptor or handler cannot be created, or a signal cannot be handled (KILL, STOP, SEGV, ...).
+    /// Fails if a descriptor or handler cannot be created, or if a signal cannot be handled (KILL, STOP,
+    /// SEGV, ...).
     pub fn new(signals: &[i32]) -> io::Result<Self> {
         let numbers: Vec<i32> = signals.iter().copied().chain([libc::SIGCHLD]).collect();
-        // This fails only on kernels older than 3.4, on which orphans are identified only by their
-        // environment.
+        // This fails only on kernels older than 3.4. Without a subreaper, orphans are identified only by
+        // their environment.
         let _ = nix::sys::prctl::set_child_subreaper(true);
         Ok(Reactor {
             spawner: Spawner::new()?,
@@ -85,11 +87,10 @@ impl Reactor {
         })
     }
 
-    /// Starts a child. On return, the program has either been executed, or the error contains the reason why
-    /// not.
+    /// Starts a child. On success, the program has been executed.
     ///
     /// # Errors
-    /// Any step of starting the child fails, including exec; nothing of the child is left then.
+    /// Fails if any step of starting the child fails, including exec; the child then no longer exists.
     pub fn spawn(&mut self, spec: ChildSpec) -> Result<ChildId, SpawnError> {
         let (leader, bystander) = (spec.session.owns_processes(), spec.session == SessionMode::NewGroup);
         let (left_behind, drain, tracking_group) =
@@ -103,7 +104,7 @@ impl Reactor {
         Ok(child)
     }
 
-    /// Returns the unreported children that may create processes.
+    /// Returns the children that have not been reported as finished and may create processes.
     fn forking_children(&self) -> impl Iterator<Item = &RunningChild> {
         self.running.values().filter(|running| !running.makes_no_processes)
     }
@@ -123,9 +124,9 @@ impl Reactor {
         self.running.keys().copied()
     }
 
-    /// Sends a signal. It is not an error if the child is gone.
+    /// Sends a signal to a child, or to its whole family. It is not an error if the child has ended.
     ///
-    /// For a family, SIGKILL is repeated until every member has received it, so that no process escapes by
+    /// For a family, SIGKILL is sent until every member has received it, so that no process escapes by
     /// forking.
     pub fn send_signal(&mut self, child: ChildId, signal: i32, whom: SignalScope) {
         let alone = self.forking_children().count() == 1;
@@ -142,11 +143,11 @@ impl Reactor {
         self.running.get_mut(&child).and_then(|running| running.usage(alone))
     }
 
-    /// Reports [`ReactorEvent::Readable`] whenever `descriptor` is ready to be read or written, on each call
-    /// of `next_event`. The descriptor is duplicated.
+    /// Watches a descriptor: as long as it is ready for `interest`, each call of `next_event` reports
+    /// [`ReactorEvent::Readable`]. The descriptor is duplicated.
     ///
     /// # Errors
-    /// The descriptor cannot be duplicated.
+    /// Fails if the descriptor cannot be duplicated.
     pub fn watch(&mut self, descriptor: BorrowedFd<'_>, interest: Interest) -> io::Result<WatchToken> {
         let descriptor = descriptor.try_clone_to_owned()?;
         let token = WatchToken(self.allocate_id());
@@ -160,10 +161,10 @@ impl Reactor {
         self.ready_events.retain(|event| *event != ReactorEvent::Readable(token));
     }
 
-    /// Waits for the next event, at most until the deadline, or without limit if there is none.
+    /// Waits for the next event until the deadline, or without a limit if the deadline is `None`.
     ///
     /// # Errors
-    /// `poll` fails.
+    /// Returns the error of `poll`.
     pub fn next_event(&mut self, deadline: Option<MonotonicTime>) -> io::Result<ReactorEvent> {
         loop {
             if let Some(event) = self.ready_events.pop_front() {
@@ -180,7 +181,7 @@ impl Reactor {
     /// Polls once and handles the results.
     fn poll_once(&mut self, deadline: Option<MonotonicTime>) -> io::Result<()> {
         let ending = self.running.values().filter_map(RunningChild::next_check_time).min();
-        // A handler that cannot write to its pipe loses the end of a child.
+        // If a signal handler cannot write to its pipe, the end of a child is not announced.
         let unannounced = self.running.values().any(|running| !running.has_ended());
         let unannounced = unannounced.then(|| clock::monotonic_now().plus(LOST_SIGNAL_INTERVAL));
         let deadline = [deadline, ending, unannounced].into_iter().flatten().min();
@@ -211,8 +212,8 @@ impl Reactor {
         Ok(())
     }
 
-    /// Waits for any descriptor. Returns for each, in the order signals, watched descriptors, pipes, true if
-    /// it is ready.
+    /// Waits until a descriptor is ready. Returns for each descriptor true if it is ready, in the order:
+    /// signals, watched descriptors, pipes.
     fn wait_for_descriptors(&self, deadline: Option<MonotonicTime>) -> io::Result<Vec<bool>> {
         let read = PollFlags::POLLIN;
         let mut set = vec![PollFd::new(self.signals.descriptor(), read)];
@@ -251,7 +252,8 @@ impl Reactor {
         while let Some(pid) = child::find_ended_child() {
             let mine = |running: &&mut RunningChild| running.family.pid == pid && !running.has_ended();
             let Some(running) = self.running.values_mut().find(mine) else {
-                // This is an orphan or another part's child, which may hide further ended children.
+                // The ended process is an orphan or was created by another part of the program. It may hide
+                // further children that have ended.
                 found = false;
                 break;
             };
@@ -262,11 +264,11 @@ impl Reactor {
             self.running.values_mut().filter(|running| !running.has_ended()).for_each(reap_child);
         }
         self.leftover_families.retain_mut(|kept| !kept.is_gone());
-        // This also reaps orphans that have ended.
+        // The call also reaps orphans that have ended.
         process_family::find_orphans()
     }
 
-    /// Reports the children that have finished. `orphans` were read after their end.
+    /// Reports the children that have finished. `orphans` must have been read after the children ended.
     fn report_finished(&mut self, orphans: Option<Vec<Process>>) {
         if self.running.values().all(|running| !running.has_ended()) {
             return;
@@ -284,7 +286,7 @@ impl Reactor {
         }
         let orphans = orphans.unwrap_or_else(process_family::find_orphans);
         for child in candidates {
-            // If there is no other candidate, an orphan without a marker belongs to this child.
+            // An orphan without a marker belongs to this child if no other child can have created it.
             let alone = others == 0 && ended == 1 && self.leftover_families.is_empty();
             let orphans =
                 orphans.iter().filter(|orphan| !self.is_member_of_other(child, orphan)).cloned().collect();
@@ -307,8 +309,8 @@ impl Reactor {
             || self.leftover_families.iter().any(|kept| kept.family.is_member(orphan))
     }
 
-    /// Kills all processes of all children, including those left running after a child's end, and waits for
-    /// at most `patience` until they are gone. For the end of a program; it generates no events.
+    /// Kills all processes of all children, including processes that outlived their child, and waits at most
+    /// `patience` until they have ended. Called when the program ends; generates no events.
     pub fn kill_all(&mut self, patience: Duration) {
         let deadline = clock::monotonic_now().plus(patience);
         let doubtful_until = clock::monotonic_now().plus(EXEC_GRACE_PERIOD);
@@ -324,7 +326,8 @@ impl Reactor {
             let claims =
                 |running: &RunningChild| orphans.iter().any(|orphan| running.family.is_member(orphan));
             self.running.retain(|_, running| !running.has_ended() || claims(running));
-            // A process that was in an exec when its parent's end was checked could not be identified then.
+            // A process that was in the middle of an exec when its child was reported could not be attributed
+            // at that time.
             let lost = orphans.iter().filter(|orphan| match process_family::has_our_marker(orphan) {
                 Some(true) => {
                     drop(child::send_signal(orphan.pid, libc::SIGKILL));
@@ -339,7 +342,7 @@ impl Reactor {
             {
                 return;
             }
-            // SIGCHLD ends the wait immediately.
+            // The arrival of SIGCHLD ends this wait early.
             let pause = clock::monotonic_now().plus(RECHECK_INTERVAL);
             drop(self.wait_for_descriptors(Some(pause)));
             drop(self.signals.take_signals());
@@ -352,8 +355,8 @@ fn reap_child(running: &mut RunningChild) {
     match child::reap_process(running.family.pid, false) {
         Ok(Some(reaped)) => running.mark_ended(reaped),
         Ok(None) => {}
-        // Another part of this process has reaped the child. Its status is lost, but it must not be waited
-        // for.
+        // Another part of this program has reaped the child, so its exit status is lost. The child is still
+        // marked as ended, because no one can wait for it any more.
         Err(_) => running.mark_ended(ReapedChild { status: 0xff00, usage: Default::default() }),
     }
 }

@@ -5,11 +5,11 @@ use bstr::BString;
 use super::spawn_error::SpawnError;
 use htc_base::process::{Exit, ProcessUsage};
 
-/// Child, identified by a number that is never reused.
+/// Identifier of a child, which is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChildId(pub(super) u64);
 
-/// Watched descriptor of the caller.
+/// Identifier of a descriptor that the caller watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WatchToken(pub(super) u64);
 
@@ -22,89 +22,89 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// Event of the reactor.
+/// Event that the reactor reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReactorEvent {
-    /// A child has finished: it is reaped, its pipes are drained or their timeout has expired, and its
-    /// leftover processes are gone or recorded. Each child is reported once.
+    /// A child has finished: it has been reaped, its pipes have been read to the end or the drain timeout has
+    /// expired, and its leftover processes have ended or are listed. Reported once for each child.
     Exited {
-        /// The child.
+        /// Child that has finished.
         child: ChildId,
         /// Exit status or signal.
         exit: Exit,
         /// Resource usage of the child and of the processes that it waited for.
         usage: ProcessUsage,
-        /// Delivery of its standard input.
+        /// Delivery of the child's standard input.
         stdin: StdinDelivery,
         /// Standard output, if it was captured with `Stdio::Capture`.
         stdout: CapturedOutput,
-        /// Standard error, if it was captured.
+        /// Standard error, if it was captured with `Stdio::Capture`.
         stderr: CapturedOutput,
-        /// Processes left behind by the child; already killed if the specification requires it.
+        /// Processes that outlived the child; they have been killed if the specification requires it.
         left_behind: Vec<LeftoverProcess>,
-        /// Reason why the program was not executed, if this was discovered only after the child had waited
-        /// for the other end of a FIFO.
+        /// Reason why the program was not executed. Set only if the failure occurred after the child had to
+        /// wait for the other end of a FIFO.
         not_executed: Option<Box<SpawnError>>,
     },
-    /// Bytes arrived on a stream of `Stdio::Stream`.
+    /// Bytes have arrived on an output with `Stdio::Stream`.
     Piece {
-        /// The child.
+        /// Child that wrote the bytes.
         child: ChildId,
-        /// The stream.
+        /// Output on which the bytes arrived.
         stream: OutputStream,
-        /// The bytes.
+        /// Bytes that arrived.
         bytes: Vec<u8>,
     },
-    /// This process received a signal.
+    /// This process received the signal with this number.
     Signal(i32),
-    /// A watched descriptor is ready for the requested operation, or has ended.
+    /// A watched descriptor is ready for reading or writing, as requested, or its input has ended.
     Readable(WatchToken),
     /// The deadline has passed.
     Timeout,
 }
 
-/// Captured output of a stream.
+/// Captured output of a child.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedOutput {
-    /// Captured bytes, at most up to the limit.
+    /// Captured bytes, not more than the limit.
     pub bytes: Vec<u8>,
     /// True if the limit was reached, so that further output was lost.
     pub is_truncated: bool,
     /// True if another process still had the pipe open when reading ended.
     pub is_held_open: bool,
-    /// Error that ended the reading, or `None`: output may have been lost.
+    /// Error that ended the reading, or `None`. After an error, output may be missing.
     pub read_error: Option<std::io::ErrorKind>,
 }
 
 impl CapturedOutput {
-    /// Returns a message if the output could not be read to its end, or `None`.
+    /// Returns a message if an error ended the reading, or `None`.
     pub fn read_failure(&self) -> Option<String> {
         self.read_error.map(|kind| format!("its output could not be read completely: {kind}"))
     }
 }
 
-/// Delivery of the bytes for standard input.
+/// Delivery of a child's standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StdinDelivery {
-    /// Number of bytes to deliver.
+    /// Number of bytes that were to be delivered.
     pub offered: usize,
-    /// Number of bytes that the pipe accepted; the child has not necessarily read them.
+    /// Number of bytes that the pipe accepted. The child has not necessarily read all of them.
     pub taken: usize,
-    /// Number of bytes not read when the child ended.
+    /// Number of accepted bytes that the child had not read when it ended.
     pub unread: usize,
 }
 
-/// Process that outlived the child it descends from.
+/// Process that was still running when the child that created it had ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftoverProcess {
     /// Process id.
     pub pid: i32,
-    /// Name of the program in the kernel, at most 15 bytes.
+    /// Name of the program as known to the kernel, at most 15 bytes.
     pub command: BString,
     /// True if the process still had the child's standard output open.
     pub holds_stdout: bool,
     /// True if the process still had the child's standard error open.
     pub holds_stderr: bool,
-    /// True if the process is gone by now.
+    /// True if the process has ended by now.
     pub killed: bool,
 }

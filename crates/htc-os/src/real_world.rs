@@ -1,4 +1,4 @@
-//! Implementation of the interface to the outside on the real machine.
+//! Implementation of [`World`](htc_base::world::World) on the real machine.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -32,7 +32,8 @@ use super::machine_info;
 use super::pipes::{OutputReader, PipeReadOutcome};
 use super::spawn::{SpawnedChild, Spawner};
 
-/// World of the machine that this program runs on. Time and randomness can be fixed (`--now`, `--seed`).
+/// The machine on which this program runs, with a clock and random numbers that can be fixed (`--now`,
+/// `--seed`).
 #[derive(Clone, Debug)]
 pub struct RealWorld {
     fixed_time: Option<ClockReading>,
@@ -45,7 +46,7 @@ pub struct RealWorld {
     shared_maps: SharedUserMaps,
 }
 
-/// State of a random generator (SplitMix64), which several threads may use.
+/// State of a random generator (SplitMix64) that several threads can use.
 #[derive(Debug)]
 struct RandomGenerator(AtomicU64);
 
@@ -70,7 +71,7 @@ impl Clone for RandomGenerator {
     }
 }
 
-/// User maps shared by several worlds.
+/// User maps that several worlds share.
 #[derive(Clone, Debug, Default)]
 pub struct SharedUserMaps(Option<Arc<LazyLock<UserMaps, UserMapLoader>>>);
 
@@ -86,7 +87,7 @@ impl Default for RealWorld {
 impl RealWorld {
     /// Creates a world with the real clock and a random seed.
     pub fn new() -> Self {
-        // The seed comes from the same source as the keys of hash tables, without opening a file.
+        // `RandomState` obtains its random keys from the system, without opening a file.
         let seed = RandomState::new().hash_one(0_u8);
         let cut = Arc::default();
         RealWorld {
@@ -100,32 +101,33 @@ impl RealWorld {
         }
     }
 
-    /// Fixes the wall clock at this time.
+    /// Fixes the clock at this time.
     #[must_use]
     pub fn with_fixed_time(self, now: ClockReading) -> Self {
         RealWorld { fixed_time: Some(now), ..self }
     }
 
-    /// Makes the sequence of random numbers repeatable.
+    /// Makes random numbers repeatable: the same seed gives the same sequence.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         RealWorld { random: RandomGenerator::new(seed), ..self }
     }
 
-    /// Uses UTC as the local time, whatever TZ says.
+    /// Uses UTC as the local time zone, whatever the value of TZ.
     #[must_use]
     pub fn in_utc(self) -> Self {
         RealWorld { utc: true, ..self }
     }
 
-    /// Sets the time at which running commands are killed (`--timeout`).
+    /// Sets the time at which running commands are killed (`--timeout`), or removes the limit if `until` is
+    /// `None`.
     #[must_use]
     pub fn with_command_deadline(self, until: Option<MonotonicTime>) -> Self {
         RealWorld { command_deadline: until, ..self }
     }
 
-    /// Returns a flag that is set when a command is killed because of the deadline; worlds derived from this
-    /// one share it.
+    /// Returns a flag that is set when a command is killed because of the deadline. All worlds derived from
+    /// this world share the flag.
     pub fn timeout_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.command_timed_out)
     }
@@ -143,20 +145,21 @@ impl RealWorld {
         RealWorld { shared_maps: SharedUserMaps(Some(Arc::new(LazyLock::new(load)))), ..self }
     }
 
-    /// Returns the user maps, for [`RealWorld::with_shared_user_maps`] in another thread.
+    /// Returns the user maps of this world, so that [`RealWorld::with_shared_user_maps`] can pass them to a
+    /// world in another thread.
     pub fn shared_user_maps(&self) -> SharedUserMaps {
         self.shared_maps.clone()
     }
 
-    /// Uses the user maps of another world.
+    /// Uses user maps that are shared with another world.
     #[must_use]
     pub fn with_shared_user_maps(self, maps: SharedUserMaps) -> Self {
         RealWorld { shared_maps: maps, ..self }
     }
 }
 
-/// Returns the UTC offset of the local time zone (TZ or that of the machine) at a time, in seconds east of
-/// UTC, and true if daylight saving time applies.
+/// Returns the UTC offset of the local time zone (from TZ, or else the setting of the machine) at a time, in
+/// seconds east of UTC. The second value is true if daylight saving time is in effect.
 pub fn local_utc_offset(epoch: i64) -> (i32, bool) {
     let zone = Zone::local(epoch);
     (zone.offset, zone.daylight_saving)
@@ -197,8 +200,8 @@ impl World for RealWorld {
         if self.utc { Zone::utc() } else { Zone::local(epoch) }
     }
 
-    /// Returns the next number of SplitMix64 (Steele, Lea, Flood 2014), which is sufficient for load
-    /// spreading and ids and repeatable from a seed.
+    /// Returns the next random number by SplitMix64 (Steele, Lea, Flood 2014). The generator is repeatable
+    /// from a seed and good enough for spreading load and for ids.
     fn random(&self) -> u64 {
         let state = self.random.next_state();
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -266,7 +269,7 @@ impl World for RealWorld {
 
     fn run(&self, command: &ExternalCommand) -> io::Result<CommandOutput> {
         let output = run_command(command, self.command_deadline);
-        // Less than a millisecond is treated as expired.
+        // If less than a millisecond is left, the deadline counts as expired.
         let late =
             self.command_deadline.is_some_and(|until| until.since(clock::monotonic_now()).as_millis() == 0);
         if late && output.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
@@ -301,9 +304,9 @@ impl World for RealWorld {
     }
 }
 
-/// Runs a command until it ends or the deadline passes. The rest of its process group is then killed. The
-/// whole group is killed at the deadline, when the command has written too much, and when a signal ends this
-/// program.
+/// Runs a command until it ends or the deadline passes. When the command has ended, the other processes of
+/// its process group are killed. At the deadline, when the output exceeds the limit, or when a signal ends
+/// this program, the whole group is killed.
 fn run_command(command: &ExternalCommand, until: Option<MonotonicTime>) -> io::Result<CommandOutput> {
     let name = command.argv.first().ok_or(Errno::EINVAL)?;
     let program = find_in_path(name).ok_or(Errno::ENOENT)?;
@@ -325,7 +328,8 @@ fn run_command(command: &ExternalCommand, until: Option<MonotonicTime>) -> io::R
     }
     spec.session = SessionMode::NewSession;
     spec.dies_with_parent = true;
-    // Signals are blocked before the command starts; otherwise a signal could end us and leave it behind.
+    // Signals are blocked before the command starts; otherwise a signal could end this program and leave the
+    // command running.
     let interrupts = InterruptSignals::new()?;
     let spawned = Spawner::new()?.spawn(spec).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
     let deadline = clock::monotonic_now().plus(command.timeout);
@@ -360,8 +364,8 @@ fn collect_output(
         while stdout.descriptor().is_some() && !blocked {
             blocked = matches!(stdout.read(&mut buffer), PipeReadOutcome::Blocked);
         }
-        // After the command's end the rest of the pipe is read, without waiting for a grandchild that keeps
-        // it open.
+        // After the end of the command, the remaining output in the pipe is read, but a descendant that keeps
+        // the pipe open is not waited for.
         if ended.is_some() {
             break;
         }
@@ -387,7 +391,7 @@ fn collect_output(
             return killed;
         }
         if has_ended {
-            // The process is still a zombie, so that its pid cannot have been reused.
+            // The command is still a zombie, so no other process can have its pid.
             drop(child::send_signal(-pid, nix::libc::SIGKILL));
         }
         ended = child::reap_process(pid, false)?;
@@ -401,7 +405,7 @@ fn collect_output(
     Ok(CommandOutput { exit, stdout: captured.bytes })
 }
 
-/// Returns the file to execute, searched in PATH if the name contains no slash.
+/// Returns the path of the program to execute. A name without a slash is searched in PATH.
 fn find_in_path(name: &[u8]) -> Option<PathBuf> {
     let name = Path::new(OsStr::from_bytes(name));
     if name.as_os_str().as_bytes().contains_str("/") {

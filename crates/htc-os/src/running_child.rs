@@ -1,5 +1,5 @@
-//! Child process from its spawn until it is reported as finished: its pipes, its end, and its leftover
-//! processes.
+//! Child process from its spawn until it is reported as finished: its pipes, its end, and the processes that
+//! it leaves behind.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -22,15 +22,17 @@ use super::reactor_event::{
 };
 use super::spawn::{DeferredExecError, SpawnedChild};
 
-/// Time for a forked process to execute its program, whose name is then reported.
+/// Maximum time to wait until a forked leftover process executes its program, so that the name of that
+/// program can be reported.
 const NAMING_GRACE_PERIOD: Duration = Duration::from_millis(50);
-/// Maximum time to wait for killed processes before they are reported as not killed (stuck in the kernel).
+/// Maximum time to wait for killed processes to end. Processes that are stuck in the kernel are then reported
+/// as not killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum number of bytes read from a stream after the child's end; a pipe contains at most 1 MiB.
+/// Maximum number of bytes that are read from a pipe after the child's end; a pipe holds at most 1 MiB.
 const FINAL_READ_LIMIT: usize = 1 << 20;
 
-/// Child that has not been reported as finished.
+/// Child that has not been reported as finished yet.
 pub(super) struct RunningChild {
     child: ChildId,
     pub(super) family: ProcessFamily,
@@ -42,7 +44,7 @@ pub(super) struct RunningChild {
     drain_timeout: Duration,
     usage_tally: UsageTally,
     deferred_exec_error: Option<DeferredExecError>,
-    /// True if the child creates no processes, so that no orphan is attributed to it.
+    /// True if the child is known to create no processes, so that no orphan can be its descendant.
     pub(super) makes_no_processes: bool,
 }
 
@@ -52,7 +54,7 @@ enum ChildState {
     Ended(EndedChild),
 }
 
-/// Information about an ended child, until it is reported.
+/// Data of a child that has ended, kept until the child is reported as finished.
 struct EndedChild {
     reaped: ReapedChild,
     ended_at: MonotonicTime,
@@ -62,15 +64,16 @@ struct EndedChild {
     kill_pending: bool,
 }
 
-/// Progress of an ended child towards being reported.
+/// Outcome of an attempt to report an ended child as finished.
 pub(super) enum FinishProgress {
-    /// Leftover processes must end, or pipes must be drained.
+    /// The child cannot be reported yet: leftover processes must end, or pipes must be read to the end.
     Waiting,
-    /// The child is finished; with its exit event and its remaining processes, if any.
+    /// The child has finished. Contains the event for the caller, and the leftover processes that are still
+    /// running, if any.
     Finished(Box<ReactorEvent>, Option<LeftoverFamily>),
 }
 
-/// Child that has been reported but some of whose processes are still running.
+/// Running processes of a child that has been reported as finished.
 pub(super) struct LeftoverFamily {
     pub(super) child: ChildId,
     pub(super) family: ProcessFamily,
@@ -119,12 +122,12 @@ impl RunningChild {
             deferred_exec_error: spawned.deferred_exec_error,
             makes_no_processes: false,
         };
-        // Most inputs fit into the pipe, which saves one turn of the loop.
+        // Most inputs fit into the pipe, so writing at once saves one turn of the main loop.
         running.write_stdin();
         running
     }
 
-    /// Returns the open pipes to wait for: stdin, stdout, stderr.
+    /// Returns the descriptors of the open pipes: standard input, output and error.
     pub(super) fn pipe_descriptors(&self) -> [Option<BorrowedFd<'_>>; 3] {
         let output = |index: usize| self.outputs[index].as_ref().and_then(OutputReader::descriptor);
         [self.stdin.as_ref().and_then(InputWriter::descriptor), output(0), output(1)]
@@ -138,7 +141,7 @@ impl RunningChild {
         }
     }
 
-    /// Transfers bytes through the pipes that are ready.
+    /// Reads and writes the pipes that are ready.
     pub(super) fn transfer_bytes(
         &mut self,
         flags: [bool; 3],
@@ -155,7 +158,8 @@ impl RunningChild {
         }
     }
 
-    /// Reads one output once. Returns the number of bytes read, or `None` if nothing more is available now.
+    /// Reads once from an output. Returns the number of bytes read, or `None` if no more data is available at
+    /// the moment.
     fn read_output(
         &mut self,
         index: usize,
@@ -170,8 +174,8 @@ impl RunningChild {
         Some(count)
     }
 
-    /// Returns the child and its descendants, including orphans. With `alone`, orphans without a marker are
-    /// included, too.
+    /// Returns the live processes of the child's family. With `alone`, all orphans belong to the family, even
+    /// without a marker.
     fn members(&mut self, alone: bool) -> Vec<Process> {
         let mut found = Vec::new();
         if !self.has_ended() {
@@ -190,7 +194,7 @@ impl RunningChild {
         matches!(self.state, ChildState::Ended(_))
     }
 
-    /// Records the end of the child; from now on its leftover processes are checked.
+    /// Records that the child has ended. From now on, its leftover processes are checked.
     pub(super) fn mark_ended(&mut self, reaped: ReapedChild) {
         let now = clock::monotonic_now();
         let (leftovers, killing) = (Vec::new(), false);
@@ -215,8 +219,8 @@ impl RunningChild {
         let pid = self.family.pid;
         match whom {
             SignalScope::Family => {
-                // Each round finds the processes forked during the previous one. A process gets the signal
-                // only once.
+                // Each round finds the processes that were forked during the previous round. No process gets
+                // the signal twice.
                 let rounds = if signal == libc::SIGKILL { 50 } else { 1 };
                 let mut sent = rustc_hash::FxHashSet::default();
                 for _ in 0..rounds {
@@ -244,7 +248,7 @@ impl RunningChild {
         }
     }
 
-    /// Returns true if the child has ended and is due for a check.
+    /// Returns true if the child has ended and the next check is due.
     pub(super) fn can_finish(&self) -> bool {
         match &self.state {
             ChildState::Running => false,
@@ -258,13 +262,14 @@ impl RunningChild {
         self.outputs.iter().flatten().any(|output| output.descriptor().is_some())
     }
 
-    /// Selects the child's processes among the orphans. The second value is true if another one may turn out
-    /// to be the child's when its exec is complete.
+    /// Returns the orphans that belong to the child's family. The second value is true if another orphan is
+    /// in the middle of an exec and may turn out to belong to the family.
     fn adopt_orphans(&mut self, orphans: Vec<Process>, alone: bool) -> (Vec<Process>, bool) {
         let mut members = Vec::new();
         let mut doubtful = false;
         for orphan in orphans {
-            // This is read first, because a process that has a marker now may not have had it a moment ago.
+            // The exec state is read before the marker, because a process whose marker is readable now may
+            // have been in an exec a moment ago.
             let executing = process_table::is_in_exec(orphan.pid);
             if alone || self.family.is_member(&orphan) {
                 self.family.adopt_orphan(orphan, &mut members);
@@ -275,8 +280,8 @@ impl RunningChild {
         (members, doubtful)
     }
 
-    /// Advances the reporting of an ended child. `orphans` are the processes that may be its own; with
-    /// `alone`, all of them are.
+    /// Tries to report an ended child as finished. `orphans` are the processes that may belong to the child;
+    /// with `alone`, all of them do.
     pub(super) fn try_finish(
         &mut self,
         orphans: Vec<Process>,
@@ -309,7 +314,7 @@ impl RunningChild {
         FinishProgress::Finished(Box::new(self.build_exit_event(ending)), kept)
     }
 
-    /// Records the child's leftover processes in their current state.
+    /// Records the current state of the child's leftover processes.
     fn note_leftovers(&self, members: &[Process], ending: &mut EndedChild) {
         for member in members {
             match ending.leftovers.iter_mut().find(|known| known.pid == member.pid) {
@@ -331,7 +336,7 @@ impl RunningChild {
         lasts: Duration,
         ending: &mut EndedChild,
     ) -> bool {
-        // A process just forked by a shell would be reported with the name of the shell.
+        // A process that a shell has just forked still has the name of the shell.
         let unnamed = members.iter().any(|member| member.only_forked && !member.is_zombie());
         let patience = match (doubtful, unnamed) {
             (true, _) => EXEC_GRACE_PERIOD,
@@ -357,8 +362,8 @@ impl RunningChild {
         false
     }
 
-    /// Reads the available output. Returns true if other processes may still write to the pipes and the
-    /// timeout has not expired.
+    /// Reads the available output. Returns true if other processes hold the pipes open and may still write
+    /// before the timeout expires.
     fn is_waiting_for_outputs(
         &mut self,
         lasts: Duration,
@@ -412,7 +417,7 @@ impl RunningChild {
         let [stdout, stderr] = captured;
         ReactorEvent::Exited {
             child,
-            // Our wait does not report stops, so that every status is an end.
+            // waitpid is called without WUNTRACED, so every status is that of an ended process.
             exit: Exit::from_raw(reaped.status).unwrap_or(Exit::Code(255)),
             usage: reaped.usage,
             stdin: self.stdin_delivery,

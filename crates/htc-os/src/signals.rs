@@ -1,5 +1,5 @@
-//! Delivery of signals as bytes in a pipe, so that the main loop reads them when it is ready. Only this
-//! module installs permanent handlers.
+//! Delivery of signals as bytes in a pipe, which the main loop reads when it is ready. No other module installs permanent
+//! signal handlers.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,8 +10,8 @@ use nix::sys::signal::{SigSet, Signal};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
 
-/// Signals that end a program by default without being a request to do so: timers, limits, power. A program that runs
-/// jobs receives them, and ends as if it had been asked to.
+/// Signals that end a program by default although no one asked it to end: timers, resource limits, power failure. A
+/// program that runs jobs handles these signals and shuts down in an orderly way.
 pub const ENDING_SIGNALS: [i32; 7] = [
     libc::SIGALRM,
     libc::SIGVTALRM,
@@ -22,34 +22,34 @@ pub const ENDING_SIGNALS: [i32; 7] = [
     libc::SIGSTKFLT,
 ];
 
-/// Blocks SIGXFSZ in this thread and those that it starts, so that a write beyond `ulimit -f` fails with EFBIG instead of
-/// ending the program. Children start with a signal mask of their own.
+/// Blocks SIGXFSZ in this thread and in the threads that it starts, so that writing beyond `ulimit -f` fails with EFBIG
+/// instead of ending the program. Children get their own signal mask and do not inherit the block.
 pub fn block_file_size_signal() {
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGXFSZ);
-    // This cannot fail: the set is valid.
+    // Blocking cannot fail, because the set is valid.
     let _ = mask.thread_block();
 }
 
-/// Returns true if this program was started with SIGPIPE ignored, as HTCondor daemons start their children.
-/// The Rust runtime always ignores it.
+/// Returns true if SIGPIPE was ignored when this program was started, as it is in children of HTCondor daemons. The
+/// current action cannot show this, because the Rust runtime always ignores SIGPIPE.
 pub fn sigpipe_was_ignored() -> bool {
     super::own_process::sigpipe_was_ignored()
 }
 
-/// Receiver of signals. Each occurrence is reported, up to about five between two reads.
+/// Receiver of signals. Each signal is counted, up to about five of the same number between two reads.
 pub(super) struct SignalReceiver {
     numbers: Vec<i32>,
     delivery: SignalDelivery<UnixStream, WithRawSiginfo>,
 }
 
 impl SignalReceiver {
-    /// Installs handlers for these signals.
+    /// Installs handlers for the signals with these numbers.
     pub(super) fn new(numbers: &[i32]) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let delivery = SignalDelivery::with_pipe(read, write, WithRawSiginfo, numbers)?;
-        // A caller may have blocked these signals, as HTCondor does in its hooks; they would then never
-        // arrive. Pending ones are delivered now.
+        // The caller may have blocked the signals, as HTCondor does in hooks, and they would never arrive. Unblocking
+        // delivers the pending signals.
         let mut mask = SigSet::empty();
         numbers
             .iter()
@@ -59,12 +59,12 @@ impl SignalReceiver {
         Ok(SignalReceiver { numbers: numbers.to_vec(), delivery })
     }
 
-    /// Returns the descriptor to wait for.
+    /// Returns the descriptor that becomes readable when a signal arrives.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.delivery.get_read().as_fd()
     }
 
-    /// Returns the signals that have arrived, in the order in which they were requested.
+    /// Returns the signals that have arrived, in the order of the numbers passed to `new`.
     pub(super) fn take_signals(&mut self) -> Vec<i32> {
         let mut came: Vec<i32> = self.delivery.pending().map(|one| one.si_signo).collect();
         came.sort_by_key(|signal| self.numbers.iter().position(|number| number == signal));

@@ -1,5 +1,5 @@
-//! Prepares a child process: creates its pipes, C strings and pointer arrays before fork, so that the child allocates
-//! nothing.
+//! Preparation of a child process. Pipes, C strings and pointer arrays are created before the child exists, so that
+//! the child allocates nothing.
 
 use std::ffi::CString;
 use std::io;
@@ -22,19 +22,19 @@ use super::own_process;
 use super::pipes::{InputWriter, MAX_DISCARDED_BYTES, OutputReader, OutputSink, Pipe, set_nonblocking};
 use super::spawn_error::{SpawnError, SpawnStage};
 
-/// Started child, with our ends of its pipes.
+/// Child that has been started, with our ends of its pipes.
 pub(super) struct SpawnedChild {
     pub(super) pid: i32,
     pub(super) stdin: Option<InputWriter>,
     pub(super) stdout: Option<OutputReader>,
     pub(super) stderr: Option<OutputReader>,
-    /// Text of its ancestor marker, which identifies its family.
+    /// Ancestor marker in the child's environment, which identifies the child's family, or `None`.
     pub(super) marker: Option<Vec<u8>>,
-    /// Failure pipe of a child that may still wait for the other end of a FIFO.
+    /// Pipe for the failure of a child that may still wait for the other end of a FIFO, or `None`.
     pub(super) deferred_exec_error: Option<DeferredExecError>,
 }
 
-/// Means to learn that a child failed after it was reported as started.
+/// Pipe through which a child reports a failure that occurs after the child was reported as started.
 pub(super) struct DeferredExecError {
     failure_pipe: OwnedFd,
     plan: ChildPlan,
@@ -42,14 +42,15 @@ pub(super) struct DeferredExecError {
 }
 
 impl DeferredExecError {
-    /// Returns why the child, which has ended, did not execute its program, or `None` if it did.
+    /// Returns the reason why the child, which has ended, did not execute its program, or `None` if the program was
+    /// executed.
     pub(super) fn into_error(self) -> Option<SpawnError> {
         let failure = child::read_failure(self.failure_pipe)?;
         Some(to_spawn_error(failure, &self.plan, &self.program, &[]))
     }
 }
 
-/// Resources kept from one spawn to the next.
+/// Creator of child processes, which reuses its resources from one spawn to the next.
 pub(super) struct Spawner {
     stack: ChildStack,
     dev_null: OwnedFd,
@@ -61,7 +62,7 @@ impl Spawner {
         Ok(Spawner { stack: ChildStack::new(), dev_null: null })
     }
 
-    /// Starts the child.
+    /// Starts a child according to a specification.
     pub(super) fn spawn(&mut self, mut spec: ChildSpec) -> Result<SpawnedChild, SpawnError> {
         let program = spec.program.clone();
         let stage = if spec.namespaces == Namespaces::default() {
@@ -103,7 +104,7 @@ impl Spawner {
     }
 }
 
-/// Ends of a child's pipes: ours, and the child's, which are closed here once the child has them.
+/// Ends of a child's pipes. The child's ends are closed in this process as soon as the child has its copies.
 #[derive(Default)]
 struct ChildPipes {
     stdin: Option<InputWriter>,
@@ -152,14 +153,14 @@ impl ChildPipes {
         Ok(standard)
     }
 
-    /// Creates a pipe for standard input and fills it with these bytes.
+    /// Creates a pipe for standard input and writes the first bytes to it.
     fn feed_stdin(&mut self, bytes: Vec<u8>, program: &Path) -> Result<ChildStandardFile, SpawnError> {
         let failed = |errno| SpawnError::new(SpawnStage::Pipe, program, errno);
         let pipe = Pipe::new().map_err(failed)?;
         set_nonblocking(&pipe.write).map_err(failed)?;
         let mut writer = InputWriter::new(pipe.write, pipe.read.try_clone().ok(), bytes);
-        // The first bytes are in the pipe before the child starts, so that it can read them even if we are
-        // killed now.
+        // The first bytes are in the pipe before the child starts, so that the child can read them even if this
+        // program is killed.
         writer.write();
         self.stdin = Some(writer);
         Ok(self.keep_child_end(pipe.read))
@@ -172,7 +173,7 @@ impl ChildPipes {
     }
 }
 
-/// Creates a pipe; the read end is non-blocking and remains ours.
+/// Creates a pipe for an output; our read end is non-blocking.
 fn create_output_pipe(program: &Path) -> Result<(OwnedFd, OwnedFd), SpawnError> {
     let failed = |errno| SpawnError::new(SpawnStage::Pipe, program, errno);
     let pipe = Pipe::new().map_err(failed)?;
@@ -180,7 +181,7 @@ fn create_output_pipe(program: &Path) -> Result<(OwnedFd, OwnedFd), SpawnError> 
     Ok((pipe.read, pipe.write))
 }
 
-/// Opens the file `cgroup.procs` of each group.
+/// Opens the file `cgroup.procs` of each control group.
 fn open_cgroups(groups: &[PathBuf]) -> Result<Vec<OwnedFd>, SpawnError> {
     let opened = groups.iter().map(|group| {
         open(&group.join("cgroup.procs"), OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())
@@ -189,7 +190,7 @@ fn open_cgroups(groups: &[PathBuf]) -> Result<Vec<OwnedFd>, SpawnError> {
     opened.collect()
 }
 
-/// Builds the child's plan from its specification; its groups are already open.
+/// Builds the plan of a child from its specification and the open files of its control groups.
 fn build_plan(
     spec: ChildSpec,
     standard: [ChildStandardFile; 3],
@@ -230,8 +231,8 @@ fn build_plan(
     })
 }
 
-/// Returns the maps of our ids in a user namespace, which a private network requires without root. Our ids
-/// are mapped to themselves.
+/// Returns the contents of `uid_map` and `gid_map`, which map our user id and group id to themselves in a user
+/// namespace. A private network requires a user namespace if we are not root; otherwise returns `None`.
 fn build_id_maps(namespaces: Namespaces) -> Option<[CString; 2]> {
     if !namespaces.no_network || super::identity::can_switch_account() {
         return None;
@@ -241,7 +242,8 @@ fn build_id_maps(namespaces: Namespaces) -> Option<[CString; 2]> {
     Some([map(user)?, map(group)?])
 }
 
-/// Returns one of our descriptors for the child; closed if it is not open here.
+/// Returns the set-up of a standard file that duplicates one of our descriptors; the file is closed if our descriptor
+/// is not open.
 fn inherit_descriptor(descriptor: i32) -> ChildStandardFile {
     if own_process::is_descriptor_open(descriptor) {
         ChildStandardFile::DuplicateOf(descriptor)
@@ -268,7 +270,7 @@ fn to_c_strings(list: &[BString], program: &Path) -> Result<Vec<CString>, SpawnE
     list.iter().map(|item| to_c_string(item, program)).collect()
 }
 
-/// Inserts a placeholder for the marker after those of earlier generations, in the order of `env.cpp`.
+/// Inserts a placeholder for the ancestor marker after the markers of earlier generations, in the order of `env.cpp`.
 fn insert_marker(env: &mut Vec<CString>, ancestor: AncestorStamp) -> AncestorMarker {
     let older = |text: &CString| text.as_bytes().starts_with(b"_CONDOR_ANCESTOR_");
     let place = env.iter().take_while(|text| older(text)).count();
@@ -280,7 +282,7 @@ fn insert_marker(env: &mut Vec<CString>, ancestor: AncestorStamp) -> AncestorMar
     }
 }
 
-/// Converts the child's report to an error that names the file.
+/// Converts a failure that the child reported to an error that names the file concerned.
 fn to_spawn_error(
     failure: ChildFailure,
     plan: &ChildPlan,
@@ -308,19 +310,19 @@ fn to_spawn_error(
     let errno = Errno::from_raw(failure.errno);
     let mut error = SpawnError::new(failure.stage, &concerned, errno);
     if failure.stage == SpawnStage::Execute && errno == Errno::ENOENT {
-        // The child resolved a relative path in its own working directory.
+        // The child resolves a relative path in its own working directory.
         let file = plan.cwd.as_ref().map_or_else(|| program.to_owned(), |cwd| path(cwd).join(program));
         error.interpreter = interpreter_of(&file);
     }
     error
 }
 
-/// Returns the interpreter named by the first line of a script, even if it does not exist.
+/// Returns the interpreter in the first line of a script (`#!`), even if the interpreter does not exist.
 pub fn interpreter_of(file: &Path) -> Option<BString> {
     use std::io::Read;
     let mut head = Vec::new();
     std::fs::File::open(file).ok()?.take(256).read_to_end(&mut head).ok()?;
-    // The line is split as in the kernel, which treats a carriage return as part of the name.
+    // The line is split as the kernel does, which treats a carriage return as part of the interpreter's name.
     let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
     let mut words = line.split(|&byte| byte == b' ' || byte == b'\t').filter(|word| !word.is_empty());
     words.next().map(BString::from)

@@ -1,4 +1,4 @@
-//! Errors while a child is started.
+//! Errors that occur while a child is started.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,21 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
 
-/// Error while a child is started. It distinguishes a program that could not be executed from one that exited
-/// with 127.
+/// Error that occurred while a child was started. A program that cannot be executed is such an error, and so
+/// differs from a program that exits with status 127.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnError {
     /// Step that failed.
     pub stage: SpawnStage,
-    /// File or directory concerned.
+    /// File or directory to which the error applies.
     pub path: PathBuf,
-    /// Interpreter in the first line (`#!`), if it does not exist.
+    /// Interpreter named in the first line of the script (`#!`), if the interpreter does not exist; otherwise
+    /// `None`.
     pub interpreter: Option<BString>,
     pub(super) errno: Errno,
 }
 
-/// Step in starting a child, in order.
+/// Step of starting a child. The variants are in the order of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpawnStage {
     /// Conversion of arguments, variables and paths, which may not contain a NUL byte.
@@ -59,13 +60,13 @@ impl SpawnError {
         SpawnError { stage, path: path.to_owned(), interpreter: None, errno }
     }
 
-    /// Returns the system's error number.
+    /// Returns the error number (errno).
     pub fn errno(&self) -> i32 {
         self.errno as i32
     }
 
-    /// Returns true if a retry may succeed: too many processes or files at present, no memory, or a program
-    /// that is being written.
+    /// Returns true if a retry may succeed: there are too many processes or open files at the moment, memory
+    /// is short, or another process has the program open for writing.
     pub fn is_transient(&self) -> bool {
         matches!(
             self.errno,
@@ -73,13 +74,13 @@ impl SpawnError {
         )
     }
 
-    /// Returns the system's text for the error, as from `strerror`.
+    /// Returns the description of the error by `strerror`.
     pub fn reason(&self) -> String {
         strerror(self.errno())
     }
 }
 
-/// Returns the C library's text for an error number, as the reference's messages contain it.
+/// Returns the C library's description of an error number, which the messages of the reference contain.
 pub fn strerror(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     match text.rsplit_once(" (os error ") {

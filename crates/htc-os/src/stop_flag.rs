@@ -1,5 +1,5 @@
-//! Cancellation of blocked reads once enough has been read. Without it, a thread that finds an error or
-//! cannot write would wait for the thread that waits for input.
+//! Flag that cancels blocked reads in all threads. Without it, a thread that finds an error or cannot write
+//! would have to wait for another thread that is blocked on input.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -12,7 +12,8 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 /// Flag that cancels blocked reads in all threads.
 #[derive(Clone, Debug)]
 pub struct StopFlag {
-    /// Event descriptor; without one, reads block as usual.
+    /// Event descriptor that becomes readable when the flag is set. `None` if it could not be created; reads
+    /// then block as usual.
     event_fd: Option<Arc<EventFd>>,
 }
 
@@ -29,15 +30,15 @@ impl StopFlag {
         StopFlag { event_fd: EventFd::from_flags(flags).ok().map(Arc::new) }
     }
 
-    /// Sets the flag permanently.
+    /// Sets the flag. It cannot be cleared again.
     pub fn set(&self) {
         if let Some(said) = &self.event_fd {
-            // The write cannot fail because of a full counter.
+            // The write could only fail if the counter were full, and the flag would then be set already.
             let _ = said.write(1);
         }
     }
 
-    /// Waits until an input has data, has ended, or cannot be polled. Returns false once the flag is set.
+    /// Waits until an input has data, has ended, or cannot be polled. Returns false if the flag is set.
     pub fn wait_for_input(&self, input: &impl AsFd) -> bool {
         let Some(said) = &self.event_fd else { return true };
         let mut fds =
@@ -47,7 +48,7 @@ impl StopFlag {
     }
 }
 
-/// Reader that reports the end of its input once the flag is set.
+/// Reader that reports the end of its input when the flag is set.
 #[derive(Debug)]
 pub struct StoppableReader<R> {
     input: R,
@@ -55,7 +56,7 @@ pub struct StoppableReader<R> {
 }
 
 impl<R: Read + AsFd> StoppableReader<R> {
-    /// Creates a reader that `enough` stops.
+    /// Creates a reader that stops when the flag `enough` is set.
     pub fn new(read: R, enough: &StopFlag) -> Self {
         StoppableReader { input: read, stop_flag: enough.clone() }
     }

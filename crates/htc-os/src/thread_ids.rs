@@ -1,5 +1,5 @@
-//! Ids of the calling thread alone. They are changed by raw system calls, because the functions of the C
-//! library change all threads.
+//! System calls that change the ids of the calling thread only. The functions of the C library would change
+//! the ids of all threads.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::io::Result;
 
 use nix::libc;
 
-/// Value that leaves a real or saved id unchanged.
+/// Argument that leaves a real or saved id unchanged.
 const UNCHANGED_ID: u32 = u32::MAX;
 
 pub(super) fn set_groups(groups: &[u32]) -> Result<()> {
@@ -16,12 +16,12 @@ pub(super) fn set_groups(groups: &[u32]) -> Result<()> {
 }
 
 pub(super) fn set_effective_gid(gid: u32) -> Result<()> {
-    // SAFETY: numbers only.
+    // SAFETY: all arguments are numbers.
     check_status(unsafe { libc::syscall(libc::SYS_setresgid, UNCHANGED_ID, gid, UNCHANGED_ID) })
 }
 
 pub(super) fn set_effective_uid(uid: u32) -> Result<()> {
-    // SAFETY: numbers only.
+    // SAFETY: all arguments are numbers.
     check_status(unsafe { libc::syscall(libc::SYS_setresuid, UNCHANGED_ID, uid, UNCHANGED_ID) })
 }
 

@@ -1,9 +1,9 @@
-//! Groups for tracking processes, one per job (`USE_GID_PROCESS_TRACKING`), shared by all starters of the
-//! machine.
+//! Groups for tracking the processes of jobs, one for each job (`USE_GID_PROCESS_TRACKING`). All starters of
+//! the machine share the range of groups.
 //!
-//! Reference: `gid_pool.linux.cpp` of condor_procd, where one daemon assigns them. Here each starter takes
-//! the first free group: a lock file for each group is locked while the starter runs, and no process may be
-//! in the group, because processes may outlive the starter.
+//! Reference: `gid_pool.linux.cpp` of condor_procd, where one daemon assigns the groups. Here each starter
+//! takes the first free group of the range. A group is free if no starter has locked the lock file of the
+//! group and no process is in the group; the latter is checked because processes may outlive the starter.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -16,7 +16,7 @@ use nix::libc;
 use super::file_lock::ExclusiveLock;
 use super::process_table;
 
-/// Group reserved until this is dropped.
+/// Group that is reserved until this value is dropped.
 #[derive(Debug)]
 pub struct TrackingGroup {
     /// Id of the group.
@@ -26,8 +26,8 @@ pub struct TrackingGroup {
 }
 
 impl TrackingGroup {
-    /// Reserves the first free group of a range, or returns `None` if there is none. `directory` must be
-    /// writable only by root.
+    /// Reserves the first free group of a range, or returns `None` if no group is free. Only root may have
+    /// write access to `directory`.
     ///
     /// # Errors
     /// The directory or a file in it cannot be created.
@@ -44,8 +44,8 @@ impl TrackingGroup {
             options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
             let file = options.open(&path)?;
             let Ok(lock) = ExclusiveLock::try_acquire(file) else { continue };
-            // The previous owner may have removed the file while we opened it, and another starter may have
-            // created a new one.
+            // Between opening and locking, the previous owner may have removed the file and another starter
+            // may have created a new file.
             if is_same_file(&lock, &path) {
                 return Ok(Some(TrackingGroup { gid, path, _lock: lock }));
             }
@@ -54,7 +54,7 @@ impl TrackingGroup {
     }
 }
 
-/// Returns true if a path still refers to an open file.
+/// Returns true if a path still refers to the open file.
 fn is_same_file(file: &File, path: &Path) -> bool {
     let (Ok(held), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
     (held.dev(), held.ino()) == (there.dev(), there.ino())

@@ -1,5 +1,5 @@
-//! Wake-on-LAN flags of an adapter: the kernel's reply to ETHTOOL_GWOL, for which there is no safe wrapper
-//! (`LinuxNetworkAdapter::detectWOL`).
+//! Wake-on-LAN flags of a network adapter. The kernel returns the flags by the ioctl ETHTOOL_GWOL, for which there
+//! is no safe wrapper (`LinuxNetworkAdapter::detectWOL`).
 
 #![allow(unsafe_code)]
 
@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use nix::libc;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-/// `struct ethtool_wolinfo` (linux/ethtool.h).
+/// Kernel structure `ethtool_wolinfo` (linux/ethtool.h).
 #[repr(C)]
 #[derive(Default)]
 struct WakeInfo {
@@ -18,18 +18,18 @@ struct WakeInfo {
     password: [u8; 6],
 }
 
-/// Command number of ETHTOOL_GWOL.
+/// Number of the command ETHTOOL_GWOL.
 const ETHTOOL_GWOL: u32 = 5;
 
-/// Returns the `WAKE_*` bits that an adapter supports and those that are enabled; both are 0 if they cannot
-/// be read.
+/// Returns the `WAKE_*` bits that an adapter supports, and the bits that are enabled. Both values are 0 if the
+/// flags cannot be read.
 pub(super) fn wake_flags_of_adapter(name: &str) -> (u32, u32) {
     let mut info = WakeInfo { command: ETHTOOL_GWOL, ..WakeInfo::default() };
     let Ok(socket) = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None) else {
         return (0, 0);
     };
     let mut letters = [0; libc::IFNAMSIZ];
-    // The last byte remains NUL.
+    // The name must leave the last byte NUL.
     if name.len() >= letters.len() {
         return (0, 0);
     }
@@ -40,7 +40,8 @@ pub(super) fn wake_flags_of_adapter(name: &str) -> (u32, u32) {
         ifr_name: letters,
         ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut info).cast() },
     };
-    // SAFETY: the request names a buffer as large as the kernel writes for this command, and both outlive the call.
+    // SAFETY: the request contains the address of a buffer of the size that the kernel writes for ETHTOOL_GWOL;
+    // request and buffer outlive the call.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     if done < 0 { (0, 0) } else { (info.supported, info.enabled) }
 }

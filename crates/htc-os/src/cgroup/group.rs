@@ -18,7 +18,7 @@ use super::version::{CgroupVersion, LimitedResource, read_number};
 use crate::{child, process_table};
 use htc_base::process::ControlGroupSpec;
 
-/// Maximum time to wait for the removal of a group after its processes have been killed.
+/// Maximum time to wait until a group can be removed after its processes have been killed.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Share of the machine's maximum number of processes that a job may have, in percent; systemd uses the same
@@ -34,10 +34,11 @@ pub struct ControlGroup {
 struct HierarchyDirectories {
     version: &'static dyn CgroupVersion,
     controllers: Vec<String>,
-    /// Directories, outermost first: limits are set in the first, and processes are in the last.
+    /// Directories of the group, outermost first. Limits are set in the first directory, and processes are
+    /// placed in the last.
     directories: Vec<PathBuf>,
-    /// Parent groups that were created for this one, outermost first; they are removed with the last group in
-    /// them.
+    /// Parent directories that were created for this group, outermost first. They are removed together with
+    /// the last group in them.
     created_parents: Vec<PathBuf>,
 }
 
@@ -55,12 +56,12 @@ impl HierarchyDirectories {
     }
 }
 
-/// Setting of a control group.
+/// Setting of a control group that limits or protects a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupSetting {
     /// Memory limit, in bytes.
     Memory,
-    /// Protected memory, in bytes.
+    /// Memory that the kernel does not reclaim, in bytes.
     MemoryLow,
     /// Limit of memory and swap space, in bytes.
     MemoryAndSwap,
@@ -68,14 +69,14 @@ pub enum GroupSetting {
     Cpu,
     /// Maximum number of processes.
     Processes,
-    /// Device that cannot be opened.
+    /// Device that processes cannot open.
     Device,
 }
 
-/// Result of applying a setting.
+/// Result of applying a setting to a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSettingResult {
-    /// The setting.
+    /// Setting that was applied.
     pub setting: GroupSetting,
     /// Requested value.
     pub wanted: u64,
@@ -83,21 +84,22 @@ pub struct GroupSettingResult {
     pub actual: Result<u64, String>,
 }
 
-/// Error while a group is created.
+/// Error that prevents the creation of a control group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupCreationError {
-    /// Reason, in one line.
+    /// Reason in one line.
     pub reason: String,
 }
 
 impl ControlGroup {
-    /// Creates the group in every hierarchy where this is possible and sets its limits. The results include
-    /// settings that failed. An existing empty group is recreated, so that its counters start at zero; a
-    /// group in use is left unchanged, and the new group is named `other_name`. `note` is called with each
-    /// directory before it is created.
+    /// Creates the group in every hierarchy in which this is possible and sets its limits. The results also
+    /// contain settings that could not be applied. If a group with this name exists and has no processes, it
+    /// is created anew, so that its counters start at zero; if it has processes, it is left unchanged, and
+    /// the new group is named `other_name`. `note` is called with each directory before the directory is
+    /// created.
     ///
     /// # Errors
-    /// The group cannot be created in any hierarchy.
+    /// Fails if the group cannot be created in any hierarchy.
     pub fn create(
         spec: &ControlGroupSpec,
         other_name: &str,
@@ -108,8 +110,8 @@ impl ControlGroup {
             return Err(GroupCreationError { reason: "no control groups are mounted".to_owned() });
         }
         if spec.hidden_devices.is_empty() {
-            // Each hierarchy costs about 50 microseconds per job, and this one is used only for hidden
-            // devices.
+            // Each hierarchy costs about 50 microseconds per job, and the `devices` hierarchy is used only
+            // for hidden devices.
             found.retain(|hierarchy| hierarchy.controllers != ["devices"]);
         }
         let there = existing_groups(&found, &spec.parent_group, &spec.name);
@@ -183,7 +185,7 @@ impl ControlGroup {
         set
     }
 
-    /// Returns the maximum number of processes for a job: a share of the limit of the machine or of the
+    /// Returns the maximum number of processes for a job: a percentage of the limit of the machine or of the
     /// parent group.
     fn process_limit(&self) -> u64 {
         let above = self
@@ -195,7 +197,7 @@ impl ControlGroup {
         (most.saturating_mul(PROCESS_LIMIT_PERCENT) / 100).max(1)
     }
 
-    /// Gives the job's account the right to create subgroups.
+    /// Gives the account of the job the right to create subgroups.
     fn delegate_to_account(&self, spec: &ControlGroupSpec) {
         let Some((uid, gid)) = spec.delegated_to else { return };
         for part in &self.in_hierarchies {
@@ -206,13 +208,13 @@ impl ControlGroup {
         }
     }
 
-    /// Returns the directories of the groups that the job's process enters.
+    /// Returns the directories of the groups into which the job's process is placed.
     pub fn process_directories(&self) -> Vec<PathBuf> {
         self.in_hierarchies.iter().map(|part| part.process_directory().to_owned()).collect()
     }
 
-    /// Returns the processes in the group and its subgroups. One hierarchy is enough: only root could move a
-    /// process out of a group.
+    /// Returns the processes in the group and its subgroups. Only one hierarchy is read, because only root
+    /// could have moved a process out of a group.
     pub fn members(&self) -> Vec<i32> {
         let mut all: Vec<i32> = self
             .in_hierarchies
@@ -235,7 +237,8 @@ impl ControlGroup {
     }
 
     /// Returns true if the kernel has killed a process of the group because memory was exhausted. Version 2
-    /// kills the whole group, so that the job's process must also have been killed (`has_been_oom_killed`).
+    /// kills the whole group, so the result is true only if the job's own process was killed as well
+    /// (reference: `has_been_oom_killed`).
     pub fn has_been_oom_killed(&self, job_was_killed: bool) -> bool {
         self.find_hierarchy_with("memory").is_some_and(|part| {
             part.version.oom_kill_count(part.limit_directory()) > 0
@@ -243,8 +246,8 @@ impl ControlGroup {
         })
     }
 
-    /// Sends a signal to every process in the group. For SIGKILL the group is frozen if possible, so that no
-    /// process can fork.
+    /// Sends a signal to every process in the group. For SIGKILL the group is frozen if possible, so that its
+    /// processes cannot fork.
     pub fn send_signal(&self, signal: i32) {
         if signal == libc::SIGKILL {
             return self.kill();
@@ -261,10 +264,10 @@ impl ControlGroup {
         }
     }
 
-    /// Kills the remaining processes in the group and removes it.
+    /// Kills the remaining processes in the group and removes the group.
     ///
     /// # Errors
-    /// A directory that could not be removed, with the reason.
+    /// Returns a directory that could not be removed, with the error.
     pub fn remove(&mut self) -> Result<(), (PathBuf, io::Error)> {
         let mut failure = None;
         for part in std::mem::take(&mut self.in_hierarchies) {
@@ -272,7 +275,7 @@ impl ControlGroup {
                 failure.get_or_insert((part.limit_directory().to_owned(), error));
             }
             for directory in part.created_parents.iter().rev() {
-                // The directory may contain the group of another job by now.
+                // The removal fails if the directory contains the group of another job by now.
                 drop(fs::remove_dir(directory));
             }
         }
@@ -286,9 +289,9 @@ impl Drop for ControlGroup {
     }
 }
 
-/// Returns the parent directories for groups in a hierarchy, the best first. Version 2: the parent of our own
-/// group, because a group with processes cannot have subgroups with controllers. Version 1: the mount point,
-/// or our own group if we have access only to that.
+/// Returns the directories of a hierarchy in which groups can be created, the best first. In version 2, this
+/// is the parent of our own group, because a group with processes cannot have subgroups with controllers. In
+/// version 1, this is the mount point, or our own group if we cannot write to the mount point.
 fn candidate_parents(hierarchy: &Hierarchy) -> Vec<PathBuf> {
     match hierarchy.unified {
         true if hierarchy.own_group == hierarchy.mount_point => vec![hierarchy.mount_point.clone()],
@@ -298,7 +301,8 @@ fn candidate_parents(hierarchy: &Hierarchy) -> Vec<PathBuf> {
     }
 }
 
-/// Returns the existing groups with this name in these hierarchies, under the names that both versions use.
+/// Returns the existing groups called `name` in these hierarchies, under the directory names of both
+/// versions.
 fn existing_groups(hierarchies: &[Hierarchy], base: &str, name: &str) -> Vec<PathBuf> {
     let places = hierarchies.iter().flat_map(candidate_parents);
     let groups = places
@@ -320,9 +324,10 @@ fn create_in_hierarchy(
             drop(remove_group_tree(version, stale));
         }
         let around = missing_directories(&place, base);
-        // If this program is killed after this point, the recorded directory shows what may be left.
+        // The directory is recorded before it is created: if this program is killed later, the record shows
+        // what may be left behind.
         note(&place.join(base).join(version.outermost_name(name)));
-        // Other processes may remove the parent between the two steps of creating the group.
+        // Between the two steps of creating the group, another process may remove the parent directory.
         let mut made = (0..10).map(|_| version.create(&place, base, name));
         let gone =
             |made: &io::Result<_>| made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
@@ -343,7 +348,7 @@ fn create_in_hierarchy(
     Err(failure.unwrap_or_else(|| (hierarchy.mount_point.clone(), io::ErrorKind::NotFound.into())))
 }
 
-/// Returns the components of the base that do not exist yet, outermost first.
+/// Returns the directories on the path `base` that do not exist yet, outermost first.
 fn missing_directories(place: &Path, base: &str) -> Vec<PathBuf> {
     let mut path = place.to_owned();
     let mut all = Vec::new();
@@ -354,8 +359,8 @@ fn missing_directories(place: &Path, base: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Visits all subgroups of a group, the deepest first. Each path leads through the open parent directory,
-/// because a job can nest groups deeper than the kernel's limit on path lengths.
+/// Calls `visit` for all subgroups of a group, the deepest first. Each path starts at the open parent
+/// directory, because a job can nest groups deeper than the kernel's limit on the length of paths.
 fn visit_subgroups(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()> {
     let open = |path: &Path| {
         fs::File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)
@@ -371,7 +376,7 @@ fn visit_subgroups(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()>
     let mut names: Vec<OsString> = Vec::new();
     while let Some(list) = waiting.last_mut() {
         if let Some(name) = list.pop() {
-            // A group that was removed in the meantime is empty.
+            // A group that has been removed in the meantime has no subgroups.
             if let Ok(inner) = open(&of(&at).join(&name)) {
                 waiting.push(inside(&inner));
                 names.push(name);
@@ -392,13 +397,13 @@ fn visit_subgroups(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()>
 fn processes_in_subtree(group: &Path) -> Vec<i32> {
     let read = |directory: &Path| fs::read(directory.join("cgroup.procs")).unwrap_or_default();
     let mut members: Vec<i32> = process_table::parse_numbers(&read(group)).collect();
-    // A group that was removed has no processes.
+    // A group that has been removed has no processes.
     drop(visit_subgroups(group, &mut |inner| members.extend(process_table::parse_numbers(&read(inner)))));
     members
 }
 
-/// Kills all processes in a group and its subgroups, repeatedly, to find processes that were forked
-/// meanwhile.
+/// Kills all processes in a group and its subgroups, several times, to find processes that were forked in the
+/// meantime.
 fn kill_subtree(version: &dyn CgroupVersion, group: &Path) {
     if version.kill_all(group) {
         return;
@@ -419,11 +424,11 @@ fn kill_subtree(version: &dyn CgroupVersion, group: &Path) {
     }
 }
 
-/// Removes a group that a starter has left behind, if it exists. It must be a directory in one of the
-/// hierarchies, below the base, and not reached through a link.
+/// Removes a group that a starter has left behind, and returns true if it existed. The group must be a
+/// directory below the base in one of the hierarchies, and its path must not contain a link.
 ///
 /// # Errors
-/// The directory is not such a group, or cannot be removed.
+/// Fails if the directory is not such a group, or cannot be removed.
 pub fn remove_leftover_group(directory: &Path, base: &str) -> io::Result<bool> {
     if !directory.exists() {
         return Ok(false);
@@ -445,16 +450,16 @@ pub fn remove_leftover_group(directory: &Path, base: &str) -> io::Result<bool> {
     remove_group_tree(version, directory).map(|()| true)
 }
 
-/// Returns true if the path is the base or inside it.
+/// Returns true if the path is `base` or below it.
 fn is_within_base(place: &Path, base: &str) -> bool {
     let base: Vec<_> = Path::new(base).components().collect();
     let parts: Vec<_> = place.components().collect();
     parts.windows(base.len().max(1)).any(|window| window == base)
 }
 
-/// Kills all processes in a group and removes it with its subgroups.
+/// Kills all processes in a group, and removes the group with its subgroups.
 pub(super) fn remove_group_tree(version: &dyn CgroupVersion, group: &Path) -> io::Result<()> {
-    // Most groups have no subgroups.
+    // Most groups have no subgroups and no processes, so removing the directory succeeds at once.
     if fs::remove_dir(group).is_ok() {
         return Ok(());
     }

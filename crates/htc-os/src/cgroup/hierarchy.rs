@@ -1,26 +1,27 @@
-//! Mounted control group hierarchies, and our own group in them.
+//! Mounted control group hierarchies, and the group of this process in each of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Mounted hierarchy.
+/// Mounted control group hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hierarchy {
-    /// True for version 2.
+    /// True for version 2, false for version 1.
     pub(super) unified: bool,
-    /// Controllers of the hierarchy; empty for the version 2 tree if all controllers are in version 1.
+    /// Controllers of the hierarchy. Empty for the version 2 tree if version 1 hierarchies have all
+    /// controllers.
     pub(super) controllers: Vec<String>,
     /// Mount point of the hierarchy.
     pub(super) mount_point: PathBuf,
-    /// Directory of our own group.
+    /// Directory of the group in which this process is.
     pub(super) own_group: PathBuf,
 }
 
-/// Controllers of version 1 that are used. The others (cpuset, ...) have their own rules and limit nothing
-/// here.
+/// Version 1 controllers that are used here. Other controllers, such as cpuset, have their own rules and are
+/// not needed for limits.
 const USED_CONTROLLERS: [&str; 7] = ["memory", "cpu", "cpuacct", "pids", "devices", "freezer", "blkio"];
 
-/// Returns the hierarchies of this machine that can be used.
+/// Returns the hierarchies of this machine that can be used for jobs.
 pub(super) fn mounted_hierarchies() -> Vec<Hierarchy> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     parse_mountinfo(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mounted| {
@@ -52,7 +53,7 @@ fn parse_mountinfo(mounts: &str, own: &str, controllers: impl Fn(&Path) -> Strin
             continue;
         }
         let own = own_group(own, unified, &controllers);
-        // The mounted directory may be only a part of the tree.
+        // The mount may show only a part of the hierarchy.
         let inside = Path::new(own).strip_prefix(root).unwrap_or(Path::new(""));
         let own = mounted.join(inside.strip_prefix("/").unwrap_or(inside));
         found.push(Hierarchy { unified, controllers, mount_point: mounted, own_group: own });
@@ -60,8 +61,8 @@ fn parse_mountinfo(mounts: &str, own: &str, controllers: impl Fn(&Path) -> Strin
     found
 }
 
-/// Returns our group in the hierarchy with these controllers, from a line `7:cpu,cpuacct:/path`, or
-/// `0::/path` for version 2.
+/// Returns the path of our own group in the hierarchy with these controllers. The text consists of lines like
+/// `7:cpu,cpuacct:/path`, or `0::/path` for version 2.
 fn own_group<'a>(text: &'a str, unified: bool, controllers: &[String]) -> &'a str {
     let of_line = |line: &'a str| {
         let mut parts = line.splitn(3, ':');
@@ -75,8 +76,8 @@ fn own_group<'a>(text: &'a str, unified: bool, controllers: &[String]) -> &'a st
     text.lines().find_map(of_line).unwrap_or("/")
 }
 
-/// Returns true if 25.14 would use control groups here: the version 2 tree or three hierarchies of version 1
-/// are at their standard paths (`hasCgroupV2`, `cgroup_v1_is_writeable`).
+/// Returns true if 25.14 would use control groups on this machine: the version 2 tree, or three hierarchies
+/// of version 1, are mounted at their standard paths (`hasCgroupV2`, `cgroup_v1_is_writeable`).
 pub fn reference_uses_cgroups() -> bool {
     let there = |path: &str| Path::new("/sys/fs/cgroup").join(path).exists();
     there("cgroup.procs") || ["memory", "cpu,cpuacct", "freezer"].into_iter().all(there)

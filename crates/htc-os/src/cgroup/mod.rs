@@ -1,8 +1,8 @@
 //! Control groups of jobs: creation, limits, usage, killing and removal.
 //!
-//! A machine may have version 2, version 1, or some controllers of each; a job's group is then one directory
-//! in every hierarchy with a controller that is used. The trait `version::CgroupVersion` covers the
-//! differences between the versions. Reference: `proc_family_direct_cgroup_v2.cpp`,
+//! A machine may have version 2, version 1, or some controllers in each version. The group of a job is then
+//! one directory in every hierarchy with a controller that is used. The trait `version::CgroupVersion` hides
+//! the differences between the versions. Reference: `proc_family_direct_cgroup_v2.cpp`,
 //! `proc_family_direct_cgroup_v1.cpp`.
 
 mod group;

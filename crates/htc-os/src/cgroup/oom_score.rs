@@ -1,17 +1,17 @@
-//! Priority of jobs for being killed when memory is exhausted.
+//! Out-of-memory score of jobs, by which the kernel selects the processes to kill when memory is exhausted.
 
 use std::fs;
 
 use super::version::write_file;
 
-/// File with our own score, which children inherit.
+/// File with the score of this process, which children inherit.
 const OWN_OOM_SCORE_FILE: &str = "/proc/self/oom_score_adj";
 
-/// Score of jobs, so that the kernel kills them before daemons (`setupOOMScore`).
+/// Score of jobs, with which the kernel kills jobs before daemons (`setupOOMScore`).
 const JOB_OOM_SCORE: i32 = 800;
 
-/// Calls `make` to create a child while our own score is that of jobs. If the score cannot be set, the child
-/// inherits ours.
+/// Calls `make` to create a child while this process has the score of jobs, which the child inherits. If the
+/// score cannot be set, the child inherits the normal score of this process.
 pub fn with_job_oom_score<T>(make: impl FnOnce() -> T) -> T {
     let before = fs::read_to_string(OWN_OOM_SCORE_FILE).ok().and_then(|text| text.trim().parse::<i32>().ok());
     let raised = before.filter(|before| {

@@ -1,4 +1,4 @@
-//! Version 1: one hierarchy for each controller or for a few of them.
+//! Control groups of version 1: one hierarchy for each controller or for a few controllers.
 
 use std::fs;
 use std::io;
@@ -33,7 +33,8 @@ impl CgroupVersion for CgroupV1 {
             LimitedResource::Swap { .. } => "memory.memsw.limit_in_bytes",
             LimitedResource::Cpu => "cpu.shares",
             LimitedResource::Processes => "pids.max",
-            // `memory.soft_limit_in_bytes` has the opposite meaning, and the reference does not use it.
+            // Version 1 has no such setting: `memory.soft_limit_in_bytes` has the opposite meaning, and the
+            // reference does not use it.
             LimitedResource::MemoryLow => return Ok(None),
         };
         write_number(&group.join(file), value)
@@ -94,12 +95,13 @@ impl CgroupVersion for CgroupV1 {
     }
 
     fn delegated_files(&self) -> &'static [&'static str] {
-        // The reference changes the owner of the directory but of no file in it.
+        // The reference changes the owner of the directory but not of the files in it.
         &[]
     }
 }
 
-/// Returns the sum over all devices of one kind of operation, from lines such as `8:0 Read 4096`.
+/// Returns the sum over all devices of the operations of one kind, from lines such as `8:0 Read 4096`, or
+/// `None` if there is no such line.
 fn sum_operations(text: &str, kind: &str) -> Option<u64> {
     let of_line = |line: &str| {
         let mut words = line.split_ascii_whitespace();

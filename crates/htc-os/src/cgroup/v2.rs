@@ -1,4 +1,4 @@
-//! Version 2: one tree, in which controllers are enabled from group to group.
+//! Control groups of version 2: one tree, in which each group enables the controllers of its subgroups.
 
 use std::fs;
 use std::io;
@@ -12,12 +12,14 @@ use htc_base::process::DeviceNumber;
 /// Implementation of version 2.
 pub(super) struct CgroupV2;
 
-/// Controllers that are enabled for subgroups (`makeCgroup`), each separately, because some may be refused.
+/// Controllers that are enabled for subgroups (`makeCgroup`). Each controller is enabled by a separate write,
+/// because the kernel may reject some.
 const DELEGATED_CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
 
 impl CgroupVersion for CgroupV2 {
-    /// Creates `NAME.slice/NAME.scope`. A group with processes cannot enable controllers for subgroups, so a
-    /// job that creates groups needs a parent group of its own.
+    /// Creates the directories `NAME.slice/NAME.scope`. A group that contains processes cannot enable
+    /// controllers for subgroups, so the processes are placed in the inner group, and subgroups of a job can
+    /// be created in the outer group.
     fn create(&self, parent: &Path, base: &str, name: &str) -> io::Result<Vec<PathBuf>> {
         let mut above = parent.to_owned();
         enable_subtree_controllers(&above);
@@ -34,7 +36,7 @@ impl CgroupVersion for CgroupV2 {
             drop(fs::remove_dir(&slice));
             return Err(error);
         }
-        // Without this file the kernel kills one process instead of the whole group.
+        // Without `memory.oom.group`, the kernel kills one process instead of the whole group.
         drop(write_file(&slice.join("memory.oom.group"), "1"));
         Ok(vec![slice, scope])
     }
@@ -47,7 +49,8 @@ impl CgroupVersion for CgroupV2 {
         match what {
             LimitedResource::Memory => write_number(&group.join("memory.max"), value),
             LimitedResource::MemoryLow => write_number(&group.join("memory.low"), value),
-            // This limit is for swap alone; the requested limit is for swap and memory together.
+            // The file limits swap space alone, but the requested limit is for memory and swap space
+            // together.
             LimitedResource::Swap { memory } => {
                 let swap = write_number(&group.join("memory.swap.max"), value.saturating_sub(memory))?;
                 Ok(swap.map(|swap| swap.saturating_add(memory)))
@@ -112,8 +115,8 @@ fn create_if_missing(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Enables the controllers for subgroups. A controller that cannot be enabled is missing there, which is
-/// reported when a limit is set.
+/// Enables the controllers for the subgroups of a group. If a controller cannot be enabled, setting a limit
+/// later reports that the controller is missing.
 fn enable_subtree_controllers(group: &Path) {
     let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
     let has = |list: &str, controller: &str| list.split_ascii_whitespace().any(|one| one == controller);
@@ -121,7 +124,8 @@ fn enable_subtree_controllers(group: &Path) {
     if !DELEGATED_CONTROLLERS.iter().any(|controller| has(&there, controller)) {
         return;
     }
-    // Each write blocks all other changes of groups.
+    // The file is written only if necessary, because each write blocks all other changes of control groups on
+    // the machine.
     let file = "cgroup.subtree_control";
     let before = read(file);
     for controller in DELEGATED_CONTROLLERS.iter().filter(|one| has(&there, one) && !has(&before, one)) {
@@ -129,7 +133,8 @@ fn enable_subtree_controllers(group: &Path) {
     }
 }
 
-/// Returns the sum over all devices of a value in lines such as `8:0 rbytes=1 wbytes=2 rios=3 wios=4 ...`.
+/// Returns the sum over all devices of the value `name`, from lines such as `8:0 rbytes=1 wbytes=2 rios=3
+/// wios=4 ...`.
 fn sum_over_devices(text: &str, name: &str) -> u64 {
     let words = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
     words

@@ -1,4 +1,4 @@
-//! Interface of the two versions of control groups.
+//! Common interface of versions 1 and 2 of control groups.
 
 use std::fs;
 use std::io;
@@ -7,67 +7,71 @@ use std::path::Path;
 use super::usage::GroupUsage;
 use htc_base::process::DeviceNumber;
 
-/// Resource that a group can limit.
+/// Resource for which a group can have a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LimitedResource {
-    /// Memory, in bytes.
+    /// Maximum memory, in bytes.
     Memory,
-    /// Protected memory, in bytes.
+    /// Memory that the kernel does not reclaim, in bytes.
     MemoryLow,
-    /// Swap space together with memory, in bytes.
+    /// Maximum swap space together with memory, in bytes.
     Swap {
-        /// The limit of memory.
+        /// Limit of memory alone, in bytes.
         memory: u64,
     },
     /// CPU weight.
     Cpu,
-    /// Number of processes.
+    /// Maximum number of processes.
     Processes,
 }
 
-/// Version of control groups. The directories are those of a group in one hierarchy.
+/// Version of control groups. Each `group` is the directory of a group in one hierarchy.
 pub(super) trait CgroupVersion: Sync {
     /// Creates the group `name` below `parent`, and returns the created directories, outermost first. Limits
     /// are set in the first, and processes are placed in the last.
     fn create(&self, parent: &Path, base: &str, name: &str) -> io::Result<Vec<std::path::PathBuf>>;
 
-    /// Returns the name of the outermost directory.
+    /// Returns the name of the outermost directory of a group.
     fn outermost_name(&self, name: &str) -> String;
 
     /// Sets a limit and returns the value that the kernel reports, or `None` if this version has no such
     /// limit.
     fn set_limit(&self, group: &Path, what: LimitedResource, value: u64) -> io::Result<Option<u64>>;
 
-    /// Prevents a character device from being opened. Returns false if this version cannot do so by writing a
-    /// file.
+    /// Prevents processes from opening a character device. Returns false if this version has no file for this
+    /// purpose.
     fn deny_device(&self, group: &Path, device: DeviceNumber) -> io::Result<bool>;
 
-    /// Stops or resumes all processes. Returns false if this hierarchy does not support it.
+    /// Stops (freezes) or resumes all processes of the group. Returns false if the hierarchy does not support
+    /// freezing.
     fn set_frozen(&self, group: &Path, freeze: bool) -> bool;
 
-    /// Kills all processes at once. Returns false if this hierarchy does not support it.
+    /// Kills all processes of the group at once. Returns false if the hierarchy does not support this.
     fn kill_all(&self, group: &Path) -> bool;
 
-    /// Adds the usage that this hierarchy counts with its controllers.
+    /// Adds the resource usage that the controllers of the hierarchy have counted to `counts`.
     fn add_usage(&self, group: &Path, controllers: &[String], counts: &mut GroupUsage);
 
-    /// Returns how often the kernel has killed processes because memory was exhausted.
+    /// Returns the number of processes in the group that the kernel has killed because memory was exhausted.
     fn oom_kill_count(&self, group: &Path) -> u64;
 
-    /// Returns true if the whole group is killed when one of its processes is.
+    /// Returns true if the kernel kills the whole group when it kills one of its processes because memory is
+    /// exhausted.
     fn kills_whole_group(&self) -> bool;
 
-    /// Returns the files that an account must be able to write to create subgroups.
+    /// Returns the files in a group's directory that an account must be able to write in order to create
+    /// subgroups.
     fn delegated_files(&self) -> &'static [&'static str];
 }
 
-/// Writes a file of a group in one write.
+/// Writes the content of a file of a group in one system call.
 pub(super) fn write_file(path: &Path, text: &str) -> io::Result<()> {
     use io::Write;
     fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Writes a number and reads back the resulting value, or returns `None` if the file does not exist.
+/// Writes a number to a file and returns the number that the file contains afterwards, or `None` if the file
+/// does not exist.
 pub(super) fn write_number(path: &Path, value: u64) -> io::Result<Option<u64>> {
     match write_file(path, &value.to_string()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -75,7 +79,8 @@ pub(super) fn write_number(path: &Path, value: u64) -> io::Result<Option<u64>> {
     }
 }
 
-/// Reads the number in a file; `max` is the largest number.
+/// Reads the number in a file, or returns `None` if the text is not a number. The text `max` is read as the
+/// largest number.
 pub(super) fn read_number(path: &Path) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     match text.trim() {
@@ -84,7 +89,8 @@ pub(super) fn read_number(path: &Path) -> Option<u64> {
     }
 }
 
-/// Returns the number after a word at the beginning of a line, or `None`.
+/// Returns the number that follows the word `name` at the beginning of a line, or `None` if no line begins
+/// with it.
 pub(super) fn parse_field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (word, value) = line.split_once(' ')?;
