@@ -1,6 +1,7 @@
 //! Prints the ads of a file for which a constraint is true: `cargo run --example filter jobs.ads 'RequestCpus > 1'`.
 //!
-//! It stops at the first ad that cannot be read completely, as `cargo run --example filter bad.ads true` shows.
+//! The program stops at the first ad that cannot be read completely, as `cargo run --example filter bad.ads true`
+//! shows.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 

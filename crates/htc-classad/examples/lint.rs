@@ -1,5 +1,6 @@
-//! Checks expressions like an editor, one per line of standard input: mistakes in the syntax, valid text that is rarely
-//! meant so, and attributes that none of the known ones is: `echo "Cpus = 4 && Memry > 2" | cargo run --example lint`.
+//! Checks expressions like an editor, one per line of standard input. Reports syntax errors, valid expressions that
+//! probably do not mean what their author intended, and unknown attributes: `echo "Cpus = 4 && Memry > 2" | cargo run
+//! --example lint`.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 

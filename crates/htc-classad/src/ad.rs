@@ -43,10 +43,10 @@ pub(crate) use value::push_literal;
 pub use value::{List, Value};
 pub use value_conversions::{ListElement, ValueTypeError};
 
-/// An ad: a set of attributes with unevaluated values.
+/// ClassAd: a set of attributes with unevaluated values.
 ///
-/// Names compare without case and keep the spelling they were first inserted with. The order of attributes is never
-/// observable: printing sorts them.
+/// Names compare case-insensitively and keep the spelling with which they were first inserted. The order of the attributes is
+/// never observable, because printing sorts them.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Value};
@@ -59,17 +59,17 @@ pub use value_conversions::{ListElement, ValueTypeError};
 /// ```
 #[derive(Clone, Default)]
 pub struct ClassAd {
-    /// Names and string literals ([`text`]).
+    /// Names and string literals; the module `ad_text` describes the layout.
     text: Vec<u8>,
-    /// Hash of each name, stored apart from the entries so that a search touches little memory.
+    /// Hash of each name. Hashes are stored apart from the entries so that a search touches little memory.
     hashes: Vec<u32>,
     entries: Vec<AttributeEntry>,
-    /// Index from hash to entry, built only once the ad is large.
+    /// Index from hash to entry, or `None` while the ad is small.
     index: Option<Box<NameIndex>>,
-    /// Number of bytes of the text that no entry uses any more.
+    /// Number of bytes of `text` that no entry uses any more.
     unused_text_len: usize,
     parent: Option<Arc<ClassAd>>,
-    /// Expressions to which an index operation has returned references.
+    /// Expressions to which the `Index` trait has returned references.
     references: ExprReferences,
 }
 
@@ -80,7 +80,7 @@ struct AttributeEntry {
     value: StoredValue,
 }
 
-/// Stored value of an attribute: scalars are stored in the ad itself, everything else in a tree.
+/// Stored value of an attribute: a scalar is stored in the ad itself, any other expression in a tree.
 #[derive(Clone, Debug)]
 pub(crate) enum StoredValue {
     Undefined,
@@ -88,15 +88,16 @@ pub(crate) enum StoredValue {
     Bool(bool),
     Int(i64),
     Real(f64),
-    /// A string located anywhere in the text.
+    /// String anywhere in the ad's text.
     Str(TextRange),
-    /// A string stored in quotes right after its name and followed by a newline, so its line in the long form is
-    /// complete.
+    /// String that follows its name in the ad's text, in quotes and with a newline, so that the attribute's line in the long
+    /// form is already complete.
     QuotedLine(TextRange),
     Expr(NodeId, Arc<ExprTree>),
 }
 
-/// The variants are flat because nesting a [`Scalar`] would make this type half as large again.
+/// Converts variant by variant. `StoredValue` does not contain a [`Scalar`], because nesting would make the type half as large
+/// again.
 impl From<Scalar<TextRange>> for StoredValue {
     #[inline(always)]
     fn from(scalar: Scalar<TextRange>) -> Self {
@@ -117,7 +118,8 @@ impl ClassAd {
         ClassAd::default()
     }
 
-    /// Creates an empty ad with capacity for the contents of another one: ads of a stream are usually similar.
+    /// Creates an empty ad with capacity for `attributes` attributes and `bytes` bytes of text. Used with the size of the
+    /// previous ad of a stream, because the ads of a stream are usually similar.
     pub(crate) fn sized_as(attributes: usize, bytes: usize) -> Self {
         ClassAd {
             text: Vec::with_capacity(bytes),
@@ -127,12 +129,12 @@ impl ClassAd {
         }
     }
 
-    /// Creates an empty ad with the capacity that a text of `bytes` bytes usually needs.
+    /// Creates an empty ad with the capacity that is usually needed for an ad read from a text of `bytes` bytes.
     pub(crate) fn sized_for_text(bytes: usize) -> Self {
         ClassAd::sized_as((bytes / 32).min(256), (bytes - bytes / 4).min(1 << 16))
     }
 
-    /// Returns the number of attributes of the ad itself, and the number of bytes of their names and strings.
+    /// Returns the number of attributes of the ad itself, and the number of bytes of its text.
     pub(crate) fn content_size(&self) -> (usize, usize) {
         (self.entries.len(), self.text.len())
     }
@@ -143,7 +145,7 @@ impl ClassAd {
         if let Some(index) = &self.index {
             return index.candidates(hash).find(|at| same(*at));
         }
-        // Compares eight at a time without an early exit, which the compiler turns into two vector comparisons.
+        // Eight hashes at a time are compared without an early exit, which the compiler turns into two vector comparisons.
         let mut base = 0;
         let mut chunks = self.hashes.chunks_exact(8);
         for chunk in &mut chunks {
@@ -208,12 +210,13 @@ impl ClassAd {
         self.stored_value(name, name::hash(name)).map(|slot| self.stored_expr(slot))
     }
 
-    /// Returns the value of an attribute that is written as a literal, without evaluating anything.
+    /// Returns the value of an attribute without evaluating anything, or `None` if the attribute is not a literal.
     pub fn literal(&self, name: impl AsRef<[u8]>) -> Option<Value> {
         self.get(name)?.as_literal()
     }
 
-    /// Returns the text of an attribute that is a string literal, without evaluating or copying anything.
+    /// Returns the text of an attribute without evaluating or copying anything, or `None` if the attribute is not a string
+    /// literal.
     pub fn string(&self, name: impl AsRef<[u8]>) -> Option<&BStr> {
         let name = name.as_ref();
         match self.stored_value(name, name::hash(name)) {
@@ -232,15 +235,15 @@ impl ClassAd {
             || self.parent.as_ref().is_some_and(|parent| parent.contains(name))
     }
 
-    /// Sets an attribute to an expression. If the name exists, its value is replaced and its spelling kept.
+    /// Sets an attribute to an expression. If the attribute exists, its value is replaced and the spelling of its name is kept.
     ///
-    /// A name that is empty or has a NUL byte is stored as it is, as 25.14 stores it, although no form of ads can represent it;
-    /// [`ClassAd::try_insert`] refuses it.
+    /// A name that is empty or has a NUL byte is accepted, as in 25.14, although no syntax of ads can represent it;
+    /// [`ClassAd::try_insert`] rejects such names.
     pub fn insert(&mut self, name: impl AsRef<[u8]>, value: Expr) {
         self.put_expr(name.as_ref(), value);
     }
 
-    /// Sets an attribute to a value. If the name exists, its value is replaced and its spelling kept.
+    /// Sets an attribute to a value. If the attribute exists, its value is replaced and the spelling of its name is kept.
     ///
     /// ```
     /// # use htc_classad::ClassAd;
@@ -251,8 +254,8 @@ impl ClassAd {
     /// assert_eq!(ad.to_string(), r#"[ Limit = undefined; Owner = "ana"; Sizes = { 1,2 } ]"#);
     /// ```
     ///
-    /// A name that is empty or has a NUL byte is stored as it is, although no form of ads can represent it;
-    /// [`ClassAd::try_set`] refuses it and is meant for names that come from outside the program.
+    /// A name that is empty or has a NUL byte is accepted, although no syntax of ads can represent it. Use
+    /// [`ClassAd::try_set`], which rejects such names, for names that come from outside the program.
     pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) {
         self.put_literal(name.as_ref(), value.into());
     }
@@ -297,7 +300,7 @@ impl ClassAd {
         Ok(())
     }
 
-    /// Sets an attribute whose name is valid to an expression.
+    /// Sets an attribute to an expression. The caller has checked the name.
     pub(crate) fn put_expr(&mut self, name: &[u8], value: Expr) {
         match value.0 {
             ExprRepr::Scalar(scalar) => self.put_scalar(name, None, scalar.as_borrowed()),
@@ -333,7 +336,7 @@ impl ClassAd {
 
     /// Adds an attribute that the ad does not have yet.
     pub(crate) fn put_new(&mut self, wanted: &[u8], hash: u32, value: StoredValue) {
-        // Compacting would move the text that the new value refers to.
+        // A string value refers to the ad's text, which compacting would move.
         if !matches!(value, StoredValue::Str(_)) {
             self.compact_if_needed();
         }
@@ -341,8 +344,9 @@ impl ClassAd {
         self.add_entry(AttributeEntry { start, len: wanted.len() as u32, value }, hash);
     }
 
-    /// Adds an entry whose text is already in place. The entry is built directly in its slot: copying it would read it
-    /// in wider pieces than it was written in, which stalls the processor for longer than everything else here takes.
+    /// Adds an entry whose name and string are already in the ad's text. The entry is built directly in its final place:
+    /// copying it would read the entry in wider pieces than it was written in, which stalls the processor for longer than the
+    /// rest of this function takes.
     #[inline(always)]
     fn add_entry(&mut self, entry: AttributeEntry, hash: u32) {
         self.hashes.push(hash);
@@ -362,8 +366,8 @@ impl ClassAd {
         }
     }
 
-    /// Removes an attribute and returns its expression. As in the reference, an attribute that the chained parent also
-    /// has is then hidden by `undefined` (`ClassAd::Delete`).
+    /// Removes an attribute and returns its expression. If the chained parent also has the attribute, the ad gets the attribute
+    /// with the value `undefined`, which hides the parent's, as in the reference (`ClassAd::Delete`).
     pub fn remove(&mut self, name: impl AsRef<[u8]>) -> Option<Expr> {
         let name = name.as_ref();
         let removed = self.find(name, name::hash(name)).map(|at| {
@@ -412,26 +416,29 @@ impl ClassAd {
         (self.name_at(at), &self.entries[at].value)
     }
 
-    /// Returns the ad's own attributes sorted bytewise by name, upper case first: the order of the "job ad print".
+    /// Returns the ad's own attributes sorted bytewise by name, upper case first. This is the order of the "job ad print" of
+    /// hooks.
     pub fn sorted(&self) -> Vec<(&BStr, Expr)> {
         let mut all: Vec<_> = self.iter().collect();
         all.sort_unstable_by(|a, b| a.0.cmp(b.0));
         all
     }
 
-    /// Returns the ad's own attributes sorted by length of name, then case-insensitively: the order of the new syntax.
+    /// Returns the ad's own attributes sorted by length of name, then case-insensitively. This is the order in which ads are
+    /// printed in new syntax.
     pub fn in_ad_order(&self) -> Vec<(&BStr, Expr)> {
         let mut all: Vec<_> = self.iter().collect();
         all.sort_unstable_by(|a, b| name::ad_order(a.0, b.0));
         all
     }
 
-    /// Copies all attributes of another ad itself, ignoring its chained parent.
+    /// Copies all own attributes of another ad, ignoring that ad's chained parent.
     pub fn update(&mut self, other: &ClassAd) {
         self.copy_from(other, |_, _| true);
     }
 
-    /// Copies the attributes that `wanted` accepts; `wanted` is called with this ad as built so far.
+    /// Copies those own attributes of another ad that `wanted` accepts. `wanted` is called with this ad, including the
+    /// attributes copied so far, and with a name.
     fn copy_from(&mut self, other: &ClassAd, wanted: impl Fn(&ClassAd, &[u8]) -> bool) {
         for (name, slot) in other.stored_values() {
             if !wanted(self, name) {
@@ -444,7 +451,7 @@ impl ClassAd {
         }
     }
 
-    /// Sets the chained parent, where attributes that this ad lacks are looked up, or removes it if `parent` is `None`.
+    /// Sets or removes the chained parent, an ad in which the attributes are looked up that this ad lacks.
     pub fn chain(&mut self, parent: Option<Arc<ClassAd>>) {
         self.parent = parent;
     }
@@ -455,8 +462,8 @@ impl ClassAd {
         self.parent.as_ref()
     }
 
-    /// Returns a copy that also has all attributes of the chained parents that the ad itself lacks. Value and spelling
-    /// come from the nearest ad that has the attribute.
+    /// Returns a copy of the ad that also has the attributes of its chained parents. If several of these ads have an attribute,
+    /// value and spelling come from the nearest.
     #[must_use]
     pub fn flattened_chain(&self) -> ClassAd {
         let mut all = self.clone();
@@ -467,7 +474,7 @@ impl ClassAd {
         all
     }
 
-    /// Creates an ad from a node of kind ad.
+    /// Creates an ad from the node of an ad in a tree.
     pub(crate) fn from_node(tree: &Arc<ExprTree>, id: NodeId) -> ClassAd {
         match tree.node(id) {
             Node::Ad { first, count } => ClassAd::from_fields(tree, first, count),
@@ -475,7 +482,7 @@ impl ClassAd {
         }
     }
 
-    /// Creates an ad from a range of fields.
+    /// Creates an ad from `count` fields of a tree, starting at field `first`.
     pub(crate) fn from_fields(tree: &Arc<ExprTree>, first: u32, count: u32) -> ClassAd {
         let mut ad = ClassAd::new();
         for field in tree.fields(first, count) {
@@ -485,7 +492,7 @@ impl ClassAd {
     }
 }
 
-/// Compares attributes and their expressions; names are case-insensitive, chained parents are ignored.
+/// Compares two ads by their own attributes and expressions. Names are case-insensitive; chained parents are ignored.
 impl PartialEq for ClassAd {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len()
@@ -536,7 +543,7 @@ mod tests {
             ad.set("B", "some text");
         }
         assert!(ad.text.len() < 40_000);
-        // The smallest possible attribute, so that most of the text is separators.
+        // The attributes are as small as possible, so that most of the text is separators.
         for _ in 0..100_000 {
             ad.remove("A");
             ad.set("A", 1);

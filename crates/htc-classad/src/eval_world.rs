@@ -1,6 +1,7 @@
-//! Inputs of an evaluation besides the ads: the clock, the local time zone, random numbers and user accounts.
+//! Inputs of an evaluation other than ads: the clock, the local time zone, random numbers and user accounts.
 //!
-//! [`System`] is the local machine. Tests and simulations, and programs that fix the time, provide their own.
+//! [`System`] is the local machine. Tests, simulations and programs that fix the time implement [`EvalWorld`]
+//! themselves.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +10,8 @@ use bstr::{BString, ByteSlice};
 
 use crate::user_map::UserMaps;
 
-/// Source of the clock, time zone, random numbers and accounts that an evaluation uses. Several threads may use one.
+/// Source of the clock, time zone, random numbers and accounts for evaluations. Several threads may use the same
+/// source.
 ///
 /// ```
 /// use bstr::BString;
@@ -27,7 +29,7 @@ use crate::user_map::UserMaps;
 /// assert_eq!(value, Value::Int(1000));
 /// ```
 pub trait EvalWorld: Sync {
-    /// Returns the current time in whole seconds since the epoch: `time()`, `CurrentTime`.
+    /// Returns the current time in whole seconds since the epoch, for `time()` and `CurrentTime`.
     fn epoch(&self) -> i64;
 
     /// Returns the local time zone at a time given in seconds since the epoch.
@@ -39,7 +41,7 @@ pub trait EvalWorld: Sync {
     /// Returns the home directory of an account, for `userHome()`, or `None` if it is unknown.
     fn home(&self, user: &[u8]) -> Option<BString>;
 
-    /// Returns the user maps for `userMap()`, or `None` if there is no configuration.
+    /// Returns the user maps for `userMap()`, or `None` if no configuration was read.
     fn user_maps(&self) -> Option<&UserMaps> {
         None
     }
@@ -50,9 +52,9 @@ pub trait EvalWorld: Sync {
     }
 }
 
-/// Settings that the configuration and the machine make for parsing and evaluating expressions. In the reference they
-/// are global to the process (`ClassAdReconfig`, compat_classad.cpp); here they belong to the world that is passed
-/// along.
+/// Settings for parsing and evaluating expressions, which depend on the configuration and the machine. In the
+/// reference they are global variables (`ClassAdReconfig`, compat_classad.cpp); here they belong to the world that is
+/// passed to each evaluation.
 ///
 /// ```
 /// use htc_classad::{Dialect, Expr, LanguageMode};
@@ -62,15 +64,15 @@ pub trait EvalWorld: Sync {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LanguageMode {
-    /// True for strict mode (`STRICT_CLASSAD_EVALUATION = true`); false for the mode that all HTCondor tools and
-    /// daemons use by default.
+    /// True for strict mode (`STRICT_CLASSAD_EVALUATION = true`); false for the default mode of all HTCondor tools
+    /// and daemons.
     pub strict: bool,
-    /// True if a time without a zone, as in `absTime("2026-07-01T12:00:00")`, is UTC; false if it is in the machine's
-    /// time zone (TZ), as in the reference.
+    /// True to read a time without a zone, as in `absTime("2026-07-01T12:00:00")`, as UTC; false to read it as local
+    /// time of the machine (TZ), as the reference does.
     pub utc_times: bool,
 }
 
-/// Offset of local time at one point in time.
+/// Local time zone at one point in time.
 ///
 /// ```
 /// use htc_classad::Zone;
@@ -88,7 +90,7 @@ pub struct Zone {
 }
 
 impl Zone {
-    /// Returns UTC.
+    /// Returns the zone of UTC.
     ///
     /// ```
     /// use htc_classad::Zone;
@@ -128,7 +130,7 @@ impl Zone {
 pub struct System;
 
 impl EvalWorld for System {
-    /// Returns 0 in a WebAssembly module without a system, such as in a browser: there is no clock.
+    /// Returns the current time, or 0 in a WebAssembly module without a system clock, such as in a browser.
     fn epoch(&self) -> i64 {
         if cfg!(all(target_family = "wasm", target_os = "unknown")) {
             return 0;
@@ -142,11 +144,11 @@ impl EvalWorld for System {
     }
 
     fn random_bits(&self) -> u64 {
-        // Each `RandomState` has different keys.
+        // Each `RandomState` has different random keys.
         RandomState::new().hash_one(())
     }
 
-    /// Looks the account up in `/etc/passwd` only; no other account database is consulted.
+    /// Looks up the account in `/etc/passwd` only; no other account database is used.
     fn home(&self, user: &[u8]) -> Option<BString> {
         let accounts = std::fs::read("/etc/passwd").ok()?;
         let mut fields = accounts.lines().map(|line| line.split_str(":"));

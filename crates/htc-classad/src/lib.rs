@@ -1,8 +1,8 @@
 //! The ClassAd language: values, expressions, ads, evaluation, matching, and all syntaxes in which ads are written.
 //!
-//! The crate has three layers, each using only those before it: [`syntax`] (parsing), [`ad`] and [`ad_io`] (ads, and
-//! streams of ads), [`eval`] (evaluation). All of them use [`regex`], [`UserMaps`] and [`EvalWorld`]. The most important
-//! types are re-exported here.
+//! The crate has three layers, and each uses only the layers before it: [`syntax`] (parsing), [`ad`] and [`ad_io`] (ads,
+//! and streams of ads), [`eval`] (evaluation). All three layers use [`regex`], [`UserMaps`] and [`EvalWorld`]. The most
+//! important types are re-exported at the root of the crate.
 //!
 //! ```
 //! use htc_classad::{ClassAd, Context, System, Value};
@@ -11,7 +11,7 @@
 //! # Ok::<(), htc_classad::stream::AdError>(())
 //! ```
 //!
-//! What the documentation does not show may change at any time.
+//! Items that are hidden from the documentation may change at any time.
 
 pub mod ad;
 pub mod ad_io;
@@ -19,7 +19,7 @@ pub mod eval;
 mod eval_world;
 pub mod regex;
 pub mod syntax;
-// For the other crates of the workspace; its public parts are re-exported below.
+// This module is for the other crates of the workspace; its public items are re-exported below.
 #[doc(hidden)]
 pub mod text;
 mod user_map;
@@ -43,7 +43,7 @@ pub use text::caret::LineCaret;
 pub use text::{Position, Span};
 pub use user_map::{IncludeReader, UserMap, UserMapError, UserMaps};
 
-/// Compiles the examples of the README as doc tests.
+/// Makes rustdoc test the examples of the README.
 #[cfg(all(doctest, feature = "serde"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

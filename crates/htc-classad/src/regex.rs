@@ -1,11 +1,11 @@
 //! Regular expressions in the reference's dialect: PCRE2 on bytes, unanchored.
 //!
-//! `regexp()` and related functions, transform patterns and map files all use this module. A match takes at most ten
-//! million steps (the library's default limit, which the reference keeps) and 512 MiB of memory: a pattern that needs
-//! more fails with an error instead of hanging.
+//! `regexp()` and related functions, patterns of transforms and map files all use this module. A match may take at most
+//! ten million steps (the default limit of PCRE2, which the reference keeps) and 512 MiB of memory. A match that needs
+//! more fails with an error instead of running for a very long time.
 //!
-//! Without the feature `regex` the crate contains no C, and no pattern compiles: functions of regular expressions give
-//! `error`, except for patterns that are plain text, such as `^ana`.
+//! Without the feature `regex`, the crate contains no C code, and only patterns that are plain text, such as `^ana`,
+//! work. With any other pattern, functions like `regexp()` return `error`.
 //!
 //! ```
 //! # #[cfg(feature = "regex")] {
@@ -49,17 +49,17 @@ pub struct RegexOptions {
 impl RegexOptions {
     /// No options: matching is case-sensitive, `^` and `$` match at the ends of the text, `.` does not match a newline.
     pub const NONE: RegexOptions = RegexOptions { bits: 0 };
-    /// Matching is case-insensitive.
+    /// Makes matching case-insensitive.
     pub const CASELESS: RegexOptions = RegexOptions { bits: 1 };
-    /// `^` and `$` also match at line boundaries.
+    /// Makes `^` and `$` also match at line boundaries.
     pub const MULTILINE: RegexOptions = RegexOptions { bits: 1 << 1 };
-    /// `.` matches a newline.
+    /// Makes `.` also match a newline.
     const DOTALL: RegexOptions = RegexOptions { bits: 1 << 2 };
-    /// White space and comments in the pattern are ignored.
+    /// Ignores white space and comments in the pattern.
     const EXTENDED: RegexOptions = RegexOptions { bits: 1 << 3 };
-    /// Quantifiers match as little as possible.
+    /// Makes quantifiers match as little as possible.
     pub const UNGREEDY: RegexOptions = RegexOptions { bits: 1 << 4 };
-    /// A match must begin where the search begins.
+    /// Requires that a match begins where the search begins.
     pub const ANCHORED: RegexOptions = RegexOptions { bits: 1 << 5 };
 
     /// Returns true if all options of `other` are set.
@@ -68,7 +68,7 @@ impl RegexOptions {
         self.bits & other.bits == other.bits
     }
 
-    /// Returns the options that are set in either of the two.
+    /// Returns the options that are set in `self` or in `other`.
     ///
     /// ```
     /// use htc_classad::regex::RegexOptions;
@@ -119,7 +119,7 @@ pub struct PatternError {
     pub message: String,
 }
 
-/// Error from a match that was abandoned because it reached the limit of steps or memory.
+/// Error of a match that was aborted because it reached the limit of steps or memory.
 ///
 /// ```
 /// # #[cfg(feature = "regex")] {
@@ -138,7 +138,7 @@ pub struct MatchError {
     pub code: i32,
 }
 
-/// Restrictions of one search.
+/// Options of one search: where it begins, and which matches it accepts.
 ///
 /// ```
 /// # #[cfg(feature = "regex")] {
@@ -153,10 +153,10 @@ pub struct MatchError {
 pub struct SearchOptions {
     /// Byte offset in the subject at which the search begins.
     pub start: usize,
-    /// True if the match must begin at `start` and must not be empty (the step after an empty match in a global
-    /// replacement).
+    /// True if the match must begin at `start` and must not be empty. Used to continue a global replacement after an
+    /// empty match.
     pub anchored_not_empty: bool,
-    /// True if empty matches are skipped.
+    /// True to skip empty matches.
     pub not_empty: bool,
 }
 
@@ -183,17 +183,18 @@ impl Captures {
         self.groups.first().cloned().flatten().unwrap_or(0..0)
     }
 
-    /// Returns the number of groups up to the highest that took part in the match, as PCRE2's return value counts.
+    /// Returns the number of groups up to the last group that took part in the match, including group 0. This is
+    /// PCRE2's return value.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// Returns true if there are no groups, which never happens for a match.
+    /// Returns true if there are no groups. A match always has group 0, so the result is always false.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// Returns the byte range of a group, or `None` if it did not take part in the match.
+    /// Returns the byte range of a group, or `None` if the group did not take part in the match.
     pub fn group(&self, number: usize) -> Option<Range<usize>> {
         self.groups.get(number).cloned().flatten()
     }

@@ -1,5 +1,5 @@
-//! User maps for `userMap()`: lines of method, user and groups, as in the reference's map files (MapFile.cpp,
-//! classad_usermap.cpp).
+//! User maps for `userMap()`. Each line of a map has a method, a user and groups, as in the reference's map files
+//! (MapFile.cpp, classad_usermap.cpp).
 //!
 //! ```
 //! # #[cfg(feature = "regex")] {
@@ -21,7 +21,8 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::regex::{Regex, RegexOptions, SearchOptions};
 
-/// Reader for `@include` lines: given a path, returns the names and texts of the files that it refers to.
+/// Reader for `@include` lines of a map. Called with the path in the line; returns the names and texts of the files
+/// that the path refers to.
 ///
 /// ```
 /// use htc_classad::{IncludeReader, UserMap};
@@ -34,7 +35,7 @@ use crate::regex::{Regex, RegexOptions, SearchOptions};
 /// ```
 pub type IncludeReader<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Vec<(String, Vec<u8>)>, String>;
 
-/// One user map.
+/// User map: the groups of users, read from the text of one map.
 ///
 /// ```
 /// use htc_classad::UserMap;
@@ -47,26 +48,26 @@ pub type IncludeReader<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Vec<(String, Vec
 pub struct UserMap {
     /// Entries of each method, in the order in which methods and entries were read.
     methods: Vec<(BString, Vec<MapEntries>)>,
-    /// Problems in the texts, one sentence each.
+    /// Descriptions of invalid lines, one sentence each.
     problems: Vec<String>,
 }
 
-/// Consecutive lines of one kind.
+/// Consecutive lines of a map whose users have the same form: names, prefixes or a pattern.
 #[derive(Debug)]
 enum MapEntries {
-    /// Users by full name; the first line for a name counts.
+    /// Groups by full user name. If several lines have the same name, the first applies.
     Exact(HashMap<BString, BString>),
-    /// Prefixes of user names, in descending order.
+    /// Prefixes of user names with their groups, in descending order.
     Beginnings(Vec<(BString, BString)>),
-    /// A regular expression.
+    /// Regular expression for user names, and the groups.
     Pattern(Regex, BString),
 }
 
-/// Maximum number of problems kept for one map.
+/// Maximum number of problems recorded for one map.
 const MAX_PROBLEMS: usize = 20;
 
 impl UserMap {
-    /// Parses a map without includes.
+    /// Parses the text of a map that includes no other files; an `@include` line is reported as a problem.
     ///
     /// ```
     /// use htc_classad::UserMap;
@@ -79,8 +80,8 @@ impl UserMap {
         map
     }
 
-    /// Parses a text called `name` into the map. If `beginnings` is true, the users are prefixes of user names
-    /// (`CLASSAD_USER_MAP_PREFIX_x`). Included files cannot include others.
+    /// Parses the text of a file called `name` and adds its lines to the map. If `beginnings` is true, the users are
+    /// prefixes of user names (`CLASSAD_USER_MAP_PREFIX_x`). Included files cannot include other files.
     ///
     /// ```
     /// use htc_classad::UserMap;
@@ -105,7 +106,7 @@ impl UserMap {
         }
     }
 
-    /// Returns the problems found in the texts, one sentence each.
+    /// Returns descriptions of the invalid lines, one sentence each.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -176,8 +177,8 @@ impl UserMap {
         match (pattern, entries.last_mut()) {
             (Some(regex), _) => entries.push(MapEntries::Pattern(regex, groups)),
             (None, Some(MapEntries::Beginnings(list))) if beginnings => {
-                // The list is sorted as in the reference: in descending order, with equal entries in the order in
-                // which they were read.
+                // As in the reference, the list is in descending order, and equal prefixes are in the order in which
+                // they were read.
                 let at = list.partition_point(|(other, _)| *other >= user);
                 list.insert(at, (user, groups));
             }
@@ -193,7 +194,8 @@ impl UserMap {
         }
     }
 
-    /// Returns the groups of a user by a method (`*` if the caller gives none), or `None` if there is no entry.
+    /// Returns the groups of a user, or `None` if the map has no entry for the user. The method is `*` if the caller of
+    /// `userMap()` gives none.
     pub fn groups(&self, method: impl AsRef<[u8]>, user: impl AsRef<[u8]>) -> Option<BString> {
         let (method, user) = (method.as_ref(), user.as_ref());
         let (_, entries) = self.methods.iter().find(|(name, _)| name.eq_ignore_ascii_case(method))?;
@@ -224,7 +226,7 @@ impl MapEntries {
     }
 }
 
-/// Replaces `\0` to `\9` by the groups of a match.
+/// Replaces `\0` to `\9` in a text by the capture groups of a match.
 fn substitute_groups<'u>(pattern: &[u8], group: &dyn Fn(usize) -> Option<&'u [u8]>) -> BString {
     let mut output = BString::default();
     let mut at = 0;
@@ -244,12 +246,12 @@ fn substitute_groups<'u>(pattern: &[u8], group: &dyn Fn(usize) -> Option<&'u [u8
     output
 }
 
-/// Returns a text up to its first NUL byte, where the reference ends it.
+/// Returns a text up to its first NUL byte, because the reference ends the text there.
 fn cut_at_nul(text: &[u8]) -> &[u8] {
     &text[..text.find_byte(0).unwrap_or(text.len())]
 }
 
-/// One line of a map, with the current position.
+/// Line of a map with the offset of the next field.
 struct MapLine<'a> {
     text: &'a [u8],
     at: usize,
@@ -260,7 +262,7 @@ enum FieldKind {
     Pattern(RegexOptions),
 }
 
-/// Error: a field ends with a backslash as the last byte of the line, on which the reference aborts.
+/// Error for a field that ends with a backslash as the last byte of the line. The reference aborts on such a line.
 struct TrailingBackslash;
 
 impl MapLine<'_> {
@@ -268,8 +270,8 @@ impl MapLine<'_> {
         self.text.get(self.at).copied()
     }
 
-    /// Reads the next field (`MapFile::ParseField`): a word, a quoted text, or a text between slashes if patterns are
-    /// allowed.
+    /// Reads the next field of the line (`MapFile::ParseField`): a word, a quoted text, or, if `patterns` is true, a
+    /// pattern between slashes.
     fn next_field(&mut self, patterns: bool) -> Result<(BString, FieldKind), TrailingBackslash> {
         let is_blank = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n');
         while self.peek_byte().is_some_and(is_blank) {
@@ -312,7 +314,7 @@ impl MapLine<'_> {
         Ok((field, if end == b'/' { FieldKind::Pattern(options) } else { FieldKind::Text }))
     }
 
-    /// Reads the letters after a pattern: `i` for case-insensitive, `U` for ungreedy quantifiers.
+    /// Reads the option letters after a pattern: `i` for case-insensitive matching, `U` for ungreedy quantifiers.
     fn pattern_options(&mut self) -> RegexOptions {
         let mut options = RegexOptions::NONE;
         loop {
@@ -326,7 +328,7 @@ impl MapLine<'_> {
     }
 }
 
-/// All maps of a configuration.
+/// All user maps of a configuration.
 ///
 /// ```
 /// use htc_classad::{UserMap, UserMaps};
@@ -338,13 +340,13 @@ impl MapLine<'_> {
 /// ```
 #[derive(Debug, Default)]
 pub struct UserMaps {
-    /// Configuration parameter that names the maps; empty if no configuration was read.
+    /// Configuration parameter that names the maps, or an empty text if no configuration was read.
     parameter: String,
-    /// Each map, or the reason why it could not be loaded.
+    /// Name of each map, and the map or the reason why it could not be loaded.
     maps: Vec<(BString, Result<UserMap, String>)>,
 }
 
-/// Reason why a user has no groups.
+/// Reason why no groups were found for a user.
 ///
 /// ```
 /// use htc_classad::{UserMap, UserMapError, UserMaps};
@@ -359,11 +361,11 @@ pub struct UserMaps {
 pub enum UserMapError {
     /// No configuration was read.
     NoConfiguration,
-    /// The configuration names no such map; has the parameter that lists the maps, and the name of the map.
+    /// The configuration does not name the map. Contains the parameter that lists the maps, and the name of the map.
     NoMap(String, BString),
-    /// The map could not be read; has its name and the reason.
+    /// The map could not be read. Contains the name of the map and the reason.
     Unreadable(BString, String),
-    /// The map has no entry for the user.
+    /// The map has no entry for the user. Contains the name of the map and the user.
     NoUser(BString, BString),
 }
 
@@ -381,7 +383,7 @@ impl fmt::Display for UserMapError {
 }
 
 impl UserMaps {
-    /// Creates an empty set for a configuration whose parameter `setting` names the maps.
+    /// Creates an empty set of maps for a configuration whose parameter `setting` names the maps.
     ///
     /// ```
     /// use htc_classad::UserMaps;
@@ -393,14 +395,15 @@ impl UserMaps {
         UserMaps { parameter: setting.into(), maps: Vec::new() }
     }
 
-    /// Adds a map, or the reason why it could not be loaded; a map of the same name is replaced.
+    /// Adds a map, or the reason why the map could not be loaded, and replaces a map of the same name.
     pub fn insert(&mut self, name: impl Into<BString>, map: Result<UserMap, String>) {
         let name = name.into();
         self.maps.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
         self.maps.push((name, map));
     }
 
-    /// Returns the problems of all maps, one sentence each.
+    /// Returns descriptions of the invalid lines of all maps and of the maps that could not be loaded, one sentence
+    /// each.
     pub fn problems(&self) -> Vec<String> {
         let told = |(name, map): &(BString, Result<UserMap, String>)| match map {
             Ok(map) => map.problems.iter().map(|problem| format!("user map '{name}': {problem}")).collect(),
@@ -409,8 +412,8 @@ impl UserMaps {
         self.maps.iter().flat_map(told).collect::<Vec<String>>()
     }
 
-    /// Returns the groups of a user as written in the map. A `map` of the form `map.method` uses that method instead of
-    /// `*`.
+    /// Returns the groups of a user as written in the map. If `map` has the form `map.method`, the part after the dot
+    /// is the method, or else the method is `*`.
     ///
     /// # Errors
     /// Returns the reason why the user has no groups.

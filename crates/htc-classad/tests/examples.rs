@@ -1,12 +1,12 @@
-//! Every public module, type, trait, free function and constructor has an example in its documentation, and every other
-//! public method is used by an example of the crate.
+//! Tests that every public module, type, trait, free function and constructor has an example in its documentation, and
+//! that every other public method is called in an example of the crate.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Public items without an example of their own, and methods that no example calls, each with the reason.
+/// Public items that have no example, and public methods that no example calls, each with the reason.
 const WITHOUT_EXAMPLE: [(&str, &str); 8] = [
     ("ad_io/stream/input_window.rs InputWindow", "it is not exported"),
     ("ad_io/format/xml/xml_writer.rs FOOTER", "the example of HEADER uses it"),
@@ -18,10 +18,11 @@ const WITHOUT_EXAMPLE: [(&str, &str); 8] = [
     ("regex/unavailable.rs compile", "it has the interface of pcre2.rs, without the feature"),
 ];
 
-/// The hidden module `text`, and the file in it whose types the crate exports; so is the second type of the other file.
+/// Exceptions for the hidden module `text`: the module, the file whose types are public, the one public type of another
+/// file, and the one hidden type of the first file.
 const HIDDEN: [&str; 4] = ["text/", "text/span.rs", "text/caret.rs LineCaret", "text/span.rs LineCounter"];
 
-/// Returns true if an item can be used from outside of the workspace.
+/// Returns true if code outside of the workspace can use an item.
 fn is_visible(name: &str) -> bool {
     let [hidden, file, exported, local] = HIDDEN;
     !name.starts_with(hidden) || (name.starts_with(file) && name != local) || name == exported
@@ -38,7 +39,7 @@ struct Item {
 #[derive(Debug, PartialEq)]
 enum ItemKind {
     Module,
-    /// Method with a receiver: any example may show it.
+    /// Method with a receiver, which is shown if any example calls it.
     Method,
     Other,
 }
@@ -49,13 +50,13 @@ fn sources(dir: &Path) -> Vec<PathBuf> {
     entries.into_iter().flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// Returns a text without the tests at its end.
+/// Returns the text of a source file without the tests at its end.
 fn without_tests(text: &str) -> &str {
     let tests = text.find("\n#[cfg(test)]\nmod ").or_else(|| text.find("\n#[cfg(all(test"));
     &text[..tests.unwrap_or(text.len())]
 }
 
-/// Returns the name that a line declares publicly.
+/// Returns the kind and the name of the public item that a line declares, or `None`.
 fn declared_name(line: &str) -> Option<(&str, &str)> {
     let mut words = line.trim_start().strip_prefix("pub ")?.split([' ', '(', '<']);
     let mut kind = words.next()?;
@@ -68,14 +69,14 @@ fn declared_name(line: &str) -> Option<(&str, &str)> {
     is_item.then(|| (kind, name.trim_end_matches([':', ';', '{'])))
 }
 
-/// Returns the public items of a source file.
+/// Returns the public items that a source file declares.
 fn items(text: &str) -> Vec<Item> {
     let lines: Vec<&str> = without_tests(text).lines().collect();
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let indent = line.len() - line.trim_start().len();
         let Some((kind, name)) = declared_name(line).filter(|_| indent <= 4) else { continue };
-        // Associated constants are shown with their type.
+        // An associated constant does not need its own example.
         if indent == 4 && kind == "const" {
             continue;
         }
@@ -93,7 +94,7 @@ fn items(text: &str) -> Vec<Item> {
     found
 }
 
-/// Returns the lines of all examples in a text.
+/// Returns the lines of all examples in a source file.
 fn examples(text: &str) -> String {
     let mut is_inside = false;
     let mut all = String::new();
@@ -142,12 +143,12 @@ fn every_public_item_has_an_example() {
     assert!(needless.is_empty(), "these have one and need no exception: {needless:#?}");
 }
 
-/// Returns true if the documentation in the file of a module has an example.
+/// Returns true if the documentation of a module has an example.
 fn has_module_example(file: &str, module: &str, files: &[(String, String)]) -> bool {
     let directory = file.rsplit_once('/').map_or(String::new(), |(directory, _)| format!("{directory}/"));
     let places = [format!("{directory}{module}.rs"), format!("{directory}{module}/mod.rs")];
     let text = files.iter().find(|(other, _)| places.contains(other)).map(|(_, text)| text);
-    // The module `text` is hidden.
+    // The module `text` is hidden and needs no example.
     module == "text" || text.is_some_and(|text| text.lines().any(|line| line.starts_with("//! ```")))
 }
 

@@ -1,4 +1,5 @@
-//! Tests of the crate's layers: each module uses only layers below it, and there are no cycles between modules.
+//! Tests of the layers of the crate: each module uses only modules of lower layers, and modules do not depend
+//! on each other in cycles.
 
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -6,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Layers, lowest first.
+/// Layers of the crate with their numbers; a layer may use layers with lower numbers.
 const LAYERS: [(&str, u32); 8] = [
     ("text", 0),
     ("regex", 0),
@@ -18,14 +19,15 @@ const LAYERS: [(&str, u32); 8] = [
     ("eval", 4),
 ];
 
-/// Layers whose modules are checked separately.
+/// Layers in which each module is checked separately.
 const LAYERS_WITH_MODULES: [&str; 3] = ["syntax", "ad_io", "eval"];
 
 fn layer_number(floor: &str) -> Option<u32> {
     LAYERS.iter().find(|(name, _)| *name == floor).map(|(_, height)| *height)
 }
 
-/// Returns the module of a path below the root: `syntax/tree`, or a layer as a whole.
+/// Returns the module to which a path of file names below the root belongs: a module such as `syntax/tree`, or
+/// a whole layer.
 fn module_of_path(path: &[&str]) -> Option<String> {
     let first = path.first()?;
     match path.get(1) {
@@ -35,13 +37,13 @@ fn module_of_path(path: &[&str]) -> Option<String> {
     }
 }
 
-/// Returns the code of a source without comments and without its tests, which come last.
+/// Returns the code of a source file without comments and without the tests at its end.
 fn code_without_comments(source: &str) -> String {
     let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns all paths that begin with `crate::`, with lists expanded.
+/// Returns all paths in code that begin with `crate::`. A list in braces gives one path for each element.
 fn crate_paths(code: &str) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     for (at, start) in code.match_indices("crate::") {
@@ -53,7 +55,7 @@ fn crate_paths(code: &str) -> Vec<Vec<String>> {
     paths
 }
 
-/// Returns the offset after the brace that closes the one at an offset.
+/// Returns the offset after the brace that closes the brace at offset `open`.
 fn closing_brace(text: &str, open: usize) -> usize {
     let mut depth = 0;
     for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
@@ -69,7 +71,7 @@ fn closing_brace(text: &str, open: usize) -> usize {
     text.len()
 }
 
-/// Adds the paths of one import, which may have lists.
+/// Adds the paths of an import, which may contain lists in braces.
 fn collect_import_paths(base: &[String], text: &str, paths: &mut Vec<Vec<String>>) {
     let parts = |text: &str| -> Vec<String> {
         text.split("::").map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -106,7 +108,7 @@ fn collect_sources(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the names that the `mod.rs` of a layer re-exports, and the module that each comes from.
+/// Returns the names that the `mod.rs` of each layer re-exports, with the module in which each name is defined.
 fn reexports(root: &Path) -> BTreeMap<(String, String), String> {
     let mut names = BTreeMap::new();
     for floor in LAYERS_WITH_MODULES {
@@ -125,7 +127,7 @@ fn reexports(root: &Path) -> BTreeMap<(String, String), String> {
     names
 }
 
-/// Returns the dependencies between modules, and the violations found.
+/// Returns the dependencies between modules, and the violations of the layers.
 fn module_dependencies() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
@@ -136,7 +138,7 @@ fn module_dependencies() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
     for file in files {
         let inside = file.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
         let parts: Vec<&str> = inside.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
-        // Test modules in separate files may use everything.
+        // Test modules in separate files may use all layers.
         if matches!(parts.last(), Some(&"lib" | &"model" | &"reader_agreement")) {
             continue;
         }
@@ -160,7 +162,7 @@ fn module_dependencies() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
     (graph, wrong)
 }
 
-/// Returns all modules that can be reached from a module.
+/// Returns all modules on which a module depends directly or indirectly.
 fn reachable_modules<'g>(graph: &'g BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<&'g str> {
     let mut seen = BTreeSet::new();
     let mut todo = vec![from];

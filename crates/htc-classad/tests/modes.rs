@@ -1,4 +1,5 @@
-//! Tests of strict and default mode side by side: parsing and evaluation in one mode never affect the other.
+//! Tests of strict mode and default mode in the same process: parsing and evaluation in one mode do not
+//! affect the other mode.
 
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -9,7 +10,7 @@ use htc_classad::{
     Zone,
 };
 
-/// World in a given mode.
+/// World with a given language mode.
 struct WorldInMode(LanguageMode);
 
 impl EvalWorld for WorldInMode {
@@ -34,7 +35,7 @@ fn modes() -> [WorldInMode; 2] {
     [false, true].map(|strict| WorldInMode(LanguageMode { strict, utc_times: true }))
 }
 
-/// Returns results that depend on the mode, and some that do not.
+/// Returns results of evaluations, most of which depend on the mode of the world.
 fn mode_dependent_results(world: &WorldInMode) -> Vec<String> {
     let dialect = Dialect::new_syntax().mode(world.language_mode());
     let mut left = ClassAd::new();
@@ -114,7 +115,7 @@ fn a_time_without_a_zone_is_read_in_that_of_the_dialect() {
         seconds(Dialect::new_syntax().mode(LanguageMode { utc_times: true, ..LanguageMode::default() })),
         greenwich
     );
-    // The text is civil time, regardless of the machine's zone.
+    // A text without a zone is local time, whatever the zone of the machine is.
     let (here, zone) = (seconds(Dialect::of_world(&System)), Zone::local(greenwich));
     let hour = if zone.daylight_saving { 3600 } else { 0 };
     assert!((here - greenwich).abs() <= 2 * i64::from(zone.offset).abs() + hour, "{here}");

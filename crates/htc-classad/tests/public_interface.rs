@@ -1,22 +1,23 @@
-//! The public interface of the crate, as its sources declare it, is that of `public_interface.txt`: a change of it is
-//! seen in the file. `HTC_INTERFACE=write cargo test -p htc-classad --test public_interface` writes the file.
+//! Tests that the public interface of the crate, as declared in its sources, is the same as in
+//! `public_interface.txt`, so that any change of the interface is visible in that file. `HTC_INTERFACE=write cargo
+//! test -p htc-classad --test public_interface` writes the file.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Modules that other crates of the workspace use, but that are hidden from the documentation.
+/// Modules that are hidden from the documentation, because only other crates of the workspace use them.
 const HIDDEN: [&str; 1] = ["text/"];
 
-/// Returns the files below a directory, in order.
+/// Returns the source files below a directory, sorted by path.
 fn sources(dir: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     entries.into_iter().flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// Returns the declaration that begins at a line, on one line and without its body.
+/// Returns the declaration that begins on the first of the lines, as one line and without its body.
 fn declaration(lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -33,18 +34,18 @@ fn declaration(lines: &[&str]) -> String {
     text[..body].trim_end_matches([';', ',']).replace(",)", ")").to_owned()
 }
 
-/// Block of a file in which declarations are found.
+/// Block of a source file that may contain public declarations.
 enum Block {
     Other,
-    /// Public structure, of which public fields count.
+    /// Public structure, whose public fields are part of the interface.
     Struct,
-    /// Public enum or trait, of which everything counts.
+    /// Public enum or trait, of which all parts belong to the interface.
     Open,
-    /// Methods of a type, with the header until one of them is public.
+    /// Methods of a type. Contains the header of the block until a public method has been found.
     Methods(Option<String>),
 }
 
-/// Returns the public declarations of a file, each indented as in it.
+/// Returns the public declarations of a source file with their indentation.
 fn interface(text: &str) -> Vec<String> {
     let tests = text.find("\n#[cfg(test)]\nmod ").or_else(|| text.find("\n#[cfg(all(test"));
     let lines: Vec<&str> = text[..tests.unwrap_or(text.len())].lines().collect();

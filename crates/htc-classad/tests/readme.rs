@@ -1,4 +1,5 @@
-//! Tests of the README's table of calls: each call in its last column is made here, and no other call.
+//! Tests of the table of calls in the README: each call in the last column of the table is made here, and no
+//! other call.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,14 +19,15 @@ use htc_classad::{
 
 const README: &str = include_str!("../README.md");
 
-/// Call named in the table, the code that makes it, and that code as text.
+/// Call in the table of the README, with the code that makes the call, and this code as text.
 struct ReadmeCall {
     name: &'static str,
     make: fn(),
     code: &'static str,
 }
 
-/// Declares calls by their names in the table, each with code that makes it and checks the result.
+/// Declares the calls of the table. Each has its text in the table, and code that makes the call and checks
+/// the result.
 macro_rules! calls {
     ($($name:literal => $code:block)*) => {
         &[$(ReadmeCall { name: $name, make: || $code, code: stringify!($code) }),*]
@@ -40,12 +42,12 @@ fn expr(text: &str) -> Expr {
     Expr::parse(text.as_bytes()).unwrap()
 }
 
-/// Returns an ad with `A = 7`, `B = A + 1`, `S = "ana"`.
+/// Returns an ad with the attributes `A = 7`, `B = A + 1` and `S = "ana"`.
 fn ad() -> ClassAd {
     new("[ A = 7; B = A + 1; S = \"ana\" ]")
 }
 
-/// Calls `ask` with a context for [`ad`].
+/// Calls `ask` with a context whose MY is the ad of [`ad`].
 fn query_results<T>(ask: impl FnOnce(Context<'_>) -> T) -> T {
     ask(Context::new(&System).my(&ad()))
 }
@@ -237,7 +239,7 @@ const CALLS: &[ReadmeCall] = calls! {
     "flatten::flatten(&expr, context)" => {
         let wanted = FlattenResult::Expr(expr("8 + C"));
         let expr = expr("B + C");
-        // B is fully known.
+        // All parts of the value of B are known.
         query_results(|context| assert_eq!(flatten::flatten(&expr, context), Some(wanted)));
     }
     "flatten::inline(&expr, context)" => {
@@ -315,7 +317,7 @@ const CALLS: &[ReadmeCall] = calls! {
         assert_eq!(out, b"{\"A\": 1}\n");
     }
     ".strict(true)" => {
-        // A name without scope is looked up in MY only.
+        // A name without a scope is looked up only in MY.
         let [job, slot] = job_and_slot();
         let context = Context::new(&System).my(&job).target(&slot).strict(true);
         assert_eq!(context.eval(&expr("Cpus")), Value::Undefined);
@@ -331,7 +333,7 @@ const CALLS: &[ReadmeCall] = calls! {
         assert_eq!((matches(true), matches(false)), (false, true));
     }
     "Dialect" => {
-        // Arguments may be separated by semicolons except in strict mode.
+        // Outside of strict mode, semicolons may separate arguments.
         let parsed = |strict: bool| Expr::parse_with(b"strcat(1; 2)", Dialect::new_syntax().strict(strict)).is_ok();
         assert_eq!((parsed(true), parsed(false)), (false, true));
     }
@@ -357,7 +359,7 @@ const CALLS: &[ReadmeCall] = calls! {
     "is_private(name)" => { assert!(is_private("claimid") && !is_private("Owner")); }
 };
 
-/// Returns the texts in backticks in the last column of the table.
+/// Returns the texts in backticks in the last column of the README's table.
 fn calls_in_table() -> Vec<&'static str> {
     let (_, rest) = README.split_once("## Coming from C++ or Python").unwrap();
     let rows = rest.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
@@ -365,7 +367,8 @@ fn calls_in_table() -> Vec<&'static str> {
     cells.flat_map(|line| line.rsplit('|').next().unwrap().split('`').skip(1).step_by(2)).collect()
 }
 
-/// Returns the words of a call without its arguments: `ad.insert(name, expr)` has `ad` and `insert`.
+/// Returns the words of a call without its arguments: for `ad.insert(name, expr)`, the words `ad` and
+/// `insert`.
 fn call_words(call: &str) -> Vec<&str> {
     let mut depth = 0;
     let outside = |c: char| {

@@ -1,4 +1,5 @@
-//! Round trips of generated structures through ads, and of generated ads through JSON text.
+//! Tests that generated structures are unchanged after conversion to ads and back, and generated ads after
+//! conversion to JSON text and back.
 
 #![cfg(feature = "serde")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// All kinds of fields.
+/// Structure with fields of all kinds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct Record {
@@ -91,7 +92,7 @@ fn any_text() -> impl Strategy<Value = String> {
     "[^\0]{0,12}"
 }
 
-/// Names that differ in more than case.
+/// Generates keys, no two of which differ only in case.
 fn any_key() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z][a-z0-9_]{0,5}", "[a-z =.'\"\\\\\n]{1,6}"]
 }
@@ -144,7 +145,7 @@ fn any_record() -> impl Strategy<Value = Record> {
             unsigned: numbers.3,
             single: numbers.4,
             double: numbers.5,
-            // A NUL byte is refused by name, which another test checks.
+            // A NUL byte is rejected with an error that names the attribute; another test checks this.
             letter: if numbers.6 == '\0' { 'x' } else { numbers.6 },
             text: texts.0,
             unit: (),
@@ -155,7 +156,7 @@ fn any_record() -> impl Strategy<Value = Record> {
             array,
             newtype: Seconds(seconds),
             by_name: maps.0,
-            // Integers of ads have a sign.
+            // Integers in ads have a sign, so the largest unsigned keys do not fit.
             by_number: maps.1.into_iter().map(|(key, text)| (key >> 1, text)).collect(),
             by_truth: maps.2,
             by_state: maps.3,
@@ -175,7 +176,7 @@ fn round_trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) ->
     let ad = to_ad(value).map_err(|error| TestCaseError::fail(format!("{error}: {value:?}")))?;
     let back = from_ad::<T>(&ad).map_err(|error| TestCaseError::fail(format!("{error}: {ad}")))?;
     prop_assert_eq!(&back, value);
-    // The ad is also the same after it was printed and parsed.
+    // The ad is also unchanged after it was printed and parsed.
     let reparsed = ClassAd::parse_new(ad.unparse(), Default::default()).unwrap();
     prop_assert_eq!(reparsed.len(), ad.len());
     Ok(())
@@ -185,7 +186,7 @@ fn any_expr() -> impl Strategy<Value = Expr> {
     let leaf = prop_oneof![
         any_text().prop_map(Expr::literal),
         any::<i64>().prop_map(Expr::literal),
-        // serde_json reads numbers of more digits inexactly.
+        // serde_json does not read numbers with more digits exactly.
         any::<i32>().prop_map(|number| Expr::literal(f64::from(number) / 8.0)),
         prop::sample::select(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY][..]).prop_map(Expr::literal),
         any::<bool>().prop_map(Expr::literal),
@@ -227,7 +228,7 @@ proptest! {
         fields.into_iter().for_each(|(name, expr)| ad.insert(name, expr));
         let text = serde_json::to_string(&ad).unwrap();
         let back: ClassAd = serde_json::from_str(&text).unwrap();
-        // NaN is not equal to itself, so texts are compared.
+        // NaN is not equal to itself, so printed texts are compared.
         prop_assert_eq!(back.unparse(), ad.unparse(), "{}", text);
         let value = serde_json::to_value(&ad).unwrap();
         prop_assert_eq!(serde_json::from_value::<ClassAd>(value).unwrap().unparse(), ad.unparse());
@@ -253,7 +254,7 @@ fn an_unknown_field_is_refused_where_the_structure_says_so() {
     let error = from_ad::<Strict>(&ad).unwrap_err();
     assert_eq!(error.attribute().as_deref(), Some("Extra"));
     assert!(error.message().starts_with("unknown field `Extra`, expected `Owner` or `Cpus`"), "{error}");
-    // A field that nobody wants is not evaluated.
+    // An attribute that no field of the structure needs is not evaluated.
     assert_eq!(from_ad::<Lenient>(&ad).unwrap(), Lenient { owner: "ana".into() });
     let ad: ClassAd = "[ OWNER = \"ana\"; cpus = 2 ]".parse().unwrap();
     assert_eq!(from_ad::<Strict>(&ad).unwrap(), Strict { owner: "ana".into(), cpus: Some(2) });
@@ -311,7 +312,7 @@ fn deep_data_neither_overflows_nor_is_lost() {
     ad.insert("A", expr.clone());
     let error = from_ad::<BTreeMap<String, serde_json::Value>>(&ad).unwrap_err();
     assert!(error.to_string().contains("nested too deeply"), "{error}");
-    // Beyond some levels it is text, which is as deep as the parser allows.
+    // Deeply nested parts are written as text, which may be as deep as the parser allows.
     let text = serde_json::to_string(&ad).unwrap();
     assert!(text.contains("/Expr({ { ") && text.len() < 3000, "{text}");
 }

@@ -1,4 +1,5 @@
-//! Types that may be sent to other threads and shared by them, and matching by several threads.
+//! Tests that types can be sent to other threads and shared between threads, and of matching in several
+//! threads.
 
 use std::thread;
 
@@ -7,7 +8,7 @@ use htc_classad::{
     ClassAd, Context, EvalWorld, Expr, List, MatchAd, Observer, Prefilter, System, UserMaps, Value, regex,
 };
 
-/// Compiles only for types that may be sent and shared.
+/// Compiles only if `T` can be sent to other threads and shared between threads.
 fn assert_send_and_sync<T: Send + Sync + ?Sized>() {}
 
 #[test]

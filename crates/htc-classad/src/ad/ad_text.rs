@@ -1,19 +1,19 @@
-//! The text of an ad: its names and strings.
+//! Text of an ad: one buffer with the names and strings of its attributes.
 //!
-//! A name is followed by ` = `. A string that was added together with its name follows the separator in quotes and with
-//! a newline, so that its line of a long ad is one piece of the text: that is a [`StoredValue::QuotedLine`]. Every
-//! other string is a [`StoredValue::Str`], anywhere in the text.
+//! Each name is followed by ` = `. If a string was added together with its name, it follows this separator in quotes
+//! and with a newline, so that the attribute's line in the long form is one piece of the text; such a value is a
+//! [`StoredValue::QuotedLine`]. Any other string is a [`StoredValue::Str`] and may be anywhere in the text.
 
 use super::{AttributeEntry, ClassAd, StoredValue};
 use crate::syntax::scalar::TextRange;
 
 /// Separator between a name and its value.
 const NAME_VALUE_SEPARATOR: &[u8] = b" = ";
-/// Number of bytes of a finished line around its string: the quotation marks and the newline.
+/// Number of bytes around the string of a [`StoredValue::QuotedLine`]: two quotation marks and a newline.
 const QUOTES_AND_NEWLINE: usize = 3;
 
 impl AttributeEntry {
-    /// Returns the number of bytes of the ad's text that belong to the entry.
+    /// Returns the number of bytes of the ad's text that the entry uses.
     fn text_len(&self) -> usize {
         self.len as usize + NAME_VALUE_SEPARATOR.len() + self.value.text_len()
     }
@@ -42,8 +42,8 @@ impl ClassAd {
         &self.text[entry.start as usize..entry.start as usize + entry.len as usize]
     }
 
-    /// Returns the beginning of an attribute's line in the long form, `Name = `, and its value, or `None` if the line
-    /// is complete.
+    /// Returns the beginning of an attribute's line in the long form, `Name = `, and the value. If the text contains
+    /// the complete line, returns that line, and `None` as value.
     #[inline]
     pub(crate) fn line_at(&self, at: usize) -> (&[u8], Option<&StoredValue>) {
         let entry = &self.entries[at];
@@ -63,7 +63,8 @@ impl ClassAd {
         self.unused_text_len += old.text_len();
     }
 
-    /// Converts a finished line to a plain string because its entry is about to be renamed.
+    /// Converts the [`StoredValue::QuotedLine`] of an entry to a [`StoredValue::Str`], because the entry is about to be
+    /// renamed.
     pub(super) fn split_off_name(&mut self, at: usize) {
         if let StoredValue::QuotedLine(text) = self.entries[at].value {
             self.entries[at].value = StoredValue::Str(text);
@@ -109,7 +110,7 @@ impl ClassAd {
         start
     }
 
-    /// Adds an attribute that the ad does not have yet, with a string value.
+    /// Adds an attribute with a string value. The ad must not have the attribute yet.
     #[inline]
     pub(super) fn put_new_string(&mut self, name: &[u8], hash: u32, string: &[u8]) {
         if memchr::memchr(b'"', string).is_some() {
@@ -126,8 +127,8 @@ impl ClassAd {
         self.add_entry(AttributeEntry { start, len: name.len() as u32, value }, hash);
     }
 
-    /// Adds an attribute that the ad does not have yet, given as its line in the long form with a string value that has
-    /// no quotation marks; `beginning` is the length of `Name = ` in it.
+    /// Adds an attribute from its line in the long form. The value must be a string that contains no quotation marks;
+    /// `beginning` is the length of `Name = ` in the line. The ad must not have the attribute yet.
     #[inline]
     pub(crate) fn put_new_line(&mut self, beginning: usize, hash: u32, line: &[u8]) {
         self.compact_if_needed();
@@ -144,7 +145,8 @@ impl ClassAd {
         );
     }
 
-    /// Adds the attribute `to`, which the ad does not have yet, with a copy of the string of the entry at `at`.
+    /// Adds the attribute `to` with a copy of the string of the entry at index `at`. The ad must not have an attribute
+    /// `to` yet.
     pub(super) fn copy_string(&mut self, at: usize, to: &[u8], hash: u32) {
         self.compact_if_needed();
         let range = |text: TextRange| text.start as usize..text.start as usize + text.len as usize;
@@ -171,7 +173,7 @@ impl ClassAd {
         }
     }
 
-    /// Moves the text that is still used to the front of a new buffer.
+    /// Copies the parts of the text that entries use to a new buffer.
     fn compact_text(&mut self) {
         let old = std::mem::take(&mut self.text);
         let mut text = Vec::with_capacity(old.len().saturating_sub(self.unused_text_len));
@@ -244,7 +246,7 @@ mod tests {
             ad.insert_line(format!("{name} = {value}").as_bytes()).unwrap();
         }
         assert_eq!(long::print(&ad), (lines.join("\n") + "\n").as_bytes());
-        // Replaced, with the text compacted meanwhile, and put back.
+        // The value of C is replaced, the text is compacted, and then the old value is set again.
         ad.set("C", "a string now");
         for turn in 0..3000 {
             ad.set("A", format!("long enough to fill the text {turn}"));

@@ -1,4 +1,4 @@
-//! Attributes parsed from lines of long ads.
+//! Parsing of attributes from lines of long ads.
 
 use super::ClassAd;
 use crate::syntax::name;
@@ -19,20 +19,21 @@ use crate::text::space::is_space;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// There is no `=`.
+    /// The line has no `=`.
     #[error("no `=` in the line; write `Name = value`")]
     NoEquals,
-    /// There is no name before the `=`.
+    /// The line has no name before the `=`.
     #[error("no name before the `=`")]
     NoName,
-    /// The value does not begin with an expression. Spans count from the start of the line.
+    /// The text after the `=` does not begin with an expression. Spans count from the start of the line.
     #[error("bad value: {0}")]
     Value(ParseError),
-    /// The name is not a valid attribute name. Reported only by exact reading
+    /// The name is not a valid attribute name. Reported only in exact mode
     /// ([`AdReader::exact`](crate::stream::AdReader::exact)).
     #[error("the name is not a valid identifier: use letters, digits and `_`")]
     Name(Span),
-    /// Text follows the value. Reported only by exact reading ([`AdReader::exact`](crate::stream::AdReader::exact)).
+    /// The line has other text after the value. Reported only in exact mode
+    /// ([`AdReader::exact`](crate::stream::AdReader::exact)).
     #[error("the value ends before this")]
     TrailingText(Span),
 }
@@ -40,15 +41,15 @@ pub enum LineError {
 /// Parts of one line of a long ad.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineParts<'l> {
-    /// The name, without the white space around it.
+    /// Name without the white space around it.
     pub(crate) name: &'l [u8],
-    /// Offset of the value: after the `=` and the blanks that follow it.
+    /// Offset of the value in the line, after the `=` and the blanks that follow it.
     pub(crate) value_at: usize,
-    /// The value, up to the first NUL byte, where the reference ends it.
+    /// Value up to the first NUL byte, because the reference ends the line there.
     pub(crate) value: &'l [u8],
 }
 
-/// Returns the line up to the first NUL byte, where the reference ends it.
+/// Returns the line up to its first NUL byte, because the reference ends the line there.
 pub(crate) fn cut_at_nul(line: &[u8]) -> &[u8] {
     match memchr::memchr(0, line) {
         Some(end) => &line[..end],
@@ -56,8 +57,8 @@ pub(crate) fn cut_at_nul(line: &[u8]) -> &[u8] {
     }
 }
 
-/// Splits a line (reference: `InsertLongFormAttrValue`, compat_classad.cpp): leading white space is skipped, the name
-/// ends at the first `=`, and blanks around the `=` are dropped.
+/// Splits a line into name and value (reference: `InsertLongFormAttrValue`, compat_classad.cpp). Leading white space is
+/// skipped, the name ends at the first `=`, and blanks around the `=` are dropped.
 pub(crate) fn split_line(line: &[u8]) -> Result<LineParts<'_>, LineError> {
     let line = cut_at_nul(line);
     let start = line.iter().take_while(|b| is_space(**b)).count();
@@ -71,8 +72,8 @@ pub(crate) fn split_line(line: &[u8]) -> Result<LineParts<'_>, LineError> {
     Ok(LineParts { name, value_at, value: &line[value_at..] })
 }
 
-/// Checks that a line is exactly one attribute: its name is an identifier and its value one complete expression. The
-/// reference accepts more.
+/// Checks that a line consists of one valid attribute: the name is an identifier, and the value is one complete
+/// expression. The reference does not require this.
 pub(crate) fn check_exact_line(line: &[u8], dialect: Dialect) -> Result<(), LineError> {
     let LineParts { name, value_at, value } = split_line(line)?;
     let is_identifier =
@@ -85,7 +86,7 @@ pub(crate) fn check_exact_line(line: &[u8], dialect: Dialect) -> Result<(), Line
         Ok(end) => value_at + end,
         Err(error) => return Err(LineError::Value(shift_error(error, value_at))),
     };
-    // This also rejects text after a NUL byte.
+    // The remaining text includes any text after a NUL byte.
     let rest = line[end..].iter().take_while(|b| is_space(**b)).count();
     if end + rest < line.len() {
         return Err(LineError::TrailingText(Span::new(end + rest, line.len())));
@@ -93,7 +94,7 @@ pub(crate) fn check_exact_line(line: &[u8], dialect: Dialect) -> Result<(), Line
     Ok(())
 }
 
-/// Returns the length of the expression that a value begins with.
+/// Returns the length of the expression at the beginning of a value.
 fn value_end(value: &[u8], dialect: Dialect) -> Result<usize, ParseError> {
     if parse_plain_literal(value).is_some() {
         return Ok(value.len());
@@ -101,7 +102,7 @@ fn value_end(value: &[u8], dialect: Dialect) -> Result<usize, ParseError> {
     Expr::parse_prefix(value, dialect.old()).map(|(_, used)| used)
 }
 
-/// Shifts the span of an error in a part of a line to count from the start of the line.
+/// Shifts the span of an error by `by`, from an offset within a part of a line to an offset within the line.
 pub(crate) fn shift_error(mut error: ParseError, by: usize) -> ParseError {
     let by = u32::try_from(by).unwrap_or(u32::MAX);
     error.span.start = error.span.start.saturating_add(by);
@@ -110,7 +111,7 @@ pub(crate) fn shift_error(mut error: ParseError, by: usize) -> ParseError {
 }
 
 impl LineError {
-    /// Renders the error with the line and a caret, if the error has a position.
+    /// Returns the message of the error. If the error has a position, the line and a caret below the position follow.
     ///
     /// ```
     /// use htc_classad::ClassAd;
@@ -127,8 +128,8 @@ impl LineError {
 }
 
 impl ClassAd {
-    /// Inserts one line `Name = value` of a long ad (`ClassAd::Insert`, classad.cpp): leading white space is skipped,
-    /// the name ends at the first `=`, any name is accepted, and text after a complete expression is ignored.
+    /// Inserts one line `Name = value` of a long ad (`ClassAd::Insert`, classad.cpp). Leading white space is skipped,
+    /// and the name ends at the first `=`. Any name is accepted, and text after the expression is ignored.
     ///
     /// ```
     /// use htc_classad::ClassAd;
@@ -144,7 +145,7 @@ impl ClassAd {
         self.insert_line_with(line, Dialect::old_syntax())
     }
 
-    /// Inserts a line as [`ClassAd::insert_line`] does, in the mode of a dialect; strings follow the syntax of long
+    /// Inserts a line as [`ClassAd::insert_line`] does, in the mode of a dialect. Strings always have the syntax of long
     /// ads.
     ///
     /// ```
@@ -169,7 +170,7 @@ impl ClassAd {
     }
 
     /// Sets an attribute to the expression at the beginning of a text in old syntax, in the mode of a dialect. Returns
-    /// true if the value is recognized as a plain literal.
+    /// true if the value is a plain literal, which needs no parser.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Dialect};

@@ -1,12 +1,12 @@
-//! Copying, renaming and removing attributes within an ad without building expressions from their values.
+//! Copying, renaming and removing attributes within an ad, without converting their values to expressions.
 
 use super::{ClassAd, NameIndex, StoredValue};
 use crate::syntax::name;
 use crate::syntax::scalar::TextRange;
 
 impl ClassAd {
-    /// Gives the attribute `to` the value of `from`, which may come from the chained parent; returns false if `from`
-    /// does not exist or no attribute can be called `to`. As with [`ClassAd::insert`], an existing attribute keeps its spelling.
+    /// Sets the attribute `to` to the value of `from`, which may come from the chained parent. Returns false if `from` does not
+    /// exist or `to` is not a valid name. If `to` exists, the spelling of its name is kept, as with [`ClassAd::insert`].
     ///
     /// ```
     /// use htc_classad::ClassAd;
@@ -55,8 +55,8 @@ impl ClassAd {
         true
     }
 
-    /// Moves the value of the attribute `from` to `to`; returns false if `from` does not exist or no
-    /// attribute can be called `to`. As with [`ClassAd::remove`], an attribute `from` of the chained parent is hidden.
+    /// Moves the value of the attribute `from` to `to`. Returns false if `from` does not exist or `to` is not a valid name. If
+    /// the chained parent also has `from`, that attribute is hidden, as with [`ClassAd::remove`].
     ///
     /// ```
     /// use htc_classad::ClassAd;
@@ -99,8 +99,8 @@ impl ClassAd {
         true
     }
 
-    /// Removes an attribute as [`ClassAd::remove`] does, without returning the value; returns false if it does not
-    /// exist.
+    /// Removes an attribute as [`ClassAd::remove`] does, but does not return its value. Returns false if the ad does not have
+    /// the attribute.
     ///
     /// ```
     /// use htc_classad::ClassAd;
@@ -120,7 +120,7 @@ impl ClassAd {
         found.is_some()
     }
 
-    /// Removes an entry.
+    /// Removes the entry at index `at`.
     pub(super) fn remove_entry(&mut self, at: usize) {
         self.discard_entry_text(at);
         let hash = self.hashes.swap_remove(at);
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::ad_io::format::long;
 
-    /// Does the same by taking expressions out and inserting them again.
+    /// Performs the same operation by removing expressions and inserting them again.
     fn slowly(ad: &mut ClassAd, what: &str, from: &str, to: &str) -> bool {
         let found = if what == "copy" { ad.get(from) } else { ad.remove(from) };
         match (what, found) {

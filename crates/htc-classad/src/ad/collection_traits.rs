@@ -1,4 +1,4 @@
-//! Standard traits of ads.
+//! Implementations of standard traits for ads.
 
 use std::fmt;
 use std::ops::Index;
@@ -8,7 +8,7 @@ use bstr::BStr;
 use super::{ClassAd, Value};
 use crate::syntax::{Expr, name};
 
-/// Collects names and values. Of equal names the last value and the first spelling remain.
+/// Creates an ad from names and values. If names are equal, the last value and the first spelling are used.
 ///
 /// ```
 /// use htc_classad::ClassAd;
@@ -59,7 +59,8 @@ impl ClassAd {
         Attributes { ad: self, indexes: 0..self.len() }
     }
 
-    /// Returns the expression of one of the ad's own attributes, which the ad keeps from now on.
+    /// Returns a reference to the expression of one of the ad's own attributes. The ad keeps this expression
+    /// from now on.
     fn expr_reference(&self, name: &[u8]) -> Option<&Expr> {
         let at = self.find(name, name::hash(name))?;
         let entry = &self.entries[at];
@@ -88,7 +89,7 @@ impl fmt::Debug for Attributes<'_> {
     }
 }
 
-/// Visits the ad's own attributes, in no particular order.
+/// Iterates over the ad's own attributes, in no particular order.
 ///
 /// ```
 /// use htc_classad::ClassAd;
@@ -109,7 +110,7 @@ impl<'a> IntoIterator for &'a ClassAd {
     }
 }
 
-/// Iterator over the own attributes of an ad that it owns, sorted by name.
+/// Iterator over the own attributes of an ad, sorted by name, which consumes the ad.
 ///
 /// ```
 /// use htc_classad::ClassAd;
@@ -134,7 +135,7 @@ impl Iterator for IntoAttributes {
 
 impl ExactSizeIterator for IntoAttributes {}
 
-/// Returns the ad's own attributes, sorted by name.
+/// Iterates over the ad's own attributes, sorted by name, and consumes the ad.
 impl IntoIterator for ClassAd {
     type Item = (bstr::BString, Expr);
     type IntoIter = IntoAttributes;
@@ -147,7 +148,8 @@ impl IntoIterator for ClassAd {
 
 /// Returns the expression of an attribute, from the ad itself or else from its chained parent.
 ///
-/// [`ClassAd::get`] does the same without a panic, and without the memory that the ad needs to lend a reference.
+/// [`ClassAd::get`] returns an `Option` instead, and does not use the memory that the ad needs to return a
+/// reference.
 ///
 /// ```
 /// use htc_classad::ClassAd;
@@ -157,7 +159,7 @@ impl IntoIterator for ClassAd {
 /// ```
 ///
 /// # Panics
-/// Panics if neither has the attribute.
+/// Panics if neither the ad nor its chained parent has the attribute.
 impl<N: AsRef<[u8]> + ?Sized> Index<&N> for ClassAd {
     type Output = Expr;
 
@@ -179,7 +181,7 @@ fn missing(name: &[u8]) -> ! {
     panic!("the ad has no attribute '{}'", BStr::new(name))
 }
 
-/// Shows names and expressions, sorted by name: `{"Cpus": 4, "Owner": "ana"}`.
+/// Prints names and expressions, sorted by name: `{"Cpus": 4, "Owner": "ana"}`.
 impl fmt::Debug for ClassAd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.sorted().iter().map(|(name, expr)| (name, expr))).finish()

@@ -1,4 +1,4 @@
-//! Structure of an expression, one level deep, for code that works on the logic of a condition and not on its value.
+//! Structure of an expression, one level at a time, for code that analyses a condition instead of evaluating it.
 
 use bstr::BString;
 
@@ -25,25 +25,25 @@ use crate::syntax::tree::{ABSOLUTE_BASE, BinaryOp, NO_BASE, Node, NodeId, UnaryO
 /// ```
 #[derive(Clone, Debug)]
 pub enum ExprKind {
-    /// A literal other than a list or an ad.
+    /// Literal other than a list or an ad.
     Literal(Value),
-    /// A name, with or without scope.
+    /// Name, with or without a scope such as `MY`.
     Reference,
-    /// `base.name` where the base is not just a scope.
+    /// Selection `base.name`, where the base is not a scope such as `MY`.
     Select(Expr, BString),
-    /// `left && right`.
+    /// Conjunction: `left && right`.
     And(Expr, Expr),
-    /// `left || right`.
+    /// Disjunction: `left || right`.
     Or(Expr, Expr),
-    /// `! operand`.
+    /// Negation: `! operand`.
     Not(Expr),
-    /// `condition ? first : second`, or the equivalent `ifThenElse()`.
+    /// Conditional: `condition ? first : second`, or the equivalent `ifThenElse()`.
     Conditional(Expr, Expr, Expr),
-    /// A comparison: its operator (`==`, `!=`, `<`, `<=`, `>`, `>=`, `=?=`, `=!=`) and the operands.
+    /// Comparison: the operator (`==`, `!=`, `<`, `<=`, `>`, `>=`, `=?=`, `=!=`) and its operands.
     Compare(&'static str, Expr, Expr),
-    /// A call: the function as it is spelled, and its arguments.
+    /// Function call: the name as spelled in the expression, and the arguments.
     Call(BString, Vec<Expr>),
-    /// Any other expression, with its parts.
+    /// Any other expression: its direct parts.
     Other(Vec<Expr>),
 }
 
@@ -92,8 +92,9 @@ impl Expr {
         }
     }
 
-    /// Returns the outermost operator of an expression of kind [`ExprKind::Other`], or `None` if it is a list, an ad or a
-    /// literal of another kind. A sign before an operand is `"+"` or `"-"` with one part.
+    /// Returns the outermost operator of an expression of kind [`ExprKind::Other`], or `None` if the expression is a
+    /// list, an ad or a literal that is not of kind [`ExprKind::Literal`]. For a sign before an operand, returns `"+"` or
+    /// `"-"`, and the expression has one part.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -113,7 +114,7 @@ impl Expr {
         }
     }
 
-    /// Returns the parts of the expression, one level deep.
+    /// Returns the direct parts of the expression, such as operands, arguments or elements.
     ///
     /// ```
     /// use htc_classad::Expr;

@@ -1,4 +1,4 @@
-//! Standard traits of lists.
+//! Implementations of standard traits for lists.
 
 use std::fmt;
 use std::ops::Index;
@@ -30,14 +30,14 @@ impl<'l> IntoIterator for &'l List {
     }
 }
 
-/// Compares elements by structure.
+/// Compares two lists by the structure of their elements.
 impl PartialEq for List {
     fn eq(&self, other: &Self) -> bool {
         self.items() == other.items()
     }
 }
 
-/// Shows the elements: `[1, "x", a + b]`.
+/// Prints the elements: `[1, "x", a + b]`.
 impl fmt::Debug for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.items()).finish()

@@ -1,4 +1,5 @@
-//! Tests of ads against a plain map: after any operations, an ad holds, prints and reads back the same as the map.
+//! Tests that compare ads with a simple model: after any operations, an ad has, prints and reads back the same
+//! attributes as the model.
 //!
 //! The regular tests include a short run; `PROPTEST_CASES=25000 cargo test -p htc-classad --lib ad::model` runs a
 //! million operations.
@@ -12,13 +13,13 @@ use super::ClassAd;
 use crate::ad_io::format::{json, long, xml};
 use crate::syntax::{Dialect, Expr};
 
-/// Number of operations in each case: 40 on average.
+/// Number of operations in each test case, 40 on average.
 const STEP_COUNT: std::ops::Range<usize> = 1..80;
 
-/// A few names are enough to make operations collide; some differ only in case.
+/// Names of attributes: only a few, so that operations affect the same attributes; some names differ only in case.
 const ATTRIBUTE_NAMES: [&str; 9] = ["A", "a", "B", "b", "C", "Name", "NAME", "Long_Name_1", "D"];
 
-/// Values as in long ads: some need the parser and some do not; strings are shorter, longer and of equal length.
+/// Values as in long ads. Some values need the parser; strings have different and equal lengths.
 const VALUE_TEXTS: [&str; 21] = [
     "1",
     "-7",
@@ -43,7 +44,7 @@ const VALUE_TEXTS: [&str; 21] = [
     "strcat(Name,\"hello\")",
 ];
 
-/// An operation on the first ad; the second is only a source of attributes.
+/// Operation on the first of two ads. The second ad is only a source of attributes.
 #[derive(Clone, Debug)]
 enum AdOperation {
     Insert(&'static str, String),
@@ -65,7 +66,7 @@ fn any_name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&ATTRIBUTE_NAMES[..])
 }
 
-/// Returns the text of a value; some are long, so that texts are compacted soon.
+/// Generates the text of a value. Some texts are long, so that the ad soon compacts its text.
 fn any_value() -> impl Strategy<Value = String> {
     let known = prop::sample::select(&VALUE_TEXTS[..]).prop_map(str::to_owned);
     prop_oneof![9 => known, 1 => (0_usize..1500).prop_map(|length| format!("\"{}\"", "t".repeat(length)))]
@@ -89,7 +90,7 @@ fn any_operation() -> impl Strategy<Value = AdOperation> {
     ]
 }
 
-/// Spelling and value of each attribute by its lower-case name.
+/// Attributes of a model: spelling and value by the name in lower case.
 type AttributeMap = BTreeMap<String, (String, String)>;
 
 /// Expected contents of an ad.
@@ -111,7 +112,7 @@ impl AdModel {
         found.map(|(_, value)| value.clone())
     }
 
-    /// Removes the attribute and returns the ad's own value; an attribute of the parents is hidden.
+    /// Removes an attribute and returns its own value. If a parent has the attribute, it is hidden.
     fn remove(&mut self, name: &str) -> Option<String> {
         let key = name.to_ascii_lowercase();
         let removed = self.own.remove(&key).map(|(_, value)| value);
@@ -224,7 +225,7 @@ fn apply_operation(step: &AdOperation, ads: &mut [(ClassAd, AdModel); 2]) {
     }
 }
 
-/// Compares an ad with its model: each attribute, and the whole ad printed in every syntax and read back.
+/// Compares an ad with its model: each attribute, and the ad after it was printed in each syntax and read back.
 fn check_ad(ad: &ClassAd, model: &AdModel) {
     assert_eq!((ad.len(), ad.iter().len()), (model.own.len(), model.own.len()));
     for name in ATTRIBUTE_NAMES {
@@ -286,7 +287,7 @@ proptest! {
     #[test]
     fn a_large_ad_is_what_a_plain_map_is(steps in prop::collection::vec(any_operation(), STEP_COUNT)) {
         let mut ads = <[(ClassAd, AdModel); 2]>::default();
-        // Enough attributes for an index.
+        // With this number of attributes, the ad builds an index.
         for number in 0..90 {
             apply_operation(&AdOperation::InsertLine("Name", String::from("\"text\"")), &mut ads);
             let name = format!("Name{number}");

@@ -1,6 +1,6 @@
 //! Hash table over the names of a large ad.
 
-/// Hash table with open addressing, at most half full.
+/// Hash table with open addressing, of which at most half of the slots are used.
 #[derive(Clone, Debug)]
 pub(super) struct NameIndex {
     pub(super) slots: Vec<u32>,
@@ -9,9 +9,9 @@ pub(super) struct NameIndex {
 }
 
 const EMPTY: u32 = u32::MAX;
-/// Marks a removed entry; entries placed after it are still found.
+/// Value of a slot whose entry was removed. Searches continue after such a slot, so that later entries are found.
 const REMOVED: u32 = u32::MAX - 1;
-/// Up to this number of attributes, scanning all hashes is faster than using an index.
+/// Maximum number of attributes without an index: up to this number, scanning all hashes is faster.
 pub(super) const INDEX_THRESHOLD: usize = 64;
 
 impl NameIndex {
@@ -32,19 +32,19 @@ impl NameIndex {
         self.slots[at] = entry;
     }
 
-    /// Removes an entry.
+    /// Marks the slot of an entry as removed.
     pub(super) fn remove(&mut self, hash: u32, entry: u32) {
         if self.replace_entry(hash, entry, REMOVED) {
             self.removed += 1;
         }
     }
 
-    /// Changes the number of an entry.
+    /// Changes the number of an entry to `now`.
     pub(super) fn renumber(&mut self, hash: u32, entry: u32, now: u32) {
         self.replace_entry(hash, entry, now);
     }
 
-    /// Returns true if so many entries were removed that the index should be rebuilt: searches step over removed slots.
+    /// Returns true if the index should be rebuilt, because it has so many removed slots that searches become slow.
     pub(super) fn needs_rebuild(&self) -> bool {
         self.removed * 4 > self.slots.len()
     }
@@ -62,7 +62,7 @@ impl NameIndex {
         false
     }
 
-    /// Returns the entries that may have this hash.
+    /// Returns the numbers of the entries that may have this hash.
     pub(super) fn candidates(&self, hash: u32) -> impl Iterator<Item = usize> + '_ {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn entries_are_found_after_any_number_of_removals() {
-        // Few different hashes, so that searches cross removed slots.
+        // Only a few different hashes, so that searches encounter removed slots.
         let hash = |n: u32| n % 50;
         let mut hashes: Vec<u32> = (0..400).map(hash).collect();
         let mut index = NameIndex::build(&hashes);

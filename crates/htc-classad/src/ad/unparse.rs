@@ -1,6 +1,6 @@
 //! Conversion of expressions and values to text in new, old and pretty syntax (reference: sink.cpp).
 //!
-//! Nothing here recurses, so an expression of a million terms can be printed.
+//! No function here recurses, so even an expression of a million terms can be printed.
 //!
 //! ```
 //! use htc_classad::unparse;
@@ -24,16 +24,16 @@ use crate::syntax::tree::{
     ABSOLUTE_BASE, BinaryOp, CachedForm, ExprTree, FormPrinter, Node, NodeId, UnaryOp,
 };
 
-/// Syntax in which an expression is printed.
+/// Syntax and layout in which an expression is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnparseForm {
-    /// The default: `classad_eval`, Python's `repr`.
+    /// New syntax, as printed by `classad_eval` and Python's `repr`.
     New,
-    /// Old syntax: values of long ads.
+    /// Old syntax, as used for values in long ads.
     Old,
-    /// Old syntax, with each ad as lines without brackets; the values of these lines have the form `Old`.
+    /// Old syntax, with each ad as lines without brackets; the values in these lines have the form `Old`.
     OldLines,
-    /// New syntax, with each attribute or element of nested ads and lists on a line of its own.
+    /// New syntax, with each attribute of a nested ad and each element of a list on its own line.
     Pretty,
     /// New syntax, with parentheses around each operation.
     Parenthesised,
@@ -44,15 +44,15 @@ enum UnparseTask<'t> {
     Node(&'t ExprTree, NodeId),
     Text(&'static str),
     Name(&'t [u8]),
-    /// A name that is printed without quoting.
+    /// Name that is printed without quotes.
     Raw(&'t [u8]),
-    /// A line break and this number of blanks.
+    /// Line break followed by this number of blanks.
     Line(usize),
     Indent(isize),
 }
 
 impl UnparseForm {
-    /// Returns true for old syntax.
+    /// Returns true if the form is in old syntax.
     fn is_old(self) -> bool {
         matches!(self, UnparseForm::Old | UnparseForm::OldLines)
     }
@@ -95,7 +95,7 @@ pub(crate) fn push_value(value: &Value, form: UnparseForm, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes an ad on one line: `[ a = 1; b = 2 ]`, with its own attributes sorted by length of name.
+/// Writes the ad's own attributes, sorted by length of name, in new syntax on one line: `[ a = 1; b = 2 ]`.
 pub(crate) fn push_ad(ad: &ClassAd, form: UnparseForm, out: &mut Vec<u8>) {
     let (open, delimiter, close, inner) = match form {
         UnparseForm::OldLines => ("", "\n", "\n", UnparseForm::Old),
@@ -143,7 +143,7 @@ fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\")");
 }
 
-/// Writes a real: `%1.15E` in new syntax, `%.16G` in old syntax.
+/// Writes a real with the format `%1.15E` in new syntax or `%.16G` in old syntax.
 pub(crate) fn push_real(value: f64, form: UnparseForm, out: &mut Vec<u8>) {
     if value == 0.0 {
         out.extend_from_slice(if value.is_sign_negative() { b"-0.0" } else { b"0.0" });
@@ -169,7 +169,7 @@ pub(crate) fn push_string(text: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Writes text with the only escape of the old syntax: a backslash before a quote.
+/// Writes a text with a backslash before each quote, the only escape of the old syntax.
 fn escape_quote(text: &[u8], quote: u8, out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(quote, rest) {
@@ -180,7 +180,7 @@ fn escape_quote(text: &[u8], quote: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// Writes text with the escapes of the new syntax; only the quote character `quote` is escaped.
+/// Writes a text with the escapes of the new syntax. Of the quote characters, only `quote` is escaped.
 ///
 /// ```
 /// use htc_classad::unparse;
@@ -218,7 +218,8 @@ pub fn escape(text: &[u8], quote: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the name of an attribute, quoted if necessary. As in strings, the old syntax escapes only the quote.
+/// Writes the name of an attribute, in quotes if necessary. In old syntax only the quote is escaped, as in
+/// strings.
 pub(crate) fn push_name(name: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
     const RESERVED_WORDS: [&[u8]; 7] = [b"error", b"false", b"is", b"isnt", b"parent", b"true", b"undefined"];
     let identifier = name.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
@@ -235,7 +236,7 @@ pub(crate) fn push_name(name: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns the text of a binary operator with the blanks around it.
+/// Returns the text of a binary operator, including the blanks around the operator.
 pub(crate) fn operator_text(op: BinaryOp, form: UnparseForm) -> &'static str {
     match op {
         BinaryOp::Or => " || ",
@@ -276,7 +277,7 @@ fn is_operation(node: Node) -> bool {
     }
 }
 
-/// Writes a node and everything below it.
+/// Writes a node with all nodes below it.
 pub(crate) fn push_node(tree: &ExprTree, root: NodeId, form: UnparseForm, out: &mut Vec<u8>) {
     let mut todo = vec![UnparseTask::Node(tree, root)];
     let mut indent: usize = 0;
@@ -309,7 +310,7 @@ pub(crate) fn push_node(tree: &ExprTree, root: NodeId, form: UnparseForm, out: &
     }
 }
 
-/// Writes the beginning of a node and queues the rest of it.
+/// Writes the beginning of a node and queues the parts that follow.
 #[inline(always)]
 fn push_node_start<'t>(
     tree: &'t ExprTree,
@@ -338,7 +339,7 @@ fn push_node_start<'t>(
             out.push(b'.');
             push_name(tree.name_bytes(text), form, out);
         }
-        // The name after a base is printed raw (`ClassAdUnParser::Unparse`, sink.cpp).
+        // The name after a base is printed without quotes (`ClassAdUnParser::Unparse`, sink.cpp).
         Node::Attr { base, name: text } => {
             todo.extend([
                 UnparseTask::Node(tree, base),
@@ -434,7 +435,7 @@ fn push_node_start<'t>(
     if wrap {
         todo.push(UnparseTask::Text(")"));
     }
-    // The parts were queued in reading order, but the last one is popped first.
+    // The parts were queued in the order in which they are written, but the last element is processed first.
     todo[at..].reverse();
 }
 
@@ -502,7 +503,7 @@ fn queue_pretty_ad<'t>(
     ]);
 }
 
-/// Printer for values of long ads.
+/// Printer of expressions in old syntax, for values in long ads.
 struct OldFormPrinter;
 
 impl FormPrinter for OldFormPrinter {
@@ -517,7 +518,7 @@ impl FormPrinter for OldFormPrinter {
     }
 }
 
-/// Writes the stored value of an attribute of an ad.
+/// Writes the value of an attribute, as stored in the ad.
 pub(crate) fn push_stored_value(ad: &ClassAd, slot: &StoredValue, form: UnparseForm, out: &mut Vec<u8>) {
     match slot {
         StoredValue::Expr(root, tree) if form.is_old() => tree.push_form::<OldFormPrinter>(*root, out),

@@ -1,4 +1,4 @@
-//! Values: the results of evaluation.
+//! Values, which are the results of evaluation.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{AdField, ExprTree, Node, NodeId, TreeBuilder};
 use crate::syntax::{AbsTime, Expr, numbers};
 
-/// A value of the ClassAd language. Strings are bytes and never re-encoded.
+/// Value of the ClassAd language. Strings are bytes and are never re-encoded.
 ///
-/// A list holds unevaluated expressions and an ad unevaluated attributes, as they do in the reference.
+/// As in the reference, a list contains unevaluated expressions, and an ad contains unevaluated attributes.
 ///
 /// ```
 /// use htc_classad::{Context, Expr, System, Value};
@@ -28,30 +28,30 @@ use crate::syntax::{AbsTime, Expr, numbers};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub enum Value {
-    /// The value is unknown, for example because an attribute is missing.
+    /// Unknown value, for example because an attribute is missing.
     #[default]
     Undefined,
-    /// An operation was given operands of the wrong type.
+    /// Invalid value, for example because an operand had the wrong type.
     Error,
-    /// A truth value.
+    /// Boolean.
     Bool(bool),
-    /// A signed integer of 64 bits.
+    /// Signed integer of 64 bits.
     Int(i64),
-    /// A double, NaN and infinities included.
+    /// Double, including NaN and infinities.
     Real(f64),
-    /// Text.
+    /// String.
     Str(BString),
-    /// A point in time, with its zone.
+    /// Point in time with the offset of its zone.
     AbsTime(AbsTime),
-    /// A duration in seconds.
+    /// Duration in seconds.
     RelTime(f64),
-    /// A list.
+    /// List.
     List(List),
-    /// A nested ad, detached from the ads that enclosed it.
+    /// Nested ad, which no longer refers to the ads that enclosed it.
     Ad(Arc<ClassAd>),
 }
 
-/// A list of unevaluated expressions.
+/// List of unevaluated expressions.
 ///
 /// ```
 /// use htc_classad::List;
@@ -67,7 +67,7 @@ pub struct List {
 }
 
 impl List {
-    /// Creates a list of the expressions.
+    /// Creates a list from expressions.
     ///
     /// ```
     /// use htc_classad::{Expr, List};
@@ -78,7 +78,7 @@ impl List {
         List { items: items.into(), shared: false }
     }
 
-    /// Returns the list marked as made by a function such as `split`. The mark affects only `=?=`.
+    /// Sets the flag for lists that were made by a function such as `split`. The flag affects only `=?=`.
     pub(crate) fn with_flavour(mut self, shared: bool) -> Self {
         self.shared = shared;
         self
@@ -99,14 +99,15 @@ impl List {
         self.items.is_empty()
     }
 
-    /// Returns the elements one after the other.
+    /// Returns an iterator over the elements.
     pub fn iter(&self) -> std::slice::Iter<'_, Expr> {
         self.items.iter()
     }
 }
 
 impl Value {
-    /// Returns the truth value of a boolean or number, or `None` for any other value ("boolean-equivalent").
+    /// Returns true or false for a boolean or number (nonzero is true), or `None` for any other value. The reference
+    /// calls such values "boolean-equivalent".
     ///
     /// ```
     /// use htc_classad::Value;
@@ -122,7 +123,8 @@ impl Value {
         }
     }
 
-    /// Returns the number as an integer, as `EvalInteger` does: reals are truncated, booleans are 0 and 1.
+    /// Returns a number or boolean as an integer, as `EvalInteger` does: reals are truncated, booleans are 0 or 1.
+    /// Returns `None` for any other value.
     ///
     /// ```
     /// use htc_classad::Value;
@@ -137,7 +139,7 @@ impl Value {
         }
     }
 
-    /// Returns the number as a real, as `EvalFloat` does.
+    /// Returns a number or boolean as a real, as `EvalFloat` does, or `None` for any other value.
     ///
     /// ```
     /// use htc_classad::Value;
@@ -281,8 +283,8 @@ impl Expr {
         Expr::from_builder(&builder, root)
     }
 
-    /// Returns the value of a literal, or `None` if anything would have to be evaluated. A list is a literal if all its
-    /// elements are.
+    /// Returns the value of a literal, or `None` if the expression would have to be evaluated. A list is a literal if
+    /// all its elements are literals.
     ///
     /// ```
     /// use htc_classad::{Expr, Value};
@@ -297,7 +299,7 @@ impl Expr {
     }
 }
 
-/// Adds a value as a literal.
+/// Adds a value to a tree as a literal.
 pub(crate) fn push_literal(builder: &mut TreeBuilder, value: &Value) -> NodeId {
     match value {
         Value::AbsTime(time) => builder.push_time(*time),
@@ -338,8 +340,8 @@ fn literal_value(tree: &Arc<ExprTree>, id: NodeId) -> Option<Value> {
     }
 }
 
-/// Compares type and content as `=?=` compares scalars (strings case-sensitively, NaN unequal to itself); lists and ads
-/// are compared by structure.
+/// Compares scalars by type and content, as `=?=` does: strings are case-sensitive, and NaN is not equal to itself.
+/// Lists and ads are compared by structure.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

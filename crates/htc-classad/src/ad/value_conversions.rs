@@ -10,9 +10,10 @@ use super::ClassAd;
 use super::value::{List, Value};
 use crate::syntax::{AbsTime, Expr};
 
-/// Types that can be elements of a list made of a `Vec`, an array or a slice.
+/// Type that can be the element of a `Vec`, array or slice that is converted to a list.
 ///
-/// All types that become values have it, except `u8`: a sequence of bytes is a string, not a list of numbers.
+/// All types that can be converted to a value implement this trait, except `u8`: a sequence of bytes becomes
+/// a string, not a list of numbers.
 ///
 /// ```
 /// use htc_classad::Value;
@@ -22,7 +23,7 @@ use crate::syntax::{AbsTime, Expr};
 /// ```
 pub trait ListElement: Into<Value> {}
 
-/// Implements `From` for types that also can be elements of lists.
+/// Implements `From` for types that can also be elements of lists.
 macro_rules! values_from {
     ($($t:ty: $value:ident => $made:expr),* $(,)?) => { $(
         impl From<$t> for Value {
@@ -69,10 +70,11 @@ impl From<u8> for Value {
     }
 }
 
-/// Converts integers that may be out of range.
+/// Implements conversions of integers that may not fit 64 bits with a sign.
 macro_rules! values_from_wide_integers {
     ($($t:ty),*) => { $(
-        /// An integer that does not fit 64 bits with a sign becomes the nearest real.
+        /// Converts an integer that fits 64 bits with a sign to an integer, and any other integer to the
+        /// nearest real.
         impl From<$t> for Value {
             fn from(number: $t) -> Self {
                 i64::try_from(number).map_or(Value::Real(number as f64), Value::Int)
@@ -83,7 +85,7 @@ macro_rules! values_from_wide_integers {
 }
 values_from_wide_integers!(u64, usize, isize, i128, u128);
 
-/// `None` is `undefined`.
+/// Converts `None` to `undefined`, and any other value like its content.
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Value::Undefined, Into::into)
@@ -92,7 +94,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 
 impl<T: Into<Value>> ListElement for Option<T> {}
 
-/// Bytes are a text.
+/// Converts bytes to a string.
 impl From<Vec<u8>> for Value {
     fn from(text: Vec<u8>) -> Self {
         Value::Str(text.into())
@@ -101,7 +103,7 @@ impl From<Vec<u8>> for Value {
 
 impl ListElement for Vec<u8> {}
 
-/// Bytes are a text.
+/// Converts bytes to a string.
 impl<const N: usize> From<&[u8; N]> for Value {
     fn from(text: &[u8; N]) -> Self {
         Value::Str(text.as_slice().into())
@@ -142,7 +144,7 @@ impl<T: ListElement + Clone, const N: usize> From<&[T; N]> for Value {
     }
 }
 
-/// Error of a conversion of a value that has another type or is out of range.
+/// Error of converting a value that has a different type or is out of range.
 ///
 /// ```
 /// use htc_classad::Value;
@@ -190,7 +192,7 @@ impl fmt::Display for ValueTypeError {
 
 impl std::error::Error for ValueTypeError {}
 
-/// Implements `TryFrom` for values and references to values.
+/// Implements `TryFrom` for a value and for a reference to a value.
 macro_rules! try_from_value {
     ($($t:ty, $expected:expr, $value:ident: $pattern:pat => $made:expr;)*) => { $(
         impl TryFrom<Value> for $t {
@@ -221,7 +223,7 @@ try_from_value! {
     AbsTime, "an absolute time", value: Value::AbsTime(time) => time;
 }
 
-/// Implements `TryFrom` for integers: only integers in range are converted.
+/// Implements `TryFrom` for integers; a value out of range is an error.
 macro_rules! integers_try_from_value {
     ($($t:ty),*) => { $(
         impl TryFrom<Value> for $t {
@@ -250,7 +252,7 @@ integers_try_from_value!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
 impl<T: ListElement + TryFrom<Value, Error = ValueTypeError>> TryFrom<Value> for Vec<T> {
     type Error = ValueTypeError;
 
-    /// Converts a list whose elements are literals of one type.
+    /// Converts a list if all its elements are literals of the required type.
     fn try_from(value: Value) -> Result<Self, ValueTypeError> {
         let Value::List(list) = value else { return Err(ValueTypeError::new("a list", value)) };
         let literal = |item: &Expr| item.as_literal();
@@ -314,7 +316,8 @@ impl<'v> TryFrom<&'v Value> for &'v str {
     }
 }
 
-/// Compares with plain Rust values as `==` of two values does: the types must be the same.
+/// Implements comparisons with plain Rust values. Values of different types are never equal, even if they are
+/// numerically equal.
 macro_rules! equal_to_value {
     ($($t:ty, $other:ident: $pattern:pat => $equal:expr;)*) => { $(
         impl PartialEq<$t> for Value {

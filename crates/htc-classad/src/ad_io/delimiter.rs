@@ -1,8 +1,8 @@
-//! Delimiters of long ads, and the classification of lines as attributes, delimiters or ignored lines.
+//! Delimiters of long ads, and classification of the lines of a stream as attributes, delimiters or ignored lines.
 
 use crate::text::space::is_space;
 
-/// Lines that end a long ad.
+/// Kind of line that ends a long ad.
 ///
 /// ```
 /// use htc_classad::stream::{AdReader, Delimiter};
@@ -12,31 +12,31 @@ use crate::text::space::is_space;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Delimiter {
-    /// Blank lines.
+    /// Blank lines end an ad.
     #[default]
     Blank,
-    /// Lines with this prefix; blank lines are skipped.
+    /// Lines with this prefix end an ad; blank lines are ignored.
     Prefix(Vec<u8>),
-    /// Blank lines, and banners: lines that begin with `***` (history files) or `--` (queue tools).
+    /// Blank lines and banners end an ad. A banner begins with `***` (history files) or `--` (queue tools).
     BlankOrBanner,
-    /// The delimiters of `condor_q -jobads`: empty lines, `...`, `***`, and `-- ` if the ad has attributes. After a bad
-    /// line, the rest of its ad is skipped.
+    /// Empty lines and lines with `...`, `***` or, after the first attribute, `-- ` end an ad, as in `condor_q
+    /// -jobads`. After an invalid line, the rest of the ad is skipped.
     Queue,
 }
 
 /// Kind of a line for the reader of long ads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
-    /// The end of the ad.
+    /// The line ends the ad.
     EndOfAd,
-    /// A comment, or blank.
+    /// The line is blank or a comment.
     Ignored,
-    /// An attribute.
+    /// The line is an attribute.
     Attribute,
 }
 
 impl Delimiter {
-    /// Classifies a line without its line end; `started` is true if the ad has attributes already.
+    /// Classifies a line, given without its line end. `started` is true if the ad already has attributes.
     pub(crate) fn classify_line(&self, line: &[u8], started: bool) -> LineKind {
         match self {
             Delimiter::Queue if line.starts_with(b"-- ") => {
@@ -54,7 +54,8 @@ impl Delimiter {
         }
     }
 
-    /// Returns true if a delimiter may begin like the line of an attribute, which only a prefix can.
+    /// Returns true if a delimiter line may begin like the line of an attribute. This is only possible for a delimiter
+    /// with a prefix.
     #[inline]
     pub(crate) fn may_begin_like(&self, beginning: &[u8]) -> bool {
         match self {
@@ -63,7 +64,7 @@ impl Delimiter {
         }
     }
 
-    /// Returns true if a line without its line end is a delimiter.
+    /// Returns true if a line, given without its line end, is a delimiter.
     pub(crate) fn is_delimiter(&self, line: &[u8]) -> bool {
         let blank = || line.iter().all(|byte| is_space(*byte));
         match (self, line.first()) {
@@ -83,7 +84,7 @@ pub(crate) fn strip_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Returns a delimiter line if it is a banner, or else `None`.
+/// Returns a delimiter line if it is a banner, or `None` for other delimiters.
 pub(crate) fn as_banner(line: &[u8]) -> Option<&[u8]> {
     line.first().is_some_and(|byte| !is_space(*byte)).then_some(line)
 }

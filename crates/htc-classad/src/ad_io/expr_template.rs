@@ -1,36 +1,36 @@
-//! Templates for expressions whose texts differ only in numbers and strings: if one text is a valid expression, so are
-//! the others, and their trees differ only in these values.
+//! Templates for expressions whose texts differ only in numbers and strings. If one of these texts is a valid
+//! expression, the others are valid too, and their trees differ only in the values of the numbers and strings.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::syntax::tree::{ExprTree, Node, NodeId, PrintTemplates};
 
-/// Maximum number of digits; longer numbers are left to the parser.
+/// Maximum number of digits of a number that a template handles; the parser handles longer numbers.
 const MAX_DIGITS: usize = 18;
 
-/// Kind of a part that may differ.
+/// Kind of a hole, a part of a text that may differ in other texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HoleKind {
-    /// A decimal number, or its digits before the point.
+    /// Decimal integer, or the digits before a decimal point.
     Number,
-    /// The digits after a point.
+    /// Digits after a decimal point.
     Fraction,
-    /// The text between quotation marks, without backslashes.
+    /// Text between quotation marks, without backslashes.
     String,
 }
 
-/// Text of a valid expression, and the places at which another text may differ.
+/// Text of a valid expression with its holes, which are the parts that may differ in other texts.
 #[derive(Clone, Debug, Default)]
 struct ExprSkeleton {
     text: Vec<u8>,
     holes: Vec<(u32, u32, HoleKind)>,
-    /// True if the text has other numbers: in another form, or too long.
+    /// True if the text has numbers that are not holes, because they are too long or not decimal.
     has_other_numbers: bool,
 }
 
 impl ExprSkeleton {
-    /// Replaces the text of the skeleton.
+    /// Replaces the text of the skeleton and finds its holes.
     fn set_text(&mut self, text: &[u8]) {
         self.text.clear();
         self.text.extend_from_slice(text);
@@ -41,9 +41,9 @@ impl ExprSkeleton {
             let (start, kind) = match byte {
                 b'"' => (at + 1, Some(HoleKind::String)),
                 b'0'..=b'9' => (at, kind_of_digits(text, at)),
-                // If a name is quoted, it must be equal, and so must the rest of the text.
+                // From a quoted name on, other texts must be equal.
                 b'\'' => return,
-                // A comment contains no tokens: if there is one, nothing may differ.
+                // Digits in a comment are not part of the expression, so a text with a comment has no holes.
                 b'/' if matches!(text.get(at + 1), Some(b'/' | b'*')) => {
                     self.holes.clear();
                     return;
@@ -62,20 +62,20 @@ impl ExprSkeleton {
             };
             match kind {
                 Some(kind) => self.holes.push((start as u32, end as u32, kind)),
-                // The digits of a name are not a number.
+                // Digits that belong to a name are not a number.
                 None => self.has_other_numbers |= start == 0 || !is_word_byte(&text[start - 1]),
             }
             at = end + usize::from(kind == Some(HoleKind::String));
         }
     }
 
-    /// Returns true if a text is a valid expression because this one is.
+    /// Returns true if another text is equal except for the holes, which implies that it is a valid expression.
     fn matches_text(&self, text: &[u8]) -> bool {
         self.text == text || self.match_holes(text, |_, _| ())
     }
 
-    /// Compares a text like `matches_text`; `hole` is called with the range at each place, until a difference elsewhere
-    /// is found.
+    /// Compares a text like `matches_text`. Calls `hole` with the index and the range in `text` of each hole that
+    /// precedes the first difference.
     fn match_holes(&self, text: &[u8], mut hole: impl FnMut(usize, Range<usize>)) -> bool {
         let (mut rest, mut from) = (text, 0);
         for (number, &(start, end, kind)) in self.holes.iter().enumerate() {
@@ -98,20 +98,21 @@ impl ExprSkeleton {
     }
 }
 
-/// Maximum number of places at which a text may differ for its tree to serve as a template.
+/// Maximum number of holes of a text that serves as a template.
 const MAX_HOLES: usize = 32;
 
-/// Template: an expression from whose tree those of texts with the same skeleton are built without tokenizing them.
+/// Template: a parsed expression from which the trees of texts with the same skeleton are built without tokenizing
+/// them.
 #[derive(Debug)]
 pub(crate) struct ExprTemplate {
     skeleton: ExprSkeleton,
     root: NodeId,
     tree: Arc<ExprTree>,
-    /// The node that each place determines, or `None` if that is uncertain.
+    /// Node whose value each hole determines, or `None` if this is uncertain.
     hole_nodes: Option<Box<[NodeId]>>,
-    /// Print templates of the trees built from this one.
+    /// Print templates for the trees that are built from this template.
     print_templates: Arc<PrintTemplates>,
-    /// Nodes that refer to the text, with the number of places before each.
+    /// Nodes that refer to the text, each with the number of holes before its text.
     text_nodes: Box<[(NodeId, u32)]>,
 }
 
@@ -139,19 +140,19 @@ impl ExprTemplate {
         }
     }
 
-    /// Returns the parsed expression if the text is the same, or else `None`.
+    /// Returns the template's own expression if the text is equal to its text, or else `None`.
     #[inline]
     pub(crate) fn parsed_if_same(&self, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
         (self.skeleton.text == text).then(|| (self.root, Arc::clone(&self.tree)))
     }
 
-    /// Returns true if a text is a valid expression because the template's is.
+    /// Returns true if a text has the template's skeleton and so is a valid expression.
     pub(crate) fn matches_text(&self, text: &[u8]) -> bool {
         self.skeleton.matches_text(text)
     }
 
-    /// Builds the tree that the parser would return for a text that differs only at the known places, or returns `None`
-    /// if that is not possible.
+    /// Builds the tree that the parser would return for a text with the same skeleton. Returns `None` if the text has a
+    /// different skeleton or the values of its holes cannot be determined.
     pub(crate) fn build_tree(&self, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
         let decided = self.hole_nodes.as_deref()?;
         let mut places = [(0, 0); MAX_HOLES];
@@ -162,14 +163,14 @@ impl ExprTemplate {
         let places = &places[..decided.len()];
         let (old, extra) = self.tree.text.split_at(self.skeleton.text.len());
         let mut nodes = self.tree.nodes.clone();
-        // The offset change of the text that follows the first `holes` places.
+        // Returns how far the text after the first `holes` holes has moved.
         let moved = |holes: u32| match holes.checked_sub(1) {
             None => 0,
             Some(last) => places[last as usize].1 as i64 - i64::from(self.skeleton.holes[last as usize].1),
         };
         for &(id, holes) in &self.text_nodes {
             if let Node::Name { text: part, .. } | Node::Str(part) = &mut nodes[id as usize] {
-                // Offsets behind the source are shifted with its end.
+                // Offsets after the source refer to extra text, which moves with the end of the source.
                 let by = match (part.start as usize) < old.len() {
                     true => moved(holes),
                     false => text.len() as i64 - old.len() as i64,
@@ -204,14 +205,14 @@ impl ExprTemplate {
     }
 }
 
-/// Returns the node that each place of a text determines, or `None` if a number or string of the text does not match
-/// such a node: it has an exponent or a unit, or is part of a time.
+/// Returns the node whose value each hole determines. Returns `None` if a number or string does not correspond to such
+/// a node, because it has an exponent or a unit, or is part of a time.
 fn hole_nodes(skeleton: &ExprSkeleton, tree: &ExprTree) -> Option<Box<[NodeId]>> {
     let text = &skeleton.text;
     if skeleton.has_other_numbers || skeleton.holes.len() > MAX_HOLES || !tree.text.starts_with(text) {
         return None;
     }
-    // Numbers become nodes in the order in which they are written.
+    // The parser creates the nodes of numbers in the order in which the numbers are written.
     let is_number =
         |node: &Node| matches!(node, Node::Int(_) | Node::Real(_) | Node::AbsTime(_) | Node::RelTime(_));
     let mut numbers = tree.nodes.iter().zip(0..).filter(|(node, _)| is_number(node));
@@ -244,8 +245,8 @@ fn hole_nodes(skeleton: &ExprSkeleton, tree: &ExprTree) -> Option<Box<[NodeId]>>
     numbers.next().is_none().then(|| decided.into())
 }
 
-/// Returns true if a number has the value of its digits, or its negative if a sign precedes them; a zero after a sign
-/// is ambiguous.
+/// Returns true if `value` is the value of the digits, or its negative if a sign precedes the digits. A zero after a
+/// sign is ambiguous, and the result is false.
 fn is_value_of_digits(value: i64, digits: &[u8], before: &[u8]) -> bool {
     let signed = before.trim_ascii_end().last() == Some(&b'-');
     match parse_integer(digits) {
@@ -269,12 +270,12 @@ fn digits_length(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// Returns the length of the string that a text begins inside, or `None` if there is a backslash before its end.
+/// Returns the length of the string in which a text begins, or `None` if the string has a backslash or no end.
 fn string_length(text: &[u8]) -> Option<usize> {
     memchr::memchr2(b'"', b'\\', text).filter(|end| text[*end] == b'"')
 }
 
-/// Returns true if digits are a decimal number, not an octal one.
+/// Returns true if digits are a decimal number. Digits after a leading zero are octal.
 fn is_decimal_integer(digits: &[u8]) -> bool {
     (1..=MAX_DIGITS).contains(&digits.len()) && (digits[0] != b'0' || digits.len() == 1)
 }
@@ -283,7 +284,8 @@ fn is_word_byte(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_'
 }
 
-/// Returns the kind of the digits at an offset, or `None` if they are part of a name or of a number in another form.
+/// Returns the kind of hole that the digits at an offset form, or `None` if they are part of a name or of a number that
+/// is not a hole.
 fn kind_of_digits(text: &[u8], at: usize) -> Option<HoleKind> {
     let length = digits_length(&text[at..]);
     let before = |count: usize| at.checked_sub(count).and_then(|at| text.get(at));
@@ -291,7 +293,7 @@ fn kind_of_digits(text: &[u8], at: usize) -> Option<HoleKind> {
         return None;
     }
     match before(1) {
-        // The point of a number, not of a selection.
+        // This point belongs to a number and not to a selection such as `a.b`.
         Some(b'.') if before(2).is_some_and(u8::is_ascii_digit) => {
             (length <= MAX_DIGITS).then_some(HoleKind::Fraction)
         }
@@ -355,7 +357,7 @@ mod tests {
             ("a > 5K + 1", "a > 5K + 2", false),
             ("absTime(\"2026-07-01T12:00:00Z\") + 1", "absTime(\"2027-07-01T12:00:00Z\") + 1", false),
             ("a > 5 && b", "a > 5 || b", false),
-            // Numbers that the parser does not read, after others that are not places.
+            // Numbers in a comment follow a number that is not a hole.
             ("b + .5 // 0.5", "b + .5 // 0.7", false),
             ("b + 1e1 /* 10.0 */", "b + 1e1 /* 6.0 */", false),
             ("b + 5K 5", "b + 5K 6", false),
@@ -377,7 +379,7 @@ mod tests {
         }
     }
 
-    /// Returns an expression as printed by ads: alone, and shared.
+    /// Returns an expression as ads print it, once in an unshared tree and once in a shared tree.
     fn printed(expr: Expr) -> Vec<String> {
         let print = |ad: &ClassAd| {
             let mut out = crate::ad_io::format::long::print(ad);
@@ -390,7 +392,7 @@ mod tests {
         vec![alone, print(&ad.clone())]
     }
 
-    /// Generates tokens, most of them with a variant that may differ from one text to the next.
+    /// Generates tokens, most of them with a variant that may replace the token in another text.
     fn texts() -> impl Strategy<Value = Vec<(usize, String, String)>> {
         let pieces = "[a-e_+*/<>&|=.,:?(){}\\[\\] '-]{0,3}|\"|\\\\|[0-9]{1,20}|0|[.][0-9]{1,3}|[eExXK]";
         prop::collection::vec((0..3usize, pieces, "[0-9]{0,20}|[ -~]{0,3}"), 0..12)

@@ -1,5 +1,5 @@
-//! Memo of a stream reader: how lines begin and follow one another, expressions by attribute, and texts already parsed.
-//! The ads of a queue repeat most of these.
+//! Memo of a reader of long ads: the beginnings of lines, the order of lines, a template expression for each attribute,
+//! and texts that were parsed before. The ads of a queue mostly repeat these.
 
 use std::sync::Arc;
 
@@ -10,87 +10,90 @@ use crate::ad_io::expr_template::ExprTemplate;
 use crate::syntax::tree::{ExprTree, NodeId};
 use crate::syntax::{Dialect, name};
 
-/// Maximum number of texts kept.
+/// Maximum number of texts in the memo.
 const MAX_TEXTS: usize = 1024;
-/// Maximum length of a text kept, in bytes; longer texts are parsed each time.
+/// Maximum length of a text in the memo, in bytes; longer texts are parsed each time.
 const MAX_TEXT_LENGTH: usize = 4096;
-/// Number of lookups after which hits are counted; if fewer than one in eight is found, nothing more is kept.
+/// Number of lookups after which the hits are counted. If fewer than one in eight lookups was a hit, no more texts are
+/// added.
 const TRIAL_LOOKUPS: u32 = 4096;
-/// Maximum number of line beginnings, and of attributes with a template, so that untrusted ads cannot fill the memory.
+/// Maximum number of line beginnings and of templates, so that untrusted ads cannot exhaust memory.
 const MAX_LINES: usize = 4096;
 const MAX_TEMPLATES: usize = 1024;
-/// Number of misses after which a new template is learned only at one miss of as many: learning is expensive, and of
-/// two alternating expressions one should be kept.
+/// Number of misses after which a new template is learned only at every eighth miss. Learning is expensive, and if two
+/// expressions alternate, the template of one should remain.
 const MISSES_BEFORE_SAMPLING: u32 = 8;
-/// Maximum size of an ad, in bytes, whose memory is kept for reuse.
+/// Maximum size in bytes of a discarded ad whose memory is reused.
 const MAX_SPARE_SIZE: usize = 1 << 20;
-/// Extra capacity for attributes added to an ad after reading: attributes and bytes.
+/// Capacity for changes after reading an ad: numbers of attributes and of bytes of text.
 const EXTRA_CAPACITY: (usize, usize) = (16, 512);
 /// Usual separator between a name and its value.
 pub(crate) const NAME_VALUE_SEPARATOR: &[u8] = b" = ";
 
-/// Attribute that an ad of a job sets once: two of them mean that two ads were joined.
+/// Attribute that every job ad has exactly once. A second occurrence in one ad means that two ads were joined by
+/// mistake.
 pub(crate) const CLUSTER_ID: &[u8] = b"ClusterId";
 
-/// Number that is not the number of any line.
+/// Number that stands for no line.
 pub(crate) const NO_LINE: u32 = u32::MAX;
 
 /// Bounded memo of lines and texts, owned by the reader of a stream.
 #[derive(Debug)]
 pub(crate) struct LineMemo {
-    /// Dialect of all texts: that of the values of long ads, in the mode of the reader.
+    /// Dialect of all texts: old syntax, in the mode of the reader.
     pub(crate) dialect: Dialect,
-    /// True if values must extend to the end of their line.
+    /// True if a value must extend to the end of its line.
     pub(crate) exact: bool,
-    /// True if lines may contain NUL bytes, each of which ends its line.
+    /// True if lines may contain NUL bytes. A NUL byte ends the line that contains it.
     pub(crate) may_have_nul: bool,
     lines: Vec<KnownLine>,
     by_beginning: FxHashMap<Box<[u8]>, u32>,
     by_hash: FxHashMap<u32, u32>,
     texts: ParsedTexts,
     template_count: usize,
-    /// The previous line in the current ad.
+    /// Number of the previous line of the current ad.
     last_line: u32,
     /// Number of the current ad.
     ad_number: u64,
     /// Number of lines of the current ad that set [`CLUSTER_ID`].
     cluster_id_count: u32,
-    /// True if the line read last has an integer that does not fit 64 bits, and was not read before.
+    /// True if the last line read has an integer that does not fit 64 bits and whose text was not in the memo.
     pub(crate) has_large_integer: bool,
-    /// True if all names of the current ad so far are known: then a line that was not seen in this ad is not in it.
+    /// True if all names of the current ad so far are known. A known line that has not occurred in the ad is then
+    /// certainly a new attribute.
     all_names_known: bool,
-    /// Number of attributes and bytes of text of the previous ad.
+    /// Number of attributes and number of bytes of text of the previous ad.
     last_ad_size: (usize, usize),
-    /// A discarded ad whose memory is reused.
+    /// Discarded ad whose memory is reused, or `None`.
     spare_ad: Option<ClassAd>,
 }
 
-/// Lines with the same beginning.
+/// Lines of different ads that have the same beginning.
 #[derive(Debug)]
 pub(crate) struct KnownLine {
-    /// The line up to its value, usually `Name = `.
+    /// Beginning of the line up to the value, usually `Name = `.
     pub(crate) beginning: Box<[u8]>,
     /// Offset and length of the name within the beginning.
     name: (u32, u32),
     hash: u32,
-    /// Index of the name among those wanted by the reader.
+    /// Index of the name in the reader's list of wanted names.
     pub(crate) wanted_index: u32,
-    /// The line that followed the last time.
+    /// Number of the line that last followed this line.
     next_line: u32,
-    /// Number of the last ad that had the line.
+    /// Number of the last ad that had this line.
     last_ad_number: u64,
-    /// True if it begins in the form in which ads are printed.
+    /// True if the beginning has the form in which ads are printed.
     pub(crate) is_usual: bool,
-    /// True if the name may also be known with another beginning.
+    /// True if the memo may have the same name with a different beginning.
     has_other_beginning: bool,
     /// True if the name is [`CLUSTER_ID`].
     is_cluster_id: bool,
-    /// Template from an expression on this line, and the number of texts that did not match it.
+    /// Template from an expression on this line, or `None`.
     template: Option<Box<ExprTemplate>>,
     misses: u32,
 }
 
-/// Texts and their parsed expressions.
+/// Texts that were parsed before, with their expressions.
 #[derive(Debug, Default)]
 struct ParsedTexts {
     by_text: FxHashMap<Box<[u8]>, (NodeId, Arc<ExprTree>)>,
@@ -105,8 +108,8 @@ impl Default for LineMemo {
 }
 
 impl LineMemo {
-    /// Creates an empty memo for values of long ads in the mode of a dialect; if `exact` is true, values must extend to
-    /// the end of their line.
+    /// Creates an empty memo for long ads in the mode of a dialect. If `exact` is true, values must extend to the end
+    /// of their line.
     pub(crate) fn new(dialect: Dialect, exact: bool) -> Self {
         LineMemo {
             dialect: dialect.old(),
@@ -127,7 +130,7 @@ impl LineMemo {
         }
     }
 
-    /// Begins a new ad, with the capacity of the previous one.
+    /// Begins a new ad and returns it, with the capacity of the previous ad.
     pub(crate) fn begin_ad(&mut self) -> ClassAd {
         self.begin_caller_ad();
         self.spare_ad.take().unwrap_or_else(|| {
@@ -136,7 +139,7 @@ impl LineMemo {
         })
     }
 
-    /// Begins a new ad that the caller provides empty.
+    /// Begins a new ad. The caller provides the empty ad.
     pub(crate) fn begin_caller_ad(&mut self) {
         self.ad_number += 1;
         self.cluster_id_count = 0;
@@ -144,7 +147,7 @@ impl LineMemo {
         self.last_line = NO_LINE;
     }
 
-    /// Accepts a discarded ad, to reuse its memory.
+    /// Takes a discarded ad, whose memory is reused for a later ad.
     pub(crate) fn reuse(&mut self, mut ad: ClassAd) {
         if ad.content_size().1 <= MAX_SPARE_SIZE {
             ad.clear();
@@ -163,7 +166,8 @@ impl LineMemo {
         self.cluster_id_count > 1
     }
 
-    /// Returns the number of the line expected next, which is 0 if none is.
+    /// Returns the number of the line that is expected next: the line that last followed the previous line of this ad.
+    /// At the beginning of an ad, returns 0, the number of the first line of the memo.
     #[inline]
     pub(crate) fn expected_line(&self) -> u32 {
         self.lines.get(self.last_line as usize).map_or(0, |line| line.next_line)
@@ -174,13 +178,13 @@ impl LineMemo {
         self.lines.get(number as usize)
     }
 
-    /// Returns the number of the line with a beginning, or `None` if it is unknown.
+    /// Returns the number of the known line with this beginning, or `None`.
     pub(crate) fn find_line(&self, beginning: &[u8]) -> Option<u32> {
         self.by_beginning.get(beginning).copied()
     }
 
-    /// Remembers the beginning of a line, unless there are too many or its name is not an identifier; `at` is the
-    /// offset of the name.
+    /// Adds the beginning of a line and returns its number, or [`NO_LINE`] if the memo is full or the name is not an
+    /// identifier. `at` is the offset of the name; `wanted` is its index among the wanted names.
     pub(crate) fn add_line(&mut self, beginning: &[u8], at: usize, name: &[u8], wanted: u32) -> u32 {
         let is_identifier = !name[0].is_ascii_digit()
             && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -211,7 +215,8 @@ impl LineMemo {
         number
     }
 
-    /// Accepts the expected line; returns it and, as [`LineMemo::enter_line`] does, the hash of its name.
+    /// Records that the expected line follows. Returns the known line, and the hash of its name if the ad certainly
+    /// lacks the name, as [`LineMemo::enter_line`] does.
     #[inline]
     pub(crate) fn accept_expected(&mut self, number: u32) -> Option<(&KnownLine, Option<u32>)> {
         let line = self.lines.get_mut(number as usize)?;
@@ -224,7 +229,8 @@ impl LineMemo {
         Some((line, new))
     }
 
-    /// Records that a name comes next in the current ad; returns its hash if the ad cannot have it yet, or else `None`.
+    /// Records that a line follows in the current ad. Returns the hash of its name if the ad certainly lacks the name,
+    /// or else `None`.
     #[inline]
     pub(crate) fn enter_line(&mut self, number: u32) -> Option<u32> {
         if let Some(last) = self.lines.get_mut(self.last_line as usize) {
@@ -239,7 +245,8 @@ impl LineMemo {
         }
     }
 
-    /// Records a name that has no line yet, like [`LineMemo::enter_line`], and returns its number.
+    /// Records a name that was read from another syntax, as [`LineMemo::enter_line`] does for a line. Returns the
+    /// number of its line, and the hash if the ad certainly lacks the name.
     pub(crate) fn enter_name(&mut self, name: &[u8]) -> (u32, Option<u32>) {
         let expected = self.expected_line();
         if self.line_by_number(expected).is_some_and(|line| line.is_usual && line.name() == name) {
@@ -254,7 +261,7 @@ impl LineMemo {
         (number, self.enter_line(number))
     }
 
-    /// Changes the index of a name among the wanted names.
+    /// Changes the index of a name among the wanted names to `wanted`.
     pub(crate) fn set_wanted(&mut self, name: &[u8], wanted: u32) {
         for line in &mut self.lines {
             if line.name().eq_ignore_ascii_case(name) {
@@ -263,14 +270,15 @@ impl LineMemo {
         }
     }
 
-    /// Returns true if a text is known to be an expression.
+    /// Returns true if a text matches the template of a line or is in the memo, which means that it is a valid
+    /// expression.
     pub(crate) fn is_known_expression(&mut self, number: u32, text: &[u8]) -> bool {
         let example = self.line_by_number(number).and_then(|line| line.template.as_ref());
         example.is_some_and(|example| example.matches_text(text)) || self.texts.get(text).is_some()
     }
 
-    /// Returns the expression for a text that was seen before or matches the template of a line, or `None`. A repeated
-    /// text keeps its tree, and with it the cached printed form, so the template is tried last.
+    /// Returns the expression for a text that was parsed before or matches the template of a line, or `None`. The
+    /// template is tried last, because a text that was parsed before keeps its tree and the cached printed form.
     pub(crate) fn recall_expression(&mut self, number: u32, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
         let example = self.lines.get(number as usize).and_then(|line| line.template.as_ref());
         if let Some(known) =
@@ -283,7 +291,7 @@ impl LineMemo {
         Some((root, tree))
     }
 
-    /// Learns an expression found on a line.
+    /// Adds an expression that was parsed on a line to the memo, and to the templates if appropriate.
     pub(crate) fn learn_expression(&mut self, number: u32, text: &[u8], root: NodeId, tree: &Arc<ExprTree>) {
         if text.len() > MAX_TEXT_LENGTH {
             return;
@@ -353,7 +361,7 @@ mod tests {
     fn repeated_texts_share_their_tree_and_unique_ones_are_given_up() {
         let mut memo = LineMemo::default();
         let mut ad = ClassAd::new();
-        // The texts alternate, so that each follows its name only every other time.
+        // The texts alternate, so that each text follows its name only in every second ad.
         for round in 0..4 {
             let text = if round % 2 == 0 { "B + C" } else { "B - C" };
             take(&mut memo, &mut ad, &format!("A = {text}"));
@@ -375,7 +383,7 @@ mod tests {
             take(&mut memo, &mut ad, &format!("A = B + {unique}"));
             assert_eq!(ad.get("a").unwrap().unparse(), format!("B + {unique}"));
         }
-        // Each text that was parsed would have been learned.
+        // Parsing a text again would have counted as a miss or added a template.
         assert!(memo.lines[0].misses == 0 && memo.template_count == 1);
     }
 

@@ -1,9 +1,9 @@
 //! Reader of the lines of long ads.
 //!
-//! Ads of a queue are similar: a line usually begins like the line that followed the same line in the previous ad, so
-//! one comparison yields its name and the offset of its value. Numbers and plain strings are read in place, other
-//! expressions come from the memo, and only the rest is parsed. [`KeptAttributes`] selects the lines whose values are
-//! kept; the others are checked as the reference checks them.
+//! The ads of a queue are similar: a line usually begins like the line that followed the same line in the previous ad,
+//! so that one comparison gives its name and the offset of its value. Numbers and plain strings are read directly,
+//! other expressions come from the memo, and only the rest is parsed. [`KeptAttributes`] selects the lines whose values
+//! are kept; all other lines are only checked, as the reference checks them.
 
 use std::ops::Range;
 
@@ -18,32 +18,34 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::simple_literals::{parse_literal_line, parse_plain_literal};
 use crate::syntax::{AttrName, Expr};
 
-/// Maximum number of invalid lines of one ad that are described; a file that holds no ads at all has millions.
+/// Maximum number of invalid lines of one ad that are described. A file that contains no ads at all may have millions
+/// of invalid lines.
 const MAX_LINE_ERRORS: usize = 1000;
 
-/// Attributes that are kept.
+/// Selection of the attributes that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeptAttributes<'k> {
-    /// All.
+    /// All attributes.
     All,
-    /// The wanted attributes. All lines known to a memo belong to the same names.
+    /// Only the wanted attributes. A memo must always be used with the same wanted names.
     Wanted(&'k WantedNames),
 }
 
-/// Index of a known line whose name is kept because of its prefix, with its own spelling.
+/// Value of `KnownLine::wanted_index` for a name that is kept because of its prefix. Such a name keeps its own
+/// spelling.
 const KEPT_BY_PREFIX: u32 = NO_LINE - 1;
 
-/// Names of the attributes that are kept.
+/// Names and prefixes of the attributes that are kept.
 #[derive(Debug, Default)]
 pub(crate) struct WantedNames {
-    /// Names, which are kept with these spellings.
+    /// Names of wanted attributes. The attributes are kept with this spelling.
     pub(crate) names: Vec<AttrName>,
-    /// Prefixes of other names, which are kept as well.
+    /// Prefixes of names. Attributes with such names are also kept.
     pub(crate) prefixes: Vec<AttrName>,
 }
 
 impl WantedNames {
-    /// Returns the index of a name, or `None` if it is not in the list.
+    /// Returns the index of a name in the list of names, or `None` if the list does not contain the name.
     fn position(&self, name: &[u8]) -> Option<usize> {
         self.names.iter().position(|wanted| wanted.as_bytes().eq_ignore_ascii_case(name))
     }
@@ -57,7 +59,7 @@ impl WantedNames {
         self.prefixes.iter().any(begins)
     }
 
-    /// Returns the index that a known line with this name has.
+    /// Returns the value of `KnownLine::wanted_index` for a line with this name.
     fn line_index(&self, name: &[u8]) -> u32 {
         match self.position(name) {
             Some(index) => index as u32,
@@ -71,39 +73,41 @@ impl WantedNames {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineOptions<'a> {
     pub(crate) delimiter: &'a Delimiter,
-    /// True if there may be NUL bytes.
+    /// True if the text may contain NUL bytes.
     pub(crate) may_have_nul: bool,
-    /// True to stop at each delimiter, even before the first attribute, and at a bad line, as the reference does.
+    /// True to stop at each delimiter, even before the first attribute, and at each invalid line, as the reference
+    /// does.
     pub(crate) stop_early: bool,
 }
 
 /// Result of reading the lines of one ad.
 #[derive(Debug, Default)]
 pub(crate) struct LinesRead {
-    /// Number of bytes read, including the delimiter.
+    /// Number of bytes read, including the delimiter line.
     pub(crate) bytes_used: usize,
     /// Number of lines read.
     pub(crate) lines: u64,
     /// Number of lines that were attributes.
     pub(crate) attribute_count: i32,
-    /// The first attribute, valid or not: its line, counted from the start of the text, and its offset.
+    /// First attribute line, valid or not: its line number, counted from the start of the text, and its offset; or
+    /// `None`.
     pub(crate) first_attribute: Option<(u64, usize)>,
-    /// True if a delimiter ended the ad.
+    /// True if a delimiter line ended the ad.
     pub(crate) ended_by_delimiter: bool,
-    /// Lines that could not be read: number, range and error.
+    /// Invalid lines: number, range and error of each.
     pub(crate) errors: Vec<(u64, Range<usize>, LineError)>,
-    /// Number of lines that could not be read, beyond those in `errors`.
+    /// Number of invalid lines that are not in `errors`.
     pub(crate) more_errors: u64,
-    /// True if the ad sets ClusterId more than once.
+    /// True if the ad sets `ClusterId` more than once.
     pub(crate) repeats_cluster_id: bool,
-    /// The first line with an integer that does not fit 64 bits: number and range.
+    /// First line with an integer that does not fit 64 bits: number and range; or `None`.
     pub(crate) large_integer: Option<(u64, Range<usize>)>,
-    /// Last delimiter line, if it is before the first attribute or after the last one.
+    /// Last delimiter line that precedes the first attribute or follows the last attribute.
     pub(crate) delimiter: Option<Range<usize>>,
 }
 
 impl LinesRead {
-    /// Records that a line of the ad begins at an offset.
+    /// Counts an attribute line that begins at an offset.
     #[inline]
     fn note_attribute(&mut self, start: usize) {
         if self.first_attribute.is_none() {
@@ -114,7 +118,7 @@ impl LinesRead {
 }
 
 impl LineMemo {
-    /// Reads the lines of one ad from a text that ends with a line end, and adds the kept attributes to the ad.
+    /// Reads the lines of one ad and adds the kept attributes to `ad`. The text must end with a line end.
     pub(crate) fn read_lines(
         &mut self,
         text: &[u8],
@@ -185,8 +189,8 @@ impl LineMemo {
         found
     }
 
-    /// Reads the line that a text begins with, which begins as expected, if its value is a plain literal; returns the
-    /// length of the line with its end, or `None` otherwise.
+    /// Reads the first line of a text, if it begins like the expected line and its value is a plain literal. Returns
+    /// the length of the line with its line end, or `None` if the value is not a plain literal.
     #[inline]
     fn try_expected_line(
         &mut self,
@@ -202,7 +206,7 @@ impl LineMemo {
         let mut buffer = Vec::new();
         let (known, new) = self.accept_expected(number)?;
         match (keep, plain, new) {
-            // The line is exactly what the ad prints.
+            // The line has exactly the form in which the ad prints it.
             (KeptAttributes::All, Scalar::Str(quoted), Some(hash))
                 if is_usual && known.is_usual && quoted.as_plain().is_some() =>
             {
@@ -220,7 +224,8 @@ impl LineMemo {
         Some(length)
     }
 
-    /// Reads a line that is either an attribute or invalid. `known` is the known beginning of the line, and its length.
+    /// Reads a line that is an attribute or invalid. `known` has the number of the known line with the same beginning,
+    /// and the length of the beginning.
     pub(crate) fn read_line(
         &mut self,
         line: &[u8],
@@ -237,9 +242,11 @@ impl LineMemo {
         };
         let new = self.enter_line(number);
         let value = if self.may_have_nul { cut_at_nul(&line[from..]) } else { &line[from..] };
-        // The name of a known line is an identifier; text hidden by a NUL byte is checked as well.
+        // A known line has an identifier as its name, so only the rest of the line has to be checked, including text
+        // after a NUL byte.
         let is_whole = !self.exact || number != NO_LINE && from + value.len() == line.len();
-        // A line that began as expected was checked for a plain literal already, unless it may have NUL bytes.
+        // If the line began as expected, `try_expected_line` has already found that the value is not a plain literal,
+        // unless the line may have NUL bytes.
         let plain = if is_whole && (known.is_none() || self.may_have_nul) {
             parse_plain_literal(value)
         } else {
@@ -282,7 +289,7 @@ impl LineMemo {
         Ok(())
     }
 
-    /// Returns the number of the lines with a beginning, adding it if it is unknown.
+    /// Returns the number of the known line with this beginning. Adds the beginning if it is unknown.
     fn find_or_add_line(&mut self, beginning: &[u8], name: &[u8], keep: KeptAttributes<'_>) -> u32 {
         if let Some(number) = self.find_line(beginning) {
             return number;
@@ -295,7 +302,7 @@ impl LineMemo {
         self.add_line(beginning, at, name, wanted)
     }
 
-    /// Returns the name under which a line is kept, or `None` if it is not kept.
+    /// Returns the name under which the attribute of a line is kept, or `None` if the attribute is not kept.
     #[inline]
     fn kept_name<'n>(&'n self, number: u32, name: &'n [u8], keep: KeptAttributes<'n>) -> Option<&'n [u8]> {
         match (self.line_by_number(number), keep) {
@@ -308,7 +315,7 @@ impl LineMemo {
         }
     }
 
-    /// Reads all attributes of the lines of one ad, without invalid lines.
+    /// Reads one ad with all its attributes, skipping invalid lines.
     pub(crate) fn read_whole_ad(&mut self, text: &[u8], options: LineOptions<'_>) -> ClassAd {
         let mut ad = self.begin_ad();
         self.read_lines(text, options, KeptAttributes::All, &mut ad);
@@ -318,12 +325,12 @@ impl LineMemo {
 }
 
 impl KnownLine {
-    /// Returns the name under which the line is kept, or `None` if it is not kept.
+    /// Returns the name under which the attribute of the line is kept, or `None` if the attribute is not kept.
     #[inline]
     fn kept_name<'n>(&'n self, keep: KeptAttributes<'n>) -> Option<&'n [u8]> {
         match keep {
             KeptAttributes::All => Some(self.name()),
-            // Most lines are not kept, and this comparison with a constant is all that they cost.
+            // Most lines are not kept; for these lines, this comparison with a constant is the whole cost.
             KeptAttributes::Wanted(_) if self.wanted_index == NO_LINE => None,
             KeptAttributes::Wanted(wanted) => match wanted.names.get(self.wanted_index as usize) {
                 Some(name) => Some(name.as_bytes()),
@@ -334,8 +341,8 @@ impl KnownLine {
     }
 }
 
-/// Returns true if a text begins with `beginning`. The beginnings are short, so calling the C library would take longer
-/// than the comparison.
+/// Returns true if a text begins with `beginning`. Calling the C library would take longer than comparing such a short
+/// text.
 #[inline]
 fn starts_with_short(text: &[u8], beginning: &[u8]) -> bool {
     let Some(text) = text.get(..beginning.len()) else { return false };

@@ -1,4 +1,4 @@
-//! Reading and writing of ads: all syntaxes, streams of ads, and the memo of what was read before.
+//! Reading and writing of ads: all syntaxes, streams of ads, and a memo of texts that were parsed before.
 //!
 //! ```
 //! use htc_classad::{format::long, stream::AdReader};

@@ -4,7 +4,8 @@ use crate::ad::Value;
 use crate::regex::{Regex, RegexOptions};
 use crate::text::plural::counted;
 
-/// Minimum and maximum number of arguments of functions, in lower case; functions that accept any number are omitted.
+/// Minimum and maximum number of arguments of each function, by its name in lower case. Functions that accept any
+/// number of arguments are not in the table.
 const ARGUMENT_COUNTS: &[(&[&str], usize, usize)] = &[
     (&["currenttime", "daytime", "time", "timezoneoffset"], 0, 0),
     (&["abstime", "formattime"], 0, 2),
@@ -112,12 +113,12 @@ const ARGUMENT_COUNTS: &[(&[&str], usize, usize)] = &[
     (&["regexps", "replace", "replaceall"], 3, 4),
 ];
 
-/// Functions whose first argument is a regular expression, in lower case.
+/// Names, in lower case, of the functions whose first argument is a regular expression.
 const PATTERN_FUNCTIONS: &[&str] =
     &["regexp", "regexpmember", "regexps", "replace", "replaceall", "stringlist_regexpmember"];
 
-/// Returns what is wrong with a call of `count` arguments, the first of which has the value `first`, or `None` if
-/// nothing is.
+/// Returns the reason why a call of the function `name` with `count` arguments is an error, or `None` if the number
+/// of arguments and the pattern are valid. `first` is the value of the first argument, if known.
 ///
 /// ```
 /// use htc_classad::eval::argument_error;

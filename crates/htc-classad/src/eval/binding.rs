@@ -1,4 +1,4 @@
-//! Bindings of names in the ads where they are looked up (attrrefs.cpp).
+//! Bindings of names: the attributes or other objects that names refer to (attrrefs.cpp).
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::eval::scope::{AdRef, AdScope, MatchSide};
 use crate::syntax::name;
 use crate::syntax::tree::{self, ExprTree, NodeId, SpecialName};
 
-/// Name to look up, with its hash and special meaning.
+/// Name that is to be looked up, with its hash and special meaning.
 #[derive(Clone, Copy)]
 pub(crate) struct NameLookup<'n> {
     pub(crate) bytes: &'n [u8],
@@ -28,27 +28,29 @@ impl<'n> NameLookup<'n> {
     }
 }
 
-/// Binding of a name.
+/// Object that a name refers to.
 #[derive(Clone, Copy)]
 pub(crate) enum Binding<'a> {
-    /// An attribute of an ad; `owner` is the ad or the chained parent that has it.
+    /// Attribute of an ad. `owner` is the ad itself or the chained parent that has the attribute.
     Attribute { owner: &'a ClassAd, slot: &'a StoredValue },
-    /// An attribute of an ad within an expression. `key` identifies it.
+    /// Attribute of an ad that is written within an expression. `key` identifies the attribute.
     NestedAttribute { tree: &'a Arc<ExprTree>, id: NodeId, key: usize },
-    /// An ad: `self`, `parent`, `LEFT` ...
+    /// Ad, for names such as `self`, `parent` and `LEFT`.
     Ad(&'a AdScope<'a>),
-    /// `target`, `my`, `other` or `ad` of a match, which the reference looks up in two steps.
+    /// Side of a match, for the names `target`, `my`, `other` and `ad`, which the reference looks up in two
+    /// steps.
     MatchSide(MatchSide),
-    /// One of [`MATCH_EXPRESSIONS`](crate::eval::scope::MATCH_EXPRESSIONS).
+    /// Expression of the match ad: an index into
+    /// [`MATCH_EXPRESSIONS`](crate::eval::scope::MATCH_EXPRESSIONS).
     MatchExpression(usize),
-    /// `CurrentTime`.
+    /// Current time, for the name `CurrentTime`.
     CurrentTime,
-    /// A value instead of an attribute: the result of selecting from the elements of a list.
+    /// Value that is not an attribute: the result of selecting an attribute from each element of a list.
     Value(ComputedValue<'a>),
 }
 
 impl<'a> AdRef<'a> {
-    /// Finds an attribute in the ad and its chained parents, but not in the enclosing ads.
+    /// Finds an attribute in the ad itself and its chained parents, but not in the enclosing ads.
     #[inline]
     pub(crate) fn find(self, wanted: NameLookup<'_>) -> Option<Binding<'a>> {
         match self {
@@ -75,7 +77,7 @@ impl<'a> AdRef<'a> {
                     _ => None,
                 }
             }
-            // The evaluator, which knows both sides, handles the match ad itself.
+            // The evaluator knows both sides of a match and handles the match ad itself.
             AdRef::Match => None,
         }
     }

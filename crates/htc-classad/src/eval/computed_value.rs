@@ -1,4 +1,4 @@
-//! Values during an evaluation, which borrow from ads, trees and the evaluation's arena.
+//! Values during an evaluation, which borrow from ads, trees and the arena of the evaluation.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{ExprTree, NodeId};
 use crate::syntax::{AbsTime, Expr, numbers};
 
-/// Value during an evaluation. Copying it is cheap.
+/// Value during an evaluation, which is cheap to copy.
 #[derive(Clone, Copy)]
 pub(crate) enum ComputedValue<'a> {
     Undefined,
@@ -23,7 +23,7 @@ pub(crate) enum ComputedValue<'a> {
     AbsTime(AbsTime),
     RelTime(f64),
     List(&'a ComputedList<'a>),
-    /// An ad; names in it are looked up from this scope.
+    /// Ad, as the scope in which its names are looked up.
     Ad(&'a AdScope<'a>),
 }
 
@@ -31,25 +31,25 @@ pub(crate) enum ComputedValue<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct ComputedList<'a> {
     pub(crate) items: ListItems<'a>,
-    /// The ad whose expression contains the list; the elements are evaluated there.
+    /// Ad whose expression contains the list. The elements are evaluated in this ad.
     pub(crate) scope: Option<&'a AdScope<'a>>,
-    /// True if the list was made by one of the functions that set this flag (value.h).
+    /// True if the list was made by one of the functions that set the flag of shared lists (value.h).
     pub(crate) shared: bool,
-    /// True if the list was taken out of an ad by a string subscript; see [`AdScope::detached`].
+    /// True if the list was selected from an ad by a string subscript; see [`AdScope::detached`].
     pub(crate) detached: bool,
 }
 
 /// Elements of a list.
 #[derive(Clone, Copy)]
 pub(crate) enum ListItems<'a> {
-    /// Elements written in an expression.
+    /// Elements that are written in an expression.
     Nodes(&'a Arc<ExprTree>, &'a [NodeId]),
-    /// Elements computed by a function.
+    /// Elements that a function has computed.
     Values(&'a [ComputedValue<'a>]),
 }
 
-/// Failure of an evaluation to yield a value (`ExprTree::Evaluate`, exprTree.cpp): a limit was reached, or a function
-/// failed.
+/// Failure of an evaluation, which then has no value, because a limit was reached or a function failed
+/// (`ExprTree::Evaluate`, exprTree.cpp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EvalFailure;
 
@@ -75,7 +75,7 @@ impl<'a> ComputedList<'a> {
 }
 
 impl<'a> ComputedValue<'a> {
-    /// Converts to a value that does not borrow from the evaluation.
+    /// Converts the value to a [`Value`], which does not borrow from the evaluation.
     pub(crate) fn to_value(self) -> Value {
         match self {
             ComputedValue::Undefined => Value::Undefined,
@@ -91,8 +91,8 @@ impl<'a> ComputedValue<'a> {
         }
     }
 
-    /// Returns the truth value of a boolean or number, or `None` for any other value ("boolean-equivalent":
-    /// `IsBooleanValueEquiv`, value.h).
+    /// Returns true or false for a boolean or number (nonzero is true), or `None` for any other value. The reference
+    /// calls such values "boolean-equivalent" (`IsBooleanValueEquiv`, value.h).
     #[inline]
     pub(crate) fn truth(self) -> Option<bool> {
         match self {
@@ -113,7 +113,8 @@ impl<'a> ComputedValue<'a> {
         matches!(self, ComputedValue::Error)
     }
 
-    /// Returns the value that results if it becomes a literal again: a relative time loses its fraction (literals.cpp).
+    /// Returns the value that the reference obtains by converting this value to a literal: a relative time loses its
+    /// fraction (literals.cpp).
     pub(crate) fn as_literal(self) -> Self {
         match self {
             ComputedValue::RelTime(seconds) => {
@@ -144,8 +145,8 @@ impl<'a> ComputedValue<'a> {
         }
     }
 
-    /// Returns the text to which functions convert the value (`convertValueToStringValue`, value.cpp), or `None` for
-    /// undefined and error.
+    /// Returns the text to which functions convert the value (`convertValueToStringValue`, value.cpp), or `None` if the
+    /// value is undefined or error.
     pub(crate) fn to_text(self) -> Option<std::borrow::Cow<'a, [u8]>> {
         let mut out = Vec::new();
         match self {
@@ -199,14 +200,14 @@ impl<'a> From<Scalar<&'a [u8]>> for ComputedValue<'a> {
 
 /// Content of an attribute.
 pub(crate) enum StoredContent<'a> {
-    /// A scalar literal.
+    /// The attribute is a scalar literal with this value.
     Literal(ComputedValue<'a>),
-    /// An expression that must be evaluated.
+    /// The attribute is an expression that must be evaluated.
     Expression,
 }
 
 impl ClassAd {
-    /// Returns an attribute of this ad itself, or `None` if there is no such attribute.
+    /// Returns the content of an attribute of the ad itself, or `None` if the ad itself has no such attribute.
     pub(crate) fn stored_content(&self, name: &[u8], hash: u32) -> Option<StoredContent<'_>> {
         self.stored_value(name, hash).map(|slot| match self.stored_scalar(slot) {
             Some(scalar) => StoredContent::Literal(scalar.into()),

@@ -1,4 +1,4 @@
-//! Evaluation context, and methods to evaluate expressions and attributes in it.
+//! Context of an evaluation, with methods that evaluate expressions and attributes.
 
 use bstr::BString;
 
@@ -19,8 +19,9 @@ use crate::syntax::name;
 /// Context of an evaluation: the ad whose expressions are evaluated (MY), the other ad of a match (TARGET), and the
 /// world.
 ///
-/// Evaluation never panics and always ends. If evaluation fails in the reference (`ExprTree::Evaluate`, exprTree.cpp),
-/// the value is `error`, as its tools print it; [`Context::try_eval`] distinguishes the two.
+/// Evaluation never panics and always ends. If an evaluation fails in the reference (`ExprTree::Evaluate`,
+/// exprTree.cpp), the value here is `error`, which the tools of the reference print as well. [`Context::try_eval`]
+/// distinguishes a failure from the value `error`.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, Value};
@@ -65,7 +66,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Sets the ad in which names are looked up.
+    /// Sets MY, the ad in which names are looked up.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, System};
@@ -78,7 +79,7 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// Sets the other ad of a match.
+    /// Sets TARGET, the other ad of a match.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, Expr, System};
@@ -109,8 +110,8 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// Evaluates expressions as texts that are not part of an ad, as `ClassAd::EvaluateExpr` does in transforms and
-    /// routes: names in them are found in the ad, except inside an ad or list written in the expression.
+    /// Evaluates expressions as if they were not part of an ad, as `ClassAd::EvaluateExpr` does in transforms and
+    /// routes. Names are still looked up in MY, except within an ad or list that is written in the expression.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, Expr, System};
@@ -126,7 +127,7 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// Sets the observer of each step.
+    /// Sets the observer, which is called at each step of an evaluation.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -147,7 +148,7 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// Returns the world that evaluation uses.
+    /// Returns the world that evaluations use.
     ///
     /// ```
     /// use htc_classad::{Context, System};
@@ -158,12 +159,12 @@ impl<'a> Context<'a> {
         self.world
     }
 
-    /// Returns true in strict mode.
+    /// Returns true if expressions are evaluated in strict mode.
     pub fn is_strict(&self) -> bool {
         self.mode.strict
     }
 
-    /// Returns new syntax in the mode of this context.
+    /// Returns the dialect of new syntax in the mode of this context.
     ///
     /// ```
     /// use htc_classad::{Context, Expr, System};
@@ -175,7 +176,7 @@ impl<'a> Context<'a> {
         Dialect::new_syntax().mode(self.mode)
     }
 
-    /// Returns the ad in which names are looked up, or `None` if there is none.
+    /// Returns MY, the ad in which names are looked up, or `None` if it is not set.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, System};
@@ -197,7 +198,7 @@ impl<'a> Context<'a> {
         self.try_eval(expr).unwrap_or(Value::Error)
     }
 
-    /// Evaluates an expression, or returns `None` if the evaluation fails because a limit was reached or a function
+    /// Evaluates an expression. Returns `None` if the evaluation fails, because a limit was reached or a function
     /// failed (`ExprTree::Evaluate`, exprTree.cpp).
     ///
     /// ```
@@ -207,14 +208,14 @@ impl<'a> Context<'a> {
     /// assert_eq!(context.try_eval(&Expr::parse("Wrong").unwrap()), Some(Value::Error));
     /// ```
     pub fn try_eval(&self, expr: &Expr) -> Option<Value> {
-        // Literals need no evaluator.
+        // A literal needs no evaluator.
         if let (ExprRepr::Scalar(scalar), None) = (&expr.0, self.observer) {
             return Some(scalar.as_borrowed().into());
         }
         self.evaluate(EvalRequest::Expr(expr), |value| value.to_value()).value()
     }
 
-    /// Returns true if the value of a constraint is true or a number other than zero.
+    /// Returns true if the value of a constraint is true or a nonzero number.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, Expr, System};
@@ -227,8 +228,8 @@ impl<'a> Context<'a> {
         self.evaluate(EvalRequest::Constraint(expr), |value| value.truth()).value().flatten() == Some(true)
     }
 
-    /// Evaluates an attribute of MY, or of TARGET if MY lacks it, in the ad that has it (reference: `EvalAttr`). The
-    /// value is undefined if neither has it.
+    /// Evaluates an attribute of MY or, if MY lacks the attribute, of TARGET (reference: `EvalAttr`). The expression is
+    /// evaluated in the ad that has the attribute. The value is undefined if neither ad has the attribute.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, System};
@@ -245,7 +246,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Evaluates an attribute as [`Context::eval_attr`] does, but distinguishes a missing attribute and a failure.
+    /// Evaluates an attribute as [`Context::eval_attr`] does, but distinguishes a missing attribute and a failed
+    /// evaluation from a value.
     ///
     /// ```
     /// use htc_classad::{AttributeResult, ClassAd, Context, System};
@@ -258,8 +260,8 @@ impl<'a> Context<'a> {
         self.eval_attribute_with(name.as_ref(), |value| value.to_value())
     }
 
-    /// Evaluates an integer as `EvalInteger` does: reals are truncated, booleans are 0 and 1, any other value is
-    /// `None`.
+    /// Evaluates an attribute as an integer, as `EvalInteger` does: reals are truncated, booleans are 0 or 1. Returns
+    /// `None` for any other value.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, System};
@@ -276,7 +278,8 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Evaluates a truth value as `EvalBool` does: numbers other than zero are true.
+    /// Evaluates an attribute as a truth value, as `EvalBool` does: nonzero numbers are true. Returns `None` for any
+    /// other value.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, System};
@@ -288,7 +291,8 @@ impl<'a> Context<'a> {
         self.eval_converted(name.as_ref(), |value| value.truth())
     }
 
-    /// Evaluates a number as `EvalFloat` does: booleans are 0 and 1.
+    /// Evaluates an attribute as a number, as `EvalFloat` does: booleans are 0 or 1. Returns `None` for any other
+    /// value.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, System};
@@ -305,7 +309,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Evaluates a string as `EvalString` does, without converting other values.
+    /// Evaluates an attribute as a string, as `EvalString` does. Returns `None` if the value is not a string.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, System};
@@ -320,7 +324,8 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Returns the converted value, or `None` if there is none or it cannot be converted.
+    /// Evaluates an attribute and converts its value. Returns `None` if the attribute is missing or its value cannot be
+    /// converted.
     fn eval_converted<T>(
         &self,
         name: &[u8],
@@ -329,7 +334,7 @@ impl<'a> Context<'a> {
         self.eval_attribute_with(name, convert).value().flatten()
     }
 
-    /// Answers without an evaluator if the attribute is a literal or neither ad has it.
+    /// Evaluates an attribute. If the attribute is a literal or neither ad has it, no evaluator is needed.
     fn eval_attribute_with<T>(
         &self,
         name: &[u8],
@@ -344,7 +349,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the setup of an evaluator without a match and without an observer.
+    /// Returns the settings of an evaluator that has no match and no observer.
     pub(crate) fn evaluator_setup<'s>(&self, arena: &'s EvalArena<'s>) -> EvaluatorSetup<'s>
     where
         'a: 's,
@@ -353,7 +358,7 @@ impl<'a> Context<'a> {
         EvaluatorSetup { world, arena, mode, functions, left: None, right: None, observer: None }
     }
 
-    /// Runs an evaluation.
+    /// Runs an evaluation for a request.
     pub(crate) fn evaluate<T>(
         &self,
         question: EvalRequest<'_>,
@@ -386,7 +391,8 @@ impl<'a> Context<'a> {
                 Some(evaluator.eval_top(expr, EvalScopes { current: left, written_in: written }))
             }
             EvalRequest::Constraint(expr) => Some(Ok(ComputedValue::Bool(evaluator.holds(expr, left)))),
-            // An attribute of the other ad is evaluated there, with the roles exchanged.
+            // If only the other ad has the attribute, the attribute is evaluated in that ad, where MY and TARGET are
+            // exchanged.
             EvalRequest::Attribute(name) => left
                 .and_then(|left| evaluator.eval_attribute(left, name))
                 .or_else(|| right.and_then(|right| evaluator.eval_attribute(right, name))),
@@ -411,11 +417,11 @@ impl<'a> Context<'a> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeResult<T> {
-    /// No ad has the attribute.
+    /// Neither ad has the attribute.
     Missing,
     /// The evaluation failed because a limit was reached or a function failed.
     Failed,
-    /// The value.
+    /// The evaluation has this value.
     Value(T),
 }
 
@@ -429,15 +435,15 @@ impl<T> AttributeResult<T> {
     }
 }
 
-/// Request to a context.
+/// Request for an evaluation in a context.
 #[derive(Clone, Copy)]
 pub(crate) enum EvalRequest<'q> {
-    /// The value of an expression.
+    /// Returns the value of an expression.
     Expr(&'q Expr),
-    /// The truth of an expression.
+    /// Returns the truth value of a constraint.
     Constraint(&'q Expr),
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     Attribute(&'q [u8]),
-    /// The value of an attribute of the match ad.
+    /// Returns the value of an attribute of the match ad.
     Match(&'q [u8]),
 }

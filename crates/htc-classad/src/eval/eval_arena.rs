@@ -1,7 +1,8 @@
-//! Arena of an evaluation: texts, lists, ads and trees made during an evaluation live until it ends.
+//! Arena for the texts, lists, ads and trees that are made during an evaluation, all of which live until the
+//! evaluation ends.
 //!
-//! Nothing in the arena is moved, so values can be copied as plain references. An evaluation that makes nothing
-//! allocates nothing.
+//! Nothing in the arena is moved, so values can refer to its contents and be copied. An evaluation that makes nothing
+//! allocates no memory.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use crate::eval::computed_value::{ComputedList, ComputedValue};
 use crate::eval::scope::AdScope;
 use crate::syntax::tree::ExprTree;
 
-/// Sequence that only grows and never moves its elements: chunks of doubling size.
+/// Sequence that grows without moving its elements. It consists of chunks of doubling size.
 struct ChunkedStore<T> {
     chunks: OnceCell<Box<[OnceCell<Chunk<T>>; MAX_CHUNKS]>>,
     len: Cell<usize>,
 }
 
-/// Space for some elements, each filled once.
+/// Space for a fixed number of elements, each of which is set once.
 type Chunk<T> = Box<[OnceCell<T>]>;
 
 const MAX_CHUNKS: usize = 28;
@@ -30,7 +31,7 @@ impl<T> Default for ChunkedStore<T> {
 }
 
 impl<T> ChunkedStore<T> {
-    /// Adds an element; `None` if there is no space left (more than a billion elements).
+    /// Adds an element and returns a reference to it, or `None` if there are more than a billion elements.
     fn add(&self, value: T) -> Option<&T> {
         let at = self.len.get() + FIRST_CHUNK_LEN;
         let chunk = (at / FIRST_CHUNK_LEN).ilog2() as usize;
@@ -43,7 +44,7 @@ impl<T> ChunkedStore<T> {
     }
 }
 
-/// Everything that one evaluation has made.
+/// Owner of everything that is made during one evaluation.
 #[derive(Default)]
 pub(crate) struct EvalArena<'a> {
     texts: ChunkedStore<Vec<u8>>,
@@ -55,12 +56,12 @@ pub(crate) struct EvalArena<'a> {
     bytes: Cell<usize>,
 }
 
-/// Maximum total size, in bytes, of the texts made by one evaluation. The reference has no such limit and grows until
-/// it is killed; here the evaluation fails.
+/// Maximum total size in bytes of the texts made by one evaluation; a larger size makes the evaluation fail. The
+/// reference has no such limit and grows until it is killed.
 const MAX_BYTES: usize = 1 << 30;
 
 impl<'a> EvalArena<'a> {
-    /// Counts memory; returns false if the limit is exceeded.
+    /// Counts memory for texts. Returns false if the limit is exceeded.
     #[inline]
     fn charge_bytes(&self, bytes: usize) -> bool {
         let total = self.bytes.get().saturating_add(bytes);

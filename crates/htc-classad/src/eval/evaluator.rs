@@ -1,6 +1,7 @@
 //! Evaluation of expressions (reference: exprTree.cpp, attrrefs.cpp, operators.cpp, exprList.cpp).
 //!
-//! Evaluation always ends: an [`EvalBudget`] limits its steps and depth, and [`MAX_STACK`] its use of the stack.
+//! Evaluation always ends: an [`EvalBudget`] limits the steps and the depth, and [`MAX_STACK`] limits the use of the
+//! stack.
 
 mod active_attributes;
 mod budget;
@@ -31,17 +32,17 @@ use budget::EvalBudget;
 pub(crate) use function_call::{BuiltinFunction, FunctionCall, FunctionTable, NamedFunction};
 use logical_operators::OperandPair;
 
-/// Maximum number of bytes of stack that one evaluation may use, half of the usual size for threads. The reference does
-/// not count function calls and overflows its stack instead.
+/// Maximum size in bytes of the stack that one evaluation may use, half of the usual stack of a thread. The reference
+/// does not count nested function calls and overflows its stack instead.
 const MAX_STACK: usize = 1 << 20;
 
-/// Ads relative to which an expression is evaluated.
+/// Ads in which an expression is evaluated.
 #[derive(Clone, Copy)]
 pub(crate) struct EvalScopes<'a> {
-    /// Ad from which plain names are looked up.
+    /// Ad in which plain names are looked up.
     pub(crate) current: Option<&'a AdScope<'a>>,
-    /// Ad in which the expression is written. It differs from `current` if a function evaluates an argument in
-    /// another ad, and for attributes of a chained parent.
+    /// Ad in which the expression is written. It differs from `current` for an attribute of a chained parent, and if a
+    /// function evaluates an argument in another ad.
     pub(crate) written_in: Option<&'a AdScope<'a>>,
 }
 
@@ -57,20 +58,22 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) arena: &'a EvalArena<'a>,
     pub(crate) mode: LanguageMode,
     functions: FunctionTable,
-    /// Two sides of a match.
+    /// Left ad of a match, or `None` if the evaluation is not a match.
     left: Option<&'a AdScope<'a>>,
     right: Option<&'a AdScope<'a>>,
-    /// Ad in which `evalInEachContext()` evaluates, and the side to which its unscoped names fall back.
+    /// During `evalInEachContext()`: the ad in which the function evaluates, and the side of the match in which names
+    /// are looked up that this ad lacks. Otherwise `None`.
     each_context: Option<(&'a AdScope<'a>, Option<&'a AdScope<'a>>)>,
     root: Option<&'a AdScope<'a>>,
     budget: EvalBudget,
-    /// Attributes whose expressions are being evaluated.
+    /// Attributes whose expressions are being evaluated at the moment.
     active_attributes: ActiveAttributes,
     observer: Option<&'a dyn Observer>,
-    /// Ad in which plain names are looked up instead of the current ad, after a function that in the reference does not
-    /// restore it.
+    /// Ad in which plain names are looked up instead of the current ad, or `None`. Set by functions that do not restore
+    /// the current ad in the reference.
     redirected_scope: Option<&'a AdScope<'a>>,
-    /// True for the left and the right ad if it lacks an attribute named `target`; `None` until checked.
+    /// For the left and the right ad: true if the ad lacks an attribute called `target`, or `None` if this has not been
+    /// checked yet.
     implicit_targets: [Option<bool>; 2],
 }
 
@@ -85,16 +88,16 @@ pub(crate) struct EvaluatorSetup<'a> {
     pub(crate) observer: Option<&'a dyn Observer>,
 }
 
-/// Match ad, which contains both context ads.
+/// Scope of the match ad, which contains both context ads.
 pub(crate) static MATCH_SCOPE: AdScope<'static> = AdScope { ad: AdRef::Match, parent: None, detached: false };
-/// Context ad that contains the left ad of a match.
+/// Scope of the context ad that contains the left ad of a match.
 pub(crate) static LEFT_CONTEXT: AdScope<'static> =
     AdScope { ad: AdRef::Context(MatchSide::Left), parent: Some(&MATCH_SCOPE), detached: false };
-/// Context ad that contains the right ad of a match.
+/// Scope of the context ad that contains the right ad of a match.
 pub(crate) static RIGHT_CONTEXT: AdScope<'static> =
     AdScope { ad: AdRef::Context(MatchSide::Right), parent: Some(&MATCH_SCOPE), detached: false };
 
-/// [`MATCH_EXPRESSIONS`], parsed.
+/// Parsed expressions of [`MATCH_EXPRESSIONS`].
 static PARSED_MATCH_EXPRESSIONS: LazyLock<Vec<Expr>> = LazyLock::new(|| {
     MATCH_EXPRESSIONS.iter().filter_map(|(_, text)| Expr::parse(text.as_bytes()).ok()).collect()
 });
@@ -123,7 +126,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates an expression in an ad, with a fresh budget.
+    /// Evaluates an expression in an ad, with new limits on steps and depth.
     pub(crate) fn eval_top(&mut self, expr: &'a Expr, at: EvalScopes<'a>) -> EvalResult<'a> {
         self.with_fresh_budget(at.current, |this| match &expr.0 {
             ExprRepr::Scalar(scalar) => Ok(scalar.as_borrowed().into()),
@@ -131,7 +134,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Prepares a result for leaving the evaluation: the match ad, which exists only virtually until then, is built.
+    /// Converts a result so that it can leave the evaluation: if it is the match ad, which exists only virtually during
+    /// an evaluation, a real ad is built.
     pub(crate) fn finish_value(&self, value: ComputedValue<'a>) -> ComputedValue<'a> {
         let ComputedValue::Ad(AdScope { ad: AdRef::Match, .. }) = value else { return value };
         let mut ad = crate::eval::scope::match_ad();
@@ -145,15 +149,16 @@ impl<'a> Evaluator<'a> {
         made.and_then(|scope| self.arena.add_scope(scope)).map_or(value, ComputedValue::Ad)
     }
 
-    /// Evaluates an attribute of `scope` with a fresh budget, or returns `None` if `scope` lacks it. Enclosing ads
-    /// are not searched.
+    /// Evaluates an attribute of `scope` with new limits on steps and depth. Returns `None` if `scope` lacks the
+    /// attribute; enclosing ads are not searched.
     pub(crate) fn eval_attribute(&mut self, scope: &'a AdScope<'a>, name: &[u8]) -> Option<EvalResult<'a>> {
         let bound = self.find_in_scope(scope, NameLookup::new(name))?;
         Some(self.with_fresh_budget(Some(scope), |this| this.eval_binding_fresh(bound, scope)))
     }
 
-    /// Runs an evaluation with a fresh budget: that of a whole expression, or a nested one as the reference does for
-    /// `ad["name"]`, `evalInEachContext()` and `countMatches()`.
+    /// Runs an evaluation with new limits on steps and depth: the evaluation of a whole expression, or a nested
+    /// evaluation for `ad["name"]`, `evalInEachContext()` or `countMatches()`, for which the reference also starts new
+    /// limits.
     pub(crate) fn with_fresh_budget<T>(
         &mut self,
         scope: Option<&'a AdScope<'a>>,
@@ -171,7 +176,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Returns the ad from which absolute names are looked up.
+    /// Returns the ad in which names of the form `.name` are looked up.
     pub(crate) fn root_scope(&self) -> Option<&'a AdScope<'a>> {
         self.root
     }
@@ -184,7 +189,7 @@ impl<'a> Evaluator<'a> {
         scope
     }
 
-    /// Calls `run` if there is enough stack left, and fails otherwise.
+    /// Calls `run` if enough stack is left, or fails.
     #[inline]
     pub(crate) fn with_stack_check<T>(
         &mut self,
@@ -194,8 +199,8 @@ impl<'a> Evaluator<'a> {
         run(self)
     }
 
-    /// Fails if there is not enough stack left. The evaluator itself is on the stack, at the place where the evaluation
-    /// began.
+    /// Fails if not enough stack is left. The evaluator itself is on the stack at the point where the evaluation began,
+    /// so its address shows how much has been used.
     #[inline]
     pub(crate) fn check_stack(&self) -> Result<(), EvalFailure> {
         let here = 0u8;
@@ -203,12 +208,12 @@ impl<'a> Evaluator<'a> {
         if used > MAX_STACK { Err(EvalFailure) } else { Ok(()) }
     }
 
-    /// Returns true if the reference would not go any deeper.
+    /// Returns true if the maximum depth of the reference is reached.
     pub(crate) fn is_deepest(&self) -> bool {
         !self.budget.has_levels(1)
     }
 
-    /// Counts one level of the reference's depth while `run` runs; fails if no level is left.
+    /// Calls `run` with the depth increased by one level, or fails if the maximum depth is reached.
     #[inline]
     pub(crate) fn with_deeper_level<T>(
         &mut self,
@@ -221,13 +226,13 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Counts one step of work; fails if none is left.
+    /// Counts one step of the evaluation. Fails if the maximum number of steps is reached.
     #[inline]
     pub(crate) fn count_step(&mut self) -> Result<(), EvalFailure> {
         self.budget.spend_steps(1)
     }
 
-    /// Evaluates a node as one step, and reports it to the observer if there is one.
+    /// Evaluates a node, which counts as one step, and reports the step to the observer, if any.
     #[inline]
     pub(crate) fn eval(&mut self, tree: &'a Arc<ExprTree>, id: NodeId, at: EvalScopes<'a>) -> EvalResult<'a> {
         self.count_step()?;
@@ -321,7 +326,7 @@ impl<'a> Evaluator<'a> {
                 Some(truth) => this.eval(tree, branches[usize::from(!truth)], at),
                 None if condition.is_undefined() => Ok(ComputedValue::Undefined),
                 None if condition.is_error() => Ok(ComputedValue::Error),
-                // The reference evaluates both branches before it finds that the condition cannot be used.
+                // The reference evaluates both branches before it finds that the condition has no truth value.
                 None => {
                     this.eval(tree, branches[0], at)?;
                     this.eval(tree, branches[1], at)?;
@@ -340,7 +345,8 @@ impl<'a> Evaluator<'a> {
                 && self.budget.has_levels(2)
                 && let Some(target) = self.implicit_target(current)
             {
-                // This shortcut counts the same steps as the code below: two more, for `.RIGHT` and for the ad.
+                // This shortcut counts the same steps as the general case: one more for `.RIGHT` and one more for the
+                // ad.
                 return self.budget.spend_steps(2).map(|()| ComputedValue::Ad(target));
             }
             if let AdRef::Own(ad) = current.ad
@@ -359,8 +365,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates the stored value of an attribute. `owner` is the ad that has it: the ad of `scope` or a chained
-    /// parent.
+    /// Evaluates the stored value of an attribute. `owner` is the ad that has the attribute: the ad of `scope` or a
+    /// chained parent.
     #[inline]
     fn eval_stored_value(
         &mut self,
@@ -379,7 +385,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates a binding in the ad where it was found.
+    /// Evaluates the object to which a name is bound; `scope` is the ad in which the name was found.
     #[inline]
     pub(crate) fn eval_binding(&mut self, bound: Binding<'a>, scope: &'a AdScope<'a>) -> EvalResult<'a> {
         if let Binding::Attribute { owner, slot } = bound {
@@ -390,13 +396,13 @@ impl<'a> Evaluator<'a> {
         match bound {
             Binding::Attribute { .. } => Err(EvalFailure),
             Binding::NestedAttribute { tree, id, key } => {
-                // Ads that share a tree, as copies do, are distinguished by the outermost ad.
+                // Copies of an ad share their trees, so that the key of an attribute also depends on the outermost ad.
                 let key = key ^ std::ptr::from_ref(Self::outermost_scope(scope)).addr().rotate_left(17);
                 self.eval_unless_active(key, tree, id, EvalScopes::from_scope(Some(scope)))
             }
             Binding::Ad(ad) => Ok(ComputedValue::Ad(ad)),
             Binding::MatchSide(side) => {
-                // `.LEFT` or `.RIGHT`, looked up from the match ad.
+                // The reference evaluates `.LEFT` or `.RIGHT` here, in the match ad.
                 if !self.budget.has_levels(2) {
                     return Err(EvalFailure);
                 }
@@ -410,8 +416,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates a binding without marking its attribute as active, as the reference does at the start of an
-    /// evaluation.
+    /// Evaluates the object to which a name is bound without marking an attribute as being evaluated, as the reference
+    /// does at the start of an evaluation.
     pub(crate) fn eval_binding_fresh(
         &mut self,
         bound: Binding<'a>,
@@ -429,8 +435,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns the scopes for an attribute's expression: lists and ads in an attribute of a chained parent are written
-    /// in that parent.
+    /// Returns the scopes for the expression of an attribute. If the attribute belongs to a chained parent, lists and
+    /// ads in the expression are considered as written in that parent.
     fn scopes_of_owner(
         &mut self,
         owner: &'a ClassAd,
@@ -448,8 +454,8 @@ impl<'a> Evaluator<'a> {
         Ok(EvalScopes { current: Some(scope), written_in: Some(written) })
     }
 
-    /// Evaluates an attribute's expression; the result is undefined if it is already being evaluated
-    /// (`ExprTree::Evaluate`, exprTree.cpp).
+    /// Evaluates the expression of an attribute. The result is undefined if the same attribute is already being
+    /// evaluated (`ExprTree::Evaluate`, exprTree.cpp).
     fn eval_unless_active(
         &mut self,
         key: usize,
@@ -465,7 +471,7 @@ impl<'a> Evaluator<'a> {
         }
         self.active_attributes.push(key);
         self.budget.enter_level();
-        // The step was counted already.
+        // The caller has already counted the step that `eval` will count.
         self.budget.refund_step();
         let strayed = self.redirected_scope.take();
         let result = self.eval(tree, id, at);
@@ -484,7 +490,7 @@ impl<'a> Evaluator<'a> {
         self.eval_unless_active(key, tree, root, EvalScopes::from_scope(Some(&MATCH_SCOPE)))
     }
 
-    /// Returns the dialect of texts that are parsed during the evaluation.
+    /// Returns the dialect for texts that are parsed during the evaluation, such as the argument of `eval()`.
     pub(crate) fn dialect(&self) -> Dialect {
         Dialect::new_syntax().mode(self.mode)
     }

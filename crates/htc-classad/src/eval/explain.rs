@@ -1,4 +1,4 @@
-//! Explanations of the value of an expression: its steps, its clauses, and the first cause.
+//! Explanations of the value of an expression: its steps, its clauses, and the first cause of its value.
 //!
 //! ```
 //! use htc_classad::{ClassAd, MatchAd, System, explain};
@@ -25,8 +25,8 @@ use crate::syntax::tree::{BinaryOp, Node, UnaryOp};
 use crate::text::plural::counted;
 pub use steps::{TraceStep, trace};
 
-/// Returns the clauses of a conjunction: `a && (b && c)` has three. Parentheses around clauses are kept, those around
-/// conjunctions are dropped.
+/// Returns the clauses of a conjunction: `a && (b && c)` has three. Parentheses around a conjunction are dropped;
+/// parentheses around a clause are kept.
 ///
 /// ```
 /// use htc_classad::{Expr, explain};
@@ -80,11 +80,11 @@ fn operands(expr: &Expr, wanted: BinaryOp) -> Vec<Expr> {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LookedUpName {
-    /// The reference as written: `TARGET.Memory`.
+    /// Reference as written, such as `TARGET.Memory`.
     pub text: BString,
     /// Location where the name was found.
     pub place: NameLocation,
-    /// Value of the looked up name, or `None` if its evaluation failed.
+    /// Value of the name, or `None` if the evaluation failed.
     pub value: Option<Value>,
 }
 
@@ -98,8 +98,8 @@ impl fmt::Display for LookedUpName {
     }
 }
 
-/// Formats a value for a sentence: a real with as many digits as it needs, a long list or ad as the number of its
-/// elements.
+/// Formats a value for a sentence. A real is printed with only the necessary digits, a long list or ad as the number of
+/// its elements.
 fn display_value(value: &Value) -> String {
     const MAX_LENGTH: usize = 200;
     if let Value::Real(real) = value
@@ -119,7 +119,7 @@ fn display_value(value: &Value) -> String {
     }
 }
 
-/// Clause of a conjunction with its value.
+/// Clause of a conjunction, with its value and the reason for the value.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, System, explain};
@@ -131,15 +131,15 @@ fn display_value(value: &Value) -> String {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
-    /// The clause.
+    /// Expression of the clause.
     pub expr: Expr,
     /// Value of the clause, or `None` if its evaluation failed.
     pub value: Option<Value>,
-    /// Names in the clause, each once, in the order in which they were looked up.
+    /// Names in the clause, each listed once, in the order in which they were looked up.
     pub references: Vec<LookedUpName>,
     /// Reason why the clause is undefined or an error, or `None`.
     pub reason: Option<String>,
-    /// True if the clause is only a name.
+    /// True if the clause consists only of a name.
     pub is_name: bool,
 }
 
@@ -170,8 +170,9 @@ pub fn clauses(context: &Context<'_>, expr: &Expr) -> Vec<Clause> {
     conjuncts(expr).into_iter().map(|expr| evaluate_clause(context, expr)).collect()
 }
 
-/// Returns the first clause of a conjunction that is not true, that is, the reason for false or undefined Requirements,
-/// or `None` if all are true. If that clause is only a name, the clause of its definition is returned.
+/// Returns the first clause of a conjunction that is not true, or `None` if all clauses are true. This clause is the
+/// reason why Requirements are false or undefined. If the clause is only a name, returns the first clause of the name's
+/// definition that is not true.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, explain};
@@ -212,8 +213,9 @@ impl Clause {
     }
 }
 
-/// Returns the cause of the value of an expression, given its steps: the first conjunct that is not true, the first
-/// disjunct that is, the undefined reference, or the mismatched types.
+/// Returns the cause of the value of an expression, given the steps of its evaluation: the first clause of a
+/// conjunction that is not true, the first clause of a disjunction that is true, an undefined reference, or operands
+/// whose types do not fit.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, System, explain};
@@ -242,10 +244,10 @@ pub fn cause_of_value(context: &Context<'_>, expr: &Expr, step: &TraceStep) -> O
     if conjuncts(expr).len() > 1
         && let Some(clause) = first_not_true(context, expr)
     {
-        // If a clause is undefined or an error, its own message names the cause.
+        // If a clause is undefined or error, the text of the clause itself names the cause.
         let told = shorten(&clause.to_string(), 400);
         return Some(match clause.reason {
-            // A clause that is only a name need not be repeated.
+            // If a clause is only a name, the message need not repeat it.
             Some(inner) if clause.is_name => inner,
             Some(inner) if !told.contains(&inner) => format!("{told}; {inner}"),
             _ => told,
@@ -261,7 +263,7 @@ pub fn cause_of_value(context: &Context<'_>, expr: &Expr, step: &TraceStep) -> O
     }
 }
 
-/// Returns a text on one line, shortened to `most` characters.
+/// Returns a text on one line, shortened to at most `most` characters.
 fn shorten(text: &str, most: usize) -> String {
     let line = text.replace(|c: char| c.is_control(), " ");
     match line.char_indices().nth(most) {
@@ -270,7 +272,8 @@ fn shorten(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns a short reason why an expression is undefined or an error in an ad, or an empty text if it is neither.
+/// Returns a short reason why the value of an expression in an ad is undefined or error, or an empty text if it has
+/// another value.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Expr, explain};
@@ -362,7 +365,8 @@ mod tests {
         assert!(!told.contains("MY is"), "{told}");
     }
 
-    /// An ad returned by a string subscript has no attributes any more, as in 25.14; a further subscript finds them.
+    /// Checks that an ad returned by a string subscript appears to have no attributes, as in 25.14, except for a
+    /// further subscript.
     #[test]
     fn an_attribute_of_a_subscripted_ad_is_undefined() {
         let my = ad("[at = [g = [start = 1900; h = [k = 3]]; l = {[s = 1]}]; z = at[\"g\"]]");

@@ -1,4 +1,5 @@
-//! Partial evaluation: replaces the known parts of an expression (`_Flatten`: operators, attrrefs, fnCall.cpp).
+//! Partial evaluation: replaces the parts of an expression whose value is known by this value (`_Flatten`:
+//! operators, attrrefs, fnCall.cpp).
 //!
 //! ```
 //! use htc_classad::{ClassAd, Context, Expr, System, flatten::{self, FlattenResult}};
@@ -36,13 +37,14 @@ use crate::syntax::tree::{
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlattenResult {
-    /// Value, if everything was known.
+    /// Value of the expression, if all its parts are known.
     Value(Value),
-    /// Remaining expression.
+    /// Expression that remains if some parts are unknown.
     Expr(Expr),
 }
 
-/// Replaces what the context's MY determines; other attributes remain references. `None` if the reference fails.
+/// Evaluates the parts of an expression that depend only on MY of the context. References to attributes that MY
+/// lacks remain. Returns `None` if the reference implementation fails.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, flatten::{self, FlattenResult}};
@@ -58,7 +60,8 @@ pub fn flatten(expr: &Expr, context: Context<'_>) -> Option<FlattenResult> {
     flatten_with(expr, context, false)
 }
 
-/// Flattens like [`flatten`], but replaces attributes by the remainder of their expressions.
+/// Flattens an expression like [`flatten`], but replaces a reference to an attribute with unknown parts by what
+/// remains of the attribute's expression.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, System, flatten::{self, FlattenResult}};
@@ -100,7 +103,8 @@ enum FlatPart<'a> {
     Tree(NodeId),
 }
 
-/// Result of flattening an operand of an associative operator: its constant and the rest may still be separate.
+/// Flattened operand of an associative operator. As long as it is `Split`, its constant can still be combined with
+/// the constant of the other operand.
 #[derive(Clone, Copy)]
 enum FlatOperand<'a> {
     Whole(FlatPart<'a>),
@@ -114,7 +118,7 @@ struct Flattener<'e, 'a> {
 }
 
 impl<'a> Flattener<'_, 'a> {
-    /// Adds a value as a literal. The reference cannot do this for lists and ads, and fails.
+    /// Adds a value as a literal. Fails for lists and ads, which the reference cannot convert to literals.
     fn push_literal(&mut self, value: ComputedValue<'a>) -> Result<NodeId, EvalFailure> {
         match value {
             ComputedValue::List(_) | ComputedValue::Ad(_) => Err(EvalFailure),
@@ -133,7 +137,7 @@ impl<'a> Flattener<'_, 'a> {
         FlatPart::Tree(self.builder.push_node(Node::Binary(op, left, right)))
     }
 
-    /// Flattens an expression and joins its constant with the rest.
+    /// Flattens an expression. A constant that is still separate is combined with the rest.
     fn flatten_whole(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -160,7 +164,8 @@ impl<'a> Flattener<'_, 'a> {
         self.flatten_node(tree, id, at)
     }
 
-    /// Flattens one node. The functions for each kind are not inlined, so that deep nesting fits into the stack.
+    /// Flattens one node. The function for each kind of node is not inlined, so that deep nesting needs less
+    /// stack.
     fn flatten_node(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -192,7 +197,7 @@ impl<'a> Flattener<'_, 'a> {
         part.map(FlatOperand::Whole)
     }
 
-    /// Flattens a binary operator whose constants cannot be collected.
+    /// Flattens a binary operator that is not associative, so that constants of its operands are not collected.
     #[inline(never)]
     fn flatten_other_binary(
         &mut self,
@@ -220,7 +225,7 @@ impl<'a> Flattener<'_, 'a> {
             }
             (left, right) => match (self.part_to_node(left), self.part_to_node(right)) {
                 (Ok(left), Ok(right)) => self.push_binary(op, left, right),
-                // The reference ignores that an operand has no literal.
+                // The reference ignores that an operand cannot be converted to a literal.
                 _ if !matches!(op, BinaryOp::Elvis | BinaryOp::Subscript) => {
                     FlatPart::Value(ComputedValue::Undefined)
                 }
@@ -305,7 +310,7 @@ impl<'a> Flattener<'_, 'a> {
         Ok(FlatPart::Tree(self.builder.push_ad(&mut fields)))
     }
 
-    /// Flattens operators whose constants may be collected from both operands.
+    /// Flattens an associative operator, for which constants of both operands may be collected.
     #[inline(never)]
     fn flatten_associative(
         &mut self,
@@ -343,7 +348,7 @@ impl<'a> Flattener<'_, 'a> {
         let no = self.flatten_whole(tree, branches[1], at)?;
         let no = self.part_to_node(no)?;
         let condition = selector.unwrap_or_else(|| self.builder.copy_node(tree, condition));
-        // If the first branch has no literal, `MakeOperation` of the reference makes a `?:`.
+        // If the first branch cannot be converted to a literal, `MakeOperation` of the reference creates a `?:`.
         let Ok(yes) = self.part_to_node(yes) else {
             return Ok(self.push_binary(BinaryOp::Elvis, condition, no));
         };
@@ -377,7 +382,8 @@ impl<'a> Flattener<'_, 'a> {
                     ComputedValue::Undefined => None,
                     ComputedValue::List(_) if !self.inline => None,
                     ComputedValue::List(_) => {
-                        // Selecting from a list gives a list of values, which is inlined as a literal.
+                        // Selecting an attribute from a list gives a list of values, which is inlined as a
+                        // literal.
                         let list = self.evaluator.select_attribute(value, wanted, at)?;
                         return Ok(FlatPart::Tree(if self.inline {
                             push_literal(self.builder, &list.to_value())
@@ -390,7 +396,7 @@ impl<'a> Flattener<'_, 'a> {
             }
         };
         let Some((bound, scope)) = found else {
-            // If the base has no such name, only the base is inlined.
+            // If the base does not have an attribute with this name, only the base is replaced.
             if self.inline
                 && !matches!(base, NO_BASE | ABSOLUTE_BASE)
                 && let Ok(FlatPart::Tree(base)) = self.flatten_deeper(tree, base, at)

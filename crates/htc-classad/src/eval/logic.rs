@@ -3,14 +3,14 @@
 use crate::ad::Value;
 use crate::eval::computed_value::{ComputedValue, EvalFailure, EvalResult};
 
-/// Value as seen by `&&`, `||` and constraints.
+/// Truth value, as determined by `&&`, `||` and constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogicValue {
     False,
     True,
     Undefined,
     Error,
-    /// A value that is not a truth value: text, a time, a list, an ad.
+    /// The value has no truth value: it is a string, a time, a list or an ad.
     Other,
     /// The evaluation failed.
     Failed,
@@ -38,7 +38,7 @@ impl LogicValue {
         }
     }
 
-    /// Converts to the value of a logical operator.
+    /// Converts the truth value to the result of a logical operator.
     #[inline]
     pub(crate) fn into_computed<'a>(self) -> EvalResult<'a> {
         match self {
@@ -51,7 +51,7 @@ impl LogicValue {
     }
 }
 
-/// Logical connective: `&&` or `||`.
+/// Logical operator `&&` or `||`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connective {
     And,
@@ -59,7 +59,7 @@ pub(crate) enum Connective {
 }
 
 impl Connective {
-    /// Returns the truth value of one operand that makes the other one irrelevant.
+    /// Returns the truth value of an operand with which the result does not depend on the other operand.
     #[inline]
     fn decisive_operand(self) -> LogicValue {
         match self {
@@ -68,13 +68,14 @@ impl Connective {
         }
     }
 
-    /// Returns true if the left operand decides the result, so that the right one is not evaluated.
+    /// Returns true if the left operand decides the result, so that the right operand is not evaluated.
     #[inline]
     pub(crate) fn is_settled_by(self, left: LogicValue) -> bool {
         left == self.decisive_operand() || matches!(left, LogicValue::Error | LogicValue::Failed)
     }
 
-    /// Returns the result if the left operand does not decide it: the truth table.
+    /// Returns the result for a left operand that does not decide it, according to the truth table of the
+    /// operator.
     #[inline]
     pub(crate) fn combine(self, left: LogicValue, right: LogicValue) -> LogicValue {
         match (left, right) {
@@ -86,13 +87,13 @@ impl Connective {
         }
     }
 
-    /// Returns the result, evaluating the right operand only if it matters.
+    /// Returns the result of the operator. The right operand is evaluated only if it matters.
     pub(crate) fn evaluate(self, left: LogicValue, right: impl FnOnce() -> LogicValue) -> LogicValue {
         if self.is_settled_by(left) { left } else { self.combine(left, right()) }
     }
 }
 
-/// Truth of a value as seen by `&&`, `||` and a test.
+/// Truth of a value, as determined by `&&`, `||` and constraints.
 ///
 /// ```
 /// use htc_classad::{Truth, Value};
@@ -103,13 +104,13 @@ impl Connective {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
-    /// True, or a number other than zero.
+    /// The value is true or a nonzero number.
     True,
-    /// False or zero.
+    /// The value is false or zero.
     False,
-    /// Undefined.
+    /// The value is undefined.
     Undefined,
-    /// Error, or a value that is not a truth value.
+    /// The value is error, or has no truth value, such as a string.
     Error,
 }
 
@@ -130,12 +131,12 @@ impl Truth {
         }
     }
 
-    /// Returns `self && right`, calling `right` only if it matters.
+    /// Returns `self && right`. Calls `right` only if its result matters.
     pub fn and(self, right: impl FnOnce() -> Truth) -> Truth {
         Truth::from(Connective::And.evaluate(self.into(), || right().into()))
     }
 
-    /// Returns `self || right`, calling `right` only if it matters.
+    /// Returns `self || right`. Calls `right` only if its result matters.
     pub fn or(self, right: impl FnOnce() -> Truth) -> Truth {
         Truth::from(Connective::Or.evaluate(self.into(), || right().into()))
     }
@@ -171,7 +172,7 @@ mod tests {
     fn the_table_is_that_of_the_reference() {
         use Truth::{Error, False, True, Undefined};
         let all = [True, False, Undefined, Error];
-        // Rows are left operands, in the order of `all`.
+        // Each row is for one left operand, in the order of `all`.
         let and =
             [[True, False, Undefined, Error], [False; 4], [Undefined, False, Undefined, Error], [Error; 4]];
         let or =

@@ -4,7 +4,8 @@ use crate::ad::{ClassAd, Value};
 use crate::eval::context::{Context, EvalRequest};
 use crate::eval_world::EvalWorld;
 
-/// Pair of ads: each is MY in its own expressions and TARGET for the other. Nothing is copied.
+/// Pair of ads that may match. Each ad is MY in its own expressions and TARGET in those of the other ad. The ads are
+/// not copied.
 ///
 /// ```
 /// use htc_classad::{ClassAd, MatchAd};
@@ -48,7 +49,7 @@ impl<'a> MatchAd<'a> {
         }
     }
 
-    /// Turns strict mode on or off.
+    /// Turns strict mode on or off for evaluations of the pair.
     #[must_use]
     pub fn strict(self, strict: bool) -> Self {
         MatchAd {
@@ -57,7 +58,7 @@ impl<'a> MatchAd<'a> {
         }
     }
 
-    /// Returns the context in which the left ad is MY.
+    /// Returns the context in which the left ad is MY and the right ad is TARGET.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Expr, MatchAd, System};
@@ -71,7 +72,7 @@ impl<'a> MatchAd<'a> {
         self.left_context
     }
 
-    /// Returns the context in which the right ad is MY.
+    /// Returns the context in which the right ad is MY and the left ad is TARGET.
     pub fn right(&self) -> Context<'a> {
         self.right_context
     }
@@ -96,13 +97,14 @@ impl<'a> MatchAd<'a> {
         self.eval_match_attribute(b"rightMatchesLeft")
     }
 
-    /// Returns the left ad's Rank of the right one, or `None` if there is no Rank or it is not a number; callers then
-    /// use 0.0. As in the reference, an ad without Rank uses the other ad's.
+    /// Evaluates the Rank of the left ad, which rates the right ad. Returns `None` if there is no Rank or the value
+    /// is not a number; callers then use 0.0. If the left ad has no Rank, the Rank of the right ad is used, as in the
+    /// reference.
     pub fn left_rank(&self) -> Option<f64> {
         self.left_context.real("Rank")
     }
 
-    /// Returns the right ad's Rank of the left one, as [`MatchAd::left_rank`] does.
+    /// Evaluates the Rank of the right ad, which rates the left ad, as [`MatchAd::left_rank`] does for the left ad.
     pub fn right_rank(&self) -> Option<f64> {
         self.right_context.real("Rank")
     }

@@ -1,4 +1,4 @@
-//! Observers of an evaluation, on which explanations, references and traces are built.
+//! Observers of an evaluation, with which explanations, references and traces are implemented.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::ad::unparse::{self, UnparseForm};
 use crate::syntax::expr::Expr;
 use crate::syntax::tree::{ExprTree, Node, NodeId, UnaryOp};
 
-/// Observer of the steps of an evaluation. It does not change the evaluation, and it may be shared by threads, as the
-/// [`Context`](crate::Context) that has it may.
+/// Observer of the steps of an evaluation. It does not change the evaluation. Several threads may share an observer,
+/// as they may share the [`Context`](crate::Context) that has it.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -35,16 +35,18 @@ use crate::syntax::tree::{ExprTree, Node, NodeId, UnaryOp};
 /// assert_eq!(names.0.into_inner().unwrap(), ["Cpus My", "Owner Nowhere"]);
 /// ```
 pub trait Observer: Sync {
-    /// Called when the evaluation of a part of an expression begins.
+    /// Called before a part of an expression is evaluated.
     fn enter(&self, _part: &ExprPart<'_>) {}
 
-    /// Called when a name was looked up.
+    /// Called when a name has been looked up.
     fn name_found(&self, _name: &BStr, _place: NameLocation) {}
 
-    /// Called when the last name looked up is already being evaluated: the name refers to itself.
+    /// Called if the attribute found for the last name is already being evaluated, which means that it depends on
+    /// itself.
     fn circular_reference(&self) {}
 
-    /// Called when the evaluation of a part has ended; the value is `None` if it failed because a limit was reached.
+    /// Called when a part has been evaluated. The value is `None` if the evaluation failed because a limit was
+    /// reached.
     fn leave(&self, _part: &ExprPart<'_>, _value: Option<&Value>) {}
 }
 
@@ -57,15 +59,15 @@ pub trait Observer: Sync {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameLocation {
-    /// The ad for which the expression is evaluated.
+    /// The name was found in MY, the ad in which the expression is evaluated.
     My,
-    /// The other ad.
+    /// The name was found in TARGET, the other ad of a match.
     Target,
-    /// An ad that is nested in one of these ads or in the expression.
+    /// The name was found in an ad that is nested in MY, in TARGET or in the expression.
     Nested,
-    /// The match itself, which defines names such as `other` and `LEFT`.
+    /// The name is defined by the match itself, such as `other` or `LEFT`.
     Match,
-    /// The name was not found, so the reference is undefined.
+    /// The name was not found, and its value is undefined.
     Nowhere,
 }
 
@@ -93,7 +95,7 @@ pub struct ExprPart<'a> {
 }
 
 impl ExprPart<'_> {
-    /// Returns the part as an expression.
+    /// Returns the part as an expression of its own.
     ///
     /// ```
     /// use htc_classad::{Context, Expr, ExprKind, ExprPart, Observer, System, Value};
@@ -123,7 +125,8 @@ impl ExprPart<'_> {
         self.tree.scalar(self.id).is_some()
     }
 
-    /// Returns true if the part is a function call, ignoring parentheses; cheaper than extracting the expression.
+    /// Returns true if the part is a function call, ignoring parentheses. This is cheaper than calling
+    /// [`ExprPart::expr`].
     pub fn is_call(&self) -> bool {
         let mut at = self.id;
         while let Node::Unary(UnaryOp::Parentheses, inner) = self.tree.node(at) {

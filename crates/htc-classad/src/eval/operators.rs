@@ -1,4 +1,4 @@
-//! Operators applied to values (reference: operators.cpp). Nothing here fails or evaluates expressions.
+//! Operators on values (reference: operators.cpp). No function here fails or evaluates expressions.
 
 use std::cmp::Ordering;
 
@@ -26,7 +26,7 @@ pub(crate) fn apply_unary(op: UnaryOp, operand: ComputedValue<'_>) -> ComputedVa
     }
 }
 
-/// Applies a strict binary operator: any except `&& || =?= =!= ?:` and subscripts.
+/// Applies a binary operator that evaluates both operands: any except `&&`, `||`, `=?=`, `=!=`, `?:` and subscripts.
 #[inline]
 pub(crate) fn apply_binary<'a>(
     op: BinaryOp,
@@ -69,7 +69,7 @@ pub(crate) fn compare_values<'a>(
     }
 }
 
-/// Compares any two values.
+/// Compares two values of any kind, including undefined and error, and returns the truth value of the comparison.
 #[inline]
 pub(crate) fn comparison_logic(
     op: BinaryOp,
@@ -104,8 +104,9 @@ pub(crate) fn comparison_logic(
     })
 }
 
-/// Evaluates `=?=`, which is never undefined: no promotion, and strings are compared case-sensitively. Two lists or two
-/// ads are an error, unless exactly one of two lists has the reference's flag for shared lists.
+/// Evaluates `=?=`, which is never undefined. Types are not promoted, and strings are compared case-sensitively.
+/// Comparing two lists or two ads is an error, except for two lists of which exactly one has the reference's flag of
+/// shared lists.
 #[inline]
 pub(crate) fn identical<'a>(left: ComputedValue<'a>, right: ComputedValue<'a>) -> ComputedValue<'a> {
     use ComputedValue::{Bool, Int, Real, RelTime, Str};
@@ -150,7 +151,7 @@ fn to_real(value: ComputedValue<'_>) -> f64 {
     }
 }
 
-/// Evaluates `+ - * / %` for two values that are neither undefined nor error.
+/// Evaluates `+`, `-`, `*`, `/` or `%` for two values that are neither undefined nor error.
 fn arithmetic<'a>(op: BinaryOp, left: ComputedValue<'a>, right: ComputedValue<'a>) -> ComputedValue<'a> {
     use ComputedValue::{Bool, Error, Int, Real};
     match (left, right) {
@@ -164,7 +165,7 @@ fn arithmetic<'a>(op: BinaryOp, left: ComputedValue<'a>, right: ComputedValue<'a
                 BinaryOp::Divide => a / b,
                 _ => return Error,
             };
-            // The reference compares with HUGE_VAL only, so minus infinity is accepted.
+            // The reference compares only with HUGE_VAL, so minus infinity is a valid result.
             if result == f64::INFINITY { Error } else { Real(result) }
         }
         _ => time_arithmetic(op, left, right),
@@ -205,8 +206,8 @@ fn time_arithmetic<'a>(op: BinaryOp, left: ComputedValue<'a>, right: ComputedVal
     }
 }
 
-/// Evaluates bit operators and shifts. The reference does not check shift counts; this is the behavior of its code on
-/// an x86-64.
+/// Evaluates bit operators and shifts. The reference does not check the number of bits of a shift; the result here is
+/// that of the reference on x86-64.
 fn bitwise<'a>(op: BinaryOp, a: i64, b: i64) -> ComputedValue<'a> {
     let modulo = (b & 63) as u32;
     ComputedValue::Int(match op {

@@ -1,8 +1,8 @@
-//! Prefilter for many constraints and many ads: comparisons of attributes with literals are decided without the
-//! evaluator.
+//! Prefilter for evaluating many constraints on many ads: comparisons of attributes with literals are decided without
+//! the evaluator.
 //!
-//! Constraints of routes, slots and queries are mostly comparisons joined by `&&` and `||`. A [`Prefilter`] looks each
-//! attribute up once per ad and decides such constraints from the values; all others are left to the evaluator.
+//! Constraints of routes, slots and queries are mostly comparisons joined by `&&` and `||`. A [`Prefilter`] looks up
+//! each attribute once per ad and decides these constraints from the values. All other constraints need the evaluator.
 
 use bstr::BString;
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{BinaryOp, ExprTree, NO_BASE, Node, NodeId, SpecialName, UnaryOp};
 use crate::syntax::{AttrName, Expr};
 
-/// Maximum nesting depth of a constraint that is decided here.
+/// Maximum nesting depth of a constraint that the prefilter decides.
 const MAX_DEPTH: usize = 32;
 
 /// Scope of a name in a constraint.
@@ -28,7 +28,7 @@ enum NameScope {
     Target,
 }
 
-/// Role of the loaded ad in the constraints.
+/// Role of an ad in the constraints.
 ///
 /// ```
 /// use htc_classad::{AdRole, ClassAd, Expr, Prefilter, Truth};
@@ -40,13 +40,13 @@ enum NameScope {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdRole {
-    /// MY; there is no TARGET.
+    /// The ad is MY, and there is no TARGET.
     My,
-    /// TARGET; MY is empty.
+    /// The ad is TARGET, and MY is empty.
     Target,
 }
 
-/// Constraint or part of one.
+/// Constraint or a part of a constraint, prepared for the prefilter.
 #[derive(Clone, Debug)]
 enum CompiledConstraint {
     Literal(Scalar<BString>),
@@ -60,7 +60,7 @@ enum CompiledConstraint {
     Not(Box<CompiledConstraint>),
     And(Box<CompiledConstraint>, Box<CompiledConstraint>),
     Or(Box<CompiledConstraint>, Box<CompiledConstraint>),
-    /// Needs the evaluator.
+    /// The evaluator must decide this part.
     NeedsEvaluator,
 }
 
@@ -71,7 +71,7 @@ struct AttributeColumn {
     scope: NameScope,
 }
 
-/// Constraints prepared for many ads.
+/// Set of constraints that are prepared for testing many ads.
 ///
 /// ```
 /// use htc_classad::{AdRole, ClassAd, Context, Expr, Prefilter, System, Truth};
@@ -98,8 +98,8 @@ pub struct Prefilter {
     strict: bool,
 }
 
-/// Common beginning of many constraints: `Attribute == "text"` for the same attribute. Each constraint whose text
-/// differs from the ad's value is false, regardless of the rest of it.
+/// Index of many constraints that begin with `Attribute == "text"` for the same attribute. A constraint whose text
+/// differs from the ad's value is false, whatever the rest of the constraint is.
 ///
 /// ```
 /// use htc_classad::{AdRole, ClassAd, Expr, Prefilter};
@@ -116,15 +116,15 @@ pub struct Prefilter {
 #[derive(Clone, Debug)]
 pub struct EqualityGuards {
     column: u32,
-    /// Number of the text of each constraint, or 0 if it begins differently.
+    /// Number of the text of each constraint, or 0 if the constraint does not begin with a test of the attribute.
     groups: Vec<u32>,
-    /// Numbers of the texts in lower case, starting at 1.
+    /// Number of each text in lower case, from 1.
     texts: FxHashMap<Box<[u8]>, u32>,
 }
 
 impl EqualityGuards {
-    /// Returns the number of an ad's text, for [`EqualityGuards::excludes`], or `None` if its attribute is not a
-    /// string.
+    /// Returns the group of an ad, for [`EqualityGuards::excludes`]: the number of the text that its attribute has.
+    /// Returns `None` if the attribute is not a string.
     pub fn group_of(&self, loaded: &LoadedValues<'_>) -> Option<u32> {
         match loaded.0.get(self.column as usize)? {
             Some(ComputedValue::Str(text)) => {
@@ -141,7 +141,7 @@ impl EqualityGuards {
     }
 }
 
-/// Values of the attributes of one ad that the constraints use.
+/// Values of those attributes of one ad that the constraints use.
 ///
 /// ```
 /// use htc_classad::{AdRole, ClassAd, Expr, LoadedValues, Prefilter, Truth};
@@ -155,7 +155,7 @@ impl EqualityGuards {
 pub struct LoadedValues<'a>(Vec<Option<ComputedValue<'a>>>);
 
 impl Prefilter {
-    /// Creates an empty prefilter for constraints that are not in strict mode.
+    /// Creates an empty prefilter, with strict mode off.
     ///
     /// ```
     /// use htc_classad::{AdRole, ClassAd, Expr, Prefilter, Truth};
@@ -167,17 +167,17 @@ impl Prefilter {
         Prefilter::default()
     }
 
-    /// Turns strict mode for the constraints on or off.
+    /// Turns strict mode on or off for the constraints that are added later.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Adds a constraint and returns its number.
+    /// Adds a constraint and returns its number, for [`Prefilter::truth`].
     pub fn add(&mut self, expr: &Expr) -> usize {
         let columns = self.columns.len();
-        // In strict mode MY is an ordinary name, and plain names are not looked up in the other ad.
+        // In strict mode, MY is an ordinary name, and plain names are not looked up in the other ad.
         let strict = self.strict;
         let mut scoped = strict;
         let test = match &expr.0 {
@@ -193,7 +193,7 @@ impl Prefilter {
         self.tests.len() - 1
     }
 
-    /// Returns true if a constraint names MY or TARGET, so that its value may depend on the ad's role.
+    /// Returns true if a constraint uses MY or TARGET, so that its value may depend on the role of the ad.
     ///
     /// ```
     /// use htc_classad::{Expr, Prefilter};
@@ -206,8 +206,8 @@ impl Prefilter {
         self.is_scoped[test]
     }
 
-    /// Returns the equality tests (`Attr == value`) with which at least 8 constraints begin, or `None` if fewer than 8
-    /// test the same attribute first.
+    /// Returns the guards for the attribute that most constraints test first by `Attribute == "text"`, or `None` if
+    /// fewer than 8 constraints do so.
     pub fn equality_guards(&self) -> Option<EqualityGuards> {
         let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
         for (column, _) in self.tests.iter().filter_map(leading_equality) {
@@ -231,12 +231,13 @@ impl Prefilter {
         Some(EqualityGuards { column, groups, texts })
     }
 
-    /// Looks up the attributes that the constraints use.
+    /// Looks up the attributes of an ad that the constraints use.
     pub fn load<'a>(&self, ad: &'a ClassAd, role: AdRole) -> LoadedValues<'a> {
         LoadedValues(self.columns.iter().map(|column| attribute_value(ad, column, role)).collect())
     }
 
-    /// Appends a key by which these constraints distinguish ads; returns false if an attribute must be evaluated.
+    /// Appends a key to `out` that is equal for all ads with the same values of the attributes used by the
+    /// constraints. Returns false if an attribute must be evaluated.
     ///
     /// ```
     /// use htc_classad::{AdRole, ClassAd, Expr, Prefilter};
@@ -276,7 +277,7 @@ impl Prefilter {
         true
     }
 
-    /// Returns the result of a constraint, or `None` if the evaluator is needed.
+    /// Returns the truth of a constraint, or `None` if the evaluator must decide it.
     pub fn truth(&self, test: usize, loaded: &LoadedValues<'_>) -> Option<Truth> {
         decide_constraint(&self.tests[test], loaded)
             .map(|value| Truth::from(LogicValue::from_result(&Ok(value))))
@@ -294,7 +295,7 @@ impl Prefilter {
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// Returns the column of an attribute: `name`, `MY.name` or `TARGET.name`.
+    /// Returns the index of the column for an attribute: `name`, `MY.name` or `TARGET.name`.
     fn attribute_column(&mut self, tree: &ExprTree, id: NodeId, scoped: &mut bool) -> Option<u32> {
         let (base, name) = tree.as_reference(id)?;
         let scope = match base {
@@ -374,7 +375,7 @@ impl Prefilter {
     }
 }
 
-/// Returns the `Attribute == "text"` with which a constraint begins.
+/// Returns the attribute column and the text if a constraint begins with `Attribute == "text"`.
 fn leading_equality(test: &CompiledConstraint) -> Option<(u32, &[u8])> {
     match test {
         CompiledConstraint::And(left, _) => leading_equality(left),
@@ -385,7 +386,7 @@ fn leading_equality(test: &CompiledConstraint) -> Option<(u32, &[u8])> {
     }
 }
 
-/// Returns a literal that can be compared without the evaluator.
+/// Returns the literal at a node if the prefilter can compare with it, or else `None`.
 fn literal_scalar(tree: &ExprTree, id: NodeId) -> Option<Scalar<BString>> {
     tree.scalar(id).map(Scalar::to_owned)
 }
@@ -539,7 +540,7 @@ mod tests {
                 }
             }
         }
-        // A few constraints of a kind are not worth a guard.
+        // Guards are not used if only a few constraints test the same attribute.
         let mut few = Prefilter::new();
         few.add(&Expr::parse(b"Owner == \"a\"").unwrap());
         assert!(few.equality_guards().is_none());

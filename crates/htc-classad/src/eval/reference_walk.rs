@@ -1,5 +1,5 @@
-//! Walk over all references of an expression (reference: `_GetExternalReferences` and `_GetInternalReferences`,
-//! attrrefs.cpp).
+//! Collection of all references in an expression (reference: `_GetExternalReferences` and
+//! `_GetInternalReferences`, attrrefs.cpp).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::eval::scope::{AdRef, AdScope};
 use crate::syntax::mentioned_names::AttrNames;
 use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, NO_BASE, Node, NodeId};
 
-/// Spelling of references whose base is undefined.
+/// Spelling of a reference whose base is undefined.
 ///
 /// ```
 /// use htc_classad::{Context, Expr, System, references::{self, ReferenceSpelling}};
@@ -25,13 +25,14 @@ use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, NO_BASE, Node, NodeId};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceSpelling {
-    /// The name of the base: `TARGET` for `TARGET.Memory`.
+    /// Only the name of the base, such as `TARGET` for `TARGET.Memory`.
     Base,
-    /// The whole reference: `TARGET.Memory`.
+    /// Whole reference, such as `TARGET.Memory`.
     Full,
 }
 
-/// Returns the external references of a binding, spelled in full, during an evaluation (`unresolved()`).
+/// Returns the external references, spelled in full, of the expression to which a name is bound. Used during an
+/// evaluation, by `unresolved()`.
 pub(crate) fn external_references_of<'a>(
     evaluator: &mut Evaluator<'a>,
     bound: Binding<'a>,
@@ -42,11 +43,11 @@ pub(crate) fn external_references_of<'a>(
     Ok(walk.names)
 }
 
-/// State of a walk, and the names found.
+/// State of the walk over an expression, with the names found so far.
 pub(crate) struct ReferenceWalk {
     is_internal: bool,
     spelling: ReferenceSpelling,
-    /// True within the base of a selection, where the attributes of an ad are not counted themselves.
+    /// True while the base of a selection is walked: an ad written there is then not searched for references.
     in_base: bool,
     pub(crate) names: AttrNames,
 }
@@ -99,7 +100,8 @@ impl ReferenceWalk {
         }
     }
 
-    /// Walks parts that are each one level deeper in the reference's depth.
+    /// Walks several parts of an expression, each one level deeper than the current level of the reference's
+    /// depth limit.
     fn walk_deeper<'a>(
         &mut self,
         evaluator: &mut Evaluator<'a>,
@@ -152,7 +154,8 @@ impl ReferenceWalk {
             if !self.is_internal {
                 self.names.insert(wanted.bytes.into());
             } else if let Some(start) = start {
-                // The reference does not return from the ad where its search failed (_GetInternalReferences).
+                // After a failed search, the reference does not return to the ad where the search began
+                // (_GetInternalReferences).
                 let end = evaluator.last_searched_scope(start);
                 evaluator.redirect_lookups(end);
             }
@@ -169,7 +172,8 @@ impl ReferenceWalk {
         })
     }
 
-    /// Adds a selection from an undefined base: the name of the base, or the whole reference.
+    /// Adds the name for a selection from an undefined base: the name of the base or the whole reference,
+    /// depending on the spelling.
     fn add_undefined_selection<'a>(
         &mut self,
         evaluator: &mut Evaluator<'a>,

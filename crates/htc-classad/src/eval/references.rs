@@ -1,4 +1,4 @@
-//! References of expressions to attributes (reference: classad.cpp, GetExternalReferences and GetInternalReferences).
+//! Attributes to which expressions refer (reference: classad.cpp, GetExternalReferences and GetInternalReferences).
 //!
 //! ```
 //! use htc_classad::{Expr, references};
@@ -20,8 +20,9 @@ pub use crate::syntax::mentioned_names::{
     AttrNames, all_names, can_read_any_attribute, mentioned_attributes, projection,
 };
 
-/// Returns the names that an expression needs but the context's MY lacks, including those needed by the ad's attributes
-/// that it refers to. Returns `None` if the reference fails (cycles, selections from a value that is not an ad).
+/// Returns the external references of an expression: the names that MY of the context lacks and on which the value
+/// depends, directly or through attributes of MY. Returns `None` if the reference implementation fails, because of a
+/// cycle or a selection from a value that is not an ad.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, references::{self, ReferenceSpelling}};
@@ -37,8 +38,8 @@ pub fn external(expr: &Expr, context: Context<'_>, spelling: ReferenceSpelling) 
     collect_references(expr, context, ReferenceWalk::new(false, spelling))
 }
 
-/// Returns the attributes of the context's MY on which the value of an expression depends, directly or indirectly.
-/// Returns `None` if the reference fails.
+/// Returns the internal references of an expression: the attributes of MY of the context on which the value depends,
+/// directly or indirectly. Returns `None` if the reference implementation fails.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, System, references};
@@ -56,13 +57,14 @@ fn collect_references(expr: &Expr, context: Context<'_>, mut walk: ReferenceWalk
     let none = ClassAd::new();
     let scope = AdScope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None, detached: false };
     let mut evaluator = Evaluator::new(context.evaluator_setup(&arena));
-    // The reference does not insert the expression into the ad, so lists and ads in it have no enclosing ad.
+    // The reference implementation does not insert the expression into the ad, so lists and ads in the expression have
+    // no enclosing ad.
     let at = EvalScopes { current: Some(&scope), written_in: None };
     evaluator.with_fresh_budget(Some(&scope), |evaluator| walk.walk_node(evaluator, tree, *root, at)).ok()?;
     Some(walk.names)
 }
 
-/// Returns the literals in an expression, except lists and ads, in the order in which they are written.
+/// Returns the literals in an expression in the order in which they are written. Lists and ads are not literals here.
 ///
 /// ```
 /// use htc_classad::{Expr, Value, references};

@@ -1,4 +1,4 @@
-//! Scopes for the lookup of names: an ad with its enclosing ads (attrrefs.cpp).
+//! Scopes in which names are looked up: an ad and the ads that enclose it (attrrefs.cpp).
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use crate::ad::ClassAd;
 use crate::syntax::Dialect;
 use crate::syntax::tree::ExprTree;
 
-/// Ad with its enclosing ads.
+/// Ad together with the ads that enclose it.
 pub(crate) struct AdScope<'a> {
     pub(crate) ad: AdRef<'a>,
-    /// The enclosing ad.
+    /// Scope of the enclosing ad, or `None` for the outermost ad.
     pub(crate) parent: Option<&'a AdScope<'a>>,
-    /// True if the ad was taken out of another ad by a string subscript: in the reference its attributes are no longer
-    /// found (`a["b"].c`, attrrefs.cpp, `FindExpr`), while `a["b"]["c"]` is.
+    /// True if the ad was selected from another ad by a string subscript. As in the reference, `a["b"].c` then does
+    /// not find the attribute `c`, but `a["b"]["c"]` does (`FindExpr`, attrrefs.cpp).
     pub(crate) detached: bool,
 }
 
-/// Kinds of ads in which names are looked up.
+/// Ad in which names are looked up.
 #[derive(Clone, Copy)]
 pub(crate) enum AdRef<'a> {
-    /// A separate ad.
+    /// Ad that is not part of an expression.
     Own(&'a ClassAd),
-    /// An ad written within an expression.
+    /// Ad that is written within an expression.
     Literal { tree: &'a Arc<ExprTree>, first: u32, count: u32 },
-    /// The context ad that contains the left or the right ad of a match; it exists only virtually.
+    /// Context ad, which contains the left or the right ad of a match and exists only virtually.
     Context(MatchSide),
-    /// The ad that holds both sides of a match.
+    /// Match ad, which contains the context ads of both sides.
     Match,
 }
 
-/// The sides of a match.
+/// Side of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatchSide {
     Left,
@@ -44,7 +44,7 @@ impl MatchSide {
         }
     }
 
-    /// Creates the context ad of the reference (matchClassad.cpp, InitMatchClassAd).
+    /// Creates the context ad of one side as the reference does (matchClassad.cpp, InitMatchClassAd).
     pub(crate) fn context_ad(self) -> ClassAd {
         let text: &[u8] = match self {
             MatchSide::Left => b"[other=.RIGHT;target=.RIGHT;my=.LEFT;ad=.LEFT]",
@@ -54,7 +54,7 @@ impl MatchSide {
     }
 }
 
-/// Attributes of the match ad that are expressions.
+/// Attributes of the match ad that are expressions: name and text.
 pub(crate) const MATCH_EXPRESSIONS: [(&str, &str); 5] = [
     ("symmetricMatch", "RIGHT.requirements && LEFT.requirements"),
     ("leftMatchesRight", "RIGHT.requirements"),
@@ -63,7 +63,7 @@ pub(crate) const MATCH_EXPRESSIONS: [(&str, &str); 5] = [
     ("rightRankValue", "RIGHT.rank"),
 ];
 
-/// Returns the match ad for printing, without its two sides.
+/// Returns the match ad without its two sides, for printing.
 pub(crate) fn match_ad() -> ClassAd {
     let mut ad = ClassAd::new();
     for (name, text) in MATCH_EXPRESSIONS {
@@ -77,7 +77,7 @@ pub(crate) fn match_ad() -> ClassAd {
 }
 
 impl AdRef<'_> {
-    /// Returns the number of attributes of the ad itself.
+    /// Returns the number of attributes of the ad, without those of chained parents.
     pub(crate) fn len(self) -> usize {
         match self {
             AdRef::Own(ad) => ad.len(),

@@ -6,8 +6,8 @@ use bstr::BString;
 
 use super::{Regex, RegexOptions};
 
-/// Cache of compiled patterns by their text, kept with the expression that uses them, so that a constraint over many
-/// ads compiles its pattern once. It is bounded because patterns may come from the ads themselves.
+/// Cache of compiled patterns. Each expression with regular expressions has its own cache, so that a constraint on
+/// many ads compiles its pattern only once. The size is limited, because patterns may come from the ads themselves.
 ///
 /// ```
 /// # #[cfg(feature = "regex")] {
@@ -23,7 +23,7 @@ pub struct RegexCache {
     entries: Mutex<Vec<CachedPattern>>,
 }
 
-/// Pattern with its compiled form, or `None` if it does not compile.
+/// Text and options of a pattern with the compiled pattern, which is `None` if the pattern is invalid.
 #[derive(Debug)]
 struct CachedPattern {
     pattern: BString,
@@ -35,7 +35,7 @@ struct CachedPattern {
 const MAX_CACHED: usize = 16;
 
 impl RegexCache {
-    /// Returns the compiled pattern, or `None` if it does not compile; failures are cached as well.
+    /// Returns the compiled pattern, or `None` if the pattern is invalid. Invalid patterns are cached as well.
     pub fn get(&self, pattern: &[u8], options: RegexOptions) -> Option<Arc<Regex>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = entries.iter().find(|entry| entry.pattern == pattern && entry.options == options)

@@ -1,20 +1,21 @@
-//! Patterns that are plain text, the most common kind (`^ana`, `gpu`). They are searched for without PCRE2, because
-//! compiling them would take longer than evaluating the rest of a constraint.
+//! Patterns that are plain text, such as `^ana` or `gpu`, which are the most common. They are searched without PCRE2,
+//! because compiling them would take longer than evaluating the rest of a constraint.
 
 use super::RegexOptions;
 
-/// Text that is searched for anywhere in the subject or, after `^`, only at the beginning.
+/// Plain text to be found anywhere in the subject or, if the pattern begins with `^`, only at its beginning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiteralPattern<'p> {
     anchored: bool,
     text: &'p [u8],
 }
 
-/// Maximum length of a plain text in bytes; longer patterns are left to PCRE2, which rejects those that are too long.
+/// Maximum length of a plain text in bytes. Longer patterns are compiled by PCRE2, which has a limit of its own.
 const MAX_LENGTH: usize = 255;
 
 impl<'p> LiteralPattern<'p> {
-    /// Returns the plain text of a pattern, or `None` if a byte of it or an option has a special meaning.
+    /// Returns the plain text of a pattern, or `None` if an option is set or a byte of the pattern has a special
+    /// meaning.
     pub(crate) fn from_pattern(pattern: &'p [u8], options: RegexOptions) -> Option<Self> {
         let special = |byte: &u8| br"\^$.[|()?*+{".contains(byte);
         let (anchored, text) = match pattern.strip_prefix(b"^") {
@@ -25,7 +26,7 @@ impl<'p> LiteralPattern<'p> {
         (is_plain && !text.iter().any(special)).then_some(LiteralPattern { anchored, text })
     }
 
-    /// Returns true if the pattern matches anywhere in `subject`.
+    /// Returns true if the pattern matches `subject`.
     pub(crate) fn is_match(self, subject: &[u8]) -> bool {
         match self.anchored {
             true => subject.starts_with(self.text),
@@ -39,7 +40,7 @@ mod tests {
     use super::super::Regex;
     use super::*;
 
-    /// Returns every text of up to `most` of these bytes.
+    /// Returns all texts that consist of at most `most` of these bytes.
     fn texts(bytes: &[u8], most: usize) -> Vec<Vec<u8>> {
         let mut all = vec![Vec::new()];
         let mut from = 0;

@@ -1,5 +1,5 @@
-//! Regular expressions by PCRE2. The safe crate hides compile and match options that the reference uses, so this file
-//! calls the library directly; it is one of the few files allowed to use unsafe code.
+//! Regular expressions by PCRE2. The safe crate `pcre2` does not offer all options that the reference uses, so this
+//! file calls the C library directly. It is one of the few files that may use unsafe code.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,8 @@ use pcre2_sys as c;
 
 use super::{Captures, MatchError, PatternError, RegexOptions, SearchOptions};
 
-/// Memory limit of one match, in KiB. The reference allows 20 GB, which amounts to a hang.
+/// Memory limit of one match, in KiB. The limit of the reference is 20 GB, with which a match may run for a very long
+/// time.
 const MATCH_HEAP_KIB: u32 = 512 * 1024;
 
 /// Each option and its bit in PCRE2.
@@ -26,7 +27,7 @@ const OPTION_BITS: [(RegexOptions, u32); 6] = [
     (RegexOptions::ANCHORED, c::PCRE2_ANCHORED),
 ];
 
-/// Compiled pattern, which several threads may use at the same time.
+/// Compiled pattern, which several threads can use at the same time.
 ///
 /// ```
 /// use htc_classad::regex::{Regex, RegexOptions};
@@ -35,15 +36,16 @@ const OPTION_BITS: [(RegexOptions, u32); 6] = [
 /// ```
 pub struct Regex {
     code: CompiledCode,
-    /// The pattern compiled to machine code after enough uses, or `None` if PCRE2 has no JIT compiler for this machine.
+    /// Machine code of the pattern, compiled after a number of uses; `None` if PCRE2 has no JIT compiler for this
+    /// machine.
     jit_code: OnceLock<Option<CompiledCode>>,
     groups: usize,
     uses: AtomicU32,
-    /// Working memory of the last match, kept for the next one; null while a match uses it.
+    /// Working memory of the last match, kept for the next match; null while a match uses it.
     scratch: AtomicPtr<MatchScratch>,
 }
 
-/// Owner of compiled code.
+/// Owner of a pattern compiled by PCRE2.
 struct CompiledCode(NonNull<c::pcre2_code_8>);
 
 /// Working memory of a match.
@@ -54,7 +56,7 @@ struct MatchScratch {
 
 impl Drop for MatchScratch {
     fn drop(&mut self) {
-        // SAFETY: both were made by `MatchScratch::new`, belong to this value alone and are freed once.
+        // SAFETY: both pointers were made by `MatchScratch::new`, belong to this value alone and are freed once.
         unsafe {
             c::pcre2_match_data_free_8(self.data.as_ptr());
             c::pcre2_match_context_free_8(self.context.as_ptr());
@@ -64,7 +66,8 @@ impl Drop for MatchScratch {
 
 impl Drop for CompiledCode {
     fn drop(&mut self) {
-        // SAFETY: made by `pcre2_compile_8` or `pcre2_code_copy_8`, belongs to this value alone and is freed once.
+        // SAFETY: the pointer was returned by `pcre2_compile_8` or `pcre2_code_copy_8`, belongs to this value alone and
+        // is freed once.
         unsafe { c::pcre2_code_free_8(self.0.as_ptr()) }
     }
 }
@@ -73,7 +76,7 @@ impl Drop for Regex {
     fn drop(&mut self) {
         let kept = *self.scratch.get_mut();
         if !kept.is_null() {
-            // SAFETY: the pointer came from `Box::into_raw` in `store_scratch` and nothing else holds it any more.
+            // SAFETY: the pointer came from `Box::into_raw` in `store_scratch`, and no other code holds it any more.
             drop(unsafe { Box::from_raw(kept) });
         }
     }
@@ -81,7 +84,7 @@ impl Drop for Regex {
 
 // SAFETY: compiled code is a heap object without ties to a thread, and PCRE2 only reads it while matching.
 unsafe impl Send for CompiledCode {}
-// SAFETY: as above; compiling to machine code, which writes, is done on a copy before that copy is shared.
+// SAFETY: as for `Send`; JIT compilation, which writes to the object, is done on a copy before the copy is shared.
 unsafe impl Sync for CompiledCode {}
 
 impl fmt::Debug for Regex {
@@ -90,13 +93,14 @@ impl fmt::Debug for Regex {
     }
 }
 
-/// Maximum length of a subject, in bytes, that is matched by JIT-compiled code; see [`Regex::search`].
+/// Maximum length in bytes of a subject that is matched by machine code; see [`Regex::search`].
 const SHORT_SUBJECT: usize = 64;
-/// Number of uses after which JIT compilation pays off.
+/// Number of uses of a pattern after which JIT compilation is worthwhile.
 const USES_BEFORE_JIT: u32 = 64;
-/// Step limit of JIT-compiled code; beyond it the interpreter, which counts steps as the reference does, starts again.
+/// Step limit of machine code. If it is exceeded, the match starts again in the interpreter, which counts steps as the
+/// reference does.
 const JIT_STEPS: u32 = 20_000;
-/// The library's default step limit, which the reference keeps.
+/// Step limit of the interpreter: the default of PCRE2, which the reference also uses.
 const MATCH_STEPS: u32 = 10_000_000;
 
 impl Regex {
@@ -158,7 +162,7 @@ impl Regex {
         self.search(subject.as_ref(), SearchOptions::default(), |found| found.is_some())
     }
 
-    /// Returns the first match of a search, or `None` if there is none.
+    /// Returns the first match of a search, or `None` if the pattern does not match.
     ///
     /// # Errors
     /// Fails if the match takes too many steps or too much memory.
@@ -177,10 +181,10 @@ impl Regex {
         })
     }
 
-    /// Runs the search and passes the offsets of the groups to `read`.
+    /// Runs a search and passes the offsets of the groups to `read`.
     ///
-    /// JIT-compiled code counts fewer steps than the interpreter. To fail on the same texts as the reference, which
-    /// interprets, it is used only for short subjects and a small number of steps.
+    /// Machine code counts fewer steps than the interpreter, which the reference uses. To fail for the same subjects as
+    /// the reference, machine code is used only for short subjects and a small number of steps.
     fn search<T>(
         &self,
         subject: &[u8],
@@ -225,19 +229,22 @@ impl Regex {
 
     fn take_scratch(&self) -> Option<Box<MatchScratch>> {
         let kept = self.scratch.swap(ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: a pointer that is not null came from `Box::into_raw` in `store_scratch`; the swap made it ours alone.
+        // SAFETY: a pointer that is not null came from `Box::into_raw` in `store_scratch`, and after the swap no other
+        // thread has it.
         (!kept.is_null()).then(|| unsafe { Box::from_raw(kept) })
     }
 
     fn store_scratch(&self, scratch: Box<MatchScratch>) {
         let other = self.scratch.swap(Box::into_raw(scratch), Ordering::AcqRel);
         if !other.is_null() {
-            // SAFETY: as in `take_scratch`: another thread put its own back meanwhile, and the swap made that ours.
+            // SAFETY: the pointer came from `Box::into_raw` in another thread that has stored its own memory in the
+            // meantime, and after the swap no other thread has it.
             drop(unsafe { Box::from_raw(other) });
         }
     }
 
-    /// Returns the JIT-compiled code, or `None` if it is unavailable or the pattern was not used often enough yet.
+    /// Returns the machine code of the pattern, or `None` if there is no JIT compiler or the pattern has not been used
+    /// often enough.
     fn jit_code(&self) -> Option<&CompiledCode> {
         if let Some(fast) = self.jit_code.get() {
             return fast.as_ref();
@@ -247,10 +254,10 @@ impl Regex {
         }
         self.jit_code
             .get_or_init(|| {
-                // SAFETY: the code is live; a copy is a new object that belongs to us.
+                // SAFETY: the code is live; the copy is a new object that belongs to this function.
                 let copy = unsafe { c::pcre2_code_copy_8(self.code.0.as_ptr()) };
                 let copy = CompiledCode(NonNull::new(copy)?);
-                // SAFETY: nothing else has a pointer to the copy yet, so writing to it disturbs no match.
+                // SAFETY: no other code has a pointer to the copy yet, so writing to it does not disturb a match.
                 let status = unsafe { c::pcre2_jit_compile_8(copy.0.as_ptr(), c::PCRE2_JIT_COMPLETE) };
                 (status == 0).then_some(copy)
             })
@@ -290,7 +297,7 @@ impl MatchScratch {
         // SAFETY: the code is live; a null general context means the default allocator.
         let data =
             unsafe { c::pcre2_match_data_create_from_pattern_8(regex.code.0.as_ptr(), ptr::null_mut()) };
-        // SAFETY: as above.
+        // SAFETY: a null general context means the default allocator.
         let context = unsafe { c::pcre2_match_context_create_8(ptr::null_mut()) };
         match (NonNull::new(data), NonNull::new(context)) {
             (Some(data), Some(context)) => {
@@ -299,7 +306,7 @@ impl MatchScratch {
                 Ok(MatchScratch { data, context })
             }
             (data, context) => {
-                // SAFETY: each pointer was just made, is live and is freed once.
+                // SAFETY: each pointer was just created, is live and is freed once.
                 unsafe {
                     if let Some(data) = data {
                         c::pcre2_match_data_free_8(data.as_ptr());

@@ -1,10 +1,10 @@
-//! Stand-in for compiled patterns in a build without PCRE2.
+//! Replacement of the module with compiled patterns, for a build without PCRE2.
 
 use std::convert::Infallible;
 
 use super::{Captures, MatchError, PatternError, RegexOptions, SearchOptions};
 
-/// Compiled pattern; there is none without the feature `regex`.
+/// Compiled pattern. Without the feature `regex`, no value of this type can be created.
 #[derive(Debug)]
 pub struct Regex {
     never: Infallible,
@@ -34,7 +34,7 @@ impl Regex {
         match self.never {}
     }
 
-    /// Returns the first match of a search, or `None` if there is none.
+    /// Returns the first match of a search, or `None` if the pattern does not match.
     ///
     /// # Errors
     /// Fails if the match takes too many steps or too much memory.

@@ -1,8 +1,9 @@
-//! Dialects: new syntax, the syntax of long ads, the syntax of JSON ads; each with or without strict mode.
+//! Dialects of the ClassAd language: new syntax, the syntax of values in long ads, and the syntax of values in JSON ads,
+//! each with or without strict mode.
 
 use crate::eval_world::{EvalWorld, LanguageMode, Zone};
 
-/// Dialect in which a text is parsed. It is passed to each parser; nothing is global.
+/// Dialect in which a text is parsed. It is passed to each parser; there is no global setting.
 ///
 /// ```
 /// use htc_classad::{Dialect, Expr};
@@ -13,18 +14,19 @@ use crate::eval_world::{EvalWorld, LanguageMode, Zone};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Strict mode or not, and the zone of times.
+    /// Mode of the language: strict or not, and the zone of times without a zone.
     pub(crate) mode: LanguageMode,
-    /// True for the strings of long ads, in which a backslash is an ordinary byte.
+    /// True if strings have the syntax of long ads, in which a backslash is an ordinary byte.
     pub(crate) old_strings: bool,
-    /// True for the lexer of JSON ads.
+    /// True to use the lexer for JSON ads.
     pub(crate) json: bool,
-    /// True if `\u` in JSON strings is UTF-8, as JSON defines it; the reference makes other bytes of it.
+    /// True to decode `\u` in JSON strings to UTF-8, as JSON defines it; false to decode it to the bytes that the
+    /// reference produces.
     pub(crate) json_utf8: bool,
 }
 
 impl Dialect {
-    /// Returns new syntax without strict mode; times without a zone are in the machine's zone.
+    /// Returns new syntax without strict mode. Times without a zone are in the machine's zone.
     ///
     /// ```
     /// use htc_classad::{Dialect, Expr};
@@ -40,7 +42,7 @@ impl Dialect {
         }
     }
 
-    /// Returns new syntax in the mode of a world.
+    /// Returns new syntax in the language mode of a world.
     ///
     /// ```
     /// use htc_classad::{Dialect, System};
@@ -50,7 +52,7 @@ impl Dialect {
         Dialect::new_syntax().mode(world.language_mode())
     }
 
-    /// Returns the dialect of the values of long ads, otherwise like [`Dialect::new_syntax`].
+    /// Returns the dialect of values in long ads, in the same mode as [`Dialect::new_syntax`].
     ///
     /// ```
     /// use htc_classad::{ClassAd, Dialect};
@@ -62,7 +64,7 @@ impl Dialect {
         Dialect { old_strings: true, ..Dialect::new_syntax() }
     }
 
-    /// Returns the dialect of the values of JSON ads, otherwise like [`Dialect::new_syntax`].
+    /// Returns the dialect of values in JSON ads, in the same mode as [`Dialect::new_syntax`].
     ///
     /// ```
     /// use htc_classad::{Dialect, format::json};
@@ -73,7 +75,8 @@ impl Dialect {
         Dialect { json: true, ..Dialect::new_syntax() }
     }
 
-    /// Returns this dialect with `\u` in JSON strings as UTF-8 (`true`), or as the bytes that the reference makes of it.
+    /// Returns this dialect with `\u` in JSON strings decoded to UTF-8 (`true`), or to the bytes that the reference
+    /// produces (`false`).
     ///
     /// ```
     /// use htc_classad::{Dialect, format::json};
@@ -86,7 +89,7 @@ impl Dialect {
         self
     }
 
-    /// Returns this dialect with the [mode](crate::EvalWorld::language_mode) of a world.
+    /// Returns this dialect in another language mode, such as the [mode of a world](crate::EvalWorld::language_mode).
     ///
     /// ```
     /// use htc_classad::{Dialect, LanguageMode};
@@ -113,7 +116,7 @@ impl Dialect {
         self
     }
 
-    /// Returns the dialect of the values of long ads in the same mode.
+    /// Returns the dialect of values in long ads, in the mode of this dialect.
     ///
     /// ```
     /// use htc_classad::Dialect;
@@ -124,8 +127,8 @@ impl Dialect {
         Dialect { old_strings: true, json: false, ..self }
     }
 
-    /// Returns the offset in seconds east of UTC that applies at `seconds` to times without a zone, and true if
-    /// daylight saving time is in effect.
+    /// Returns the offset of the zone for times without a zone at `seconds`, in seconds east of UTC. The second value is
+    /// true if daylight saving time is in effect.
     pub(crate) fn local_time(self, seconds: i64) -> (i32, bool) {
         if self.mode.utc_times {
             return (0, false);

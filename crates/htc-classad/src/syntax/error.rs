@@ -1,4 +1,4 @@
-//! Parse errors and their display.
+//! Errors from parsing expressions, and their display.
 
 use std::fmt;
 
@@ -17,17 +17,17 @@ use crate::text::Span;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseError {
-    /// Place where the text stops being an expression.
+    /// Position at which the text stops being a valid expression.
     pub span: Span,
     /// Kind of the error.
     pub kind: ParseErrorKind,
-    /// Tokens that would have been accepted at that place.
+    /// Tokens that would have been valid at the position.
     pub expected: &'static str,
-    /// The text at that place: a few bytes, empty at the end of the text.
+    /// Text at the position: at most a few bytes, empty at the end of the text.
     pub found: String,
 }
 
-/// Kinds of parse errors.
+/// Kind of parse error.
 ///
 /// ```
 /// use htc_classad::{BadToken, Expr, ParseErrorKind};
@@ -38,26 +38,26 @@ pub struct ParseError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// Another token was expected.
+    /// A token of another kind was expected.
     Unexpected,
-    /// The text there is not a valid token.
+    /// The text at the position is not a valid token.
     BadToken(BadToken),
-    /// `=` was used instead of a comparison.
+    /// `=` was used where a comparison such as `==` was probably intended.
     Assignment,
     /// The expression nests deeper than the reference allows.
     TooDeep,
     /// JSON arrays and objects are nested too deeply.
     TooDeepJson,
-    /// The text is larger than 2 GiB.
+    /// The text is longer than 2 GiB.
     TooLong,
-    /// The text of an `absTime` or `relTime` literal is not a valid time.
+    /// The argument of an `absTime` or `relTime` literal is not a valid time.
     BadTime,
     /// An attribute of an ad has an empty name.
     EmptyName,
 }
 
 impl ParseError {
-    /// Returns advice on how to correct the error, or `None` if there is none.
+    /// Returns advice on how to correct the error, or `None`.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -80,7 +80,7 @@ impl ParseError {
         }
     }
 
-    /// Renders the error for the user: the message, the line of the text, and a caret below the place.
+    /// Returns the error for display: the message, the line of the text, and a caret below the position.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -94,7 +94,7 @@ impl ParseError {
         let line_start = memchr::memrchr(b'\n', &source[..start]).map_or(0, |newline| newline + 1);
         let line_end =
             memchr::memchr(b'\n', &source[start..]).map_or(source.len(), |newline| start + newline);
-        // Of a very long line, only the surroundings of the place are shown.
+        // Only the part of a very long line around the position is shown.
         let from = if start - line_start > 100 { start - 60 } else { line_start };
         let to = line_end.min(start + 60);
         let width = (self.span.end as usize).clamp(start + 1, to.max(start + 1)) - start;
@@ -114,8 +114,8 @@ impl ParseError {
 }
 
 impl ParseError {
-    /// Creates the error for an invalid attribute name that was passed as an argument and is not part of a parsed
-    /// text.
+    /// Creates the error for an invalid attribute name that was passed as an argument, so that the error has no
+    /// position in a text.
     pub(crate) fn of_name(error: NameError) -> Self {
         let kind = match error {
             NameError::Empty => ParseErrorKind::EmptyName,

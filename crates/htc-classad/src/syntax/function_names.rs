@@ -1,10 +1,11 @@
-//! Names of the ClassAd functions, for parsing and printing, which do not need their implementations.
+//! Names of the ClassAd functions. Parsing and printing use the names but not the implementations.
 
 use std::sync::LazyLock;
 
 use crate::syntax::name;
 
-/// Function names as spelled in the manual, sorted bytewise. The number of a function is its index.
+/// Names of functions as spelled in the manual, sorted bytewise. The index of a name is the number of the
+/// function.
 const FUNCTION_NAMES: &[&str] = &[
     "absTime",
     "allCompare",
@@ -102,13 +103,14 @@ const FUNCTION_NAMES: &[&str] = &[
     "versioncmp",
 ];
 
-/// Number for names that are not functions.
+/// Function number of a name that is not a function.
 pub(crate) const UNKNOWN_FUNCTION: u16 = u16::MAX;
 
 /// Number of functions.
 pub(crate) const FUNCTION_COUNT: usize = FUNCTION_NAMES.len();
 
-/// Hash table of function numbers: open addressing by the hash of the name, at most a quarter full.
+/// Hash table of function numbers with open addressing by the hash of the name; at most a quarter of the
+/// slots are used.
 static HASH_TABLE: LazyLock<Vec<u16>> = LazyLock::new(|| {
     let mut places = vec![UNKNOWN_FUNCTION; (FUNCTION_NAMES.len() * 4).next_power_of_two()];
     let mask = places.len() - 1;
@@ -122,12 +124,12 @@ static HASH_TABLE: LazyLock<Vec<u16>> = LazyLock::new(|| {
     places
 });
 
-/// Returns the number of the function with a name, ignoring case, or [`UNKNOWN_FUNCTION`] if there is none.
+/// Returns the number of the function with this name, ignoring case, or [`UNKNOWN_FUNCTION`].
 pub(crate) fn function_number(name: &[u8]) -> u16 {
     function_number_hashed(name, name::hash(name))
 }
 
-/// Same as `function_number`, given the hash of the name.
+/// Returns the number of the function with this name, like `function_number`, given the hash of the name.
 pub(crate) fn function_number_hashed(name: &[u8], hash: u32) -> u16 {
     let places = &*HASH_TABLE;
     let mask = places.len() - 1;

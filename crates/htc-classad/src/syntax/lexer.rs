@@ -13,23 +13,23 @@ pub(crate) use escapes::{unescape, unescape_json, unescape_json_utf8};
 pub use token::BadToken;
 pub(crate) use token::{Token, TokenKind};
 
-/// Kind of token that a byte begins.
+/// Kind of token that begins with a given byte.
 #[derive(Clone, Copy)]
 enum FirstByte {
     Blank,
-    /// Start of a name.
+    /// The byte begins a name.
     Letter,
-    /// Start of a name or a reserved word.
+    /// The byte begins a name or a reserved word.
     Reserved,
     Digit,
     Quote,
-    /// A complete token, regardless of the next byte.
+    /// The byte is a complete token, whatever follows.
     SingleByteToken(TokenKind),
-    /// An operator if the byte is doubled.
+    /// The byte is an operator if it is followed by the same byte.
     DoubledOperator(TokenKind),
-    /// The first byte of several operators.
+    /// The byte begins several operators.
     Operator,
-    /// Numbers, selections, signs and comments, and bytes that begin no token.
+    /// The byte may begin a number, selection, sign or comment, or begins no token.
     Other,
 }
 
@@ -69,7 +69,7 @@ const FIRST_BYTES: [FirstByte; 256] = {
     table
 };
 
-/// True for the bytes of which names and words consist.
+/// Table of bytes: true for a byte that may be part of a name.
 const WORD_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -83,25 +83,26 @@ const WORD_BYTES: [bool; 256] = {
 /// Lengths of the reserved words, as a bit mask.
 const RESERVED_WORD_LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 5 | 1 << 9;
 
-/// Lexer of one text, positioned at a token.
+/// Lexer of one text, which has a current token.
 #[derive(Debug)]
 pub(crate) struct Lexer<'s> {
     source: &'s [u8],
     at: usize,
     dialect: Dialect,
     pub(crate) token: Token,
-    /// Texts that differ from the source (escapes, joined strings); their offsets continue after the source.
+    /// Text of tokens that differs from the source because of escapes or joined strings. Offsets beyond the source
+    /// refer to this text.
     pub(crate) extra: Vec<u8>,
 }
 
 impl<'s> Lexer<'s> {
-    /// Starts at the first token. A NUL byte ends the text.
+    /// Creates a lexer at the first token of a text. A NUL byte ends the text.
     pub(crate) fn new(source: &'s [u8], dialect: Dialect) -> Self {
         let source = match memchr::memchr(0, source) {
             Some(end) => &source[..end],
             None => source,
         };
-        // This token remains if the text begins with a comment that is not closed.
+        // This token is still the current one if the text begins with a comment that is not closed.
         let token = Token {
             kind: TokenKind::Bad,
             start: 0,
@@ -122,7 +123,7 @@ impl<'s> Lexer<'s> {
         self.source
     }
 
-    /// Returns the text of an identifier or string.
+    /// Returns the text of an identifier or string token.
     #[inline]
     pub(crate) fn token_text(&self, text: TextRange) -> &[u8] {
         let (start, len) = (text.start as usize, text.len as usize);
@@ -133,14 +134,14 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Returns the text of an identifier or string if it is in the source unchanged, or else `None`.
+    /// Returns the text of an identifier or string token if it is in the source without changes, or else `None`.
     #[inline]
     pub(crate) fn source_text(&self, text: TextRange) -> Option<&'s [u8]> {
         let start = text.start as usize;
         self.source.get(start..start + text.len as usize)
     }
 
-    /// Returns the offset at which the token ends.
+    /// Returns the offset in the source at which the current token ends.
     #[inline]
     pub(crate) fn token_end(&self) -> usize {
         self.at
@@ -151,8 +152,8 @@ impl<'s> Lexer<'s> {
         self.source.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Moves to the next token. The only call, in tail position, is chosen by the token's first byte, so that the most
-    /// common tokens are fast.
+    /// Reads the next token. The first byte of the token selects the function, which is called in tail position, so
+    /// that the most common tokens are fast.
     pub(crate) fn advance(&mut self) {
         let mut at = self.at;
         loop {
@@ -184,7 +185,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Sets the token to `length` bytes at `at`.
+    /// Sets the current token to `length` bytes at offset `at`.
     #[inline(always)]
     fn set_token(&mut self, at: usize, length: usize, kind: TokenKind) {
         self.at = at + length;
@@ -192,7 +193,7 @@ impl<'s> Lexer<'s> {
         self.token.kind = kind;
     }
 
-    /// Reads numbers that begin with a dot or sign, selections, signs, division and comments.
+    /// Reads a token that begins with a dot, sign or slash: a number, a selection, an operator or a comment.
     #[inline(never)]
     fn lex_other(&mut self, at: usize) {
         match self.source[at] {
@@ -211,7 +212,7 @@ impl<'s> Lexer<'s> {
         matches!(self.source.get(at..at + 2), Some(b"//" | b"/*"))
     }
 
-    /// Moves to the token after comments; an unclosed comment is a bad token.
+    /// Skips comments and reads the token after them. A comment that is not closed is a bad token.
     #[cold]
     #[inline(never)]
     fn skip_comments(&mut self, mut at: usize) {
@@ -222,8 +223,8 @@ impl<'s> Lexer<'s> {
                 _ => match memchr::memmem::find(&rest[2..], b"*/") {
                     Some(length) => length + 4,
                     None => {
-                        // The reference marks the error but leaves the previous token in place (lexer.cpp LoadToken),
-                        // so that a repeated closing parenthesis may even complete a call.
+                        // The reference reports the error but leaves the previous token as the current one (lexer.cpp
+                        // LoadToken), so that a closing parenthesis may be used twice and even complete a call.
                         self.at = self.source.len();
                         self.token.start = at;
                         self.token.bad = BadToken::Comment;
@@ -246,7 +247,7 @@ impl<'s> Lexer<'s> {
         TokenKind::Bad
     }
 
-    /// Reads a word as a name.
+    /// Reads a name.
     #[inline(never)]
     fn lex_word(&mut self, start: usize) {
         let length = word_length(&self.source[start..]);
@@ -263,7 +264,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Returns the kind of a word that has the length of a reserved word.
+    /// Returns the kind of a word whose length is that of a reserved word: the reserved word or a name.
     fn reserved_kind(&mut self, start: usize, length: usize) -> TokenKind {
         let word = &self.source[start..start + length];
         let is = |reserved: &[u8]| word.eq_ignore_ascii_case(reserved);
@@ -285,7 +286,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Reads a number that begins with a digit. Decimal integers that fit are the most common.
+    /// Reads a number that begins with a digit. Decimal integers of 64 bits, the most common numbers, are read here.
     #[inline(never)]
     fn lex_digits(&mut self, start: usize) {
         let (mut value, mut at) = (0i64, start);
@@ -323,7 +324,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Reads numbers, and the dot of a selection (reference: tokenizeNumber).
+    /// Reads a number of any form, or the dot of a selection (reference: tokenizeNumber).
     #[inline(never)]
     fn lex_number(&mut self, start: usize) -> TokenKind {
         let mut first = self.peek(0);
@@ -394,7 +395,7 @@ impl<'s> Lexer<'s> {
         TokenKind::Integer
     }
 
-    /// Reads operators that share their first byte with others.
+    /// Reads an operator whose first byte begins several operators.
     #[inline(never)]
     fn lex_operator(&mut self, at: usize) {
         let byte = |ahead: usize| self.source.get(at + ahead).copied().unwrap_or(0);
@@ -428,8 +429,8 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// Returns the number of bytes of the word that a text begins with. Sixteen bytes at a time are read without testing
-/// for the end.
+/// Returns the length of the name at the beginning of a text. Sixteen bytes at a time are read without testing for the
+/// end of the text.
 #[inline]
 fn word_length(text: &[u8]) -> usize {
     let mut length = 0;
@@ -446,7 +447,8 @@ fn word_length(text: &[u8]) -> usize {
     length + rest.iter().position(|byte| !WORD_BYTES[usize::from(*byte)]).unwrap_or(rest.len())
 }
 
-/// Returns the decimal integer that a text begins with, as `std::from_chars` reads it: 0 if it does not fit.
+/// Returns the decimal integer at the beginning of a text, or 0 if the integer does not fit 64 bits, as
+/// `std::from_chars` is used in the reference.
 pub(crate) fn parse_integer_prefix(text: &[u8]) -> i64 {
     let (negative, digits) = match text.first() {
         Some(b'-') => (true, &text[1..]),
@@ -470,7 +472,7 @@ pub(crate) fn parse_integer_prefix(text: &[u8]) -> i64 {
 mod tests {
     use super::*;
 
-    /// Returns the kinds of all tokens with their places.
+    /// Returns the kind and range of each token.
     fn tokens(text: &[u8]) -> Vec<(TokenKind, usize, usize)> {
         let mut lexer = Lexer::new(text, Dialect::new_syntax());
         let mut tokens = Vec::new();
@@ -506,7 +508,7 @@ mod tests {
             expected.push((at, at + word.len()));
             at += word.len() + 1;
         }
-        // A question mark and a colon form one operator, regardless of the white space between them.
+        // The lexer reads a question mark and a colon as one operator, even with white space between them.
         let lonely = words.iter().rposition(|word| *word == b"?").unwrap();
         expected[lonely].1 = expected.remove(lonely + 1).1;
         let found: Vec<_> = tokens(text).into_iter().map(|(_, start, end)| (start, end)).collect();

@@ -1,4 +1,4 @@
-//! Names and literals in an expression, independent of the ads in which it is evaluated.
+//! Names and literals that occur in an expression, without regard to the ads in which it is evaluated.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, NO_BASE, Node, NodeId, Specia
 /// ```
 pub type AttrNames = BTreeSet<AttrName>;
 
-/// Visits the nodes of an expression until `is` returns true, and returns true if it did. `is` also appends the nodes
-/// to visit after the one it is called with.
+/// Calls `is` for the nodes of an expression until it returns true. Returns true if a call returned true. `is`
+/// appends those parts of its node that are to be visited as well.
 pub(crate) fn any_node(expr: &Expr, mut is: impl FnMut(&ExprTree, NodeId, &mut Vec<NodeId>) -> bool) -> bool {
     let ExprRepr::Node(tree, root) = &expr.0 else { return false };
     let mut todo = vec![*root];
@@ -28,7 +28,8 @@ pub(crate) fn any_node(expr: &Expr, mut is: impl FnMut(&ExprTree, NodeId, &mut V
     false
 }
 
-/// Collects names from the nodes of an expression.
+/// Collects names from the nodes of an expression. `part` adds names and appends those parts of its node that are to
+/// be visited.
 fn collect_names(
     expr: &Expr,
     mut part: impl FnMut(&ExprTree, NodeId, &mut Vec<NodeId>, &mut AttrNames),
@@ -41,14 +42,14 @@ fn collect_names(
     names
 }
 
-/// Returns true if a base is only a scope: `MY`, `TARGET`, `self`.
+/// Returns true if a base is only a scope: `MY`, `TARGET` or `self`.
 fn is_scope(tree: &ExprTree, base: NodeId) -> bool {
     let scopes = [SpecialName::My, SpecialName::Target, SpecialName::SelfAd];
     matches!(tree.as_reference(base), Some((NO_BASE, name)) if scopes.contains(&tree.name_info(name).special))
 }
 
-/// Returns the attributes that an expression mentions, regardless of the ad in which they would be found. `MY.x`,
-/// `TARGET.x` and `x` all mention `x`; any other `a.x` mentions `a`.
+/// Returns the attributes that an expression mentions, in whichever ad they would be found. `MY.x`, `TARGET.x` and
+/// `x` all mention `x`; `a.x` with any other base mentions `a`.
 ///
 /// ```
 /// use htc_classad::{Expr, references};
@@ -71,7 +72,8 @@ pub fn mentioned_attributes(expr: &Expr) -> AttrNames {
     })
 }
 
-/// Returns every name in an expression: a selection from an ad may find its name in the enclosing ads.
+/// Returns every name in an expression, including the names of selections: `a.x` may find `x` in the ads that enclose
+/// `a`.
 ///
 /// ```
 /// use htc_classad::{Expr, references};
@@ -87,8 +89,8 @@ pub fn all_names(expr: &Expr) -> AttrNames {
     })
 }
 
-/// Returns true if an expression may read attributes that it does not name: through `eval()`, or through an ad as a
-/// whole, as in `MY["x"]` and `size(self)`.
+/// Returns true if an expression may read attributes whose names do not occur in it: by `eval()`, or by using an ad
+/// as a whole, as in `MY["x"]` and `size(self)`.
 ///
 /// ```
 /// use htc_classad::{Expr, references};
@@ -113,8 +115,8 @@ pub fn can_read_any_attribute(expr: &Expr) -> bool {
     })
 }
 
-/// Returns the attributes that the HTCondor tools fetch for an expression (reference: `GetAttrsAndScopes`): for `a.x`
-/// both names, for longer selections those of their base.
+/// Returns the attributes that the HTCondor tools request in order to evaluate an expression (reference:
+/// `GetAttrsAndScopes`). For `a.x` these are `a` and `x`; for longer selections, the attributes for the base.
 ///
 /// ```
 /// use htc_classad::{Expr, references};

@@ -1,4 +1,4 @@
-//! Syntax: names, numbers, times, scalars, tokens, and expressions as trees.
+//! Syntax of the language: names, numbers, times, scalars, tokens, and expressions as trees.
 //!
 //! ```
 //! use htc_classad::{Expr, syntax::pitfalls, Dialect};

@@ -1,4 +1,4 @@
-//! Attribute names, compared case-insensitively and kept with their spelling.
+//! Names of attributes, which compare case-insensitively and keep their spelling.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::text::caseless;
 
-/// Name of an attribute. Two names are equal if they differ only in ASCII case; the spelling is kept.
+/// Name of an attribute. Names that differ only in ASCII case are equal; each name keeps its spelling.
 ///
 /// ```
 /// use htc_classad::AttrName;
@@ -135,7 +135,7 @@ impl fmt::Debug for AttrName {
     }
 }
 
-/// Reason why an ad cannot have an attribute of a name. The reference refuses the same names.
+/// Reason why a name cannot be the name of an attribute. The reference rejects the same names.
 ///
 /// ```
 /// use htc_classad::{ClassAd, NameError};
@@ -150,16 +150,16 @@ pub enum NameError {
     /// The name is empty.
     #[error("an attribute has an empty name")]
     Empty,
-    /// The name has a NUL byte, which no syntax can write.
+    /// The name has a NUL byte, which no syntax of ads can represent.
     #[error("the name of an attribute has a NUL byte")]
     Nul,
 }
 
 impl NameError {
-    /// Checks that an ad can have an attribute of this name.
+    /// Checks that a name can be the name of an attribute.
     ///
     /// # Errors
-    /// Fails with the reason if it cannot.
+    /// Fails with the reason why the name is invalid.
     ///
     /// ```
     /// use htc_classad::NameError;
@@ -171,24 +171,24 @@ impl NameError {
     }
 }
 
-/// Checks that an ad can have an attribute of this name.
+/// Checks that a name can be the name of an attribute.
 #[inline]
 pub(crate) fn check(name: &[u8]) -> Result<(), NameError> {
     if name.is_empty() {
         return Err(NameError::Empty);
     }
-    // Names are too short for a vectorised search to pay off.
+    // Names are so short that a vectorised search would not be faster.
     if name.contains(&0) { Err(NameError::Nul) } else { Ok(()) }
 }
 
-/// Compares names in the order in which the reference keeps and prints the attributes of an ad: by length, then
+/// Compares names in the order in which the reference stores and prints the attributes of an ad: by length, then
 /// case-insensitively.
 #[inline]
 pub(crate) fn ad_order(a: &[u8], b: &[u8]) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| caseless::cmp(a, b))
 }
 
-/// Returns a case-insensitive hash of a name, computed from eight bytes at a time.
+/// Returns a case-insensitive hash of a name. Eight bytes at a time are hashed.
 #[inline]
 pub fn hash(name: &[u8]) -> u32 {
     const FOLD: u64 = 0x2020_2020_2020_2020;
@@ -205,7 +205,7 @@ pub fn hash(name: &[u8]) -> u32 {
                 mix(u64::from_le_bytes(*last));
             }
         }
-        // The two halves may overlap; the length was mixed in before.
+        // The two halves may overlap; the length of the name was hashed before.
         None => match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
             (Some(first), Some(last)) => {
                 mix(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32);
@@ -216,8 +216,8 @@ pub fn hash(name: &[u8]) -> u32 {
     (state ^ state >> 32) as u32
 }
 
-/// Returns true if an attribute holds a secret that is neither printed nor passed to jobs and hooks (reference:
-/// `ClassAdAttributeIsPrivateAny`, compat_classad.cpp).
+/// Returns true if an attribute with this name is a secret, which is neither printed nor passed to jobs and
+/// hooks (reference: `ClassAdAttributeIsPrivateAny`, compat_classad.cpp).
 ///
 /// ```
 /// use htc_classad::is_private;

@@ -1,10 +1,12 @@
-//! Numbers as the C library parses and prints them: `strtod`, `%.15E`, `%.16G`, and casts that never trap.
+//! Parsing and printing of numbers as the C library does it: `strtod`, `%.15E` and `%.16G`; and conversions to
+//! integers that never trap.
 
 use crate::text::space::is_space;
 
-/// Truncates a double to an integer as an x86-64 does: a value out of range becomes the smallest integer.
+/// Truncates a double to a 64-bit integer as an x86-64 processor does: a value out of range becomes the smallest
+/// integer.
 pub(crate) fn truncate(real: f64) -> i64 {
-    // 2^63 as a double; NaN fails both comparisons.
+    // The bounds are -2^63 and 2^63; NaN is not within them.
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&real) {
         real as i64
     } else {
@@ -12,13 +14,14 @@ pub(crate) fn truncate(real: f64) -> i64 {
     }
 }
 
-/// Truncates a double to 32 bits as an x86-64 does.
+/// Truncates a double to a 32-bit integer as an x86-64 processor does.
 pub(crate) fn truncate32(real: f64) -> i32 {
     if real > -2_147_483_649.0 && real < 2_147_483_648.0 { real as i32 } else { i32::MIN }
 }
 
-/// Parses a number as C's `strtod` does in the C locale: leading blanks, sign, decimal or hexadecimal digits, `inf`,
-/// `infinity`, `nan`, `nan(...)`. Returns the number and the number of bytes used, which is 0 if there is no number.
+/// Parses the number at the beginning of a text as C's `strtod` does in the C locale: leading blanks, a sign, then
+/// decimal or hexadecimal digits, `inf`, `infinity`, `nan` or `nan(...)`. Returns the number and the number of bytes
+/// used, which is 0 if the text does not begin with a number.
 pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
     let blanks = text.iter().take_while(|b| is_space(**b)).count();
     let negative = text.get(blanks) == Some(&b'-');
@@ -71,7 +74,8 @@ pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
 
 const QUIET_NAN: u64 = 0x7ff8_0000_0000_0000;
 
-/// Returns glibc's payload for the text in `nan(...)`: a number as parsed by `strtoull` becomes the lower bits.
+/// Returns the payload that glibc gives a NaN for the text in `nan(...)`: the number that `strtoull` parses becomes
+/// the lower bits.
 fn nan_payload(text: &[u8]) -> u64 {
     let (digits, base) = match text {
         [b'0', b'x' | b'X', digits @ ..] if !digits.is_empty() => (digits, 16),
@@ -85,7 +89,8 @@ fn nan_payload(text: &[u8]) -> u64 {
     number.unwrap_or(0) & 0x0007_ffff_ffff_ffff
 }
 
-/// Parses hexadecimal digits after `0x`, with an optional point and binary exponent, rounded to nearest even.
+/// Parses hexadecimal digits that follow `0x`, with an optional point and binary exponent. The result is rounded to
+/// nearest even.
 fn parse_hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
     let mut mantissa: u64 = 0;
     let mut sticky = false;
@@ -129,7 +134,7 @@ fn parse_hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
     Some((scale_by_power_of_two(mantissa, exponent, sticky), at))
 }
 
-/// Returns `mantissa * 2^exponent`, correctly rounded; `sticky` is true if lower bits were lost.
+/// Returns `mantissa * 2^exponent`, correctly rounded. `sticky` is true if nonzero bits below the mantissa were lost.
 fn scale_by_power_of_two(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
     if mantissa == 0 {
         return 0.0;
@@ -137,7 +142,7 @@ fn scale_by_power_of_two(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
     let shift = i64::from(mantissa.leading_zeros());
     let mantissa = mantissa << shift;
     let exponent = exponent - shift;
-    // The value is mantissa * 2^exponent with the top bit set: its leading bit has weight exponent + 63.
+    // After shifting the mantissa so that its top bit is set, the leading bit has weight exponent + 63.
     let top = exponent + 63;
     if top > 1023 {
         return f64::INFINITY;
@@ -169,7 +174,7 @@ fn scale_by_power_of_two(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
     value
 }
 
-/// Writes a finite real other than zero like C's `%1.15E`: the new syntax.
+/// Writes a finite real other than zero with the format `%1.15E` of C, which the new syntax uses.
 pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
     let Some(millionths) = as_millionths(real) else {
         push_exponent_form(&format!("{real:.15E}"), out);
@@ -189,28 +194,28 @@ pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
     push_int(i64::from(power.abs()), out);
 }
 
-/// Number of significant digits of a printed real.
+/// Number of significant digits with which a real is printed.
 const SIGNIFICANT_DIGITS: usize = 16;
 
-/// Returns the absolute value in millionths, or `None` if that would lose one of its 16 significant digits. This is a
-/// fast path: times and usages have at most six decimal places, and printing an integer takes a tenth of the time of
-/// printing a real.
+/// Returns the absolute value of a real in millionths, or `None` if rounding to millionths would change one of its 16
+/// significant digits. This makes printing faster: times and usage values have at most six decimal places, and
+/// printing an integer takes a tenth of the time of printing a real.
 fn as_millionths(real: f64) -> Option<u64> {
     const MILLION: f64 = 1e6;
     let whole = (real.abs() * MILLION).round();
-    // Smaller numbers are printed with an exponent; larger ones have more than sixteen digits.
+    // Smaller numbers are printed with an exponent; larger numbers have more than sixteen digits.
     if !(100.0..1e15).contains(&whole) {
         return None;
     }
-    // The rounding error of the product; it is exact because the leading bits cancel.
+    // The rounding error of the multiplication. It is computed exactly, because the leading bits cancel.
     let rest = real.abs().mul_add(MILLION, -whole);
     let digits = (whole as u64).ilog10() as i32 + 1;
-    // Just below a power of ten, the sixteenth digit has a smaller weight.
+    // Just below a power of ten, the sixteenth digit has a weight ten times smaller.
     let is_below = rest < 0.0 && whole as u64 == 10u64.pow(digits as u32 - 1);
     (!is_below && rest.abs() < 0.499 * 10f64.powi(digits - SIGNIFICANT_DIGITS as i32)).then_some(whole as u64)
 }
 
-/// Rewrites Rust's `1.5E3` as C's `1.5E+03`.
+/// Writes a number like `1.5E3`, as Rust formats it, in C's form `1.5E+03`.
 fn push_exponent_form(text: &str, out: &mut Vec<u8>) {
     let (digits, exponent) = text.split_once('E').unwrap_or((text, "0"));
     out.extend_from_slice(digits.as_bytes());
@@ -226,7 +231,8 @@ fn push_exponent_form(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(exponent.as_bytes());
 }
 
-/// Writes a finite real like C's `%.16G`, followed by `.0` if the text has neither point nor exponent: the old syntax.
+/// Writes a finite real with the format `%.16G` of C, and `.0` after it if it has neither a point nor an exponent. The
+/// old syntax uses this form.
 pub(crate) fn push_g16(real: f64, out: &mut Vec<u8>) {
     let before = out.len();
     push_general(real, 16, out);
@@ -235,7 +241,7 @@ pub(crate) fn push_g16(real: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a real like C's `%.<precision>G`: the shorter of fixed and exponent form, without trailing zeros.
+/// Writes a real with the format `%.<precision>G` of C: in fixed or exponent form, without trailing zeros.
 pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
     if !real.is_finite() {
         let text: &[u8] = if real.is_nan() {
@@ -248,7 +254,7 @@ pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(text);
         return;
     }
-    // Whole numbers of moderate size are the most common in ads; they need no generation of digits.
+    // Whole numbers of moderate size are the most common reals in ads, and can be written as integers.
     if real == real.trunc()
         && real.abs() < 1e15
         && precision >= 16
@@ -277,7 +283,7 @@ pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
     push_general_finite(real, precision, out);
 }
 
-/// Writes any finite real as [`push_general`] does.
+/// Writes a finite real as [`push_general`] does.
 fn push_general_finite(real: f64, precision: usize, out: &mut Vec<u8>) {
     let scientific = format!("{real:.*E}", precision.max(1) - 1);
     let (digits, exponent) = scientific.split_once('E').unwrap_or((&scientific, "0"));
@@ -347,7 +353,7 @@ mod tests {
         }
     }
 
-    /// Returns decimals, and the reals next to them.
+    /// Generates reals with few decimal places, and the nearest reals above and below each of them.
     #[test]
     fn decimals_that_end_soon_are_what_all_others_are() {
         let parts = [1.0, 3.0, 7.0, 10.0, 64.0, 1024.0, 1e4, 1e5, 1e6, 1e7, 1e9];

@@ -1,4 +1,4 @@
-//! Parser: builds expressions from tokens (reference: source.cpp).
+//! Parser, which builds expressions from tokens (reference: source.cpp).
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -12,13 +12,15 @@ use crate::syntax::tree::{ABSOLUTE_BASE, AdField, BinaryOp, ExprTree, Node, Node
 use crate::syntax::{Dialect, function_names, times};
 use crate::text::Span;
 
-/// Maximum nesting depth of the reference's parser, counted at each entry into expression, unary and postfix.
+/// Maximum nesting depth of expressions in the reference's parser, which counts each entry into its functions for
+/// expressions, unary operators and postfix operators.
 const MAX_DEPTH: u32 = 500;
 
 const OPERAND: &str = "an operand: a name, a literal, `(`, `{`, `[` or a sign";
 
 impl Expr {
-    /// Parses a whole expression in new syntax without strict mode, as `eval()` and the tools do.
+    /// Parses a text that consists of one expression, in new syntax without strict mode. This is how `eval()` and the
+    /// HTCondor tools parse expressions.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -33,7 +35,7 @@ impl Expr {
         parse_whole_text(text.as_ref(), Dialect::new_syntax())
     }
 
-    /// Parses a whole expression in a given dialect.
+    /// Parses a text that consists of one expression, in a given dialect.
     ///
     /// ```
     /// use htc_classad::{Dialect, Expr};
@@ -47,7 +49,8 @@ impl Expr {
         parse_whole_text(text.as_ref(), dialect)
     }
 
-    /// Parses the expression that a text begins with and ignores the rest; also returns the number of bytes used.
+    /// Parses the expression at the beginning of a text and ignores the rest. Returns the expression and the number of
+    /// bytes used.
     ///
     /// ```
     /// use htc_classad::{Dialect, Expr};
@@ -62,7 +65,7 @@ impl Expr {
     }
 }
 
-/// Parses a whole expression as [`Expr::parse`] does.
+/// Parses a text that consists of one expression as [`Expr::parse`] does.
 impl std::str::FromStr for Expr {
     type Err = ParseError;
 
@@ -71,12 +74,12 @@ impl std::str::FromStr for Expr {
     }
 }
 
-/// Parses a whole text as one expression.
+/// Parses a text that consists of one expression.
 fn parse_whole_text(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
     with_parser(text, dialect, |parser| parser.parse_whole())
 }
 
-/// Parses the expression that a text begins with; also returns the offset of the token after it.
+/// Parses the expression at the beginning of a text. Returns the expression and the offset of the token that follows.
 pub(crate) fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(Expr, usize), ParseError> {
     with_parser(text, dialect, |parser| {
         let root = parser.parse_expression()?;
@@ -84,7 +87,7 @@ pub(crate) fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(Expr, usize
     })
 }
 
-/// Calls `run` with a parser for a text.
+/// Calls `run` with a parser for a text, which uses the buffers of the thread.
 pub(crate) fn with_parser<'s, T>(
     text: &'s [u8],
     dialect: Dialect,
@@ -104,23 +107,24 @@ pub(crate) fn with_parser<'s, T>(
     result.map_err(|error| *error)
 }
 
-/// Recursive-descent parser that builds nodes.
+/// Recursive-descent parser that adds nodes to a tree builder.
 pub(crate) struct Parser<'s, 'w> {
     pub(crate) lexer: Lexer<'s>,
     workbench: &'w mut ParserBuffers,
     depth: u32,
     dialect: Dialect,
-    /// True if the last expression parsed was a conditional.
+    /// True if the expression parsed last was a conditional.
     conditional: bool,
-    /// Offset at which the last ad parsed ended.
+    /// Offset at which the ad parsed last ended.
     ad_end: usize,
 }
 
-/// Buffers of the parser. Each thread reuses one set, so that a short text causes no allocations except for its tree.
+/// Buffers that parsers use. Each thread reuses one set of buffers, so that parsing a short text allocates only memory
+/// for its tree.
 #[derive(Default)]
 struct ParserBuffers {
     builder: TreeBuilder,
-    /// Elements of lists and calls that are not complete yet.
+    /// Elements of the lists and arguments of the calls that are being parsed.
     items: Vec<NodeId>,
 }
 
@@ -135,11 +139,12 @@ thread_local! {
     static SPARE_BUFFERS: Cell<Option<Box<ParserBuffers>>> = const { Cell::new(None) };
 }
 
-/// Maximum capacity, in nodes, of buffers kept for reuse.
+/// Maximum capacity, in nodes, of buffers that are kept for reuse.
 const SPARE_NODES: usize = 4096;
 
-/// Checks the nesting depth while parsing a part that is `$levels` levels deeper. After a failure, parsing stops. This
-/// is a macro because a closure would not be inlined for each operand.
+/// Parses a part whose nesting depth is greater by `$levels`, and fails if the maximum depth is exceeded. The depth is
+/// not restored after a failure, because parsing then stops. A closure would not be inlined for each operand, so this
+/// is a macro.
 macro_rules! deeper {
     ($parser:ident, $levels:literal, $part:expr) => {{
         $parser.depth += $levels;
@@ -152,7 +157,7 @@ macro_rules! deeper {
     }};
 }
 
-/// The success values of the parsing functions are small, so the error is boxed.
+/// Result of a parsing function. The error is boxed, because the success values are small.
 pub(crate) type ParseResult<T> = Result<T, Box<ParseError>>;
 
 impl<'s, 'w> Parser<'s, 'w> {
@@ -161,17 +166,18 @@ impl<'s, 'w> Parser<'s, 'w> {
         Parser { lexer, workbench, depth: 0, dialect, conditional: false, ad_end: 0 }
     }
 
-    /// Parses the whole text as one expression.
+    /// Parses the text of the parser as one expression.
     fn parse_whole(&mut self) -> ParseResult<Expr> {
         let root = self.parse_expression()?;
-        // The reference does not check for the end of the text after a conditional (source.cpp parseExpression).
+        // After a conditional, the reference does not check for the end of the text (source.cpp parseExpression).
         if !self.conditional && self.token_kind() != TokenKind::End {
             return Err(self.unexpected_token("an operator or the end of the text"));
         }
         Ok(self.finish_expr(root))
     }
 
-    /// Parses part of the current string's text as an expression. No part of the surrounding text may be incomplete.
+    /// Parses a part of the current string token as an expression. At this point, no list or call of the surrounding
+    /// text may be incomplete.
     pub(crate) fn parse_embedded(&mut self, part: Range<usize>, dialect: Dialect) -> ParseResult<Expr> {
         let text = &self.lexer.token_text(self.lexer.token.text)[part];
         let result = Parser::new(text, dialect, self.workbench).parse_whole();
@@ -179,16 +185,17 @@ impl<'s, 'w> Parser<'s, 'w> {
         result
     }
 
-    /// Builds the tree and returns the expression at its node `root`.
+    /// Builds the tree and returns the expression at the node `root`.
     pub(crate) fn finish_expr(&self, root: NodeId) -> Expr {
         match self.workbench.builder.nodes[root as usize].as_scalar() {
-            // A scalar needs no tree.
+            // A scalar does not need the tree.
             Some(scalar) => Expr::from_scalar(scalar.map(|text| self.lexer.token_text(text))),
             None => Expr(ExprRepr::Node(self.finish_tree(), root)),
         }
     }
 
-    /// Builds the tree of everything parsed: names and strings are in the source and in the texts made from it.
+    /// Builds the tree from all nodes that were parsed. Its text is the source, followed by the texts that differ from
+    /// the source.
     pub(crate) fn finish_tree(&self) -> Arc<ExprTree> {
         let (source, extra) = (self.lexer.source(), &self.lexer.extra);
         let mut text = Vec::with_capacity(source.len() + extra.len());
@@ -197,7 +204,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Arc::new(self.workbench.builder.finish_with(text.into_boxed_slice()))
     }
 
-    /// Returns the offset at which the last ad parsed ended.
+    /// Returns the offset at which the ad parsed last ended.
     pub(crate) fn ad_end(&self) -> usize {
         self.ad_end
     }
@@ -222,7 +229,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Box::new(ParseError { span: Span::new(token.start, self.lexer.token_end()), kind, expected, found })
     }
 
-    /// Creates the error for a token that was not expected.
+    /// Creates the error for a current token that is not valid at its position.
     #[cold]
     pub(crate) fn unexpected_token(&self, expected: &'static str) -> Box<ParseError> {
         let kind = match self.token_kind() {
@@ -257,7 +264,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         }))
     }
 
-    /// Parses the two branches of a conditional.
+    /// Parses the two branches of a conditional expression.
     fn parse_branches(&mut self, condition: NodeId) -> ParseResult<NodeId> {
         self.lexer.advance();
         let yes = self.parse_expression()?;
@@ -268,8 +275,8 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(self.push_node(Node::Ternary { condition, branches }))
     }
 
-    /// Parses the operators of at least a precedence, and their operands, that follow an operand; all are left
-    /// associative.
+    /// Parses the binary operators that follow an operand and have at least the precedence `least`, with their right
+    /// operands. All operators are left associative.
     fn parse_binary(&mut self, mut left: NodeId, least: u8) -> ParseResult<NodeId> {
         loop {
             let (precedence, op) = BINARY_OPERATORS[self.token_kind() as usize];
@@ -285,7 +292,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         }
     }
 
-    /// Parses an operand with its leading signs.
+    /// Parses an operand with the signs and unary operators before it.
     #[inline(always)]
     fn parse_unary(&mut self) -> ParseResult<NodeId> {
         if matches!(
@@ -297,7 +304,8 @@ impl<'s, 'w> Parser<'s, 'w> {
         self.parse_unsigned()
     }
 
-    /// Parses an operand without signs: one level for the missing sign, and one for the operand.
+    /// Parses an operand that has no sign. As in the reference, the depth increases by one level for the missing sign
+    /// and by one for the operand.
     #[inline(always)]
     fn parse_unsigned(&mut self) -> ParseResult<NodeId> {
         Ok(deeper!(self, 2, self.parse_operand()))
@@ -319,7 +327,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(self.push_node(Node::Unary(op, operand)))
     }
 
-    /// Parses an operand with its suffixes: selections, subscripts, `?:`.
+    /// Parses an operand with the suffixes that follow it: selections, subscripts and `?:`.
     #[inline(always)]
     fn parse_operand(&mut self) -> ParseResult<NodeId> {
         let operand = self.parse_primary()?;
@@ -353,7 +361,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         }
     }
 
-    /// Parses an identifier as a name.
+    /// Parses an identifier and adds a node for the name.
     #[inline(always)]
     fn take_identifier(&mut self, expected: &'static str) -> ParseResult<NodeId> {
         if self.token_kind() != TokenKind::Identifier {
@@ -365,7 +373,8 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(name)
     }
 
-    /// Parses the beginning of an operand: names and the most common literals here, everything else below.
+    /// Parses the beginning of an operand. Names and the most common literals are handled first, all other operands
+    /// after them.
     #[inline(always)]
     fn parse_primary(&mut self) -> ParseResult<NodeId> {
         let token = &self.lexer.token;
@@ -420,8 +429,8 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(self.push_node(scalar.into()))
     }
 
-    /// Parses expressions separated by commas up to `close`, which is consumed. Their nodes are the last items of the
-    /// buffers, from the returned index on.
+    /// Parses expressions separated by commas, and the token `close` after them. Appends their nodes to the items of
+    /// the buffers, and returns the index of the first.
     fn parse_items(&mut self, close: TokenKind, expected: &'static str) -> ParseResult<usize> {
         let first = self.workbench.items.len();
         self.lexer.advance();
@@ -467,7 +476,8 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(call)
     }
 
-    /// Parses `absTime("...")` and `relTime("...")`. With a string literal as argument they are literals, not calls.
+    /// Parses `absTime("...")` or `relTime("...")`. With a string literal as argument, these are literals and not
+    /// calls.
     fn parse_time_literal(
         &mut self,
         open: usize,
@@ -499,11 +509,12 @@ impl<'s, 'w> Parser<'s, 'w> {
         }
     }
 
-    /// Parses the attributes of an ad, including its brackets.
+    /// Parses an ad with its brackets and returns its attributes.
     pub(crate) fn parse_fields(&mut self) -> ParseResult<Vec<AdField>> {
         self.lexer.advance();
         let mut fields = Vec::new();
-        // The reference rejects an ad that has only semicolons, because it expects a name after the first ones.
+        // The reference rejects an ad that consists only of semicolons, because it expects a name after the first
+        // semicolons.
         let mut first = true;
         while !(self.token_kind() == TokenKind::CloseBox && (first || !fields.is_empty())) {
             first = false;
@@ -535,14 +546,14 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(fields)
     }
 
-    /// Adds an ad node. Its fields are sorted here, while the names are still in the source.
+    /// Adds the node of an ad. The attributes are sorted here, because their names are still in the source.
     fn push_ad(&mut self, fields: &mut [AdField]) -> NodeId {
         let lexer = &self.lexer;
         self.workbench.builder.push_ad_with(fields, |text: TextRange| lexer.token_text(text))
     }
 }
 
-/// Precedence and operator of each kind of token; precedence 0 for tokens that are not binary operators.
+/// Precedence and operator for each kind of token. The precedence is 0 for a token that is not a binary operator.
 const BINARY_OPERATORS: [(u8, BinaryOp); TokenKind::COUNT] = {
     let mut table = [(0, BinaryOp::Or); TokenKind::COUNT];
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Checks for valid expressions that probably do not mean what their author intended.
+//! Checks for expressions that are valid but probably do not mean what their author intended.
 //!
 //! ```
 //! use htc_classad::{Dialect, pitfalls};
@@ -23,17 +23,17 @@ use crate::text::{Span, similar_names};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pitfall {
-    /// The part.
+    /// Range of the part in the text.
     pub span: Span,
-    /// The actual meaning.
+    /// Actual meaning of the part.
     pub message: String,
-    /// The meaning that was probably intended.
+    /// Advice on writing what the author probably intended.
     pub hint: String,
-    /// True if a function is called that does not exist.
+    /// True if the part is a call of a function that does not exist.
     pub is_unknown_function: bool,
 }
 
-/// Finds the pitfalls in the text of an expression.
+/// Returns the pitfalls in the text of an expression.
 ///
 /// ```
 /// use htc_classad::{Dialect, pitfalls};
@@ -65,13 +65,13 @@ fn find_pitfalls(text: &[u8], dialect: Dialect) -> Vec<Pitfall> {
     finder.pitfalls
 }
 
-/// Advice for integers that do not fit 64 bits.
+/// Advice for an integer that does not fit 64 bits.
 pub(crate) const LARGE_INTEGER_HINT: &str = "write it as a real, with a point or an exponent";
 
-/// Number of digits that an integer beyond 64 bits has at least.
+/// Minimum number of digits of an integer that does not fit 64 bits.
 const MIN_LARGE_DIGITS: usize = 19;
 
-/// Returns the first integer of a text that does not fit 64 bits, which the reference reads as 0, or `None`.
+/// Returns the first integer of a text that does not fit 64 bits, or `None`. The reference reads such an integer as 0.
 pub(crate) fn find_large_integer(text: &[u8], dialect: Dialect) -> Option<Span> {
     if !has_long_number(text) {
         return None;
@@ -88,8 +88,8 @@ pub(crate) fn find_large_integer(text: &[u8], dialect: Dialect) -> Option<Span> 
     None
 }
 
-/// True if a text may have a number with [`MIN_LARGE_DIGITS`] digits. Such a number has a digit at one of the places that are
-/// read.
+/// Returns true if a text may have a number with at least [`MIN_LARGE_DIGITS`] digits. Only every [`MIN_LARGE_DIGITS`]th byte
+/// is tested first, because such a number has a digit at one of these positions.
 fn has_long_number(text: &[u8]) -> bool {
     let mut places = (MIN_LARGE_DIGITS - 1..text.len()).step_by(MIN_LARGE_DIGITS);
     places.any(|at| {
@@ -101,7 +101,7 @@ fn has_long_number(text: &[u8]) -> bool {
     })
 }
 
-/// True if the integer of a token is 0 because its digits do not fit 64 bits.
+/// Returns true if the integer of a token is 0 because its digits do not fit 64 bits.
 fn is_too_large(digits: &[u8], integer: i64) -> bool {
     integer == 0 && digits.iter().any(|byte| matches!(byte, b'1'..=b'9')) && !digits.contains(&b'x')
 }
@@ -226,11 +226,11 @@ impl PitfallFinder<'_> {
         }
     }
 
-    /// Reports `a ?: 1 + 1`, which means `(a ?: 1) + 1`.
+    /// Reports an expression like `a ?: 1 + 1`, which means `(a ?: 1) + 1`.
     fn check_elvis(&mut self, at: usize) {
         let mut next = at + 1;
         let mut depth = 0usize;
-        // Skips the operand after it: a name or literal with its suffixes.
+        // Skips the operand after `?:`, which is a name or literal with its suffixes.
         while let Some(token) = self.tokens.get(next) {
             match token.kind {
                 TokenKind::OpenParenthesis | TokenKind::OpenBox | TokenKind::OpenBrace => depth += 1,

@@ -1,12 +1,12 @@
-//! Changing the scope of references, as the conversion of old routes requires (reference: `RewriteAttrRefs` of
+//! Change of the scope of references, for the conversion of old routes (reference: `RewriteAttrRefs` of
 //! `compat_classad_util.cpp`).
 
 use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::tree::{NO_BASE, Node, TreeBuilder};
 
 impl Expr {
-    /// Returns the expression with `from.x` replaced by `to.x`, or by `x` if `to` is `None`. A reference to `from`
-    /// itself is also renamed, but never dropped.
+    /// Returns the expression with each `from.x` replaced by `to.x`, or by `x` if `to` is `None`. If `to` is
+    /// given, a reference to `from` itself is replaced by `to`.
     ///
     /// ```
     /// use htc_classad::Expr;

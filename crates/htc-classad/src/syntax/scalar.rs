@@ -1,9 +1,9 @@
-//! Scalars: the values without parts, used in trees, ads and expressions.
+//! Scalars: values that have no parts. Trees, ads and expressions use them.
 
 use bstr::BString;
 
-/// Value without parts. `S` is the type of a string's text: a range of a separate text ([`TextRange`]), owned bytes, or
-/// a slice.
+/// Value that has no parts. `S` is the type of the text of a string: a range of the text of a tree or ad
+/// ([`TextRange`]), owned bytes, or a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Scalar<S> {
     #[default]
@@ -15,7 +15,7 @@ pub(crate) enum Scalar<S> {
     Str(S),
 }
 
-/// Range of the text that a tree or an ad keeps apart from its nodes or attributes.
+/// Range of the text of a tree or of an ad, which is stored apart from nodes and attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextRange {
     pub(crate) start: u32,
@@ -23,7 +23,7 @@ pub(crate) struct TextRange {
 }
 
 impl TextRange {
-    /// Returns the bytes of the range.
+    /// Returns the bytes of `text` in the range.
     #[inline]
     pub(crate) fn slice(self, text: &[u8]) -> &[u8] {
         &text[self.start as usize..self.start as usize + self.len as usize]
@@ -31,7 +31,7 @@ impl TextRange {
 }
 
 impl<S> Scalar<S> {
-    /// Converts the text of a string, keeping any other scalar unchanged.
+    /// Converts the text of a string with `text`. Any other scalar is unchanged.
     #[inline(always)]
     pub(crate) fn map<T>(self, text: impl FnOnce(S) -> T) -> Scalar<T> {
         match self {
@@ -44,8 +44,8 @@ impl<S> Scalar<S> {
         }
     }
 
-    /// Returns the truth value of a boolean or number, or `None` for any other scalar ("boolean-equivalent":
-    /// `IsBooleanValueEquiv`, value.h).
+    /// Returns true or false for a boolean or number (nonzero is true), or `None` for any other scalar. The reference
+    /// calls such values "boolean-equivalent" (`IsBooleanValueEquiv`, value.h).
     #[inline]
     pub(crate) fn truth(&self) -> Option<bool> {
         match *self {

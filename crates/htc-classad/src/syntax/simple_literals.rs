@@ -1,12 +1,13 @@
-//! Literals that need no parser: plain numbers, strings in old syntax, and the words for true, false and undefined.
+//! Literals that can be read without the parser: plain numbers, strings in old syntax, and the words for true, false
+//! and undefined.
 
 use crate::syntax::scalar::Scalar;
 
-/// Text between quotation marks in old syntax.
+/// Text between the quotation marks of a string in old syntax.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct QuotedText<'t> {
     text: &'t [u8],
-    /// True if the text has quotation marks escaped by backslashes.
+    /// True if the text has quotation marks that are escaped by backslashes.
     has_quotes: bool,
 }
 
@@ -17,7 +18,7 @@ impl<'t> QuotedText<'t> {
         (!self.has_quotes).then_some(self.text)
     }
 
-    /// Returns the string; if it has escapes, they are resolved into the buffer.
+    /// Returns the string. If it has escapes, the string is written to the buffer without them.
     #[inline]
     pub(crate) fn resolve<'b>(self, buffer: &'b mut Vec<u8>) -> &'b [u8]
     where
@@ -31,7 +32,7 @@ impl<'t> QuotedText<'t> {
     }
 }
 
-/// Writes a string in old syntax without the backslashes before its quotation marks.
+/// Appends a string in old syntax without the backslashes before its quotation marks.
 fn unescape(text: &[u8], out: &mut Vec<u8>) {
     out.clear();
     out.reserve(text.len());
@@ -43,12 +44,14 @@ fn unescape(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&text[from..]);
 }
 
-/// Parses the most common values of long ads; `None` means that the parser is needed.
+/// Parses a text that consists of a plain literal, the most common kind of value in long ads. Returns `None` if the
+/// parser is needed.
 pub(crate) fn parse_plain_literal(text: &[u8]) -> Option<Scalar<QuotedText<'_>>> {
     parse_literal_line(text).filter(|(_, used)| *used == text.len()).map(|(plain, _)| plain)
 }
 
-/// Returns the literal that a text begins with, and its length, or `None` if the line does not end after it.
+/// Parses the plain literal at the beginning of a text. Returns the literal and its length, or `None` if the line
+/// does not end after it.
 #[inline(always)]
 pub(crate) fn parse_literal_line(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
     match *text.first()? {
@@ -61,7 +64,7 @@ pub(crate) fn parse_literal_line(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>,
     }
 }
 
-/// Returns true if a line ends at an offset of a text, optionally with a carriage return.
+/// Returns true if a line ends at an offset of a text. A carriage return may precede the line end.
 #[inline]
 fn is_line_end(text: &[u8], at: usize) -> bool {
     match text.get(at) {
@@ -70,8 +73,9 @@ fn is_line_end(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Parses a string in old syntax: a backslash is special only before a quotation mark that does not end the line, and
-/// not between two of them (reference: `Lexer::tokenizeString`, lexer.cpp).
+/// Parses a string in old syntax that the end of the line follows, or returns `None` if the parser is needed
+/// (reference: `Lexer::tokenizeString`, lexer.cpp). A quotation mark within the string must have a backslash before
+/// it and must not directly follow another quotation mark; any other string needs the parser.
 #[inline(always)]
 fn parse_string(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
     let mut fresh = 1;
@@ -100,7 +104,8 @@ fn parse_word<'t>(
     is.then_some((meant, word.len()))
 }
 
-/// Parses a number: up to 18 digits without a leading zero, which would make it octal; or digits around a point.
+/// Parses a decimal integer of up to 18 digits, or digits with a point. A number with a leading zero is octal and
+/// needs the parser.
 #[inline(always)]
 fn parse_number(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
     let sign = usize::from(text[0] == b'-');

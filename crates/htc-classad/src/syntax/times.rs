@@ -1,10 +1,10 @@
-//! Times in text form (reference: literals.cpp, util.cpp).
+//! Parsing and printing of times (reference: literals.cpp, util.cpp).
 
 use crate::syntax::numbers;
 use crate::text::calendar::CivilTime;
 use crate::text::space::is_space;
 
-/// Point in time with the offset of the zone in which it is written.
+/// Point in time, with the offset of the zone in which it is printed.
 ///
 /// ```
 /// use htc_classad::{AbsTime, Value};
@@ -15,13 +15,13 @@ use crate::text::space::is_space;
 pub struct AbsTime {
     /// Seconds since the Unix epoch.
     pub seconds: i64,
-    /// Seconds east of UTC.
+    /// Offset of the zone in seconds east of UTC.
     pub offset: i32,
 }
 
-/// Returns the time that C's `mktime` computes from a civil time marked as standard time (`tm_isdst` 0). `civil` is
-/// that time in seconds, as if it were UTC. During daylight saving time the offset of the nearest standard time is
-/// used, searched for as far as glibc does.
+/// Returns the time that C's `mktime` computes from a civil time that is marked as standard time (`tm_isdst` is 0).
+/// `civil` is the civil time converted to seconds as if it were UTC. If daylight saving time is in effect at that
+/// time, the offset of the nearest standard time is used. The search for it goes as far as that of glibc.
 pub(crate) fn standard_seconds(civil: i64, local: impl Fn(i64) -> (i32, bool)) -> i64 {
     const STRIDE: i64 = 601_200;
     const FARTHEST: i64 = 536_454_000 / 2 + STRIDE;
@@ -44,8 +44,8 @@ pub(crate) fn standard_seconds(civil: i64, local: impl Fn(i64) -> (i32, bool)) -
     less(offset).saturating_add(3600)
 }
 
-/// Parses the text of an `absTime`. `local` returns the local offset and true for daylight saving time, for texts
-/// without a zone.
+/// Parses the argument of `absTime`. For a text without a zone, `local` returns the offset of local time, and true if
+/// daylight saving time is in effect.
 pub(crate) fn parse_abs_time(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Option<AbsTime> {
     let mut text = text.to_vec();
     let mut zone: Option<i32> = None;
@@ -78,7 +78,7 @@ pub(crate) fn parse_abs_time(text: &[u8], local: impl Fn(i64) -> (i32, bool)) ->
     let year = atoi(&text[at..at + 4]);
     at += 4;
     let mut parts = [1i64, 0, 0, 0, 0];
-    // A missing month counts as January (tm_mon 0), a missing day as day 0.
+    // A missing month is read as January (tm_mon is 0), a missing day as day 0.
     for part in &mut parts {
         skip(&mut at);
         if at + 2 <= text.len() {
@@ -92,7 +92,7 @@ pub(crate) fn parse_abs_time(text: &[u8], local: impl Fn(i64) -> (i32, bool)) ->
     }
     let [month, day, hour, minute, second] = parts;
     let seconds = CivilTime { year, month, day, hour, minute, second }.to_seconds();
-    // The reference calls `mktime`, uses the offset found there, and corrects its result by standard time.
+    // The reference calls `mktime`, uses the offset that it finds, and corrects the result to standard time.
     let instant = standard_seconds(seconds, &local);
     if instant == -1 {
         return None;
@@ -106,7 +106,8 @@ pub(crate) fn parse_abs_time(text: &[u8], local: impl Fn(i64) -> (i32, bool)) ->
     Some(AbsTime { seconds: instant + standard - i64::from(offset), offset })
 }
 
-/// Removes `±hhmm` from the end; returns `None` if the last five bytes are not a sign and four digits.
+/// Removes a zone `±hhmm` from the end of a text and returns its offset. Returns `None` if the last five bytes are not
+/// a sign and four digits.
 fn strip_zone(text: &mut Vec<u8>) -> Option<i32> {
     let start = text.len().checked_sub(5)?;
     if !matches!(text[start], b'+' | b'-') || !text[start + 1..].iter().all(u8::is_ascii_digit) {
@@ -117,7 +118,7 @@ fn strip_zone(text: &mut Vec<u8>) -> Option<i32> {
     Some(if zone[0] == b'-' { -seconds } else { seconds })
 }
 
-/// Parses a few bytes like C's `atoi`.
+/// Parses a short text like C's `atoi`.
 fn atoi(text: &[u8]) -> i64 {
     let start = text.iter().take_while(|b| is_space(**b)).count();
     let (negative, start) = match text.get(start) {
@@ -132,7 +133,7 @@ fn atoi(text: &[u8]) -> i64 {
     if negative { -value } else { value }
 }
 
-/// Parses the text of a `relTime` from its end: `[-] [[[days(d|+)] hours(h|:)] minutes(m|:)] seconds[s]`.
+/// Parses the argument of `relTime`, starting at its end: `[-] [[[days(d|+)] hours(h|:)] minutes(m|:)] seconds[s]`.
 pub(crate) fn parse_rel_time(text: &[u8]) -> Option<f64> {
     let mut end = text.len();
     let blanks = |end: &mut usize| {
@@ -191,7 +192,7 @@ pub(crate) fn parse_rel_time(text: &[u8]) -> Option<f64> {
     Some(if negative { -total } else { total })
 }
 
-/// Writes a point in time without the function call around it: `2020-01-02T03:04:05-00:00`.
+/// Writes a point in time as the argument of `absTime`: `2020-01-02T03:04:05-00:00`.
 pub(crate) fn push_abs_time(time: AbsTime, out: &mut Vec<u8>) {
     let local = CivilTime::from_seconds(time.seconds.saturating_add(i64::from(time.offset)), 0);
     let offset = time.offset.unsigned_abs();
@@ -210,7 +211,7 @@ pub(crate) fn push_abs_time(time: AbsTime, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Writes a duration without the function call around it: `1+02:03:04`.
+/// Writes a duration as the argument of `relTime`: `1+02:03:04`.
 pub(crate) fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
     let mut rest = seconds;
     if rest < 0.0 {
@@ -218,7 +219,7 @@ pub(crate) fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
         rest = -rest;
     }
     let fraction = rest - rest.floor();
-    // The reference casts to int; values out of range print as on an x86-64 (sink.cpp).
+    // The reference converts to a C `int`; a value out of range is printed as on x86-64 (sink.cpp).
     let whole = numbers::truncate32(rest);
     let (days, of_day) = (whole / 86_400, whole % 86_400);
     let (hours, of_hour) = (of_day / 3600, of_day % 3600);
@@ -239,7 +240,7 @@ pub(crate) fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
     } else {
         let mut digits = Vec::new();
         numbers::push_general(second, 6, &mut digits);
-        // `%02g` prints its exponent in lower case.
+        // In `%02g`, the exponent is in lower case.
         digits.make_ascii_lowercase();
         if digits.len() < 2 {
             out.push(b'0');
@@ -252,7 +253,8 @@ pub(crate) fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Returns an offset of two hours in the summer half of each year (from its 90th to its 300th day), else one hour.
+    /// Returns the offset of a zone with daylight saving time: two hours from the 90th to the 300th day of each year,
+    /// and one hour otherwise.
     fn summer_time(seconds: i64) -> (i32, bool) {
         let summer = (90..300).contains(&CivilTime::from_seconds(seconds, 0).day_of_year());
         (if summer { 7200 } else { 3600 }, summer)
@@ -279,7 +281,7 @@ mod tests {
         // 1593659045 is 2020-07-02T03:04:05Z.
         assert_eq!(standard_seconds(1_593_659_045, summer_time), 1_593_659_045 - 3600);
         assert_eq!(standard_seconds(1_577_934_245, summer_time), 1_577_934_245 - 3600);
-        // If daylight saving time never ends, an offset of one hour is assumed.
+        // If daylight saving time never ends, standard time is assumed to be one hour behind it.
         assert_eq!(standard_seconds(1_000_000_000, |_| (7200, true)), 1_000_000_000 - 3600);
     }
 

@@ -1,7 +1,8 @@
-//! Expression trees as flat tables: nodes that refer to one another by number, and one text for names and strings.
+//! Expression trees, stored as flat tables: nodes that refer to each other by number, and one text for names and
+//! strings.
 //!
-//! A tree is parsed without an allocation per node, dropped without recursion, and shared by all expressions that were
-//! parsed together. It is immutable.
+//! Parsing a tree does not allocate memory for each node, and dropping a tree does not recurse. A tree is immutable
+//! and shared by all expressions that were parsed together.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,16 +23,16 @@ pub(crate) use node::{
 pub(crate) use print_template::{FormPrinter, PrintTemplates};
 pub(crate) use tree_equality::is_same_scalar;
 
-/// Syntaxes in which a tree caches its text.
+/// Syntax in which a tree caches its printed form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CachedForm {
-    /// The value in a long ad.
+    /// The syntax of values in long ads.
     Old,
-    /// The value in JSON.
+    /// The syntax of values in JSON.
     Json,
 }
 
-/// Returns the name at a node, or one without text if the node is not a name.
+/// Returns the name at a node, or a name with an empty text if the node is not a name.
 #[inline]
 fn name_info_at(nodes: &[Node], id: NodeId) -> NameInfo {
     match nodes[id as usize] {
@@ -53,17 +54,18 @@ pub(crate) struct ExprTree {
     pub(crate) fields: Box<[AdField]>,
     pub(crate) times: Box<[AbsTime]>,
     pub(crate) text: Box<[u8]>,
-    /// True if the tree has lists or ads: only those remember the ad in which they were written.
+    /// True if the tree has lists or ads. Only lists and ads need to know the ad in which they were written.
     pub(crate) has_scopes: bool,
     regexes: OnceLock<Box<regex::RegexCache>>,
-    /// Cached text of the last node, for trees that several ads share.
+    /// Printed forms of the whole tree, cached if several ads share the tree.
     cached_forms: [OnceLock<Box<[u8]>>; 2],
-    /// Print templates, if the tree was made from another one.
+    /// Print templates of the trees with the same skeleton, or `None` if the tree was not built from a template.
     print_templates: Option<Arc<PrintTemplates>>,
 }
 
 impl ExprTree {
-    /// Returns a copy of the tree with other scalars and another text.
+    /// Returns a copy of the tree with other nodes and another text. The nodes may differ only in scalars and in
+    /// ranges of the text.
     pub(crate) fn with_scalars(&self, nodes: Box<[Node]>, text: Box<[u8]>) -> ExprTree {
         ExprTree {
             nodes,
@@ -78,7 +80,7 @@ impl ExprTree {
         }
     }
 
-    /// Returns the tree with the print templates that apply to it.
+    /// Returns the tree with print templates that are valid for it.
     pub(crate) fn with_templates(self, patterns: &Arc<PrintTemplates>) -> ExprTree {
         ExprTree { print_templates: Some(Arc::clone(patterns)), ..self }
     }
@@ -99,7 +101,7 @@ impl ExprTree {
         self.node(id).as_scalar().map(|scalar| scalar.map(|text| self.text_bytes(text)))
     }
 
-    /// Returns the name at a node that is a name.
+    /// Returns the name at a node, which must be a name.
     #[inline]
     pub(crate) fn name_info(&self, id: NodeId) -> NameInfo {
         name_info_at(&self.nodes, id)
@@ -110,7 +112,7 @@ impl ExprTree {
         self.text_bytes(self.name_info(id).text)
     }
 
-    /// Returns the node inside all parentheses around it.
+    /// Returns the node within the parentheses around a node, or the node itself if it has none.
     pub(crate) fn strip_parentheses(&self, id: NodeId) -> NodeId {
         let mut at = id;
         while let Node::Unary(UnaryOp::Parentheses, inner) = self.node(at) {
@@ -119,7 +121,8 @@ impl ExprTree {
         at
     }
 
-    /// Returns the base and the name of a reference; the base may be [`NO_BASE`] or [`ABSOLUTE_BASE`].
+    /// Returns the base and the name if a node is a reference, or else `None`. The base may be [`NO_BASE`] or
+    /// [`ABSOLUTE_BASE`].
     pub(crate) fn as_reference(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.node(id) {
             Node::Name { .. } => Some((NO_BASE, id)),
@@ -128,7 +131,7 @@ impl ExprTree {
         }
     }
 
-    /// Appends an expression in a syntax. The text of the whole tree is cached if several ads share the tree.
+    /// Appends the printed form of an expression. The form of the whole tree is cached if several ads share the tree.
     pub(crate) fn push_form<P: FormPrinter>(self: &Arc<Self>, root: NodeId, out: &mut Vec<u8>) {
         let print = |out: &mut Vec<u8>| {
             let patterns = self.print_templates.as_ref();
@@ -157,12 +160,13 @@ impl ExprTree {
         &self.fields[first as usize..first as usize + count as usize]
     }
 
-    /// Returns the cache of compiled regular expressions used by calls in this tree.
+    /// Returns the cache of compiled regular expressions for the calls in this tree.
     pub(crate) fn regexes(&self) -> &regex::RegexCache {
         self.regexes.get_or_init(Box::default)
     }
 
-    /// Finds a field of an ad of this tree by name: returns its index among the fields, and its node.
+    /// Finds an attribute of an ad that is written in this tree. Returns the index of the attribute in the ad, and the
+    /// node of its expression.
     #[inline]
     pub(crate) fn find_field(
         &self,
@@ -185,7 +189,7 @@ impl ExprTree {
         fields.binary_search_by(|field| name::ad_order(self.name_bytes(field.name), wanted)).ok().map(found)
     }
 
-    /// Appends the direct parts of a node in the order in which they are written.
+    /// Appends the direct parts of a node, such as operands, in the order in which they are written.
     pub(crate) fn children(&self, id: NodeId, out: &mut Vec<NodeId>) {
         match self.node(id) {
             Node::Attr { base, .. } if base != ABSOLUTE_BASE => out.push(base),

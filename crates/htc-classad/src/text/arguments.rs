@@ -13,48 +13,48 @@ use thiserror::Error;
 use super::Span;
 use super::space::is_space;
 
-/// Error in a text of arguments. The message is the reference's.
+/// Error in a text of arguments. The message is that of the reference.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ArgumentError {
-    /// A single quote is never closed.
+    /// A single quote is not closed.
     #[error("Unbalanced quote starting here: {rest}")]
     UnbalancedQuote {
-        /// Text from the opening quote to its end.
+        /// Range from the opening quote to the end of the text.
         span: Span,
-        /// The text of the span.
+        /// Text of the range.
         rest: BString,
     },
-    /// The double quote that opens a V2 quoted text is never closed.
+    /// The double quote at the beginning of a V2 quoted text is not closed.
     #[error("Unterminated double-quote.")]
     UnterminatedDoubleQuote {
-        /// The opening quote.
+        /// Range of the opening quote.
         span: Span,
     },
-    /// There is text after the closing double quote of V2 arguments.
+    /// Other text follows the closing double quote of a V2 quoted text.
     #[error(
         "Unexpected characters following double-quote.  Did you forget to escape the double-quote by repeating it?  \
          Here is the quote and trailing characters: {rest}"
     )]
     AfterDoubleQuote {
-        /// Text from the closing quote to its end.
+        /// Range from the closing quote to the end of the text.
         span: Span,
-        /// The text of the span.
+        /// Text of the range.
         rest: BString,
     },
-    /// V2 quoted text is required, but there is no double quote.
+    /// The text must be V2 quoted, but does not begin with a double quote.
     #[error("Expecting double-quoted input string (V2 format).")]
     NotQuoted,
-    /// A word cannot be written in V1 because it has white space.
+    /// A word contains white space, which V1 cannot represent.
     #[error("Cannot represent '{word}' in V1 arguments syntax.")]
     NotInV1 {
-        /// The word.
+        /// Word that cannot be represented.
         word: BString,
     },
 }
 
 impl ArgumentError {
-    /// Returns the place of the error in the text, or `None` if the whole text is meant.
+    /// Returns the range of the error in the text, or `None` if the error concerns the whole text.
     pub fn span(&self) -> Option<Span> {
         match self {
             ArgumentError::UnbalancedQuote { span, .. }
@@ -65,12 +65,12 @@ impl ArgumentError {
     }
 }
 
-/// Returns true if the byte separates arguments in both syntaxes.
+/// Returns true if a byte separates arguments. The separators are the same in V1 and V2.
 fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Splits V1 raw text; it cannot fail.
+/// Splits V1 raw text into words. Every text is valid.
 ///
 /// ```
 /// use htc_classad::text::arguments;
@@ -80,7 +80,7 @@ pub fn parse_v1_raw(text: &[u8]) -> Vec<BString> {
     text.split(|&byte| is_separator(byte)).filter(|word| !word.is_empty()).map(BString::from).collect()
 }
 
-/// Splits V2 raw text.
+/// Splits V2 raw text into words.
 ///
 /// # Errors
 /// Fails if a single quote is not closed.
@@ -109,7 +109,8 @@ pub fn parse_v2_raw(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
     Ok(words)
 }
 
-/// Reads the group whose opening quote is at `open` into `word` and returns the offset after it.
+/// Reads a quoted group, appends its text to `word`, and returns the offset after the group. `open` is the offset of
+/// the opening quote.
 fn read_quoted_group(text: &[u8], open: usize, word: &mut Vec<u8>) -> Result<usize, ArgumentError> {
     let mut at = open + 1;
     loop {
@@ -127,13 +128,12 @@ fn read_quoted_group(text: &[u8], open: usize, word: &mut Vec<u8>) -> Result<usi
     }
 }
 
-/// Returns true if a text in a place that accepts both syntaxes is V2 quoted: its first byte that is not white space is
-/// a double quote.
+/// Returns true if a text that may be V1 or V2 is V2 quoted: a double quote is its first byte other than white space.
 pub fn is_v2_quoted(text: &[u8]) -> bool {
     text.iter().find(|&&byte| !is_space(byte)) == Some(&b'"')
 }
 
-/// Removes the double quotes from V2 quoted text.
+/// Converts V2 quoted text to V2 raw text by removing the double quotes.
 ///
 /// # Errors
 /// Fails if there is no opening quote, no closing quote, or text after the closing quote.
@@ -163,7 +163,7 @@ fn v2_quoted_to_raw(text: &[u8]) -> Result<BString, ArgumentError> {
     }
 }
 
-/// Returns the offset in V2 quoted text that corresponds to `offset` in the raw text made from it.
+/// Returns the offset in V2 quoted text that corresponds to an offset in the raw text made from it.
 fn raw_to_quoted_offset(quoted: &[u8], offset: usize) -> usize {
     let open = quoted.iter().position(|&byte| byte == b'"').unwrap_or(0);
     let mut at = open + 1;
@@ -173,7 +173,7 @@ fn raw_to_quoted_offset(quoted: &[u8], offset: usize) -> usize {
     at.min(quoted.len())
 }
 
-/// Moves the span of an error from raw text to the V2 quoted text it was made from.
+/// Converts the range of an error from raw text to the V2 quoted text from which the raw text was made.
 fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
     match error {
         ArgumentError::UnbalancedQuote { span, rest } => {
@@ -185,16 +185,16 @@ fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
     }
 }
 
-/// Splits V2 quoted text.
+/// Splits V2 quoted text into words.
 ///
 /// # Errors
-/// Same as `v2_quoted_to_raw` and [`parse_v2_raw`]; spans refer to the quoted text.
+/// Same as `v2_quoted_to_raw` and [`parse_v2_raw`]. Ranges in errors refer to the quoted text.
 pub fn parse_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
     parse_v2_raw(&v2_quoted_to_raw(text)?).map_err(|error| error_in_quoted(error, text))
 }
 
-/// Splits a text that is V2 quoted if it begins with a double quote, else V1 raw, as in `STARTER_JOB_ENVIRONMENT` and
-/// `<KEYWORD>_HOOK_PREPARE_JOB_ARGS`.
+/// Splits a text into words. The text is V2 quoted if it begins with a double quote, or else V1 raw, as in
+/// `STARTER_JOB_ENVIRONMENT` and `<KEYWORD>_HOOK_PREPARE_JOB_ARGS`.
 ///
 /// # Errors
 /// Same as [`parse_v2_quoted`].
@@ -202,7 +202,8 @@ pub fn parse_v1_raw_or_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentEr
     if is_v2_quoted(text) { parse_v2_quoted(text) } else { Ok(parse_v1_raw(text)) }
 }
 
-/// Joins words to V2 raw text. Only the bytes that need it are quoted, as in the reference: `it's` becomes `it''''s`.
+/// Joins words to V2 raw text. As in the reference, only the bytes that require it are quoted: `it's` becomes
+/// `it''''s`.
 ///
 /// ```
 /// use htc_classad::text::arguments;
@@ -223,7 +224,8 @@ pub fn join_v2_raw<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> BStrin
                 text.push(byte);
                 continue;
             }
-            // Two adjacent groups would read as an escaped quote, so the previous group is reopened.
+            // A group directly after another group would look like an escaped quote, so the previous group is continued
+            // instead.
             if text.last() == Some(&b'\'') {
                 text.pop();
             } else {
@@ -271,7 +273,7 @@ mod tests {
         let error = parse_v2_raw(b"a 'b c").unwrap_err();
         assert_eq!(error.to_string(), "Unbalanced quote starting here: 'b c");
         assert_eq!(error.span(), Some(Span::new(2, 6)));
-        // In quoted text the caret must point into what the user wrote.
+        // The caret must point to a position in the quoted text, which the user wrote.
         let error = parse_v2_quoted(br#"  "x""y 'z""#).unwrap_err();
         assert_eq!(error.span(), Some(Span::new(8, 10)));
     }

@@ -1,21 +1,21 @@
-//! The proleptic Gregorian calendar and C's broken-down time, without the system's zone tables.
+//! Calendar computations (proleptic Gregorian) and C's broken-down time, without the zone data of the system.
 //!
-//! Years exceed the range of any clock, because ads may have any 64-bit number of seconds.
+//! Years may exceed the range of any clock, because ads may contain any 64-bit number of seconds.
 
-/// Broken-down time, like C's `struct tm` without its zone.
+/// Date and time of day, like C's `struct tm` without its zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CivilTime {
-    /// The full year, not reduced by 1900.
+    /// Year, not reduced by 1900.
     pub year: i64,
-    /// Month from 1.
+    /// Month, counted from 1.
     pub month: i64,
-    /// Day of the month from 1.
+    /// Day of the month, counted from 1.
     pub day: i64,
-    /// Hour from 0.
+    /// Hour, counted from 0.
     pub hour: i64,
-    /// Minute from 0.
+    /// Minute, counted from 0.
     pub minute: i64,
-    /// Second from 0.
+    /// Second, counted from 0.
     pub second: i64,
 }
 
@@ -23,7 +23,7 @@ pub struct CivilTime {
 pub const SECONDS_PER_DAY: i64 = 86_400;
 
 impl CivilTime {
-    /// Returns the civil time at `seconds` since the epoch in a zone `offset` seconds east of UTC.
+    /// Returns the date and time of day at `seconds` since the epoch, in a zone `offset` seconds east of UTC.
     pub fn from_seconds(seconds: i64, offset: i64) -> CivilTime {
         let local = i128::from(seconds) + i128::from(offset);
         let day = i64::try_from(local.div_euclid(i128::from(SECONDS_PER_DAY))).unwrap_or(0);
@@ -32,7 +32,8 @@ impl CivilTime {
         CivilTime { year, month, day: date, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 }
     }
 
-    /// Returns the seconds since the epoch of this time as UTC; fields out of range carry over as in `timegm`.
+    /// Returns the seconds since the epoch of this date and time in UTC. Fields that are out of range carry
+    /// over to the next field, as in `timegm`.
     pub fn to_seconds(&self) -> i64 {
         let month = self.month - 1;
         let year = self.year + month.div_euclid(12);
@@ -41,12 +42,12 @@ impl CivilTime {
         parts.iter().fold(0i64, |sum, (count, unit)| sum.wrapping_add(count.wrapping_mul(*unit)))
     }
 
-    /// Returns the number of days since Sunday.
+    /// Returns the day of the week; Sunday is 0.
     pub fn weekday(&self) -> i64 {
         (days_to_month_start(self.year, self.month) + self.day - 1 + 4).rem_euclid(7)
     }
 
-    /// Returns the number of days since January 1.
+    /// Returns the day of the year; January 1 is 0.
     pub fn day_of_year(&self) -> i64 {
         days_to_month_start(self.year, self.month) + self.day - 1 - days_to_month_start(self.year, 1)
     }
@@ -67,7 +68,7 @@ pub fn days_to_month_start(year: i64, month: i64) -> i64 {
     era.wrapping_mul(146_097).wrapping_add(day_of_era - 719_468)
 }
 
-/// Returns year, month and day of the month, given the number of days since the epoch.
+/// Returns the year, month and day of the month of the day that is `days` days after the epoch.
 pub fn date_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

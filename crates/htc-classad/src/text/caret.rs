@@ -1,4 +1,5 @@
-//! Places in a source text as shown in messages: `file:line:column`, the line, and a caret below it.
+//! Positions in source texts as shown in messages: `file:line:column`, followed by the line and a caret below the
+//! position.
 
 use std::fmt;
 
@@ -6,21 +7,21 @@ use bstr::ByteSlice;
 
 use super::Span;
 
-/// Maximum number of columns shown of a line; a longer line is cut around the caret.
+/// Maximum number of columns of a line that are shown. A longer line is cut around the caret.
 const MAX_COLUMNS: usize = 100;
 
-/// Place in a named source text.
+/// Position in a source text.
 #[derive(Clone, Copy, Debug)]
 pub struct Caret<'a> {
-    /// The file's name as the user knows it, or a word such as `expression`.
+    /// Name of the file as the user knows it, or a description such as `expression`.
     pub source: &'a str,
-    /// The whole text.
+    /// Complete text.
     pub text: &'a [u8],
-    /// The place.
+    /// Range of the position in the text.
     pub span: Span,
 }
 
-/// Place in one line of a source text, for callers that keep lines instead of whole files.
+/// Position in one line of a source text, for callers that keep only lines and not whole files.
 ///
 /// ```
 /// use htc_classad::{LineCaret, Span};
@@ -29,26 +30,26 @@ pub struct Caret<'a> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct LineCaret<'a> {
-    /// The file's name as the user knows it.
+    /// Name of the file as the user knows it.
     pub source: &'a str,
-    /// Line number from 1.
+    /// Number of the line, counted from 1.
     pub line: u32,
-    /// The line's text without its end.
+    /// Text of the line without its line end, or a part of it.
     pub text: &'a [u8],
-    /// The place within the text.
+    /// Range of the position within the text.
     pub span: Span,
-    /// Number of bytes of the line before `text`, if `text` is only part of the line.
+    /// Number of bytes of the line that precede `text`.
     pub cut: usize,
 }
 
 impl<'a> Caret<'a> {
-    /// Returns the line on which the place begins.
+    /// Returns the position within the line on which it begins.
     pub fn line(&self) -> LineCaret<'a> {
         self.numbered_line(self.span.position(self.text).line)
     }
 
-    /// Returns the line on which the place begins, given its number: counting lines for many places in a large text is
-    /// slow.
+    /// Returns the position within the line on which it begins, given the number of this line. Counting lines again for
+    /// many positions in a large text would be slow.
     pub fn numbered_line(&self, line: u32) -> LineCaret<'a> {
         let start = (self.span.start as usize).min(self.text.len());
         let first = memchr::memrchr(b'\n', &self.text[..start]).map_or(0, |newline| newline + 1);
@@ -65,14 +66,14 @@ impl<'a> Caret<'a> {
     }
 }
 
-/// Writes only `file:line:column`.
+/// Writes `file:line:column`, without the line and the caret.
 impl fmt::Display for Caret<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.line(), f)
     }
 }
 
-/// Writes only `file:line:column`.
+/// Writes `file:line:column`, without the line and the caret.
 impl fmt::Display for LineCaret<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.source, self.line, self.cut + self.span.start as usize + 1)
@@ -80,17 +81,17 @@ impl fmt::Display for LineCaret<'_> {
 }
 
 impl LineCaret<'_> {
-    /// Returns the place and the message, then the line and the caret below it, each indented by four blanks, without a
-    /// newline at the end.
+    /// Returns the position and the message, followed by the line and the caret below the position. The last two lines
+    /// are indented by four blanks, and there is no newline at the end.
     ///
-    /// Control characters are shown as `?` or a blank, so that the caret is aligned and no escape sequences reach a
-    /// terminal; bytes that are not valid UTF-8 are shown as the replacement character.
+    /// Control characters are replaced by `?` or a blank, so that the caret is aligned and no escape sequences are sent
+    /// to a terminal. Bytes that are not valid UTF-8 are shown as the replacement character.
     pub fn render(&self, message: &str) -> String {
         let (line, marks) = self.excerpt();
         format!("{self}: {message}\n    {line}\n    {marks}")
     }
 
-    /// Returns the line and the line with the caret.
+    /// Returns the text of the line, and the line that has the caret.
     fn excerpt(&self) -> (String, String) {
         let start = (self.span.start as usize).min(self.text.len());
         let end = (self.span.end as usize).clamp(start, self.text.len());
@@ -118,7 +119,7 @@ impl LineCaret<'_> {
 }
 
 impl Caret<'_> {
-    /// Renders the message as [`LineCaret::render`] does.
+    /// Returns the position, the message, the line and the caret as [`LineCaret::render`] does.
     pub fn render(&self, message: &str) -> String {
         self.line().render(message)
     }

@@ -1,18 +1,19 @@
 //! Comparison of names that ignores ASCII case.
 //!
-//! Attribute names, configuration names and keywords all compare like C's `strcasecmp` in the C locale.
+//! Names of attributes, names of parameters and keywords compare like C's `strcasecmp` in the C locale.
 
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-/// Returns true if two names are equal. Most equal names have the same spelling, so that is compared first.
+/// Returns true if two names are equal. The spelling is compared first, because most equal names have the same
+/// spelling.
 #[inline]
 pub fn eq(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (is_same_spelling(a, b) || a.eq_ignore_ascii_case(b))
 }
 
-/// Returns true if two texts of the same length are identical. Most names are short enough to be compared as two words
-/// that may overlap.
+/// Returns true if two texts of the same length are identical. Most names are short and are compared as two words,
+/// which may overlap.
 #[inline]
 fn is_same_spelling(a: &[u8], b: &[u8]) -> bool {
     if a.len() > 16 {
@@ -27,7 +28,7 @@ fn is_same_spelling(a: &[u8], b: &[u8]) -> bool {
     a.iter().eq(b)
 }
 
-/// Orders two names as `strcasecmp` does: by lower-cased bytes, a prefix first.
+/// Compares two names as `strcasecmp` does: by the bytes in lower case; a prefix precedes longer names.
 pub fn cmp(a: &[u8], b: &[u8]) -> Ordering {
     let lower = |bytes: &[u8], at: usize| bytes[at].to_ascii_lowercase();
     let common = a.len().min(b.len());
@@ -37,27 +38,27 @@ pub fn cmp(a: &[u8], b: &[u8]) -> Ordering {
         .unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// Returns true if `text` begins with `prefix`.
+/// Returns true if `text` begins with `prefix`, ignoring case.
 pub fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
     text.len() >= prefix.len() && eq(&text[..prefix.len()], prefix)
 }
 
-/// Returns the text after a prefix, or `None` if the text does not begin with it.
+/// Returns the rest of `text` after `prefix`, ignoring case, or `None` if `text` does not begin with `prefix`.
 pub fn strip_prefix<'t>(text: &'t [u8], prefix: &[u8]) -> Option<&'t [u8]> {
     starts_with(text, prefix).then(|| &text[prefix.len()..])
 }
 
-/// Returns true if `text` ends with `suffix`.
+/// Returns true if `text` ends with `suffix`, ignoring case.
 pub fn ends_with(text: &[u8], suffix: &[u8]) -> bool {
     text.len() >= suffix.len() && eq(&text[text.len() - suffix.len()..], suffix)
 }
 
-/// Returns true if `part` occurs anywhere in `text`.
+/// Returns true if `part` occurs anywhere in `text`, ignoring case.
 pub fn contains(text: &[u8], part: &[u8]) -> bool {
     part.is_empty() || text.windows(part.len()).any(|window| eq(window, part))
 }
 
-/// Feeds a name to a hasher so that equal names have equal hashes.
+/// Adds a name to a hasher, so that names that differ only in case have the same hash.
 pub fn hash_name(name: &[u8], state: &mut impl Hasher) {
     for byte in name {
         state.write_u8(byte.to_ascii_lowercase());

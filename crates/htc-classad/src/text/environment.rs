@@ -1,4 +1,4 @@
-//! Parsing of the two syntaxes of a job's environment, and the table of variables.
+//! Parsing of the two syntaxes of a job's environment, and the table of environment variables.
 //!
 //! * V2 raw: words as in [`super::arguments`], each `NAME=value` (attribute `Environment`).
 //! * V1: entries separated by `;`, or by the delimiter that `EnvDelim` or the first character sets (attribute `Env`).
@@ -13,10 +13,10 @@ use thiserror::Error;
 use super::arguments::{self, ArgumentError};
 use super::list;
 
-/// Delimiter of V1 [default].
+/// Delimiter of V1 text for which no other delimiter is set.
 const DEFAULT_V1_DELIMITER: u8 = b';';
 
-/// Error in the text of an environment. The message is the reference's, unless the reference prints none.
+/// Error in the text of an environment. The message is that of the reference, if the reference prints one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EnvironmentError {
@@ -26,25 +26,25 @@ pub enum EnvironmentError {
     /// An entry has no `=`.
     #[error("ERROR: Missing '=' after environment variable '{entry}'.")]
     MissingEquals {
-        /// The entry.
+        /// Text of the entry.
         entry: BString,
     },
     /// An entry begins with `=`.
     #[error("ERROR: missing variable in '{entry}'.")]
     MissingName {
-        /// The entry.
+        /// Text of the entry.
         entry: BString,
     },
-    /// The word `''` is not a valid variable. The reference rejects it without a message.
+    /// The word `''` is not a valid entry. The reference rejects it without a message.
     #[error("an empty word ('') is not an environment entry")]
     EmptyWord,
-    /// V2 quoted text is required, but there is no double quote.
+    /// The text must be V2 quoted, but does not begin with a double quote.
     #[error("Expecting a double-quoted environment string (V2 format).")]
     NotQuoted,
 }
 
 impl EnvironmentError {
-    /// Returns the reference's own message, which is empty for [`EnvironmentError::EmptyWord`].
+    /// Returns the message of the reference, which is empty for [`EnvironmentError::EmptyWord`].
     pub fn reference_text(&self) -> String {
         match self {
             EnvironmentError::EmptyWord => String::new(),
@@ -53,10 +53,11 @@ impl EnvironmentError {
     }
 }
 
-/// Environment variables in byte order of their names, which are case-sensitive. A later setting wins.
+/// Table of environment variables in byte order of their names. Names are case-sensitive, and setting a variable again
+/// replaces its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Values by name; `None` for an unexpanded `$$()` entry, which is kept unchanged and has no `=`.
+    /// Values by name. The value is `None` for an entry with an unexpanded `$$()` and no `=`, which is kept unchanged.
     table: BTreeMap<BString, Option<BString>>,
 }
 
@@ -66,7 +67,7 @@ impl Environment {
         Self::default()
     }
 
-    /// Sets a variable. An empty name is ignored, as the reference does.
+    /// Sets a variable. An empty name is ignored, as in the reference.
     pub fn set(&mut self, name: impl Into<BString>, value: impl Into<BString>) {
         let name = name.into();
         if !name.is_empty() {
@@ -79,12 +80,12 @@ impl Environment {
         self.table.get(name.as_ref().as_bstr())?.as_ref()
     }
 
-    /// Returns true if the variable exists.
+    /// Returns true if the variable is set.
     pub fn contains(&self, name: impl AsRef<[u8]>) -> bool {
         self.table.contains_key(name.as_ref().as_bstr())
     }
 
-    /// Removes a variable; returns true if it existed.
+    /// Removes a variable. Returns true if it was set.
     pub fn remove(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.table.remove(name.as_ref().as_bstr()).is_some()
     }
@@ -99,12 +100,13 @@ impl Environment {
         self.table.is_empty()
     }
 
-    /// Returns names and values in byte order of names; unexpanded entries have an empty value.
+    /// Returns names and values in byte order of the names. The value of an entry with an unexpanded `$$()` is empty.
     pub fn iter(&self) -> impl Iterator<Item = (&BString, &[u8])> {
         self.table.iter().map(|(name, value)| (name, value.as_ref().map_or(&b""[..], |value| value)))
     }
 
-    /// Replaces each value by the result of `change`, or keeps it if that is `None`.
+    /// Replaces each value by the result of `change`, which is called with name and value. The value is kept if the
+    /// result is `None`.
     pub fn change_values(&mut self, mut change: impl FnMut(&[u8], &[u8]) -> Option<BString>) {
         for (name, value) in &mut self.table {
             if let Some(value) = value
@@ -115,7 +117,7 @@ impl Environment {
         }
     }
 
-    /// Returns the entries in the form that `exec` takes: `NAME=value`, in byte order of names.
+    /// Returns the entries in the form for `exec`: `NAME=value`, in byte order of the names.
     pub fn entries(&self) -> Vec<BString> {
         let entry = |(name, value): (&BString, &Option<BString>)| match value {
             Some(value) => BString::from([name.as_slice(), b"=", value].concat()),
@@ -124,7 +126,7 @@ impl Environment {
         self.table.iter().map(entry).collect()
     }
 
-    /// Copies all variables of another environment, replacing existing values.
+    /// Adds all variables of another environment, replacing existing values.
     pub fn merge(&mut self, other: &Environment) {
         self.table.extend(other.table.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
@@ -132,7 +134,7 @@ impl Environment {
     /// Adds one entry `NAME=value`, split at the first `=`.
     ///
     /// # Errors
-    /// Fails if an entry is empty or has no name, or has neither `=` nor `$$`.
+    /// Fails if the entry is empty, has no name, or contains neither `=` nor `$$`.
     fn merge_entry(&mut self, entry: &[u8]) -> Result<(), EnvironmentError> {
         match entry.find_byte(b'=') {
             _ if entry.is_empty() => Err(EnvironmentError::EmptyWord),
@@ -149,10 +151,11 @@ impl Environment {
         }
     }
 
-    /// Adds the entries of V2 raw text. Entries before an invalid one stay added, as in the reference.
+    /// Adds the entries of V2 raw text. If an entry is invalid, the entries before it are still added, as in the
+    /// reference.
     ///
     /// # Errors
-    /// Fails if a quote is not closed (then nothing is added) or an entry is invalid.
+    /// Fails if a quote is not closed, in which case nothing is added, or if an entry is invalid.
     pub fn merge_v2_raw(&mut self, text: &[u8]) -> Result<(), EnvironmentError> {
         let words = arguments::parse_v2_raw(text)?;
         words.iter().try_for_each(|word| self.merge_entry(word))
@@ -161,7 +164,7 @@ impl Environment {
     /// Adds the entries of V2 quoted text.
     ///
     /// # Errors
-    /// Fails if the double quotes are missing, or as [`Environment::merge_v2_raw`] does.
+    /// Fails if the double quotes are missing, or for the reasons of [`Environment::merge_v2_raw`].
     fn merge_v2_quoted(&mut self, text: &[u8]) -> Result<(), EnvironmentError> {
         if !arguments::is_v2_quoted(text) {
             return Err(EnvironmentError::NotQuoted);
@@ -170,8 +173,8 @@ impl Environment {
         words.iter().try_for_each(|word| self.merge_entry(word))
     }
 
-    /// Adds the entries of V1 text. `delimiter` is the first character of `EnvDelim`, if set; a permitted delimiter as
-    /// first character of the text overrides it.
+    /// Adds the entries of V1 text. `delimiter` is the first character of `EnvDelim`, if set. If the first character of
+    /// the text is a valid delimiter, it is used instead.
     ///
     /// # Errors
     /// Fails if an entry is invalid.
@@ -186,7 +189,7 @@ impl Environment {
             rest = after;
         }
         while !rest.is_empty() {
-            // A newline is white space at the start of an entry and a delimiter within it.
+            // A newline is white space at the beginning of an entry, and a delimiter within an entry.
             let skipped = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
             rest = &rest[skipped..];
             let end = rest.iter().position(|&byte| byte == b'\n' || byte == delimiter);
@@ -202,7 +205,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Adds the entries of a text that is V2 quoted if it begins with a double quote, else V1, as in
+    /// Adds the entries of a text. The text is V2 quoted if it begins with a double quote, or else V1, as in
     /// `STARTER_JOB_ENVIRONMENT`.
     ///
     /// # Errors
@@ -217,9 +220,9 @@ impl Environment {
     }
 }
 
-/// Filter for the variables that a starter passes to a job from its own environment (`JOB_INHERITS_STARTER_ENVIRONMENT`
-/// as a list) or that a submit takes over (`getenv`). Names are case-insensitive and may contain `*`; an item with a
-/// leading `!` denies the variable regardless of its position.
+/// Filter that selects variables of an environment: those that a starter passes on to a job
+/// (`JOB_INHERITS_STARTER_ENVIRONMENT` as a list), or those that a submit file copies (`getenv`). Names are
+/// case-insensitive and may contain `*`. An item that begins with `!` excludes variables, wherever it is in the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnvironmentFilter {
     denied: Vec<BString>,
@@ -227,7 +230,7 @@ pub struct EnvironmentFilter {
 }
 
 impl EnvironmentFilter {
-    /// Parses the list; commas, semicolons and white space separate items.
+    /// Parses a list of items separated by commas, semicolons and white space.
     pub fn parse(text: &[u8]) -> Self {
         let mut filter = EnvironmentFilter::default();
         for item in list::split_by(text, b",; \t\r\n") {
@@ -240,8 +243,8 @@ impl EnvironmentFilter {
         filter
     }
 
-    /// Returns true if the variable passes. A value with a newline never passes, since old versions could not handle
-    /// it.
+    /// Returns true if a variable is selected. A variable whose value has a newline is never selected, because old
+    /// versions of HTCondor could not handle it.
     pub fn passes(&self, name: &[u8], value: &[u8]) -> bool {
         let any = |patterns: &[BString]| {
             patterns.iter().any(|pattern| list::matches_wildcard_caseless(pattern, name))

@@ -1,4 +1,5 @@
-//! Lists of names in configuration values and attributes: splitting, membership, and the reference's `*`.
+//! Lists of names in configuration values and attributes: splitting into items, and the wildcard `*` of the
+//! reference.
 //!
 //! Reference: `stl_string_utils.cpp` (`StringTokenIterator`, `matches_withwildcard_impl`).
 
@@ -6,7 +7,7 @@ use bstr::ByteSlice;
 
 use super::caseless;
 
-/// Separators of nearly every list: white space and commas.
+/// Separators of most lists: white space and commas.
 const SEPARATORS: &[u8] = b", \t\r\n";
 
 /// Returns the items of a list separated by white space and commas, skipping empty items.
@@ -19,22 +20,23 @@ pub fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     split_by(text, SEPARATORS)
 }
 
-/// Returns the items of a list separated by any of `separators`. White space around items is always removed; white
-/// space within an item is kept unless it is a separator.
+/// Returns the items of a list separated by any of `separators`. White space around an item is always removed.
+/// White space within an item is kept, unless it is a separator.
 pub fn split_by<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     text.split(|byte| separators.contains(byte))
         .map(|item| item.trim_with(|c| c.is_ascii_whitespace() || c == '\x0b'))
         .filter(|item| !item.is_empty())
 }
 
-/// Returns true if `pattern` matches all of `name`, case-sensitively.
+/// Returns true if `pattern` matches the whole `name`, case-sensitively.
 pub fn matches_wildcard(pattern: &[u8], name: &[u8]) -> bool {
     match_wildcard(pattern, name, |a, b| a == b)
 }
 
-/// Returns true if `pattern` matches all of `name`, ignoring case.
+/// Returns true if `pattern` matches the whole `name`, ignoring case.
 ///
-/// The reference supports one `*` anywhere and one more at the end. Any other `*`, and every `?`, is literal.
+/// As in the reference, a pattern may have one `*` anywhere and one more at the end. Any other `*`, and every `?`,
+/// is literal.
 ///
 /// ```
 /// use htc_classad::text::list::matches_wildcard_caseless;
@@ -58,7 +60,8 @@ fn match_wildcard(pattern: &[u8], name: &[u8], eq: fn(&[u8], &[u8]) -> bool) -> 
     }
     let tail = &name[start.len()..];
     match after.strip_suffix(b"*") {
-        // A second star at the very end: the middle part may occur anywhere.
+        // The pattern ends with a second `*`, so the part between the two may occur anywhere in the rest of the
+        // name.
         Some(middle) => middle.is_empty() || tail.windows(middle.len()).any(|window| eq(window, middle)),
         None => tail.len() >= after.len() && eq(after, &tail[tail.len() - after.len()..]),
     }

@@ -1,7 +1,7 @@
-//! Text utilities for ads and their users: spans in sources, carets, case-insensitive comparison, list wildcards, and
-//! the two syntaxes of job arguments and environments.
+//! Text tools for ads and their users: ranges in sources, carets, case-insensitive comparison, wildcards in lists,
+//! and the two syntaxes of job arguments and environments.
 //!
-//! Text is bytes: HTCondor ignores encodings, so nothing is ever re-encoded.
+//! All text is bytes: HTCondor ignores encodings, so nothing is ever re-encoded.
 
 pub mod arguments;
 pub mod calendar;

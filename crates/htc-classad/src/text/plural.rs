@@ -1,8 +1,9 @@
-//! Numbers with their nouns in messages.
+//! Numbers with nouns for messages, in singular or plural.
 
 use std::fmt::Display;
 
-/// Returns a number and its noun, in the singular only for 1: `1 job`, `2 jobs`, `0 processes`.
+/// Returns a number followed by its noun, which is in the singular only after 1: `1 job`, `2 jobs`, `0
+/// processes`.
 ///
 /// ```
 /// use htc_classad::text::plural::counted;

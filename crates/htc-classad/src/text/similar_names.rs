@@ -1,15 +1,16 @@
-//! Search for similar names, for hints in messages.
+//! Search for similar names, used for hints in messages.
 
 use std::num::NonZeroU32;
 
-/// Returns the number of changes of one byte, or swaps of neighbours, that turn one name into the other, ignoring case,
-/// or `None` if there are more than `limit`, which should be small: each change is tried at each difference.
+/// Returns the number of changes that turn one name into the other, ignoring case. A change inserts, removes or replaces
+/// one byte, or swaps two neighbouring bytes. Returns `None` if more than `limit` changes are needed; `limit` should be
+/// small, because each change is tried at each difference.
 pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
     }
     let is_same = |x: &u8, y: &u8| x.eq_ignore_ascii_case(y);
-    // A common beginning and end need no change.
+    // The common beginning and the common end need no change.
     let prefix = a.iter().zip(b).take_while(|(x, y)| is_same(x, y)).count();
     let (a, b) = (&a[prefix..], &b[prefix..]);
     let suffix = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| is_same(x, y)).count();
@@ -27,14 +28,15 @@ pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     let changes = [Some((rest_of_a, rest_of_b)), Some((rest_of_a, b)), Some((a, rest_of_b)), swapped];
     let mut best: Option<usize> = None;
     for (a, b) in changes.into_iter().flatten() {
-        // Only a smaller number is of interest.
+        // Further attempts are useful only if they need fewer changes than the best so far.
         let limit = best.map_or(limit, |best| best.saturating_sub(1).min(limit));
         best = distance(a, b, limit).filter(|found| best.is_none_or(|best| *found < best)).or(best);
     }
     best.map(|changes| changes + 1)
 }
 
-/// Returns the nearest of several names, at most two changes away (one for short names); the first one wins a tie.
+/// Returns the name nearest to `name` of several names. It may differ by at most two changes, or by one if the name is
+/// short. The first of several equally near names is returned.
 ///
 /// ```
 /// use htc_classad::text::similar_names::nearest;
@@ -63,7 +65,7 @@ where
         .map(|(_, candidate)| candidate)
 }
 
-/// Set of names that is searched often for the name nearest to a given one.
+/// Set of names that can be searched repeatedly for the name nearest to a given name.
 #[derive(Clone, Debug)]
 pub struct SimilarNames<Name> {
     names: Vec<Name>,
@@ -71,8 +73,8 @@ pub struct SimilarNames<Name> {
     by_length: Vec<NamesOfLength>,
 }
 
-/// Names of one length: their letter masks, which are searched without anything else, their numbers, and hashes of
-/// those with digits without these.
+/// Names of one length: their letter masks, which are searched first without accessing the names, their indexes in the
+/// set, and the hashes of their stems.
 #[derive(Clone, Debug, Default)]
 struct NamesOfLength {
     masks: Vec<LetterMask>,
@@ -80,7 +82,8 @@ struct NamesOfLength {
     stems: Vec<Option<NonZeroU32>>,
 }
 
-/// Returns a hash of a name with digits without these, regardless of case; `None` for a name without digits.
+/// Returns a case-insensitive hash of the stem of a name, which is the name without its digits. Returns `None` if the
+/// name has no digits.
 fn stem_hash(name: &[u8]) -> Option<NonZeroU32> {
     let letters = name.iter().filter(|byte| !byte.is_ascii_digit());
     let (count, hash) = letters.fold((0, 0x811c_9dc5), |(count, hash): (usize, u32), byte| {
@@ -89,8 +92,9 @@ fn stem_hash(name: &[u8]) -> Option<NonZeroU32> {
     if count < name.len() { NonZeroU32::new(hash | 1) } else { None }
 }
 
-/// Bit mask of which letters occur in a name, once or more often, and which digits and signs occur. A change of one byte
-/// changes at most two bits, a swap none.
+/// Bit mask of the bytes that occur in a name: each letter has one bit for its first and one for a further occurrence;
+/// digits and other bytes share bits. Changing one byte of a name changes at most two bits, and swapping two bytes
+/// changes none.
 type LetterMask = u64;
 
 fn letter_mask(name: &[u8]) -> LetterMask {
@@ -109,7 +113,7 @@ fn letter_mask(name: &[u8]) -> LetterMask {
 }
 
 impl<Name: AsRef<[u8]>> SimilarNames<Name> {
-    /// Collects names; of equally near names, the first is preferred.
+    /// Creates a set of names. The first of several equally near names is preferred in a search.
     pub fn new(names: impl IntoIterator<Item = Name>) -> Self {
         let names: Vec<Name> = names.into_iter().collect();
         let mut by_length: Vec<NamesOfLength> = Vec::new();
@@ -125,8 +129,8 @@ impl<Name: AsRef<[u8]>> SimilarNames<Name> {
         SimilarNames { names, by_length }
     }
 
-    /// Returns the nearest of the names that `accept` accepts, as [`nearest`] does. If both have digits
-    /// and differ only in these, they are members of one family, and none is a misspelling.
+    /// Returns the name nearest to `name` among the names that `accept` accepts, as [`nearest`] does. Names that differ
+    /// only in their digits belong to one family, so neither is treated as a misspelling of the other.
     pub fn nearest(&self, name: &[u8], accept: impl Fn(&[u8]) -> bool) -> Option<&Name> {
         let limit = if name.len() < 6 { 1 } else { 2 };
         let (wanted, stem) = (letter_mask(name), stem_hash(name));
@@ -178,7 +182,7 @@ mod tests {
         assert!(found > 50);
     }
 
-    /// Counts changes in a table of all beginnings of the two names.
+    /// Counts the changes between two names in a table of all their beginnings.
     fn counted_distance(a: &[u8], b: &[u8]) -> usize {
         let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
         for i in 0..=a.len() {

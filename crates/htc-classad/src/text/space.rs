@@ -1,4 +1,4 @@
-//! White space as C's `isspace` has it in the C locale.
+//! White space, as C's `isspace` defines it in the C locale.
 
 /// Returns true if a byte is white space.
 #[inline]
@@ -18,7 +18,7 @@ pub fn trim_end(text: &[u8]) -> &[u8] {
     &text[..text.iter().rposition(|&byte| !is_space(byte)).map_or(0, |last| last + 1)]
 }
 
-/// Returns `text` without white space at its ends.
+/// Returns `text` without leading and trailing white space.
 #[inline]
 pub fn trim(text: &[u8]) -> &[u8] {
     trim_start(trim_end(text))

@@ -1,6 +1,6 @@
-//! Places in a source text: spans, lines and columns.
+//! Positions in a source text: ranges, lines and columns.
 
-/// A half-open range of byte offsets into one source text.
+/// Range of byte offsets in a source text.
 ///
 /// ```
 /// use htc_classad::{Expr, Span};
@@ -10,13 +10,13 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// Offset of the first byte.
+    /// Offset of the first byte of the range.
     pub start: u32,
-    /// Offset one past the last byte.
+    /// Offset after the last byte of the range.
     pub end: u32,
 }
 
-/// Line and column, both counted from 1; columns count bytes, as editors do in the C locale.
+/// Line and column of a position, both counted from 1. Columns count bytes, as editors do in the C locale.
 ///
 /// ```
 /// use htc_classad::{Position, Span};
@@ -24,14 +24,14 @@ pub struct Span {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// Line number from 1.
+    /// Number of the line, counted from 1.
     pub line: u32,
-    /// Byte column from 1.
+    /// Number of the column in bytes, counted from 1.
     pub column: u32,
 }
 
 impl Span {
-    /// Creates the span from `start` up to but not including `end`.
+    /// Creates the range from `start` up to but not including `end`.
     ///
     /// ```
     /// use htc_classad::Span;
@@ -42,7 +42,7 @@ impl Span {
         Span { start: clamp(start), end: clamp(end.max(start)) }
     }
 
-    /// Returns the empty span at `offset`, a position between two bytes.
+    /// Creates the empty range at `offset`, which is a position between two bytes.
     ///
     /// ```
     /// use htc_classad::Span;
@@ -52,17 +52,17 @@ impl Span {
         Span::new(offset, offset)
     }
 
-    /// Returns the smallest span that covers both.
+    /// Returns the smallest range that contains both ranges.
     pub fn join(self, other: Span) -> Self {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// Returns the bytes of `source` that the span covers, or none if the span is out of range.
+    /// Returns the bytes of `source` in the range, or an empty slice if the range is not within `source`.
     pub fn slice(self, source: &[u8]) -> &[u8] {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
-    /// Returns the line and column of the start of the span within `source`.
+    /// Returns the line and column at which the range begins in `source`.
     pub fn position(self, source: &[u8]) -> Position {
         let before = &source[..source.len().min(self.start as usize)];
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
@@ -72,7 +72,7 @@ impl Span {
     }
 }
 
-/// Line counter of one text, for offsets that mostly increase: each byte is then read once.
+/// Counter of the lines of a text. If it is called with increasing offsets, it reads each byte only once.
 #[derive(Clone, Debug)]
 pub struct LineCounter<'a> {
     text: &'a [u8],
@@ -86,7 +86,7 @@ impl<'a> LineCounter<'a> {
         LineCounter { text, at: 0, line: 1 }
     }
 
-    /// Returns the number, from 1, of the line that contains an offset.
+    /// Returns the number of the line that contains an offset, counted from 1.
     pub fn line(&mut self, offset: u32) -> u32 {
         let offset = self.text.len().min(offset as usize);
         if offset < self.at {

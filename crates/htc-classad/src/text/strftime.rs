@@ -1,8 +1,9 @@
-//! C's `strftime` in the C locale, as glibc writes it: flags, widths and the GNU letters included.
+//! C's `strftime` in the C locale as glibc implements it, including flags, widths and GNU extensions.
 //!
-//! `formatTime()` passes users' formats to it, with broken-down times that need not be valid dates.
+//! `formatTime()` passes formats from users to this function, with broken-down times that may not be valid
+//! dates.
 
-/// C's `struct tm`: fields as C counts them (month from 0, year from 1900), in any range.
+/// C's `struct tm`. Months count from 0 and years from 1900, as in C; the fields may have any value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BrokenDownTime {
     /// Seconds.
@@ -11,21 +12,21 @@ pub struct BrokenDownTime {
     pub min: i32,
     /// Hours.
     pub hour: i32,
-    /// Day of the month from 1.
+    /// Day of the month, counted from 1.
     pub mday: i32,
-    /// Month from 0.
+    /// Month, counted from 0.
     pub mon: i32,
     /// Year minus 1900.
     pub year: i32,
-    /// Day of the week, Sunday is 0.
+    /// Day of the week; Sunday is 0.
     pub wday: i32,
-    /// Day of the year from 0.
+    /// Day of the year, counted from 0.
     pub yday: i32,
-    /// Zone abbreviation that `%Z` writes.
+    /// Abbreviation of the zone, for `%Z`.
     pub zone: String,
     /// Seconds east of UTC, for `%z`.
     pub gmtoff: i32,
-    /// Number that `%s` writes: this time as converted by `mktime`.
+    /// Seconds since the epoch as computed by `mktime`, for `%s`.
     pub epoch: i64,
 }
 
@@ -45,7 +46,7 @@ const MONTH_NAMES: [&str; 12] = [
     "December",
 ];
 
-/// Flags and width of one conversion.
+/// Flags and width of a conversion.
 #[derive(Clone, Copy, Default)]
 struct ConversionFlags {
     pad: u8,
@@ -54,7 +55,7 @@ struct ConversionFlags {
     width: usize,
 }
 
-/// Formats `time` according to `format`.
+/// Formats a time according to a format.
 pub fn strftime(format: &[u8], time: &BrokenDownTime) -> Vec<u8> {
     let mut out = Vec::with_capacity(format.len() + 16);
     let mut at = 0;
@@ -69,7 +70,8 @@ pub fn strftime(format: &[u8], time: &BrokenDownTime) -> Vec<u8> {
     out
 }
 
-/// Writes the conversion that begins at `start` and returns the offset after it.
+/// Writes the conversion that begins at offset `start` of the format. Returns the offset after the
+/// conversion.
 fn write_conversion(format: &[u8], start: usize, time: &BrokenDownTime, out: &mut Vec<u8>) -> usize {
     let mut flags = ConversionFlags::default();
     let mut at = start + 1;
@@ -96,13 +98,13 @@ fn write_conversion(format: &[u8], start: usize, time: &BrokenDownTime, out: &mu
     let written = format.get(at).is_some_and(|letter| write_specifier(*letter, modifier, flags, time, out));
     let end = (at + 1).min(format.len());
     if !written {
-        // For an invalid conversion, glibc copies the text unchanged and pads it with blanks to the width.
+        // glibc copies the text of an invalid conversion unchanged and pads it with blanks to the width.
         write_text(&format[start..end], ConversionFlags { upper: false, change_case: false, ..flags }, out);
     }
     end
 }
 
-/// Returns the modifiers that a conversion accepts.
+/// Returns the modifiers that are valid for a conversion letter.
 fn modifiers_of(letter: u8) -> &'static [u8] {
     match letter {
         b'c' | b'C' | b'x' | b'X' | b'Y' => b"E",
@@ -114,7 +116,8 @@ fn modifiers_of(letter: u8) -> &'static [u8] {
     }
 }
 
-/// Writes one conversion; returns false if the letter does not exist or does not accept the modifier.
+/// Writes the conversion with this letter. Returns false if the letter does not exist or the modifier is not
+/// valid for it.
 fn write_specifier(
     letter: u8,
     modifier: u8,
@@ -193,7 +196,7 @@ fn write_half_of_day(letter: u8, flags: ConversionFlags, time: &BrokenDownTime, 
         (false, false) => "am",
         (true, false) => "pm",
     };
-    // A change of case requested by `#` or `P` overrides `^`.
+    // A change of case by `#` or `P` has precedence over `^`.
     write_text(half.as_bytes(), ConversionFlags { upper: flags.upper && upper, ..flags }, out);
 }
 
@@ -202,7 +205,7 @@ fn write_zone(flags: ConversionFlags, time: &BrokenDownTime, out: &mut Vec<u8>) 
     write_text(zone.as_bytes(), ConversionFlags { upper: flags.upper && !flags.change_case, ..flags }, out);
 }
 
-/// Returns the flags with padding by blanks, unless a flag asks for something else.
+/// Returns the flags with padding by blanks, unless a flag selects other padding.
 fn write_space_padded(flags: ConversionFlags) -> ConversionFlags {
     ConversionFlags { pad: if matches!(flags.pad, b'0' | b'-') { flags.pad } else { b'_' }, ..flags }
 }
@@ -239,9 +242,10 @@ fn write_number(value: i64, digits: usize, flags: ConversionFlags, out: &mut Vec
     out.extend_from_slice(written.as_bytes());
 }
 
-/// Returns year and week according to ISO 8601.
+/// Returns the year and the week according to ISO 8601.
 fn iso_week(year: i64, yday: i64, wday: i64) -> (i64, i64) {
-    // Days since the Monday of the week with the first Thursday (glibc's iso_week_days).
+    // Number of days since the Monday of the first week of the year, which contains the first Thursday
+    // (glibc's iso_week_days).
     let week_days = |yday: i64| {
         let big = 3 * 7;
         yday - (yday - wday + 4 + big) % 7 + 4 - 1

@@ -1,5 +1,5 @@
-//! Comparison with HTCondor's library and with PelicanPlatform's library in Go, on the inputs of the latter's tests. The table
-//! in the README is made from it: `HTC_BOOK=write cargo test -p htc-classad --test comparison`.
+//! Comparison with HTCondor's ClassAd library and with PelicanPlatform's library in Go, on the inputs of the Go library's
+//! tests. The table in the README is generated from the results: `HTC_BOOK=write cargo test -p htc-classad --test comparison`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,22 +8,23 @@ use std::path::Path;
 
 use htc_classad::{ClassAd, Context, Dialect, Expr, System};
 
-/// Inputs and answers, written by `record.py`.
+/// Inputs with the results of the other libraries, written by `record.py`.
 const RECORDED: &str = include_str!("recorded.tsv");
 
-/// Inputs that differ. `classad2` puts an expression between brackets before it parses it, so that this one ends at its `]`.
+/// Inputs for which results differ. `classad2` puts an expression in brackets before it parses the expression, so this input
+/// ends at the `]` within it.
 const DIFFERENT: [&str; 1] = ["\"([^\"]+)\""];
 
-/// Lines around the table in the README.
+/// Line before the table in the README.
 const BEGIN: &str = "<!-- comparison: written by a test -->\n";
 const END: &str = "<!-- end of comparison -->\n";
 
-/// Input with the answers of the other libraries.
+/// Input with the results of the other libraries.
 struct Recorded {
     input: String,
-    /// Answer of `classad2`.
+    /// Result of HTCondor's library (`classad2`).
     reference: String,
-    /// Answer that PelicanPlatform's test expects of the Go library, or `None`.
+    /// Result that the tests of the Go library expect, or `None`.
     go: Option<String>,
 }
 
@@ -55,7 +56,7 @@ fn unescape(field: &str) -> String {
     text
 }
 
-/// Returns the value of an expression, or those of an ad's attributes, as `record.py` writes them.
+/// Returns the value of an expression, or the values of the attributes of an ad, in the format of `record.py`.
 fn answer(input: &str) -> String {
     let Ok(expr) = Expr::parse(input.as_bytes()) else { return "parse error".to_owned() };
     let ad = ClassAd::parse_new(input.as_bytes(), Dialect::new_syntax());
@@ -72,7 +73,7 @@ fn answer(input: &str) -> String {
     values.collect::<Vec<_>>().join("; ")
 }
 
-/// Table of the README.
+/// Returns the table for the README.
 fn table() -> String {
     let recorded = recorded();
     let answers: Vec<String> = recorded.iter().map(|one| answer(&one.input)).collect();

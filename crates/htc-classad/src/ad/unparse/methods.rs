@@ -63,7 +63,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// Shows the expression in new syntax.
+/// Prints the expression in new syntax.
 impl fmt::Debug for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.unparse(), f)
@@ -81,7 +81,7 @@ impl Value {
         unparse_value(self, UnparseForm::Old)
     }
 
-    /// Returns the value in old syntax, with each ad as lines without brackets, also in lists and below operators
+    /// Returns the value in old syntax, with each ad as lines without brackets, even in lists and below operators
     /// (`ClassAdUnParser` after `SetOldClassAd(true)`).
     ///
     /// ```

@@ -1,5 +1,5 @@
-//! Writer of lists of ads as the HTCondor tools print them: brackets around the list and separators between ads, in any
-//! syntax (reference: `CondorClassAdListWriter`, compat_classad.cpp).
+//! Writer of lists of ads as the HTCondor tools print them, in any syntax: brackets around the list and separators between
+//! the ads (reference: `CondorClassAdListWriter`, compat_classad.cpp).
 //!
 //! ```
 //! use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
@@ -17,7 +17,7 @@ use crate::ad::unparse;
 use crate::ad::{ClassAd, StoredValue};
 use crate::syntax::AttrName;
 
-/// Syntax of a list.
+/// Syntax of a list of ads.
 ///
 /// ```
 /// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
@@ -28,22 +28,22 @@ use crate::syntax::AttrName;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListForm {
-    /// `Name = value` lines and a blank line after each ad.
+    /// Lines `Name = value`, and a blank line after each ad.
     #[default]
     Long,
-    /// A JSON array of objects.
+    /// JSON array of objects.
     Json,
-    /// One JSON object per line.
+    /// JSON objects, one per line.
     JsonLines,
-    /// A list in new syntax: `{`, ads separated by commas, `}`.
+    /// List in new syntax: `{`, the ads separated by commas, `}`.
     New,
-    /// One ad in new syntax per line.
+    /// Ads in new syntax, one per line.
     NewLines,
-    /// XML with header and footer, which are printed even if there are no ads.
+    /// XML with header and footer, which are printed even for an empty list.
     Xml,
 }
 
-/// Order of attributes.
+/// Order in which attributes are printed.
 ///
 /// ```
 /// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
@@ -54,14 +54,15 @@ pub enum ListForm {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AttributeOrder {
-    /// By name, ignoring case; secrets are omitted.
+    /// Attributes sorted by name, ignoring case; secrets are omitted.
     #[default]
     Sorted,
-    /// The internal order of the ad, including secrets; in the long form, sorted by bytes without secrets.
+    /// Attributes in the internal order of the ad, including secrets. In the long form, attributes are sorted by bytes and
+    /// secrets are omitted.
     Internal,
 }
 
-/// Writer of ads as one list.
+/// Writer that prints ads as one list.
 ///
 /// ```
 /// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
@@ -112,15 +113,15 @@ impl ListWriter {
         }
     }
 
-    /// Restricts the output to these attributes. They are always sorted.
+    /// Restricts the output to these attributes, which are always printed in sorted order.
     #[must_use]
     pub fn only(mut self, names: impl IntoIterator<Item = AttrName>) -> Self {
         self.only = Some(names.into_iter().collect());
         self
     }
 
-    /// Prints the brackets of a JSON or new-syntax list even if there are no ads. The HTCondor tools print nothing
-    /// then.
+    /// Prints the brackets of a list in JSON or new syntax even if the list is empty. By default nothing is printed for an
+    /// empty list, as by the HTCondor tools.
     ///
     /// ```
     /// use htc_classad::format::list::{AttributeOrder, ListForm, ListWriter};
@@ -139,7 +140,7 @@ impl ListWriter {
         self
     }
 
-    /// Checks long ads for attributes that would be read back with another value; see [`ListWriter::first_misread`].
+    /// Detects attributes of long ads that would be read back with another value; see [`ListWriter::first_misread`].
     ///
     /// ```
     /// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
@@ -154,13 +155,13 @@ impl ListWriter {
         self
     }
 
-    /// Returns the first attribute that would be read back with another value, because the long form cannot represent
-    /// it, and the number of its ad, starting at 1; or `None` if there is none.
+    /// Returns the first attribute that would be read back with another value because the long form cannot represent its
+    /// value, with the number of its ad, counted from 1. Returns `None` if no such attribute was printed.
     pub fn first_misread(&self) -> Option<&(u64, AttrName)> {
         self.first_misread.as_ref()
     }
 
-    /// Returns the number of the first ad, starting at 1, whose JSON is not valid because a string is not UTF-8, or `None`.
+    /// Returns the number of the first ad, counted from 1, whose JSON is invalid because a string is not UTF-8, or `None`.
     ///
     /// ```
     /// use htc_classad::{ClassAd, format::list::{AttributeOrder, ListForm, ListWriter}};
@@ -172,17 +173,17 @@ impl ListWriter {
         self.first_invalid_utf8
     }
 
-    /// Returns the syntax.
+    /// Returns the syntax of the list.
     pub fn form(&self) -> ListForm {
         self.form
     }
 
-    /// Returns the number of ads printed.
+    /// Returns the number of ads that have been printed.
     pub fn ads_written(&self) -> u64 {
         self.ads_written
     }
 
-    /// Writes an ad; returns true if anything was printed, which is not the case for empty ads.
+    /// Writes an ad as the next element of the list. Returns false if nothing was printed because the ad is empty.
     ///
     /// # Errors
     /// Fails if writing fails.
@@ -192,7 +193,7 @@ impl ListWriter {
         Ok(!text.is_empty())
     }
 
-    /// Returns the text that [`ListWriter::write`] would write for the next ad, which counts as written.
+    /// Returns the text that [`ListWriter::write`] would write for the next ad. The ad counts as written.
     pub fn render_next(&mut self, ad: &ClassAd) -> &[u8] {
         self.buffer.clear();
         if !ad.is_empty() {
@@ -255,7 +256,7 @@ impl ListWriter {
             }
             ListForm::JsonLines => {
                 json::push_attributes(&ad, slots, json::JsonLayout::OneLine, out);
-                // An ad without attributes is `{}` here, which the reference treats as nothing.
+                // The text of an ad without attributes is `{}`; the reference prints nothing for such an ad.
                 if out.len() > 2 { out.push(b'\n') } else { out.clear() }
             }
             ListForm::New | ListForm::NewLines => {
@@ -274,7 +275,7 @@ impl ListWriter {
         }
     }
 
-    /// Ends the list.
+    /// Ends the list and writes its closing bracket or footer.
     ///
     /// # Errors
     /// Fails if writing fails.
@@ -293,7 +294,7 @@ impl ListWriter {
     }
 }
 
-/// Appends an ad with the given attributes on one line.
+/// Appends an ad that consists of the given attributes, in new syntax on one line.
 fn push_new_form<'s>(
     ad: &ClassAd,
     slots: impl Iterator<Item = (&'s [u8], &'s StoredValue)>,

@@ -30,16 +30,17 @@ use crate::text::caseless;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrintOrder {
-    /// By the bytes of their names, upper case first: `-long` of the tools, and the "job ad print" of hooks.
+    /// By the bytes of the names, upper case first. This is the order of `-long` in the tools and of the "job ad print"
+    /// of hooks.
     #[default]
     Bytes,
-    /// Case-insensitive: the writer of many ads.
+    /// Case-insensitively by name. This is the order in which lists of ads are printed.
     Caseless,
-    /// By length of name, then case-insensitively: the internal order of ads (Python's `printOld`).
+    /// By length of name, then case-insensitively. This is the internal order of ads (Python's `printOld`).
     Ad,
 }
 
-/// Options for printing a long ad. The default is the "job ad print".
+/// Options for printing a long ad. The default is the "job ad print" of hooks.
 ///
 /// ```
 /// use htc_classad::{ClassAd, format::long::{self, PrintOptions}};
@@ -49,20 +50,20 @@ pub enum PrintOrder {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct PrintOptions {
-    /// The order of attributes.
+    /// Order of the attributes.
     pub order: PrintOrder,
-    /// True to print secrets such as `ClaimId` as well.
+    /// True to print secrets such as `ClaimId`.
     pub private: bool,
-    /// True to omit the chained parent.
+    /// True to omit the attributes of the chained parent.
     pub own_only: bool,
     /// True to quote names that are not identifiers, as Python's `printOld` does.
     pub quote_names: bool,
-    /// Print only these attributes, spelled as in the ad, or all if `None`.
+    /// Attributes to print, or `None` for all. The spelling of the names comes from the ad.
     pub only: Option<Vec<AttrName>>,
 }
 
-/// Prints the "job ad print": sorted by bytes, without secrets, with the chained parent merged in (reference:
-/// `sPrintAd`, compat_classad.cpp).
+/// Prints an ad as the "job ad print" of hooks: attributes sorted by bytes, without secrets, including those of the
+/// chained parent (reference: `sPrintAd`, compat_classad.cpp).
 ///
 /// ```
 /// use htc_classad::{ClassAd, format::long};
@@ -85,25 +86,25 @@ pub fn print(ad: &ClassAd) -> Vec<u8> {
 /// ```
 pub fn print_with(ad: &ClassAd, options: &PrintOptions) -> Vec<u8> {
     let (attributes, bytes) = ad.content_size();
-    // Capacity for the names and texts, and some for each value that is not a text.
+    // Capacity for the names and strings, and an estimate for other values.
     let mut out = Vec::with_capacity(bytes + 32 * attributes);
     push(ad, options, &mut out);
     out
 }
 
-/// Order in which the attributes of the last ad of a list were printed. Most ads of a list have the same attributes, so
-/// the order can be reused.
+/// Order of the attributes of the last printed ad of a list. Most ads of a list have the same attributes, so the order
+/// can be used again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PrintArrangement {
-    /// The names of the ad in their internal order, concatenated, and the end of each.
+    /// Names of the ad's attributes in internal order, without separators.
     names: Vec<u8>,
     ends: Vec<u32>,
-    /// The attributes that are printed, in order.
+    /// Attributes that are printed, in order.
     order: Vec<SortKey>,
 }
 
 impl PrintArrangement {
-    /// Returns the indexes of the attributes of an ad that are printed, in order.
+    /// Returns the indexes of the attributes that are printed, in order.
     pub(crate) fn order_for(&mut self, ad: &ClassAd, options: &PrintOptions) -> impl Iterator<Item = u32> {
         if !self.matches_ad(ad) {
             self.arrange_attributes(ad, options);
@@ -111,7 +112,7 @@ impl PrintArrangement {
         self.order.iter().map(SortKey::index)
     }
 
-    /// Returns true if an ad has the same attributes with the same spelling and positions.
+    /// Returns true if an ad has the same attributes as the last ad, with the same spelling and at the same indexes.
     fn matches_ad(&self, ad: &ClassAd) -> bool {
         let mut start = 0;
         self.ends.len() == ad.len()
@@ -135,11 +136,12 @@ impl PrintArrangement {
 }
 
 thread_local! {
-    /// Order of the attributes of the last ad printed alone: callers often print one ad after another.
+    /// Order of the attributes of the last ad that was printed outside of a list, because callers often print similar
+    /// ads one after the other.
     static LAST_ORDER: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
 }
 
-/// Maximum number of attributes whose order is kept.
+/// Maximum number of attributes of an ad whose order is kept.
 const MAX_REMEMBERED: usize = 1024;
 
 /// Appends the long form of an ad.
@@ -163,7 +165,7 @@ pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends like [`push`], for one ad of many that are printed with the same options.
+/// Appends the long form of an ad, like [`push`], for one of many ads that are printed with the same options.
 pub(crate) fn push_arranged(
     ad: &ClassAd,
     options: &PrintOptions,
@@ -174,7 +176,7 @@ pub(crate) fn push_arranged(
     push_lines(&ad, options, last.order_for(&ad, options), out);
 }
 
-/// Returns the ad with its chained parent merged in, if that is to be printed.
+/// Returns the ad including the attributes of its chained parent, unless the options omit the parent.
 fn with_parent<'a>(ad: &'a ClassAd, options: &PrintOptions) -> Cow<'a, ClassAd> {
     match ad.parent() {
         Some(_) if !options.own_only => Cow::Owned(ad.flattened_chain()),
@@ -188,8 +190,9 @@ fn is_printed(name: &[u8], options: &PrintOptions) -> bool {
         && options.only.as_ref().is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
 }
 
-/// Returns the first attribute of an ad whose line would be read back with another value: the long form escapes only
-/// quotation marks, so a newline in a string ends the line, and a backslash may be read as part of an escape.
+/// Returns the first attribute of an ad whose line would be read back with another value. This is possible because the
+/// long form escapes only quotation marks: a newline in a string ends the line, and a backslash may be read as part of
+/// an escape.
 pub(crate) fn first_misread_attribute(ad: &ClassAd, options: &PrintOptions) -> Option<AttrName> {
     let ad = with_parent(ad, options);
     let mut text = Vec::new();
@@ -215,7 +218,7 @@ pub(crate) fn first_misread_attribute(ad: &ClassAd, options: &PrintOptions) -> O
                 if is_plain_name {
                     return false;
                 }
-                // Only the name is tested here, so any value will do.
+                // Only the name is tested here, so the value does not matter.
                 text.extend_from_slice(&[name, b" = 1\n"].concat());
                 let (read, errors) = parse(&text);
                 return !errors.is_empty() || !read.names().eq([name]);
@@ -232,8 +235,8 @@ pub(crate) fn first_misread_attribute(ad: &ClassAd, options: &PrintOptions) -> O
     at.map(|at| AttrName::from(ad.name_at(at)))
 }
 
-/// Computes the printed attributes in order, each with the beginning of its name as sort key. If all attributes of an
-/// ad of the same size had some order before, sorting starts from that order, which is usually right.
+/// Sorts the attributes that are printed. `before` is the order of an earlier ad: if it has the same number of
+/// attributes, sorting starts from that order, which is usually already right.
 fn sort_attributes(ad: &ClassAd, options: &PrintOptions, before: &[u32], order: &mut Vec<SortKey>) {
     order.clear();
     let add = |at: u32| {
@@ -260,7 +263,7 @@ fn sort_attributes(ad: &ClassAd, options: &PrintOptions, before: &[u32], order: 
     }
 }
 
-/// Appends the lines of attributes.
+/// Appends the lines of the attributes with these indexes.
 fn push_lines(ad: &ClassAd, options: &PrintOptions, order: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     for at in order {
         let (line, value) = ad.line_at(at as usize);
@@ -278,8 +281,8 @@ fn push_lines(ad: &ClassAd, options: &PrintOptions, order: impl Iterator<Item = 
     }
 }
 
-/// Index of an attribute in the low bits and the first eight bytes of its name in the high bits: one number, which
-/// sorts without a branch.
+/// Sort key of an attribute: the first eight bytes of its name in the high bits, its index in the low bits. Keys are
+/// compared as one number, without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SortKey(u128);
 
@@ -300,7 +303,7 @@ impl SortKey {
     }
 }
 
-/// Sorts attributes by name: the first eight bytes nearly always decide, and cost one comparison.
+/// Sorts attributes by name. The first eight bytes of the names almost always determine the order, with one comparison.
 fn sort_by_name_prefix(order: &mut [SortKey], names: impl Fn(u32, u32) -> Ordering) {
     let less =
         |a: &SortKey, b: &SortKey| a.prefix().cmp(&b.prefix()).then_with(|| names(a.index(), b.index()));
@@ -315,7 +318,7 @@ fn sort_by_name_prefix(order: &mut [SortKey], names: impl Fn(u32, u32) -> Orderi
     }
 }
 
-/// Converts eight bytes to lower case.
+/// Converts the eight bytes in a number to lower case.
 fn lowercase_bytes(bytes: u64) -> u64 {
     u64::from_ne_bytes(bytes.to_ne_bytes().map(|byte| byte.to_ascii_lowercase()))
 }
@@ -327,7 +330,7 @@ fn name_prefix(name: &[u8]) -> u64 {
         return u64::from_be_bytes(*eight);
     }
     match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
-        // They overlap if there are fewer than eight.
+        // For a name of fewer than eight bytes, the two parts overlap.
         (Some(first), Some(last)) => {
             u64::from(u32::from_be_bytes(*first)) << 32
                 | u64::from(u32::from_be_bytes(*last)) << (64 - 8 * name.len())
@@ -336,8 +339,8 @@ fn name_prefix(name: &[u8]) -> u64 {
     }
 }
 
-/// Parses the lines of one long ad. Blank lines and lines that begin with `#` are skipped; a line that is not a valid
-/// attribute is reported, and the lines after it are still read.
+/// Parses the lines of one long ad. Blank lines and lines that begin with `#` are skipped. Lines that are not a valid
+/// attribute are returned as errors, and all other lines are still read.
 ///
 /// ```
 /// use htc_classad::format::long;
@@ -348,7 +351,7 @@ pub fn parse(text: impl AsRef<[u8]>) -> (ClassAd, Vec<LineError>) {
     parse_with(text, Dialect::old_syntax())
 }
 
-/// Parses like [`parse`], in the mode of a dialect.
+/// Parses the lines of one long ad like [`parse`], in the mode of a dialect.
 ///
 /// ```
 /// use htc_classad::{Dialect, format::long};

@@ -1,4 +1,4 @@
-//! Syntaxes of ads: long, new, JSON, XML, and lists of ads in any of them.
+//! Syntaxes of ads: long form, new syntax, JSON and XML, and lists of ads in each of these.
 //!
 //! ```
 //! use htc_classad::{ClassAd, Dialect, format::{json, long}};

@@ -13,7 +13,7 @@ use crate::syntax::ParseError;
 use crate::syntax::lexer::TokenKind;
 use crate::syntax::parser::with_parser;
 
-/// Parses the ad that a text begins with; also returns the number of bytes used.
+/// Parses the ad at the beginning of a text. Returns the ad and the number of bytes used.
 ///
 /// ```
 /// use htc_classad::{Dialect, format::new_syntax};
@@ -39,7 +39,7 @@ pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<(ClassAd
     })
 }
 
-/// Checks that only white space and comments follow an ad.
+/// Checks that only white space and comments follow an ad that ends at `used`.
 ///
 /// # Errors
 /// Fails with the text that follows.
@@ -58,7 +58,8 @@ pub(crate) fn expect_end(text: &[u8], used: usize, dialect: Dialect) -> Result<(
 }
 
 impl ClassAd {
-    /// Parses an ad in new syntax: `[ a = 1; b = 2 ]`. Text after it is an error.
+    /// Parses a text that consists of one ad in new syntax: `[ a = 1; b = 2 ]`. Any text after the ad is an
+    /// error.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Dialect};

@@ -1,4 +1,4 @@
-//! Distribution of a stream of long ads to several readers, each of which receives batches of whole ads.
+//! Distribution of a stream of long ads to several readers, which receive batches of complete ads.
 
 use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use super::Delimiter;
 use super::input_window::InputWindow;
 
-/// Stream that is distributed in batches. Batches are numbered in stream order, so that results can be put together
-/// again.
+/// Stream whose ads are distributed in batches. Batches are numbered in the order of the stream, so that results
+/// can be put in order again.
 ///
 /// ```
 /// use htc_classad::stream::{AdReader, AdForm};
@@ -54,7 +54,7 @@ struct BatcherState<R> {
 /// assert_eq!(batches(&reader.into_batcher(), &mut batch_reader), 1);
 /// ```
 pub trait BatchReader {
-    /// Takes the first bytes of a window, which are whole ads.
+    /// Takes the first `bytes` bytes of a window, which are complete ads, as the next batch.
     #[doc(hidden)]
     fn take_batch<R>(&mut self, bytes: usize, from: &mut InputWindow<R>);
 }
@@ -64,8 +64,8 @@ impl<R: Read> AdBatcher<R> {
         AdBatcher { state: Mutex::new(BatcherState { window, delimiter, batch_count: 0 }) }
     }
 
-    /// Gives a batch of whole ads, as many as are available without waiting, to a reader that has read its previous
-    /// batch; returns the number of the batch, or `None` at the end of the stream.
+    /// Gives the next batch to a reader that has read its previous batch. A batch has as many complete ads as are
+    /// available without waiting. Returns the number of the batch, or `None` at the end of the stream.
     ///
     /// # Errors
     /// Fails if reading fails.

@@ -1,7 +1,7 @@
-//! Search for the end of an ad in brackets without parsing it, so that a parser is given exactly one ad.
+//! Search for the end of an ad without parsing it, so that the parser is given a text with exactly one ad.
 
-/// Scanner for the bracket that closes the first one of a text. It is called with the same text again, extended at the
-/// end, and continues from where it stopped.
+/// Scanner for the bracket that closes the first bracket of a text. When more input has been read, the scanner is
+/// called again with the extended text and continues where it stopped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BracketScanner {
     at: usize,
@@ -19,7 +19,7 @@ enum LexicalState {
 }
 
 impl BracketScanner {
-    /// Returns the offset after the closing bracket, or `None` if it has not been read yet.
+    /// Returns the offset after the closing bracket, or `None` if the text does not contain it yet.
     pub(crate) fn find_end(&mut self, text: &[u8]) -> Option<usize> {
         while let Some(&byte) = text.get(self.at) {
             match self.state {
@@ -52,7 +52,8 @@ impl BracketScanner {
                     if text[self.at] == quote {
                         self.state = LexicalState::Code;
                     } else {
-                        // The escaped byte must be present, or it would be treated as a quote the next time.
+                        // If the escaped byte is not in the text yet, stop before the backslash: the next call would
+                        // otherwise treat an escaped quote as the end of the string.
                         text.get(self.at + 1)?;
                         self.at += 1;
                     }
@@ -78,7 +79,7 @@ impl BracketScanner {
     }
 }
 
-/// Scanner for the `</c>` that closes the first `<c>` of a text; works like `BracketScanner`.
+/// Scanner for the `</c>` that closes the first `<c>` of a text. Called repeatedly like `BracketScanner`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct XmlAdScanner {
     at: usize,
@@ -86,7 +87,7 @@ pub(crate) struct XmlAdScanner {
 }
 
 impl XmlAdScanner {
-    /// Returns the offset after the closing tag, or `None` if it has not been read yet.
+    /// Returns the offset after the closing tag, or `None` if the text does not contain it yet.
     pub(crate) fn find_end(&mut self, text: &[u8]) -> Option<usize> {
         loop {
             let length = memchr::memchr(b'<', text.get(self.at..)?);

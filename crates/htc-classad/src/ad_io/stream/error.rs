@@ -27,37 +27,37 @@ use crate::text::space::is_space;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AdError {
-    /// The line, from 1.
+    /// Number of the line, counted from 1.
     pub line: u64,
-    /// Text of the line, or of the surroundings of the place if the line is long.
+    /// Text of the line. Of a long line, only the part around the error.
     pub text: BString,
-    /// Number of bytes of the line omitted before the text.
+    /// Number of bytes of the line that precede `text`.
     pub cut: usize,
-    /// The place within the text.
+    /// Range of the error within `text`.
     pub span: Span,
     /// Error message.
     pub message: String,
-    /// Advice, or `None` if there is none.
+    /// Advice on how to correct the error, or `None`.
     pub help: Option<&'static str>,
-    /// True if everything was read, but probably not as it was meant.
+    /// True if everything was read, but the author probably intended something else.
     pub is_warning: bool,
 }
 
-/// Surroundings of a text, so that its first and last line can be shown completely.
+/// Text around a part of the input, so that messages can show complete lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SurroundingText<'a> {
-    /// Number of the line that the text begins on, from 1.
+    /// Number of the line on which the part begins, counted from 1.
     line: u64,
-    /// Number of bytes of that line before the text.
+    /// Number of bytes of this line that precede the part.
     column: usize,
-    /// The last of these bytes.
+    /// Last bytes before the part.
     before: &'a [u8],
-    /// The known bytes after the text.
+    /// Known bytes after the part.
     after: &'a [u8],
 }
 
 impl<'a> SurroundingText<'a> {
-    /// Returns the surroundings of a text that is whole and begins on a line.
+    /// Returns the surroundings of a complete text that begins on the given line.
     pub(super) fn at_line(line: u64) -> Self {
         SurroundingText { line, ..SurroundingText::default() }
     }
@@ -69,7 +69,7 @@ impl<'a> SurroundingText<'a> {
     }
 }
 
-/// Shows the place and the message: `line 2, column 5: ...`.
+/// Prints the position and the message: `line 2, column 5: ...`.
 impl fmt::Display for AdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}: {}", self.line, self.column(), self.message)
@@ -79,13 +79,13 @@ impl fmt::Display for AdError {
 impl std::error::Error for AdError {}
 
 impl AdError {
-    /// Returns the place for a message; `source` is the file's name.
+    /// Returns the position of the error, for a message; `source` is the name of the file.
     pub fn caret<'a>(&'a self, source: &'a str) -> LineCaret<'a> {
         let line = u32::try_from(self.line).unwrap_or(u32::MAX);
         LineCaret { source, line, text: &self.text, span: self.span, cut: self.cut }
     }
 
-    /// Returns the column of the place, starting at 1.
+    /// Returns the column of the error, counted from 1.
     pub fn column(&self) -> usize {
         self.cut + self.span.start as usize + 1
     }
@@ -102,7 +102,7 @@ impl AdError {
         let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
         let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
         let line = around.line + memchr::memchr_iter(b'\n', &text[..start]).count() as u64;
-        // A line of many megabytes would make a huge message, so only the surroundings of the place are kept.
+        // A line of many megabytes would make a huge message, so only the text around the error is kept.
         let from = start.max(at.saturating_sub(CONTEXT_SIZE));
         let to = end.min(at + CONTEXT_SIZE);
         let last = (span.end as usize).clamp(at, to);
@@ -126,7 +126,7 @@ impl AdError {
         AdError { line, text: shown, cut, span, message, help, is_warning: false }
     }
 
-    /// Creates the warning about a line that sets ClusterId again.
+    /// Creates the warning for a line that sets `ClusterId` a second time.
     pub(super) fn joined_ads(text: &[u8], line: u64) -> Self {
         let around = SurroundingText { line, ..SurroundingText::default() };
         let message = "ClusterId is set twice: two ads without an empty line between them are read as one";
@@ -135,7 +135,7 @@ impl AdError {
         AdError { is_warning: true, ..error }
     }
 
-    /// Creates the warning about an integer at a span that does not fit 64 bits; `reading` says what it counts as.
+    /// Creates the warning for an integer that does not fit 64 bits; `reading` says how the integer was read.
     pub(super) fn large_integer(text: &[u8], around: SurroundingText<'_>, span: Span, reading: &str) -> Self {
         let digits = String::from_utf8_lossy(span.slice(text));
         let message = format!("{digits} does not fit 64 bits and {reading}");

@@ -5,16 +5,17 @@ use std::ops::Range;
 
 use super::{Delimiter, strip_cr};
 
-/// Number of bytes requested at once. Smaller blocks are slower on pipes, larger ones gain nothing.
+/// Number of bytes requested in one read. Smaller blocks are slower on pipes; larger blocks are not faster.
 const BLOCK_SIZE: usize = 256 * 1024;
 
-/// Maximum size of an ad or line, in bytes; larger ones are an error instead of filling the memory.
+/// Maximum size of an ad or line, in bytes. A larger ad or line is an error, because it could exhaust memory.
 const MAX_AD_SIZE: usize = 64 << 20;
 
-/// Number of consumed bytes kept before the unread part, so that a message can show the line around its place.
+/// Number of consumed bytes that are kept before the unread part, so that a message can show the beginning of the
+/// line.
 pub(crate) const CONTEXT_SIZE: usize = 400;
 
-/// Window over the input. Everything from `start` to `end` is read but not consumed.
+/// Window over the input. The bytes from `start` to `end` have been read but not consumed.
 #[derive(Debug)]
 pub struct InputWindow<R> {
     input: R,
@@ -24,14 +25,14 @@ pub struct InputWindow<R> {
     input_ended: bool,
     /// True if a NUL byte has been read.
     has_nul: bool,
-    /// Number of the line at `start`, starting at 1. Maintained by the callers that consume lines.
+    /// Number of the line at `start`, counted from 1. Updated only by functions that count lines.
     pub(crate) line: u64,
-    /// Number of bytes of that line before `start`, as counted by [`InputWindow::skip_and_count_lines`].
+    /// Number of bytes of this line before `start`, as counted by [`InputWindow::skip_and_count_lines`].
     pub(crate) column: usize,
 }
 
 impl<R> InputWindow<R> {
-    /// Moves the first bytes to another window, which must be empty.
+    /// Moves the first `bytes` unread bytes to another window, which must be empty.
     pub(crate) fn give_prefix_to<O>(&mut self, bytes: usize, to: &mut InputWindow<O>) {
         std::mem::swap(&mut self.buffer, &mut to.buffer);
         let (end, filled) = (self.start + bytes, self.end);
@@ -64,17 +65,17 @@ impl<R: Read> InputWindow<R> {
         &self.buffer[self.start..self.end]
     }
 
-    /// Returns a part of [`InputWindow::unread`].
+    /// Returns the part of [`InputWindow::unread`] at a range.
     pub(crate) fn unread_range(&self, range: Range<usize>) -> &[u8] {
         &self.buffer[self.start + range.start..self.start + range.end]
     }
 
-    /// Returns the end of the consumed part of the current line, and the length of that part.
+    /// Returns the kept end of the consumed part of the current line, and the length of the whole consumed part.
     pub(crate) fn skipped_line_start(&self) -> (&[u8], usize) {
         (self.last_skipped(self.column.min(CONTEXT_SIZE)), self.column)
     }
 
-    /// Returns the last consumed bytes. They are available until the next block is read.
+    /// Returns the last `bytes` consumed bytes, which are available until the next block is read.
     pub(crate) fn last_skipped(&self, bytes: usize) -> &[u8] {
         &self.buffer[self.start.saturating_sub(bytes)..self.start]
     }
@@ -94,12 +95,12 @@ impl<R: Read> InputWindow<R> {
         Ok(false)
     }
 
-    /// Consumes the first bytes.
+    /// Consumes the first `bytes` unread bytes.
     pub(crate) fn skip(&mut self, bytes: usize) {
         self.start = (self.start + bytes).min(self.end);
     }
 
-    /// Consumes the first bytes and counts their lines.
+    /// Consumes the first `bytes` unread bytes and counts their lines.
     pub(crate) fn skip_and_count_lines(&mut self, bytes: usize) {
         let bytes = bytes.min(self.end - self.start);
         let part = &self.buffer[self.start..self.start + bytes];
@@ -113,7 +114,8 @@ impl<R: Read> InputWindow<R> {
         self.start += bytes;
     }
 
-    /// Reads until `end` finds an end in the unread part; returns its offset, or `None` if the input ends before.
+    /// Reads until `end` finds the end of an element in the unread part. Returns the offset of the end, or `None` if
+    /// the input ends first.
     ///
     /// # Errors
     /// Same as [`InputWindow::read_more`].
@@ -129,7 +131,7 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// Reads another block after the unread part; returns false at the end of the input.
+    /// Reads another block of input after the unread part. Returns false at the end of the input.
     ///
     /// # Errors
     /// Fails if reading fails, or if the unread part is too large already.
@@ -147,9 +149,10 @@ impl<R: Read> InputWindow<R> {
                 let message = "a line or an ad is larger than 64 MiB; is this a file of ads?";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
-            // After the largest ad there is room for one more block, which shows that it is too large.
+            // The buffer has room for the largest ad and one more block, which shows that an ad is too large.
             let length = (self.buffer.len() * 2).clamp(BLOCK_SIZE, MAX_AD_SIZE + BLOCK_SIZE);
-            // Returns an error; growing the vector in the usual way would abort the program.
+            // If memory is exhausted, an error is returned; growing the vector in the usual way would abort the
+            // program.
             if self.buffer.try_reserve_exact(length - self.buffer.len()).is_err() {
                 let message = format!("no memory is left for an ad of more than {} MiB", self.end >> 20);
                 return Err(io::Error::new(io::ErrorKind::OutOfMemory, message));
@@ -174,8 +177,8 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// Returns the number of unread bytes that are whole long ads, reading until there is at least one; at the end of
-    /// the input, everything that is left.
+    /// Returns the number of unread bytes that are complete long ads. Reads until there is at least one complete ad.
+    /// At the end of the input, returns the number of all unread bytes.
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -183,7 +186,7 @@ impl<R: Read> InputWindow<R> {
         let mut searched = 0;
         loop {
             let rest = self.unread();
-            // The last complete delimiter line.
+            // Search for the last delimiter line that is complete.
             let last = memchr::memrchr(b'\n', rest).map_or(0, |newline| newline + 1);
             let mut end = last;
             while end > searched {
@@ -200,8 +203,8 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// Returns the number of unread bytes that are whole lines, reading until there is at least one; at the end of the
-    /// input, everything that is left.
+    /// Returns the number of unread bytes that are complete lines. Reads until there is at least one complete line. At
+    /// the end of the input, returns the number of all unread bytes.
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -219,8 +222,8 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// Returns the length of the next line without and with its end, without consuming it, or `None` at the end of the
-    /// input.
+    /// Returns the length of the next line without and with its line end, or `None` at the end of the input. The line
+    /// is not consumed.
     pub(crate) fn peek_line(&mut self) -> io::Result<Option<(usize, usize)>> {
         let mut searched = 0;
         loop {
@@ -235,7 +238,7 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// Returns the byte at an offset, or `None` if the input is shorter.
+    /// Returns the unread byte at an offset, or `None` if the input ends before.
     pub(crate) fn peek_byte(&mut self, ahead: usize) -> io::Result<Option<u8>> {
         while self.end - self.start <= ahead {
             if !self.read_more()? {

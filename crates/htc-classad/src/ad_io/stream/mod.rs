@@ -1,8 +1,9 @@
 //! Streams of ads from any reader, in constant memory and in any syntax (`CondorClassAdFileIterator`,
 //! compat_classad.cpp).
 //!
-//! [`AdReader`] is for general use: it detects the syntax, recognizes banners and history trailers, and reports errors
-//! without losing the rest. It is an iterator over ads, each of which may be an error. [`ReferenceReader`] behaves exactly like the HTCondor tools.
+//! [`AdReader`] is for general use: it detects the syntax, recognizes banners and history trailers, and continues after errors.
+//! It is an iterator that returns an ad or an error for each ad of the stream. [`ReferenceReader`] behaves exactly like the
+//! HTCondor tools.
 //!
 //! ```
 //! use htc_classad::stream::AdReader;
@@ -35,7 +36,7 @@ pub use reference_reader::{ReadOutcome, ReferenceReader};
 pub use crate::ad_io::delimiter::Delimiter;
 pub(crate) use crate::ad_io::delimiter::{LineKind, strip_cr};
 
-/// Syntaxes of streams of ads.
+/// Syntax of a stream of ads.
 ///
 /// ```
 /// use htc_classad::stream::AdForm;
@@ -43,17 +44,17 @@ pub(crate) use crate::ad_io::delimiter::{LineKind, strip_cr};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AdForm {
-    /// `Name = value` lines; a delimiter line ends an ad.
+    /// Lines `Name = value`, with a delimiter line after each ad.
     Long,
-    /// `<classads>` with an element for each ad.
+    /// XML: the element `<classads>` with an element for each ad.
     Xml,
-    /// JSON objects, in an array or one after the other.
+    /// JSON objects, as elements of an array or one after the other.
     Json,
-    /// Ads in brackets, in a list or one after the other.
+    /// Ads in new syntax, as elements of a list or one after the other.
     New,
-    /// One JSON object per line.
+    /// JSON objects, one per line.
     JsonLines,
-    /// One ad in brackets per line.
+    /// Ads in new syntax, one per line.
     NewLines,
 }
 
@@ -70,7 +71,7 @@ impl AdForm {
         }
     }
 
-    /// Returns the syntax with a name, or `None` if there is none.
+    /// Returns the syntax with this name, or `None` if the name is unknown.
     pub fn from_name(name: &str) -> Option<AdForm> {
         [AdForm::Long, AdForm::Xml, AdForm::Json, AdForm::New, AdForm::JsonLines, AdForm::NewLines]
             .into_iter()

@@ -1,4 +1,4 @@
-//! Streams processed by several threads.
+//! Processing of a stream of ads by several threads.
 
 use std::io::Read;
 use std::num::NonZero;
@@ -8,19 +8,19 @@ use std::thread;
 use super::{AdBatcher, AdForm, AdReader, ReadError};
 use crate::ad::ClassAd;
 
-/// Results of one batch.
+/// Results for the ads of one batch.
 struct BatchResults<T> {
     number: u64,
     /// Number of lines of the batch.
     lines: u64,
     results: Vec<T>,
-    /// The error that ended the batch; its lines count from the beginning of the batch.
+    /// Error that ended the batch, or `None`. Its line numbers count from the beginning of the batch.
     error: Option<ReadError>,
 }
 
 impl<R: Read + Send> AdReader<R> {
-    /// Calls a function for each ad, on all cores if the ads are in the long form, and returns those of its results
-    /// that are not `None`, in the order of the stream.
+    /// Calls a function for each ad and returns its results in the order of the stream, without those that are
+    /// `None`. Ads in the long form are processed on all cores.
     ///
     /// ```
     /// use htc_classad::{ClassAd, MatchAd, System, stream::AdReader};
@@ -60,7 +60,7 @@ impl<R: Read + Send> AdReader<R> {
     }
 }
 
-/// Processes batches until the end of the stream or an error of any thread.
+/// Processes batches until the end of the stream or until any thread finds an error.
 fn process_batches<R: Read, T>(
     batcher: &AdBatcher<R>,
     mut reader: AdReader<std::io::Empty>,
@@ -100,8 +100,8 @@ fn process_batches<R: Read, T>(
     batches
 }
 
-/// Puts the results of all batches in the order of the stream. All batches before one with an error are complete,
-/// because batches are given out in order and each that was given out is processed.
+/// Returns the results of all batches in the order of the stream, or the first error. All batches before a batch
+/// with an error are complete, because batches are given out in order and each is processed.
 fn join_batches<T>(mut batches: Vec<BatchResults<T>>) -> Result<Vec<T>, ReadError> {
     batches.sort_unstable_by_key(|batch| batch.number);
     let mut results = Vec::with_capacity(batches.iter().map(|batch| batch.results.len()).sum());
@@ -120,7 +120,7 @@ fn join_batches<T>(mut batches: Vec<BatchResults<T>>) -> Result<Vec<T>, ReadErro
 mod tests {
     use super::*;
 
-    /// Returns ads whose sizes differ, in the text of one file.
+    /// Returns the text of a file with ads of different sizes.
     fn many_ads(count: usize) -> String {
         (0..count).map(|number| format!("A = {number}\nB = \"{}\"\n\n", "x".repeat(number % 400))).collect()
     }

@@ -1,12 +1,12 @@
 //! Projection of long ads to some of their attributes: all values are checked as the reference checks them, but only
-//! the wanted ones are kept.
+//! wanted attributes are kept.
 
 use crate::ad::{ClassAd, StoredValue};
 use crate::ad_io::line_memo::LineMemo;
 use crate::ad_io::line_reader::{KeptAttributes, LineOptions, LinesRead, WantedNames};
 use crate::syntax::{AttrName, Dialect, Expr, mentioned_names};
 
-/// Wanted attributes of long ads, and the memo of lines seen, for
+/// Wanted attributes of long ads, and the memo of known lines, for
 /// [`AdReader::next_projected`](super::AdReader::next_projected).
 ///
 /// ```
@@ -26,13 +26,13 @@ pub struct Projection {
     wanted: WantedNames,
     memo: LineMemo,
     needs_all: bool,
-    /// True if attributes that values refer to do not become wanted.
+    /// True if the attributes to which values refer do not become wanted.
     is_fixed: bool,
 }
 
 impl Projection {
-    /// Creates a projection to the attributes that the expressions refer to, or returns `None` if they may read any
-    /// attribute.
+    /// Creates a projection to the attributes to which the expressions refer. Returns `None` if an expression may
+    /// read any attribute.
     ///
     /// ```
     /// use htc_classad::{Expr, stream::Projection};
@@ -49,8 +49,8 @@ impl Projection {
         (!skim.needs_all).then_some(skim)
     }
 
-    /// Creates a projection to attributes whose names begin with one of these prefixes, and to those that are added.
-    /// Attributes that values refer to do not become wanted.
+    /// Creates a projection to the attributes whose names begin with one of the prefixes, and to the names passed to
+    /// [`Projection::add`]. The attributes to which values refer do not become wanted.
     ///
     /// ```
     /// use htc_classad::stream::{AdReader, AdRecord, Projection};
@@ -86,17 +86,17 @@ impl Projection {
         }
     }
 
-    /// Returns true if the attribute was added, or is referred to.
+    /// Returns true if an attribute is wanted.
     pub fn contains(&self, name: &AttrName) -> bool {
         self.wanted.names.contains(name)
     }
 
-    /// Returns the wanted attributes.
+    /// Returns the names of the wanted attributes.
     pub fn names(&self) -> &[AttrName] {
         &self.wanted.names
     }
 
-    /// Adds all attributes that an expression refers to; returns true if all were wanted already.
+    /// Makes all attributes wanted to which an expression refers. Returns true if all of them were wanted already.
     fn add_references_of(&mut self, expr: &Expr) -> bool {
         let mut known = !self.needs_all;
         if mentioned_names::can_read_any_attribute(expr) {
@@ -112,13 +112,15 @@ impl Projection {
         known
     }
 
-    /// Returns true if an expression was seen that may read any attribute.
+    /// Returns true if an expression in a value or a constraint may read any attribute, so that ads must be read
+    /// completely.
     pub fn needs_all_attributes(&self) -> bool {
         self.needs_all
     }
 
-    /// Reads one ad from a text of whole ads, and adds the wanted attributes to an empty ad. Returns true if that was
-    /// complete: values may refer to further attributes, which are wanted from then on.
+    /// Reads one ad from a text of complete ads and adds the wanted attributes to `ad`, which must be empty. Returns
+    /// false if a value refers to an attribute that was not wanted before; the ad must then be read again, because it
+    /// may lack that attribute.
     pub(super) fn read_ad(
         &mut self,
         text: &[u8],
@@ -128,7 +130,7 @@ impl Projection {
         ad: &mut ClassAd,
     ) -> (LinesRead, bool) {
         if (self.memo.dialect, self.memo.exact) != (dialect.old(), exact) {
-            // The memo of another reader is not valid for this one.
+            // A memo for another dialect is not valid for this reader.
             self.memo = LineMemo::new(dialect, exact);
         }
         self.memo.begin_caller_ad();

@@ -1,4 +1,4 @@
-//! Errors of readers that are used as iterators.
+//! Errors of readers of streams that are used as iterators.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use super::record::AdRecord;
 use crate::ad::ClassAd;
 use crate::text::plural::counted;
 
-/// Error of the next ad of a stream.
+/// Error in the place of the next ad of a stream.
 ///
 /// ```
 /// use htc_classad::stream::{AdReader, ReadError};
@@ -29,15 +29,15 @@ use crate::text::plural::counted;
 /// ```
 #[non_exhaustive]
 pub enum ReadError {
-    /// The stream could not be read. No further ads follow.
+    /// The stream could not be read, and no more ads follow.
     Io(io::Error),
-    /// A part of the ad could not be read. The record has the rest of the ad and all errors; the ads after it can still
+    /// A part of an ad could not be read. The record has the rest of the ad and all errors; the following ads can still
     /// be read.
     Ad(Box<AdRecord>),
 }
 
 impl ReadError {
-    /// Returns the parts of the ad that could not be read; none if the stream could not be read.
+    /// Returns the errors in the ad. Empty if the stream itself could not be read.
     ///
     /// ```
     /// use htc_classad::stream::AdReader;
@@ -53,7 +53,7 @@ impl ReadError {
 }
 
 impl ReadError {
-    /// Adds to all line numbers.
+    /// Adds `lines` to all line numbers.
     pub(super) fn moved_down(mut self, lines: u64) -> Self {
         if let ReadError::Ad(record) = &mut self {
             record.line += lines;
@@ -63,7 +63,7 @@ impl ReadError {
     }
 }
 
-/// Shows the message and its cause, because that is what a `main` that returns the error prints.
+/// Prints the message and its cause like `Display`, because a `main` that returns the error prints it with `Debug`.
 impl fmt::Debug for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -105,7 +105,7 @@ impl From<io::Error> for ReadError {
 }
 
 impl AdRecord {
-    /// Returns the ad if all of it could be read; warnings are dropped.
+    /// Returns the ad if it was read without errors; warnings are ignored.
     ///
     /// ```
     /// use htc_classad::stream::AdReader;

@@ -1,4 +1,5 @@
-//! Reader of a stream for general use: everything unreadable is reported, and a bad line affects nothing else.
+//! Reader of a stream for general use. It reports everything that it cannot read, and an invalid line does not affect
+//! other lines.
 
 use std::io::{self, Empty, Read};
 use std::ops::Range;
@@ -23,7 +24,7 @@ mod bracketed_and_xml;
 
 /// Reader of a stream of ads.
 ///
-/// As an iterator it returns the ads, and an ad with a part that could not be read as an error:
+/// As an iterator, the reader returns an ad, or an error if a part of the ad could not be read:
 ///
 /// ```
 /// use htc_classad::stream::AdReader;
@@ -60,18 +61,19 @@ pub struct AdReader<R> {
     /// True if JSON strings are read as the reference reads them.
     reference_json: bool,
     memo: LineMemo,
-    /// Number of bytes of the window that are whole long ads.
+    /// Number of bytes at the start of the window that are complete long ads.
     whole_ads_len: usize,
-    /// True if an XML ad was read or rejected already.
+    /// True if an XML ad has already been read or rejected.
     xml_started: bool,
-    /// Length of the ad last read by [`AdReader::next_projected`], which precedes the window's start.
+    /// Length of the last ad read by [`AdReader::next_projected`]; the ad ends where the window starts.
     last_ad_len: usize,
-    /// True if the iterator has returned an error of the stream.
+    /// True if the iterator has returned an error of the stream itself.
     has_failed: bool,
 }
 
 impl<R: Read> AdReader<R> {
-    /// Creates a reader of ads in a syntax, which is detected if `None`. Long ads end at blank lines and at banners.
+    /// Creates a reader of ads in the given syntax, or with `None` in a syntax that is detected. Long ads end at blank
+    /// lines and at banners.
     ///
     /// ```
     /// use htc_classad::stream::{AdForm, AdReader};
@@ -108,8 +110,8 @@ impl<R: Read> AdReader<R> {
         self
     }
 
-    /// Turns exact reading of long ads on or off: a line whose name is not an identifier, or that has text after its
-    /// value, is then an error. The reference accepts both.
+    /// Turns exact mode for long ads on or off. In exact mode, a name that is not an identifier and text after a value
+    /// are errors; the reference accepts both.
     ///
     /// ```
     /// use htc_classad::stream::AdReader;
@@ -125,7 +127,8 @@ impl<R: Read> AdReader<R> {
         self
     }
 
-    /// Sets whether JSON strings are read as the reference reads them, which makes other bytes of `\u` than UTF-8.
+    /// Sets whether JSON strings are read as the reference reads them. The reference decodes `\u` escapes to bytes
+    /// that are not UTF-8.
     ///
     /// ```
     /// use htc_classad::stream::AdReader;
@@ -143,7 +146,7 @@ impl<R: Read> AdReader<R> {
         self
     }
 
-    /// Sets the dialect of the expressions, such as strict mode.
+    /// Sets the dialect of the expressions, for example to turn on strict mode.
     ///
     /// ```
     /// use htc_classad::{Dialect, stream::AdReader};
@@ -168,7 +171,8 @@ impl<R: Read> AdReader<R> {
         AdBatcher::new(self.window, self.delimiter)
     }
 
-    /// Returns the number of lines read; for a reader of batches, those of the current batch.
+    /// Returns the number of lines read. For a reader of batches, returns the number of lines read in the current
+    /// batch.
     ///
     /// ```
     /// use htc_classad::stream::AdReader;
@@ -180,7 +184,7 @@ impl<R: Read> AdReader<R> {
         self.window.line - 1
     }
 
-    /// Returns the syntax, or the long form if it was not detected yet.
+    /// Returns the syntax of the stream, or the long form if the syntax has not been detected yet.
     pub fn form(&self) -> AdForm {
         self.form.unwrap_or(AdForm::Long)
     }
@@ -205,8 +209,8 @@ impl<R: Read> AdReader<R> {
         Ok(form)
     }
 
-    /// Reads the next ad with its line, banner and errors; returns `None` at the end. Ads without attributes are
-    /// skipped.
+    /// Reads the next ad with its line number, banner and errors, or returns `None` at the end of the stream. Ads
+    /// without attributes are skipped.
     ///
     /// ```
     /// use htc_classad::stream::AdReader;
@@ -237,7 +241,7 @@ impl<R: Read> AdReader<R> {
             match self.window.peek_byte(at)? {
                 None => return Ok(AdForm::Long),
                 Some(byte) if is_space(byte) => at += 1,
-                // A byte order mark (BOM), which some editors write.
+                // Skips a byte order mark (BOM), which some editors write.
                 Some(0xef) if at == 0 && self.window.peek_byte(2)? == Some(0xbf) => self.window.skip(3),
                 Some(b'#') => at = self.line_end_offset(at)?,
                 Some(b'/') if self.window.peek_byte(at + 1)? == Some(b'/') => {
@@ -270,7 +274,7 @@ impl<R: Read> AdReader<R> {
         })
     }
 
-    /// Returns the offset after the line at an offset.
+    /// Returns the offset after the end of the line that contains an offset.
     fn line_end_offset(&mut self, at: usize) -> io::Result<usize> {
         let mut searched = at;
         loop {
@@ -285,9 +289,9 @@ impl<R: Read> AdReader<R> {
         }
     }
 
-    /// Reads the next long ad with only the wanted attributes; those that their values refer to become wanted as well.
-    /// Otherwise it works like [`AdReader::next_record`], except that an ad may be empty. The memory of the record is
-    /// reused. Returns false at the end.
+    /// Reads the next long ad with only its wanted attributes. Attributes to which their values refer become wanted as
+    /// well. Unlike [`AdReader::next_record`], this function also returns empty ads, and it reuses the memory of
+    /// `record`. Returns false at the end of the stream.
     ///
     /// ```
     /// use htc_classad::{Expr, stream::{AdReader, AdRecord, Projection}};
@@ -310,7 +314,7 @@ impl<R: Read> AdReader<R> {
         self.read_long_ad(Some(skim), record)
     }
 
-    /// Accepts a discarded ad, to reuse its memory.
+    /// Takes a discarded ad, whose memory is reused for a later ad.
     ///
     /// ```
     /// use htc_classad::stream::AdReader;
@@ -326,7 +330,7 @@ impl<R: Read> AdReader<R> {
         self.memo.reuse(ad);
     }
 
-    /// Returns the whole ad that [`AdReader::next_projected`] read last.
+    /// Returns all attributes of the ad that [`AdReader::next_projected`] read last.
     pub fn whole_ad(&mut self) -> ClassAd {
         let options = LineOptions {
             delimiter: &self.delimiter,
@@ -341,7 +345,8 @@ impl<R: Read> AdReader<R> {
         Ok(self.read_long_ad(None, &mut record)?.then_some(record))
     }
 
-    /// Reads the next long ad into an empty record: all of it, or the wanted attributes. Returns false at the end.
+    /// Reads the next long ad into an empty record, either completely or only its wanted attributes. Returns false at
+    /// the end of the stream.
     fn read_long_ad(&mut self, mut skim: Option<&mut Projection>, record: &mut AdRecord) -> io::Result<bool> {
         loop {
             if self.whole_ads_len == 0 {
@@ -376,7 +381,7 @@ impl<R: Read> AdReader<R> {
                 record.line = self.window.line + number;
                 record.banner = delimiter.and_then(|range| as_banner(&text[range])).map(BString::from);
                 if !complete {
-                    // The set of wanted attributes has just grown, so this ad is read as a whole.
+                    // More attributes have become wanted while the ad was read, so the ad is read again completely.
                     record.ad = self.memo.read_whole_ad(&text[start..used], options);
                 }
                 for (number, range, error) in bad {
@@ -420,15 +425,15 @@ impl<R: Read> AdReader<R> {
 }
 
 impl AdReader<&[u8]> {
-    /// Reads the next ad of a text in memory; returns `None` at the end.
+    /// Reads the next ad of a text in memory, or returns `None` at the end of the text.
     pub(super) fn read_from_memory(&mut self) -> Option<AdRecord> {
         // Reading from memory never fails.
         self.next_record().ok().flatten()
     }
 }
 
-/// Returns each ad, or an error for an ad with a part that could not be read. After an error in an ad the next ad
-/// follows; after an error of the stream nothing follows.
+/// Returns the next ad, or an error if a part of the ad could not be read. After an error in an ad, the next ad
+/// follows; after an error of the stream itself, nothing follows.
 impl<R: Read> Iterator for AdReader<R> {
     type Item = Result<ClassAd, ReadError>;
 
@@ -448,7 +453,7 @@ impl<R: Read> Iterator for AdReader<R> {
 
 impl<R: Read> std::iter::FusedIterator for AdReader<R> {}
 
-/// Returns the second line that sets ClusterId: its number in the text, from 0, and its range.
+/// Returns the second line that sets `ClusterId`: its number in the text, counted from 0, and its range.
 fn find_second_cluster_id(text: &[u8]) -> Option<(u64, Range<usize>)> {
     let mut start = 0;
     let mut has_first = false;

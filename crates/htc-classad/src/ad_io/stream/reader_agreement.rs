@@ -1,4 +1,5 @@
-//! Tests that all ways to read long ads agree: projected, whole, streamed in pieces, across the ends of the buffer.
+//! Tests that all ways to read long ads give the same result: with a projection, completely, from input in small
+//! pieces, and across the ends of the buffer.
 //!
 //! The regular tests include a short run; `PROPTEST_CASES=100000 cargo test -p htc-classad --lib stream::agreement`
 //! runs more cases.
@@ -16,7 +17,7 @@ use crate::syntax::Dialect;
 /// Wanted attributes.
 const WANTED_NAMES: [&str; 3] = ["A", "B", "Name"];
 
-/// Input that returns a limited number of bytes at a time, like a pipe.
+/// Input that returns a limited number of bytes in each read, like a pipe.
 struct PiecewiseInput<'a>(&'a [u8], usize);
 
 impl Read for PiecewiseInput<'_> {
@@ -26,13 +27,13 @@ impl Read for PiecewiseInput<'_> {
     }
 }
 
-/// Comparable contents of an ad: its long form, line, banner and errors.
+/// Contents of an ad for comparison: its long form, line, banner and errors.
 type AdSummary = (String, u64, Option<String>, Vec<AdError>);
 
 fn summarize(record: &AdRecord, ad: &ClassAd) -> AdSummary {
     let all = long::PrintOptions { private: true, ..long::PrintOptions::default() };
     let text = String::from_utf8_lossy(&long::print_with(ad, &all)).into_owned();
-    // Warnings about values are not made line by line.
+    // The line-by-line reader of this test does not create warnings.
     let errors = record.errors.iter().filter(|error| !error.is_warning).cloned().collect();
     (text, record.line, record.banner.as_ref().map(ToString::to_string), errors)
 }
@@ -47,7 +48,7 @@ fn read_whole(read: impl Read, exact: bool) -> Vec<AdSummary> {
     all
 }
 
-/// Reads the ads of a text line by line, without a memo and without shortcuts.
+/// Reads the ads of a text line by line, without the memo.
 fn read_line_by_line(text: &[u8], exact: bool) -> Vec<AdSummary> {
     let (delimiter, dialect) = (Delimiter::BlankOrBanner, Dialect::old_syntax());
     let (mut all, mut record) = (Vec::new(), AdRecord::default());
@@ -75,7 +76,7 @@ fn read_line_by_line(text: &[u8], exact: bool) -> Vec<AdSummary> {
     all
 }
 
-/// Returns the whole ads of a projecting reader, and the wanted attributes.
+/// Reads all ads through a projection. Returns the complete ads, and the wanted attributes of each.
 fn read_projected(read: impl Read, exact: bool) -> (Vec<AdSummary>, Vec<String>) {
     let mut skim = Projection::default();
     WANTED_NAMES.into_iter().for_each(|name| skim.add(name.into()));
@@ -90,7 +91,8 @@ fn read_projected(read: impl Read, exact: bool) -> (Vec<AdSummary>, Vec<String>)
     (all, parts)
 }
 
-/// Returns the wanted attributes of the ads of a reference reader, read whole or projected, and whether it has failed.
+/// Reads all ads with the reference reader, completely or through a projection. Returns the wanted attributes of each
+/// ad, true if reading failed, and true if the reference would abort.
 fn read_projected_by_reference(
     mut reader: ReferenceReader<PiecewiseInput<'_>>,
     mut skim: Option<Projection>,
@@ -112,7 +114,7 @@ fn read_projected_by_reference(
     }
 }
 
-/// Returns the wanted attributes of an ad.
+/// Returns the wanted attributes of an ad as text.
 fn wanted_attributes(ad: &ClassAd) -> String {
     let value =
         |name: &str| ad.get(name).map_or_else(|| String::from("-"), |expr| expr.unparse().to_string());
@@ -137,7 +139,7 @@ fn check_agreement(text: &[u8], piece: usize, exact: bool) {
         let steps = |read: &mut dyn Read| {
             let mut reader = ReferenceReader::new(read, None, delimiter.clone());
             let mut steps = Vec::new();
-            // An error at the very end is repeated forever.
+            // An error at the end of the input is returned at each further call.
             for _ in 0..text.len() + 2 {
                 let step = reader.next_outcome().expect("memory");
                 steps.push((step.ad.unparse(), step.status, step.failed, step.banner, step.end));
@@ -278,7 +280,7 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
         |(lines, times, line, last)| {
             let lines: Vec<Vec<u8>> =
                 lines.into_iter().map(|(line, end)| [&line, end.as_bytes()].concat()).collect();
-            // Memos are made for ads that repeat.
+            // The lines are repeated, because the memo has an effect only if ads repeat.
             [lines.concat().repeat(times), line, last.into()].concat()
         },
     )
@@ -319,7 +321,7 @@ proptest! {
 }
 
 proptest! {
-    // The buffer is large, so there are fewer cases.
+    // Few cases are run, because the text is larger than the large buffer of the reader.
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
 
     #[test]

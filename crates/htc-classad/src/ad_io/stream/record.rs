@@ -1,11 +1,11 @@
-//! Ads of a stream with their places and errors.
+//! Ad of a stream with its position and errors.
 
 use bstr::BString;
 
 use super::error::AdError;
 use crate::ad::ClassAd;
 
-/// One ad of a stream.
+/// Ad of a stream with its position and errors.
 ///
 /// ```
 /// use htc_classad::stream::AdReader;
@@ -21,12 +21,12 @@ use crate::ad::ClassAd;
 pub struct AdRecord {
     /// The ad, without the parts that could not be read.
     pub ad: ClassAd,
-    /// Line on which the ad begins, from 1.
+    /// Number of the line on which the ad begins, counted from 1.
     pub line: u64,
     /// Banner or trailer line that ended the ad, or `None`.
     pub banner: Option<BString>,
-    /// Errors in the ad, at most a thousand.
+    /// Errors in the ad, not more than a thousand.
     pub errors: Vec<AdError>,
-    /// Number of errors in the ad beyond those in `errors`.
+    /// Number of errors in the ad that are not in `errors`.
     pub more_errors: u64,
 }

@@ -30,19 +30,20 @@ use crate::text::space::is_space;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadOutcome {
-    /// The ad, or the part of it that was read.
+    /// Ad, or the part of it that could be read.
     pub ad: ClassAd,
-    /// Number of attribute lines or attributes read; 0 for an empty ad or at the end; negative for an error.
+    /// Number of attribute lines or attributes that were read: 0 for an empty ad or at the end of the input, negative for an
+    /// error.
     pub status: i32,
-    /// True if something could not be read; the ad may still have attributes.
+    /// True if a part of the ad could not be read; the ad may still have attributes.
     pub failed: bool,
-    /// The delimiter line that ended the ad, unless blank lines are the delimiters.
+    /// Delimiter line that ended the ad; empty if blank lines are the delimiters.
     pub banner: BString,
-    /// True at the end of the input.
+    /// True if the input has ended.
     pub end: bool,
 }
 
-/// Reader with all the peculiarities of the reference's reader.
+/// Reader that reproduces all peculiarities of the reference's reader.
 ///
 /// ```
 /// use htc_classad::stream::{Delimiter, ReferenceReader};
@@ -65,22 +66,22 @@ pub struct ReferenceReader<R> {
     has_failed: bool,
     dialect: Dialect,
     memo: LineMemo,
-    /// Number of bytes of the window that are whole long ads, as far as [`ReferenceReader::next_projected`] knows.
+    /// Number of bytes at the start of the window that [`ReferenceReader::next_projected`] has found to be complete long ads.
     whole_ads_len: usize,
 }
 
-/// Result of the parser of a syntax other than the long form.
+/// Result of parsing an ad in a syntax other than the long form.
 enum InsertOutcome {
-    /// The number of attributes read.
+    /// An ad with this number of attributes was read.
     Attributes(usize),
     /// The input has ended.
     End,
     Error,
-    /// The input is in the long form; has its first line, if one was read already.
+    /// The input is in the long form. Contains its first line if that was already read.
     Long(Option<Vec<u8>>),
 }
 
-/// Returns the outcome of each call of the reference's reader until the end.
+/// Returns the outcome of each call of the reference's reader until the end of the input.
 impl<R: Read> Iterator for ReferenceReader<R> {
     type Item = io::Result<ReadOutcome>;
 
@@ -102,7 +103,7 @@ impl<R: Read> Iterator for ReferenceReader<R> {
 impl<R: Read> std::iter::FusedIterator for ReferenceReader<R> {}
 
 impl<R: Read> ReferenceReader<R> {
-    /// Creates a reader of ads in a syntax, which is detected if `None`.
+    /// Creates a reader of ads in the given syntax, or with `None` in a syntax that is detected.
     ///
     /// ```
     /// use htc_classad::stream::{AdForm, Delimiter, ReferenceReader};
@@ -125,7 +126,7 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Sets the dialect of the expressions, such as strict mode.
+    /// Sets the dialect of the expressions, for example to turn on strict mode.
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
@@ -133,7 +134,7 @@ impl<R: Read> ReferenceReader<R> {
         self
     }
 
-    /// Returns the syntax, or `None` if it is not known yet.
+    /// Returns the syntax of the stream, or `None` if it has not been detected yet.
     pub fn form(&self) -> Option<AdForm> {
         self.form
     }
@@ -150,7 +151,7 @@ impl<R: Read> ReferenceReader<R> {
         self.window.unread()
     }
 
-    /// Reads the next ad; the result has the terms of `CondorClassAdFileIterator::next`.
+    /// Reads the next ad. The result has the same parts as that of `CondorClassAdFileIterator::next`.
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -173,7 +174,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok(ReadOutcome { ad, status, failed: error < 0, banner: self.banner.clone(), end: self.end })
     }
 
-    /// Reads the next ad that has attributes and no error; returns `None` at the end or after an error.
+    /// Reads the next ad that has attributes and no error. Returns `None` at the end of the input or after an error.
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -193,10 +194,10 @@ impl<R: Read> ReferenceReader<R> {
         Ok(None)
     }
 
-    /// Reads the next long ad with only the wanted attributes and those that their values refer to; otherwise it works
-    /// like [`ReferenceReader::next_ad`]. An ad that cannot be projected, or is in another syntax, is read whole; so
-    /// are all ads once the reader must [know all attributes](Projection::needs_all_attributes). The memory of the ad
-    /// is reused. Returns false at the end.
+    /// Reads the next long ad with only its wanted attributes and the attributes to which their values refer, and like
+    /// [`ReferenceReader::next_ad`] in other respects. An ad that cannot be projected, or is in another syntax, is read
+    /// completely. All ads are read completely if the projection [needs all attributes](Projection::needs_all_attributes). The
+    /// memory of `ad` is reused. Returns false at the end of the input.
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -215,7 +216,7 @@ impl<R: Read> ReferenceReader<R> {
             let text = self.window.unread_range(0..self.whole_ads_len);
             let (found, complete) = skim.read_ad(text, options, self.dialect, false, ad);
             if !complete || !found.errors.is_empty() {
-                // Read from its beginning, so that the result is the same as for whole ads.
+                // The ad is read again from its beginning, so that the result is the same as without a projection.
                 break;
             }
             self.window.skip(found.bytes_used);
@@ -229,7 +230,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok(self.next_ad()?.map(|whole| *ad = whole).is_some())
     }
 
-    /// Accepts a discarded ad, to reuse its memory.
+    /// Takes a discarded ad, whose memory is reused for a later ad.
     pub fn reuse(&mut self, ad: ClassAd) {
         self.memo.reuse(ad);
     }
@@ -239,24 +240,23 @@ impl<R: Read> ReferenceReader<R> {
         ReferenceReader::new(io::empty(), Some(AdForm::Long), self.delimiter.clone()).dialect(self.dialect)
     }
 
-    /// Distributes the rest of a stream in batches, after its syntax was found to be [the long
-    /// form](ReferenceReader::form).
+    /// Distributes the rest of a stream in batches. The stream must be in [the long form](ReferenceReader::form).
     pub fn into_batcher(self) -> AdBatcher<R> {
         AdBatcher::new(self.window, self.delimiter)
     }
 
-    /// Returns true if [`ReferenceReader::next_ad`] found something that it could not read.
+    /// Returns true if [`ReferenceReader::next_ad`] has found an ad that it could not read.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Returns true if the reference would abort with a failed assertion after this input: its first line looked like a
-    /// complete ad in JSON or new syntax but was not.
+    /// Returns true if the reference would abort with a failed assertion after this input, because its first line looks like a
+    /// complete ad in JSON or new syntax but is not.
     pub fn would_abort(&self) -> bool {
         self.would_abort
     }
 
-    /// Reads an ad like `InsertFromStream`; returns the number of attributes, and the error.
+    /// Reads an ad like `InsertFromStream`. Returns the number of attributes and the error code.
     fn insert_from_stream(&mut self, ad: &mut ClassAd) -> io::Result<(i32, i32)> {
         let mut line = match self.parse_other_form(ad)? {
             InsertOutcome::Attributes(0) => None,
@@ -310,8 +310,8 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Reads the next lines until a bad one; returns the number of attributes, true if the ad has ended, and the bad
-    /// line.
+    /// Reads lines up to the first invalid line. Returns the number of attributes, true if the ad has ended, and the invalid
+    /// line or `None`.
     fn read_good_lines(&mut self, ad: &mut ClassAd) -> io::Result<(i32, bool, Option<Vec<u8>>)> {
         let length = self.window.whole_lines_length()?;
         if length == 0 {
@@ -333,7 +333,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok((found.attribute_count, found.ended_by_delimiter, bad))
     }
 
-    /// Reads the next line without its end.
+    /// Reads the next line and returns it without its line end, or returns `None` at the end of the input.
     fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some((length, whole)) = self.window.peek_line()? else { return Ok(None) };
         let text = strip_cr(self.window.unread_range(0..length)).to_vec();
@@ -349,8 +349,8 @@ impl<R: Read> ReferenceReader<R> {
         kind
     }
 
-    /// Recovers from a bad line as `condor_q` does: skips attributes until another kind of line, and continues if that
-    /// is not a delimiter. Returns true if the ad has ended.
+    /// Recovers from an invalid line as `condor_q` does: skips attribute lines up to a line of another kind. Returns true if
+    /// that line is a delimiter, so that the ad has ended.
     fn recover_from_bad_line(&mut self, line: &[u8], started: bool) -> io::Result<bool> {
         let mut kind = self.classify_line(line, started);
         while kind == LineKind::Attribute {
@@ -360,7 +360,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok(kind == LineKind::EndOfAd)
     }
 
-    /// Parses the syntaxes that are not line-based, like `NewParser`.
+    /// Parses an ad in a syntax that is not line-based, like `NewParser` of the reference.
     fn parse_other_form(&mut self, ad: &mut ClassAd) -> io::Result<InsertOutcome> {
         match self.form {
             Some(AdForm::Long) => Ok(InsertOutcome::Long(None)),
@@ -408,8 +408,8 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Parses ads in brackets, in a list or not. The brackets of the list and the commas are recognized only where an
-    /// ad is expected.
+    /// Parses an ad in JSON or new syntax, which may be an element of a list. The brackets of the list and its commas are
+    /// recognized only where an ad is expected.
     fn parse_bracketed(&mut self, ad: &mut ClassAd, is_json: bool) -> io::Result<InsertOutcome> {
         let (own, list_open, list_close) = if is_json { (b'{', b'[', b']') } else { (b'[', b'{', b'}') };
         for attempt in 0..2 {
@@ -437,7 +437,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok(if self.window.is_at_end()? { InsertOutcome::End } else { InsertOutcome::Error })
     }
 
-    /// Returns the first byte of the next token, skipping white space and comments, or `None` at the end of the input.
+    /// Skips white space and comments. Returns the first byte of the next token, or `None` at the end of the input.
     fn peek_token(&mut self) -> io::Result<Option<u8>> {
         loop {
             match self.window.peek_byte(0)? {
@@ -467,7 +467,7 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Skips an unusable token: a word or number, or else one byte.
+    /// Skips a token that cannot be used: a word or number, or else one byte.
     fn skip_token(&mut self, first: u8) -> io::Result<()> {
         self.window.skip(1);
         if first.is_ascii_alphanumeric() || first == b'_' {
@@ -527,7 +527,7 @@ impl<R: Read> ReferenceReader<R> {
                         return self.parse_bracketed(ad, true);
                     }
                     _ => {
-                        // The byte that was peeked at is lost.
+                        // The reference loses the byte at which it has peeked.
                         self.window.skip(1);
                         line.extend(self.next_line()?.unwrap_or_default());
                     }
@@ -561,7 +561,7 @@ impl BatchReader for ReferenceReader<Empty> {
     }
 }
 
-/// Returns the offset at which the reference's cursor is after an error: after the wrong token.
+/// Returns the offset at which the reference's reader continues after an error: after the token that caused it.
 fn error_stop_offset(error: &ParseError, length: usize) -> usize {
     (error.span.end as usize).clamp(1, length.max(1))
 }

@@ -1,4 +1,4 @@
-//! Parsing of a text that is one ad, in any syntax.
+//! Parsing of a text that consists of one ad, in any syntax.
 
 use std::str::FromStr;
 
@@ -11,8 +11,8 @@ use crate::text::Span;
 use crate::text::space;
 
 impl ClassAd {
-    /// Parses a text that is one ad: `[ a = 1; b = 2 ]`, `Name = value` lines, JSON or XML. Nothing is skipped: anything
-    /// that is not part of the ad is an error.
+    /// Parses a text that consists of one ad: `[ a = 1; b = 2 ]`, lines `Name = value`, JSON or XML. Nothing is skipped:
+    /// any text that is not part of the ad is an error.
     ///
     /// [`AdReader`] reads files of many ads.
     ///
@@ -33,7 +33,7 @@ impl ClassAd {
     }
 }
 
-/// Parses one ad in any syntax as [`ClassAd::parse`] does.
+/// Parses a text that consists of one ad as [`ClassAd::parse`] does.
 impl FromStr for ClassAd {
     type Err = AdError;
 
@@ -57,7 +57,7 @@ fn parse_single_ad(text: &[u8]) -> Result<ClassAd, AdError> {
         return Err(error);
     }
     let Some(second) = reader.read_from_memory() else { return Ok(record.ad) };
-    // The second ad begins on a later line, whose offset is not known, so the line is searched for.
+    // The second ad begins on a later line, but its offset is not known, so the line is searched for.
     let lines = text.split_inclusive(|byte| *byte == b'\n');
     let before = usize::try_from(second.line.saturating_sub(1)).unwrap_or(usize::MAX);
     let at = lines.take(before).map(<[u8]>::len).sum();

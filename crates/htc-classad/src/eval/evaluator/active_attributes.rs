@@ -1,15 +1,16 @@
-//! Attributes whose expressions are being evaluated, to detect those that depend on themselves.
+//! Set of attributes whose expressions are being evaluated, to detect attributes that depend on themselves.
 
-/// Number of keys that fit without an allocation; few expressions nest deeper.
+/// Number of keys that are stored without an allocation; few expressions have more nested attributes.
 const INLINE_CAPACITY: usize = 8;
 
-/// Stack of keys. A nested evaluation sees only its own part of it.
+/// Stack of the keys of attributes that are being evaluated. A nested evaluation sees only the keys that it
+/// has added itself.
 #[derive(Default)]
 pub(super) struct ActiveAttributes {
     inline: [usize; INLINE_CAPACITY],
     overflow: Vec<usize>,
     len: usize,
-    /// Index at which the part of the current evaluation begins.
+    /// Index of the first key that belongs to the current evaluation.
     start: usize,
 }
 
@@ -40,7 +41,7 @@ impl ActiveAttributes {
         self.overflow.truncate(self.len.saturating_sub(INLINE_CAPACITY));
     }
 
-    /// Begins the part of a nested evaluation; returns the argument for [`ActiveAttributes::end_evaluation`].
+    /// Begins a nested evaluation. Returns the argument for [`ActiveAttributes::end_evaluation`].
     pub(super) fn begin_evaluation(&mut self) -> usize {
         std::mem::replace(&mut self.start, self.len)
     }

@@ -1,15 +1,15 @@
-//! Limits on the depth and steps of an evaluation: operators and references nest as deep as in the reference, the
-//! number of steps is limited, and nested evaluations, which the reference does not limit, have a limit of their own.
+//! Limits on the depth and steps of an evaluation. Operators and references may nest as deeply as in the reference,
+//! and the number of steps is limited. Nested evaluations, which the reference does not limit, have a limit as well.
 
 use crate::eval::computed_value::EvalFailure;
 
-/// Maximum nesting of operators and references.
+/// Maximum nesting depth of operators and references.
 const MAX_DEPTH: i32 = 400;
-/// Maximum number of steps of one evaluation.
+/// Maximum number of steps of one evaluation, without nested evaluations.
 const MAX_STEPS: i64 = 10_000_000;
-/// Maximum number of steps of an evaluation and its nested evaluations together.
+/// Maximum number of steps of an evaluation including its nested evaluations.
 const MAX_TOTAL_STEPS: i64 = 4 * MAX_STEPS;
-/// Maximum nesting of evaluations with fresh budgets.
+/// Maximum nesting depth of evaluations that have limits of their own.
 const MAX_FRESH_NESTING: u32 = 100;
 
 /// Remaining depth and steps of an evaluation.
@@ -21,7 +21,7 @@ pub(super) struct EvalBudget {
     fresh_nesting: u32,
 }
 
-/// Saved budget of the outer evaluation during a nested one.
+/// Remaining depth and steps of the outer evaluation, saved during a nested evaluation.
 #[derive(Debug)]
 pub(super) struct OuterBudget {
     depth: i32,
@@ -34,44 +34,45 @@ impl EvalBudget {
         EvalBudget { depth: MAX_DEPTH, steps: MAX_STEPS, total_steps: MAX_TOTAL_STEPS, fresh_nesting: 0 }
     }
 
-    /// Spends steps of work; fails if none are left.
+    /// Subtracts steps from the remaining steps. Fails if none are left.
     #[inline]
     pub(super) fn spend_steps(&mut self, count: i64) -> Result<(), EvalFailure> {
         self.steps -= count;
         if self.steps < 0 { Err(EvalFailure) } else { Ok(()) }
     }
 
-    /// Refunds a step that was counted twice.
+    /// Adds one step to the remaining steps, because it was counted twice.
     #[inline]
     pub(super) fn refund_step(&mut self) {
         self.steps += 1;
     }
 
-    /// Returns true if `count` more levels may be entered.
+    /// Returns true if the evaluation can become deeper by `count` levels.
     #[inline]
     pub(super) fn has_levels(&self, count: i32) -> bool {
         self.depth >= count
     }
 
-    /// Fails if the reference would not go any deeper.
+    /// Fails if the maximum depth of the reference is reached.
     #[inline]
     pub(super) fn check_level(&self) -> Result<(), EvalFailure> {
         if self.has_levels(1) { Ok(()) } else { Err(EvalFailure) }
     }
 
-    /// Enters a level. The caller has checked that one is left and calls [`EvalBudget::leave_level`] afterwards.
+    /// Subtracts one level from the remaining depth. The caller has checked that a level is left, and later calls
+    /// [`EvalBudget::leave_level`].
     #[inline]
     pub(super) fn enter_level(&mut self) {
         self.depth -= 1;
     }
 
-    /// Leaves a level.
+    /// Adds one level to the remaining depth.
     #[inline]
     pub(super) fn leave_level(&mut self) {
         self.depth += 1;
     }
 
-    /// Begins a nested evaluation with fresh depth and steps; fails if evaluations are nested too deeply.
+    /// Begins a nested evaluation, which has its own depth and steps. Fails if too many evaluations are nested.
     pub(super) fn begin_nested_evaluation(&mut self) -> Result<OuterBudget, EvalFailure> {
         if self.fresh_nesting >= MAX_FRESH_NESTING {
             return Err(EvalFailure);
@@ -83,7 +84,7 @@ impl EvalBudget {
         Ok(outer)
     }
 
-    /// Continues the outer evaluation.
+    /// Restores the remaining depth and steps of the outer evaluation.
     pub(super) fn end_nested_evaluation(&mut self, outer: &OuterBudget) {
         self.total_steps -= outer.granted - self.steps.max(0);
         self.depth = outer.depth;

@@ -1,4 +1,4 @@
-//! Function calls: the type of a built-in function, and its arguments.
+//! Call of a built-in function: the type of the implementation, and access to the arguments.
 
 use std::sync::Arc;
 
@@ -13,19 +13,20 @@ use crate::syntax::tree::{ExprTree, NodeId};
 /// Implementation of a built-in function.
 pub(crate) type BuiltinFunction = for<'e, 'a> fn(&mut FunctionCall<'e, 'a>) -> EvalResult<'a>;
 
-/// Function with its name, which is case-insensitive. Aliases are separate entries.
+/// Built-in function with its name, which is case-insensitive. Each alias is a separate entry.
 pub(crate) type NamedFunction = (&'static str, BuiltinFunction);
 
-/// Functions by number. They are passed to the evaluator because they belong to a higher layer.
+/// Implementations of all functions, by function number. The table is passed to the evaluator because the functions are
+/// in a higher layer.
 pub(crate) type FunctionTable = &'static [Option<BuiltinFunction>];
 
 /// Call of a function.
 pub(crate) struct FunctionCall<'e, 'a> {
-    /// Evaluation that the call belongs to.
+    /// Evaluation in which the function is called.
     pub(crate) evaluator: &'e mut Evaluator<'a>,
-    /// Tree with the nodes of the arguments.
+    /// Tree that contains the nodes of the arguments.
     pub(crate) tree: &'a Arc<ExprTree>,
-    /// Unevaluated arguments.
+    /// Nodes of the arguments, which have not been evaluated.
     pub(crate) arguments: &'a [NodeId],
     /// Scopes in which the arguments are evaluated.
     pub(crate) at: EvalScopes<'a>,
@@ -38,7 +39,7 @@ impl<'a> FunctionCall<'_, 'a> {
         self.arguments.len()
     }
 
-    /// Evaluates an argument; a missing one is undefined.
+    /// Evaluates an argument. The value is undefined if the argument is missing.
     #[inline]
     pub(crate) fn eval_argument(&mut self, argument: usize) -> EvalResult<'a> {
         match self.arguments.get(argument) {
@@ -47,14 +48,14 @@ impl<'a> FunctionCall<'_, 'a> {
         }
     }
 
-    /// Evaluates an argument one level deeper in the reference's depth (`strcat`, `join`, `eval`).
+    /// Evaluates an argument at a depth increased by one level, as the reference does for `strcat`, `join` and `eval`.
     pub(crate) fn eval_argument_deeper(&mut self, argument: usize) -> EvalResult<'a> {
         let Some(id) = self.arguments.get(argument) else { return Ok(ComputedValue::Undefined) };
         let (tree, at) = (self.tree, self.at);
         self.evaluator.with_deeper_level(|evaluator| evaluator.eval(tree, *id, at))
     }
 
-    /// Evaluates all arguments if there are exactly `N`; otherwise returns `Ok(None)` and evaluates nothing.
+    /// Evaluates all arguments if there are exactly `N` of them. Otherwise returns `Ok(None)` and evaluates nothing.
     pub(crate) fn eval_arguments<const N: usize>(
         &mut self,
     ) -> Result<Option<[ComputedValue<'a>; N]>, EvalFailure> {
@@ -68,18 +69,18 @@ impl<'a> FunctionCall<'_, 'a> {
         Ok(Some(values))
     }
 
-    /// Returns the base and the name of an argument that is a reference, or `None` if it is not one.
+    /// Returns the base and the name of an argument if it is a reference, or else `None`.
     pub(crate) fn argument_reference(&self, argument: usize) -> Option<(NodeId, NodeId)> {
         self.tree.as_reference(*self.arguments.get(argument)?)
     }
 
-    /// Evaluates an element of a list in the scope of the call, as most functions do, regardless of the ad in which the
-    /// list was written.
+    /// Evaluates an element of a list in the scope of the call. Most functions do this, whichever ad the list is
+    /// written in.
     pub(crate) fn eval_element(&mut self, list: &ComputedList<'a>, element: usize) -> EvalResult<'a> {
         self.evaluator.eval_item_at_call(list, element, self.at)
     }
 
-    /// Evaluates an element one level deeper in the reference's depth (`join`).
+    /// Evaluates an element of a list at a depth increased by one level, as the reference does for `join`.
     pub(crate) fn eval_element_deeper(&mut self, list: &ComputedList<'a>, element: usize) -> EvalResult<'a> {
         let at = self.at;
         self.evaluator.with_deeper_level(|evaluator| evaluator.eval_item_at_call(list, element, at))
@@ -90,8 +91,8 @@ impl<'a> FunctionCall<'_, 'a> {
         self.evaluator.arena.add_text(text.into()).map(ComputedValue::Str).ok_or(EvalFailure)
     }
 
-    /// Creates a list result. `shared` is the flag of the reference's shared lists (value.h): true for `split`,
-    /// `splitUserName`, `splitSlotName`, `argsToList`, `evalInEachContext`.
+    /// Creates a list result. `shared` is the flag of shared lists in the reference (value.h), which is true for
+    /// `split`, `splitUserName`, `splitSlotName`, `argsToList` and `evalInEachContext`.
     pub(crate) fn make_list(&self, values: Vec<ComputedValue<'a>>, shared: bool) -> EvalResult<'a> {
         let arena = self.evaluator.arena;
         let values = values.into_iter().map(ComputedValue::as_literal).collect();
@@ -102,7 +103,7 @@ impl<'a> FunctionCall<'_, 'a> {
             .ok_or(EvalFailure)
     }
 
-    /// Creates an ad result without an enclosing ad.
+    /// Creates an ad result that has no enclosing ad.
     pub(crate) fn make_ad(&self, ad: ClassAd) -> EvalResult<'a> {
         let arena = self.evaluator.arena;
         let ad = AdRef::Own(arena.add_ad(ad).ok_or(EvalFailure)?);
@@ -112,8 +113,8 @@ impl<'a> FunctionCall<'_, 'a> {
             .ok_or(EvalFailure)
     }
 
-    /// Evaluates an attribute of an ad that was passed to the function, in that ad. Returns `Ok(None)` if the ad itself
-    /// has no such attribute.
+    /// Evaluates an attribute of an ad that was passed to the function, within that ad. Returns `Ok(None)` if the ad
+    /// itself does not have the attribute.
     pub(crate) fn eval_attribute_of(
         &mut self,
         ad: &'a AdScope<'a>,
@@ -122,17 +123,17 @@ impl<'a> FunctionCall<'_, 'a> {
         self.evaluator.eval_attribute(ad, name).transpose()
     }
 
-    /// Returns the world: clock, time zone, random numbers, accounts.
+    /// Returns the world of the evaluation.
     pub(crate) fn world(&self) -> &'a dyn EvalWorld {
         self.evaluator.world
     }
 
-    /// Returns the cache of compiled regular expressions used by calls in this expression.
+    /// Returns the cache of compiled regular expressions that belongs to the expression with the call.
     pub(crate) fn regexes(&self) -> &'a regex::RegexCache {
         self.tree.regexes()
     }
 
-    /// Tests the value of the only argument; any other number of arguments is an error.
+    /// Returns the result of `test` for the value of the only argument. Any other number of arguments is an error.
     pub(crate) fn test_argument(&mut self, test: impl FnOnce(ComputedValue<'a>) -> bool) -> EvalResult<'a> {
         Ok(match self.eval_arguments()? {
             Some([value]) => ComputedValue::Bool(test(value)),
@@ -153,7 +154,7 @@ impl<'a> Evaluator<'a> {
         self.with_stack_check(|evaluator| function(&mut FunctionCall { evaluator, tree, arguments, at }))
     }
 
-    /// Returns the function with the name of a call, or `None` if there is none.
+    /// Returns the implementation of the function that a call names, or `None` if the function does not exist.
     #[inline]
     pub(crate) fn find_function(&self, tree: &ExprTree, name: NodeId) -> Option<BuiltinFunction> {
         self.functions.get(tree.name_info(name).function as usize).copied().flatten()

@@ -1,4 +1,4 @@
-//! Binary operators, and the evaluation of truth values without copying values (operators.cpp).
+//! Evaluation of binary operators, and of truth values without copying other values (operators.cpp).
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Evaluates a logical connective or comparison; returns `None` for any other operator.
+    /// Evaluates a logical operator or a comparison. Returns `None` for any other operator.
     #[inline(always)]
     fn eval_truth_operator(
         &mut self,
@@ -53,7 +53,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Evaluates the other binary operators, whose operands are always evaluated to values.
+    /// Evaluates a binary operator that is not a logical operator or comparison. Both operands are always
+    /// evaluated.
     pub(super) fn eval_value_operator(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -80,7 +81,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates a comparison. The values are not moved, which would cost more than comparing them.
+    /// Evaluates a comparison. Moving the values would cost more than comparing them, so they are compared in
+    /// place.
     #[inline]
     fn eval_comparison(
         &mut self,
@@ -112,8 +114,8 @@ impl<'a> Evaluator<'a> {
         connective.combine(left, right)
     }
 
-    /// Evaluates an expression to a truth value. Connectives, comparisons and parentheses do so without building a
-    /// value.
+    /// Evaluates an expression to a truth value. For logical operators, comparisons and parentheses, no value is
+    /// built.
     fn eval_logic(&mut self, tree: &'a Arc<ExprTree>, id: NodeId, at: EvalScopes<'a>) -> LogicValue {
         if self.observer.is_some() {
             return LogicValue::from_result(&self.eval(tree, id, at));
@@ -133,7 +135,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns true if a constraint is true in an ad. Uses the current budget, so the evaluator must be new.
+    /// Returns true if a constraint is true in an ad. Uses the current limits on steps and depth, so the evaluator
+    /// must be new.
     pub(crate) fn holds(&mut self, expr: &'a Expr, scope: Option<&'a AdScope<'a>>) -> bool {
         let ExprRepr::Node(tree, root) = &expr.0 else {
             return matches!(&expr.0, ExprRepr::Scalar(scalar) if scalar.truth() == Some(true));

@@ -9,7 +9,7 @@ use crate::eval::scope::{AdRef, AdScope, MATCH_EXPRESSIONS, MatchSide};
 use crate::syntax::tree::SpecialName;
 
 impl<'a> Evaluator<'a> {
-    /// Finds a name in an ad itself, which may be the match ad.
+    /// Finds a name in one ad, which may be the match ad, without searching enclosing ads.
     #[inline]
     pub(crate) fn find_in_scope(
         &self,
@@ -39,7 +39,8 @@ impl<'a> Evaluator<'a> {
         MATCH_EXPRESSIONS.iter().position(|(name, _)| is(name)).map(Binding::MatchExpression)
     }
 
-    /// Looks a name up from an ad outwards. Returns `Ok(None)` if it is not found.
+    /// Looks up a name in an ad and then in its enclosing ads, from the inside to the outside. Returns `Ok(None)` if
+    /// none of them has the name.
     #[inline]
     pub(crate) fn look_up(
         &mut self,
@@ -71,8 +72,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns the ad in which names not found in `scope` are searched: the other side of a match, or `None` if
-    /// `scope` is not a side of a match or in strict mode.
+    /// Returns the ad that is searched for names that `scope` lacks: the other side of a match. Returns `None` in
+    /// strict mode, or if `scope` is not a side of a match.
     #[inline]
     fn opposite_side(&self, scope: &AdScope<'a>) -> Option<&'a AdScope<'a>> {
         if self.mode.strict {
@@ -90,7 +91,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Resolves a plain name from the current ad, then from the other side of a match.
+    /// Looks up a plain name in the current ad and then in the other side of a match.
     #[inline]
     pub(crate) fn resolve_name(
         &mut self,
@@ -121,7 +122,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns the ad that `TARGET` refers to in a side of a match that has no attribute of that name.
+    /// Returns the ad that `TARGET` refers to if `current` is a side of a match: the other side. Returns `None` if
+    /// `current` has an attribute called `target`.
     #[inline]
     pub(super) fn implicit_target(&mut self, current: &'a AdScope<'a>) -> Option<&'a AdScope<'a>> {
         let side = if is_same_scope(self.left, current) {
@@ -144,7 +146,7 @@ impl<'a> Evaluator<'a> {
         if plain { other } else { None }
     }
 
-    /// Returns the ad at which a failed search for a name ends.
+    /// Returns the last ad that is searched if a name is not found.
     pub(crate) fn last_searched_scope(&self, start: &'a AdScope<'a>) -> &'a AdScope<'a> {
         let mut scope = start;
         while !is_same_scope(self.root, scope)
@@ -155,20 +157,20 @@ impl<'a> Evaluator<'a> {
         scope
     }
 
-    /// Returns the ad from which plain names are looked up.
+    /// Returns the ad in which plain names are looked up.
     #[inline]
     pub(crate) fn current_scope(&self, at: EvalScopes<'a>) -> Option<&'a AdScope<'a>> {
         if self.redirected_scope.is_some() { self.redirected_scope } else { at.current }
     }
 
-    /// Redirects lookups of plain names to an ad. Some functions of the reference find an attribute and never restore
-    /// the ad they started from: whatever is evaluated after them, up to the end of the attribute's expression, sees
-    /// names from there (fnCall.cpp, hasRefs; compat_classad.cpp, evalInEachContext_func).
+    /// Makes plain names be looked up in `scope`. Some functions of the reference change the current ad while they look
+    /// up an attribute, and never restore it. Everything that is evaluated after them, up to the end of the attribute's
+    /// expression, finds names in that other ad (fnCall.cpp, hasRefs; compat_classad.cpp, evalInEachContext_func).
     pub(crate) fn redirect_lookups(&mut self, scope: &'a AdScope<'a>) {
         self.redirected_scope = Some(scope);
     }
 
-    /// Evaluates without the redirection, and restores it afterwards.
+    /// Calls `run` without the redirection of lookups, which is restored afterwards.
     pub(crate) fn without_redirect<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let strayed = self.redirected_scope.take();
         let result = run(self);
@@ -176,8 +178,8 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Evaluates in a nested ad as `evalInEachContext()` does: with a fresh budget, and in a match with the fallback of
-    /// the side that contains the ad.
+    /// Calls `run` for a nested ad as `evalInEachContext()` does: with new limits on steps and depth. In a match, names
+    /// that the ad lacks are looked up in the side opposite to the side that contains the ad.
     pub(crate) fn eval_in_nested_ad(
         &mut self,
         scope: &'a AdScope<'a>,
@@ -188,7 +190,7 @@ impl<'a> Evaluator<'a> {
             if is_same_scope(Some(side), parent) {
                 return true;
             }
-            // A nested ad of a chained parent is contained in that parent.
+            // An ad nested in a chained parent counts as contained in the ad that has this parent.
             let (AdRef::Own(ad), AdRef::Own(wanted)) = (side.ad, parent.ad) else { return false };
             std::iter::successors(Some(ad), |ad| ad.parent().map(|parent| &**parent))
                 .any(|ad| std::ptr::eq(ad, wanted))

@@ -1,4 +1,4 @@
-//! Parts of lists and ads: subscripts, selections, and projections of lists of ads.
+//! Evaluation of parts of lists and ads: subscripts, selections, and projections of lists of ads.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::eval::scope::{AdRef, AdScope};
 use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, Node, NodeId, SpecialName};
 
 impl<'a> Evaluator<'a> {
-    /// Evaluates with the steps and cycle detection of this evaluation but with the root of another ad (the reference's
-    /// projection).
+    /// Calls `run` with the root of another ad, as the reference does for each element of a projection. Unlike in a
+    /// nested evaluation, limits and detection of cycles continue.
     pub(super) fn with_projection_root(
         &mut self,
         scope: Option<&'a AdScope<'a>>,
@@ -64,7 +64,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Marks a value as taken out of an ad by a string subscript.
+    /// Marks a value as selected from an ad by a string subscript.
     fn detach_value(&mut self, value: ComputedValue<'a>) -> EvalResult<'a> {
         Ok(match value {
             ComputedValue::Ad(scope) => {
@@ -79,7 +79,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Evaluates an element in the ad in which the list was written.
+    /// Evaluates an element of a list in the ad in which the list is written.
     pub(crate) fn eval_item(&mut self, list: &ComputedList<'a>, at: usize) -> EvalResult<'a> {
         match list.items {
             ListItems::Values(values) => Ok(values[at]),
@@ -89,8 +89,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates an element in the scope of a function call: most functions do this, regardless of the ad in which the
-    /// list was written (reference: fnCall.cpp, `tree->Evaluate(state, ...)`).
+    /// Evaluates an element of a list in the scope of a function call, whichever ad the list is written in. Most
+    /// functions do this (reference: fnCall.cpp, `tree->Evaluate(state, ...)`).
     pub(crate) fn eval_item_at_call(
         &mut self,
         list: &ComputedList<'a>,
@@ -126,8 +126,8 @@ impl<'a> Evaluator<'a> {
                 None => Ok(ComputedValue::Undefined),
             };
         }
-        // Shortcut for `TARGET.name` in a match. The steps are counted as in the reference, one for the base and two
-        // for the binding of TARGET.
+        // Shortcut for `TARGET.name` in a match. The steps are counted as in the reference: one for the base, and two
+        // for evaluating `TARGET`.
         if let Node::Name { special: SpecialName::Target, .. } = tree.node(base)
             && self.observer.is_none()
             && self.budget.has_levels(3)
@@ -144,7 +144,7 @@ impl<'a> Evaluator<'a> {
         self.select_attribute(base, wanted, at)
     }
 
-    /// Selects an attribute from a value: from an ad, or from each ad in a list.
+    /// Selects an attribute from a value: from an ad, or from each element of a list.
     pub(crate) fn select_attribute(
         &mut self,
         base: ComputedValue<'a>,
@@ -183,8 +183,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates `list.name`: the list of the values of `name` in each element (`AttributeReference::_Evaluate`,
-    /// attrrefs.cpp).
+    /// Evaluates `list.name`: the list of the values of `name` in the elements of `list`
+    /// (`AttributeReference::_Evaluate`, attrrefs.cpp).
     pub(super) fn project_list(
         &mut self,
         list: &ComputedList<'a>,
@@ -208,12 +208,14 @@ impl<'a> Evaluator<'a> {
         }
         let items = ListItems::Values(self.arena.add_items(values).ok_or(EvalFailure)?);
         let list = ComputedList { items, scope: None, shared: false, detached: false };
-        // The list is then evaluated like an attribute's expression.
+        // The reference evaluates the resulting list like the expression of an attribute, which requires one more
+        // level.
         self.budget.check_level()?;
         self.arena.add_list(list).map(ComputedValue::List).ok_or(EvalFailure)
     }
 
-    /// Returns a value as an element of a projected list: a literal, or an ad or list without its enclosing ad.
+    /// Converts a value to an element of the result of a projection: a literal, or an ad or list without its enclosing
+    /// ad.
     fn strip_scope(&mut self, value: ComputedValue<'a>) -> EvalResult<'a> {
         Ok(match value {
             ComputedValue::Ad(scope) => ComputedValue::Ad(

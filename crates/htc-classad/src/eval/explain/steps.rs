@@ -1,4 +1,4 @@
-//! Steps of an evaluation, and the one that decided.
+//! Steps of an evaluation, and the step that determined the result.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::syntax::expr::ExprRepr;
 use crate::syntax::tree::{ABSOLUTE_BASE, BinaryOp, Node, UnaryOp};
 use crate::user_map::UserMaps;
 
-/// Step of an evaluation: a part of an expression, its value, and the steps that led to it.
+/// Step of an evaluation: a part of an expression, its value, and the steps for its own parts.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, System, explain::{self, TraceStep}};
@@ -32,20 +32,21 @@ use crate::user_map::UserMaps;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceStep {
-    /// The part of the expression.
+    /// Part of the expression that was evaluated.
     pub expr: Expr,
-    /// Value of the trace step, or `None` if its evaluation failed.
+    /// Value of the part, or `None` if its evaluation failed.
     pub value: Option<Value>,
-    /// Location where the name was found, or `None` if the part is not a reference.
+    /// Location in which the name was found if the part is a reference, or else `None`.
     pub place: Option<NameLocation>,
-    /// The steps below it, in the order in which they were made: operands, arguments, and the expression that a name is
-    /// bound to, unless that is a literal. Unevaluated parts have no step.
+    /// Steps for the operands, for the arguments, or for the expression to which a name is bound, in the order of
+    /// evaluation. Parts that were not evaluated have no step, nor does a literal to which a name is bound.
     pub steps: Vec<TraceStep>,
-    /// Explanation that the values do not show: that a name refers to itself, or why `userMap()` found no groups.
+    /// Explanation that is not visible from the values, or `None`: a name depends on itself, or `userMap()` found no
+    /// groups.
     pub note: Option<String>,
 }
 
-/// Maximum number of steps kept of one evaluation; later ones are evaluated but not kept.
+/// Maximum number of steps recorded for one evaluation. Further steps are evaluated but not recorded.
 const MAX_STEPS: usize = 20_000;
 
 /// Evaluates an expression and returns its steps.
@@ -76,7 +77,7 @@ struct TraceState {
     open_steps: Vec<TraceStep>,
     finished_steps: Vec<TraceStep>,
     count: usize,
-    /// Number of nested levels that are not kept.
+    /// Number of nested levels of the current part that are not recorded.
     skipped_levels: usize,
 }
 
@@ -145,7 +146,7 @@ impl TraceStep {
         matches!(self.expr.0, ExprRepr::Scalar(_))
     }
 
-    /// Returns the part of a name's definition that determines its value, or this step if it is not a name.
+    /// Returns the part of the definition that determines the value if this step is a name, or else this step itself.
     pub(super) fn deciding_step(&self) -> &TraceStep {
         match (self.place, self.definition()) {
             (Some(_), Some(definition)) => definition.deciding_part(),
@@ -153,8 +154,8 @@ impl TraceStep {
         }
     }
 
-    /// Returns the step of the expression that a name is bound to, or `None` if that is a literal or was not evaluated.
-    /// The first step of `base.name` is the base.
+    /// Returns the step for the expression to which the name is bound, or `None` if this expression is a literal or was
+    /// not evaluated. In a step for `base.name`, the first inner step is that of the base.
     fn definition(&self) -> Option<&TraceStep> {
         match self.has_base() {
             true => self.steps.get(1),
@@ -162,13 +163,13 @@ impl TraceStep {
         }
     }
 
-    /// Returns true if this is `base.name`.
+    /// Returns true if the part has the form `base.name`.
     pub(super) fn has_base(&self) -> bool {
         let ExprRepr::Node(tree, root) = &self.expr.0 else { return false };
         matches!(tree.node(*root), Node::Attr { base, .. } if base != ABSOLUTE_BASE)
     }
 
-    /// Returns the part of a conjunction that determines its value.
+    /// Returns the clause of a conjunction that determines its value.
     fn deciding_part(&self) -> &TraceStep {
         let conjunction = match &self.expr.0 {
             ExprRepr::Node(tree, root) => match tree.node(*root) {
@@ -186,14 +187,14 @@ impl TraceStep {
     pub(super) fn collect_references(&self, references: &mut Vec<LookedUpName>) {
         if let Some(place) = self.place {
             let text = self.expr.unparse();
-            // An ad is only the place where a name is looked up, so its own value explains nothing.
+            // An ad is only the place where a name is looked up, so the ad's own value explains nothing.
             let is_ad = matches!(self.value, Some(Value::Ad(_)));
             if !is_ad && !references.iter().any(|other| other.text == text) {
                 references.push(LookedUpName { text, place, value: self.value.clone() });
             }
         }
-        // The names in an attribute's definition belong to that attribute; only the base of a selection is evaluated
-        // here.
+        // The names in the definition of an attribute do not belong to this expression; of a selection, only the base
+        // does.
         if self.place.is_none() {
             for step in &self.steps {
                 step.collect_references(references);
@@ -201,7 +202,7 @@ impl TraceStep {
         }
     }
 
-    /// Returns the innermost step that made the value undefined or an error.
+    /// Returns the innermost step that made the value of this step undefined or error.
     ///
     /// ```
     /// use htc_classad::{Context, Expr, System, explain};
@@ -215,7 +216,7 @@ impl TraceStep {
                 true
             }
             (None, None) => true,
-            // An undefined operand also makes an error if a truth value is required.
+            // Where a truth value is required, an undefined operand can also be the cause of an error.
             _ => false,
         };
         match self.value {
@@ -226,7 +227,7 @@ impl TraceStep {
         }
     }
 
-    /// Returns one sentence about an undefined value, an error or a failure, or `None` for any other value.
+    /// Returns a sentence that explains an undefined value, an error or a failure, or `None` for any other value.
     ///
     /// ```
     /// use htc_classad::{Context, Expr, System, explain};
@@ -256,7 +257,7 @@ impl TraceStep {
         })
     }
 
-    /// Returns the reason why `userMap()` has no groups for the user.
+    /// Returns the reason why `userMap()` found no groups for a user.
     fn user_map_reason(&self, world: &dyn EvalWorld) -> Option<String> {
         let ExprRepr::Node(tree, root) = &self.expr.0 else { return None };
         let Node::Call { name, .. } = tree.node(*root) else { return None };
@@ -272,7 +273,7 @@ impl TraceStep {
         world.user_maps().unwrap_or(&none).look_up(map, user).err().map(|why| why.to_string())
     }
 
-    /// Describes the types that do not fit together.
+    /// Describes the types of operands or arguments that the operation does not accept.
     fn type_mismatch(&self) -> String {
         let types: Vec<&str> =
             self.steps.iter().filter_map(|step| step.value.as_ref()).map(Value::type_name).collect();

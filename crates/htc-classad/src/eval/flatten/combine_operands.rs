@@ -1,5 +1,5 @@
-//! Combination of flattened operands: constants of both sides of an operator are collected (`Operation::combine`,
-//! operators.cpp).
+//! Combination of flattened operands. For an associative operator, the constants of both operands are collected
+//! (`Operation::combine`, operators.cpp).
 
 use super::{FlatOperand, FlatPart, Flattener};
 use crate::eval::computed_value::{ComputedValue, EvalFailure};
@@ -26,7 +26,7 @@ impl<'a> Flattener<'_, 'a> {
         })
     }
 
-    /// Combines the results of two operands (reference: `Operation::combine`).
+    /// Combines two flattened operands (reference: `Operation::combine`).
     #[inline(never)]
     pub(super) fn combine_operands(
         &mut self,
@@ -75,7 +75,8 @@ impl<'a> Flattener<'_, 'a> {
         })
     }
 
-    /// Returns the operand without its constant, which the reference loses: `1 + a + 2 * b` becomes `1 + a + b`.
+    /// Returns an operand without its constant. The reference loses this constant: `1 + a + 2 * b` becomes `1 + a +
+    /// b`.
     fn rest_without_constant(&mut self, operand: FlatOperand<'a>) -> Result<NodeId, EvalFailure> {
         match operand {
             FlatOperand::Whole(part) => self.part_to_node(part),
@@ -93,7 +94,8 @@ impl<'a> Flattener<'_, 'a> {
         }
     }
 
-    /// Flattens `&&` and `||` with one known operand that decides the result or can be dropped, else returns `None`.
+    /// Flattens `&&` or `||` if one operand is known and decides the result or can be dropped. Otherwise returns
+    /// `None`.
     fn decide_logical(
         &mut self,
         op: BinaryOp,
@@ -120,7 +122,7 @@ impl<'a> Flattener<'_, 'a> {
             return Ok(Some(FlatOperand::Whole(FlatPart::Value(result))));
         }
         if op == BinaryOp::And && known.truth() == Some(true) {
-            // The reference drops the constant here, so only the rest is used.
+            // If the rest has a constant, the reference loses this constant.
             return Ok(Some(match rest {
                 FlatOperand::Split(_, _, rest) => FlatOperand::Whole(FlatPart::Tree(rest)),
                 whole => whole,
@@ -130,7 +132,8 @@ impl<'a> Flattener<'_, 'a> {
     }
 }
 
-/// Applies a logical operator to two values. A right operand without a truth value is an error (`doLogical`).
+/// Applies a logical operator to two values. The result is error if the right operand has no truth value
+/// (`doLogical`).
 fn apply_logical<'a>(
     left: ComputedValue<'a>,
     right: ComputedValue<'a>,
@@ -144,7 +147,7 @@ fn apply_logical<'a>(
     result.into_computed().unwrap_or(ComputedValue::Error)
 }
 
-/// Converts a known operand of a logical operator to a boolean if the other operand is not fully known.
+/// Converts a known operand of a logical operator to a boolean, if the other operand is not completely known.
 fn coerce_to_truth<'a>(operand: FlatOperand<'a>, other: FlatOperand<'a>) -> FlatOperand<'a> {
     match (operand, other) {
         (
@@ -155,7 +158,7 @@ fn coerce_to_truth<'a>(operand: FlatOperand<'a>, other: FlatOperand<'a>) -> Flat
     }
 }
 
-/// Converts a value with a truth value, such as a number, to a boolean; returns other values unchanged.
+/// Converts a number to a boolean, and returns any other value unchanged.
 fn to_truth_value(value: ComputedValue<'_>) -> ComputedValue<'_> {
     value.truth().map_or(value, ComputedValue::Bool)
 }

@@ -1,4 +1,4 @@
-//! Conversions between types (reference: `convertValueTo...Value`, value.cpp).
+//! Functions that convert between types (reference: `convertValueTo...Value`, value.cpp).
 
 use crate::eval::computed_value::{ComputedValue, EvalResult};
 use crate::eval::evaluator::{FunctionCall, NamedFunction};
@@ -8,15 +8,15 @@ use crate::text::caseless;
 pub(super) const FUNCTIONS: &[NamedFunction] =
     &[("int", int), ("real", real), ("string", string), ("bool", boolean), ("interval", interval)];
 
-/// Converts to an integer; undefined and error are returned unchanged, and a value that cannot be converted is an
-/// error.
+/// Converts a value to an integer. Undefined and error are returned unchanged; any other value that cannot be
+/// converted becomes error.
 fn to_int(value: ComputedValue<'_>) -> ComputedValue<'_> {
     ComputedValue::Int(match value {
         ComputedValue::Undefined => return ComputedValue::Undefined,
         ComputedValue::Bool(truth) => i64::from(truth),
         ComputedValue::Int(integer) => integer,
         ComputedValue::Real(real) => numbers::truncate(real),
-        // The string is converted via a real number, so a large integer loses its last digits.
+        // The string is converted to a real first, so a large integer loses its last digits.
         ComputedValue::Str(text) => match numbers::strtod(text) {
             (_, 0) => return ComputedValue::Error,
             (real, _) => numbers::truncate(real),
@@ -27,7 +27,8 @@ fn to_int(value: ComputedValue<'_>) -> ComputedValue<'_> {
     })
 }
 
-/// Converts to a real, with the same exceptions.
+/// Converts a value to a real. Undefined and error are returned unchanged; any other value that cannot be
+/// converted becomes error.
 pub(super) fn to_real(value: ComputedValue<'_>) -> ComputedValue<'_> {
     ComputedValue::Real(match value {
         ComputedValue::Undefined => return ComputedValue::Undefined,
@@ -52,7 +53,7 @@ pub(super) fn convert_to_real(value: ComputedValue<'_>) -> Option<f64> {
     }
 }
 
-/// Truncates an integer to a C `int` as the reference does, or returns `None` for any other value.
+/// Truncates an integer to a C `int` as the reference does, or returns `None` if the value is not an integer.
 pub(super) fn truncate_to_int32(value: ComputedValue<'_>) -> Option<i32> {
     match value {
         ComputedValue::Int(integer) => Some(integer as i32),
@@ -97,7 +98,7 @@ fn boolean<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// Formats seconds as `days+hh:mm:ss`; in a negative duration only the first part has the sign.
+/// Formats a number of seconds as `days+hh:mm:ss`. If the duration is negative, only the first number has a sign.
 fn interval<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let Some([value]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
     let Some(total) = truncate_to_int32(to_int(value)) else { return Ok(ComputedValue::Error) };

@@ -1,4 +1,4 @@
-//! Functions that take expressions rather than values (reference: fnCall.cpp, compat_classad.cpp).
+//! Functions on expressions instead of values (reference: fnCall.cpp, compat_classad.cpp).
 
 use crate::ad::unparse::{self, UnparseForm};
 use crate::eval::binding::{Binding, NameLookup};
@@ -42,7 +42,8 @@ fn eval<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// Returns the pretty form of the expression that a name of the current ad is bound to; the name is looked up as text.
+/// Returns the expression of the attribute that the argument names, in the pretty form. The name is looked up as text
+/// in the current ad.
 fn unparse<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     if call.argument_count() != 1 || call.argument_reference(0).is_none() {
         return Ok(ComputedValue::Error);
@@ -66,8 +67,8 @@ fn unparse<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     call.make_string(text)
 }
 
-/// Returns the external references of the expression that an attribute is bound to or, with a pattern, true if one of
-/// them matches (reference: `hasRefs`).
+/// Returns the external references of the expression of an attribute. With a pattern as second argument, returns true
+/// if a reference matches the pattern (reference: `hasRefs`).
 fn unresolved<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     if !matches!(call.argument_count(), 1 | 2) || call.argument_reference(0).is_none() {
         return Ok(ComputedValue::Error);
@@ -83,7 +84,7 @@ fn unresolved<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
             _ => return Err(EvalFailure),
         },
     };
-    // If the references cannot be determined, the result is empty.
+    // If the references cannot be determined, the list is empty.
     let names = reference_walk::external_references_of(call.evaluator, bound, scope).unwrap_or_default();
     let names = names.iter().map(|name| {
         let name = name.as_bytes();
@@ -99,15 +100,15 @@ fn unresolved<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     }
 }
 
-/// Operand evaluated in each ad: the argument as written, or the binding of a reference.
+/// Expression that is evaluated in each ad: the argument as written, or the expression to which a reference is bound.
 #[derive(Clone, Copy)]
 enum ContextOperand<'a> {
     Argument,
     Bound(Binding<'a>),
 }
 
-/// Returns the binding of a reference, or `None` if it has none. The evaluation then continues from the ad where the
-/// search ended.
+/// Returns the object to which an argument is bound if the argument is a reference, or `None` if it is not or its name
+/// is not found. The evaluation then continues in the ad where the search ended.
 fn dereference<'a>(
     call: &mut FunctionCall<'_, 'a>,
     argument: usize,
@@ -119,7 +120,7 @@ fn dereference<'a>(
         ABSOLUTE_BASE => call.evaluator.root_scope(),
         base => match call.evaluator.eval(call.tree, base, call.at)? {
             ComputedValue::Ad(scope) => Some(scope),
-            // A selection from a list yields its value at once, and involves no other ad.
+            // A selection from a list has its value at once, and does not refer to another ad.
             list @ ComputedValue::List(_) => {
                 let value = call.evaluator.select_attribute(list, wanted, call.at)?;
                 return Ok(call.at.current.map(|current| (Binding::Value(value), current)));
@@ -137,7 +138,7 @@ fn dereference<'a>(
     Ok(found)
 }
 
-/// Returns the list of ads or, if the argument is not a list, the result of the function.
+/// Returns the list of ads. If the argument is not a list, returns the value of the whole function call as `Err`.
 fn context_list<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<&'a ComputedList<'a>, ComputedValue<'a>> {
     match call.eval_argument(1) {
         Ok(ComputedValue::List(list)) => Ok(list),
@@ -153,7 +154,8 @@ fn context_operand<'a>(call: &mut FunctionCall<'_, 'a>) -> ContextOperand<'a> {
     }
 }
 
-/// Evaluates the operand in one element of the list, with a fresh budget. A failure becomes an error.
+/// Evaluates the operand in one element of the list, with new limits on steps and depth. If the evaluation fails, the
+/// value is error.
 fn eval_in_context<'a>(
     call: &mut FunctionCall<'_, 'a>,
     operand: ContextOperand<'a>,
@@ -188,7 +190,7 @@ fn eval_in_each_context<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let mut values = Vec::with_capacity(list.len());
     for element in 0..list.len() {
         let value = eval_in_context(call, operand, list, element);
-        // Lists and ads are copied out of their enclosing ads.
+        // Lists and ads are copied, so that they have no enclosing ads.
         values.push(match value {
             ComputedValue::Ad(scope) => call
                 .evaluator

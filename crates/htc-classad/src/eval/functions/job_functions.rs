@@ -16,7 +16,8 @@ pub(super) const FUNCTIONS: &[NamedFunction] = &[
     ("userMap", user_map),
 ];
 
-/// Returns the quoting syntax, 1 or 2, from the second argument. `Ok(None)` is an error.
+/// Returns the version of the quoting syntax, 1 or 2, from the second argument. Returns `Ok(None)` if the argument is
+/// invalid.
 fn quoting_version(call: &mut FunctionCall<'_, '_>) -> Result<Option<i64>, EvalFailure> {
     Ok(match call.argument_count() {
         1 => Some(2),
@@ -89,12 +90,12 @@ fn merge_environment<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     call.make_string(environment.to_v2_raw())
 }
 
-/// Returns the home directory of an account.
+/// Implements `userHome()`, which returns the home directory of an account.
 fn user_home<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     if call.argument_count() != 1 && call.argument_count() != 2 {
         return Err(EvalFailure);
     }
-    // Failures of the arguments are ignored, as in the reference.
+    // If an argument cannot be evaluated, the failure is ignored, as in the reference.
     let default: &'a [u8] = match call.eval_argument(1) {
         Ok(ComputedValue::Str(default)) if call.argument_count() == 2 => default,
         _ => b"",
@@ -111,8 +112,8 @@ fn user_home<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     }
 }
 
-/// Returns the groups of a user from a map of the configuration: all of them or, with a third argument, the preferred
-/// one.
+/// Implements `userMap()`, which returns the groups of a user from a user map of the configuration: all groups or,
+/// with a third argument, the preferred group.
 fn user_map<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let count = call.argument_count();
     if !(2..=4).contains(&count) {
@@ -141,7 +142,7 @@ fn user_map<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     }
 }
 
-/// Removes C's white space at both ends.
+/// Removes white space at both ends of a text, as C's `isspace` defines it.
 fn trim_space(text: &[u8]) -> &[u8] {
     text.trim_with(|letter| matches!(letter, ' ' | '\t'..='\r'))
 }

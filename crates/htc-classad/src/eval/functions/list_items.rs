@@ -1,25 +1,26 @@
-//! Items of string lists (reference: StringTokenIterator of stl_string_utils.cpp, split_string_list of fnCall.cpp).
+//! Splitting of string lists into items (reference: StringTokenIterator of stl_string_utils.cpp, split_string_list of
+//! fnCall.cpp).
 
 use crate::text::space::{is_space, trim};
 
-/// Separators of the summarizing functions and of sizes.
+/// Default separators of functions that count or summarize the items of a list.
 pub(crate) const BLANK_COMMA: &[u8] = b", ";
-/// Separators of the membership functions.
+/// Default separators of functions that test whether a list contains an item.
 pub(crate) const WHITE_COMMA: &[u8] = b", \t\r\n";
 
-/// Returns the items of a list; white space around them is trimmed regardless of the separators, empty items are
+/// Returns the items of a list. White space around items is removed even if it is not a separator; empty items are
 /// skipped.
 pub(crate) fn trimmed_items<'a>(list: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     list.split(|byte| separators.contains(byte)).map(trim).filter(|item| !item.is_empty())
 }
 
-/// Returns the items of a list without trimming, as the library's own `stringListsIntersect` splits it.
+/// Returns the items of a list without removing white space, as `stringListsIntersect` of the ClassAd library does.
 pub(crate) fn raw_items<'a>(list: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     list.split(|byte| separators.contains(byte)).filter(|item| !item.is_empty())
 }
 
-/// Splits as `split()` does: an empty piece counts only between two equal separators that are not white space, so `a,
-/// b` has two pieces and `a,,b` three (compat_classad.cpp, splitArb_func).
+/// Splits a text as `split()` does (compat_classad.cpp, splitArb_func). An empty item counts only between two equal
+/// separators that are not white space, so `a, b` has two items and `a,,b` three.
 pub(crate) fn split_items<'a>(text: &'a [u8], separators: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! Functions over lists (reference: fnCall.cpp).
+//! Functions on lists (reference: fnCall.cpp).
 
 use crate::eval::computed_value::{ComputedList, ComputedValue, EvalFailure, EvalResult};
 use crate::eval::evaluator::{FunctionCall, NamedFunction};
@@ -52,14 +52,14 @@ fn size<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(ComputedValue::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
-/// The only argument of a function that requires a list.
+/// Argument of a function that requires one list.
 enum ListArgument<'a> {
     List(&'a ComputedList<'a>),
-    /// The argument is not a list; the value is the result of the function.
+    /// The argument is not a list. Contains the result of the function.
     Other(ComputedValue<'a>),
 }
 
-/// Evaluates the only argument.
+/// Evaluates the only argument of a function that requires a list.
 fn single_list_argument<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<ListArgument<'a>, EvalFailure> {
     Ok(match call.eval_arguments()? {
         Some([ComputedValue::List(list)]) => ListArgument::List(list),
@@ -68,7 +68,8 @@ fn single_list_argument<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<ListArgum
     })
 }
 
-/// Next element of a list of numbers; undefined elements are skipped, anything else is invalid.
+/// Element of a list of numbers. Undefined elements are skipped; any other element that is not a number is
+/// invalid.
 enum NumericElement<'a> {
     Number(ComputedValue<'a>),
     Undefined,
@@ -118,7 +119,8 @@ fn sum<'a>(call: &mut FunctionCall<'_, 'a>, average: bool) -> EvalResult<'a> {
     })
 }
 
-/// Returns the smallest or greatest element. A comparison promotes both sides, and the promoted value is kept.
+/// Returns the smallest or greatest element of a list. Each comparison promotes both values to the same type,
+/// and the promoted value is kept.
 fn extreme_element<'a>(call: &mut FunctionCall<'_, 'a>, better: BinaryOp) -> EvalResult<'a> {
     let list = match single_list_argument(call)? {
         ListArgument::List(list) => list,

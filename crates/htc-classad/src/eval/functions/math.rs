@@ -1,4 +1,5 @@
-//! Rounding, powers, steps and random numbers (reference: `doRound`, `doMath2`, `random`, fnCall.cpp).
+//! Rounding functions, powers, `quantize()` and random numbers (reference: `doRound`, `doMath2`, `random`,
+//! fnCall.cpp).
 
 use super::conversions::convert_to_real;
 use crate::eval::computed_value::{ComputedValue, EvalFailure, EvalResult};
@@ -26,7 +27,8 @@ fn round<'a>(call: &mut FunctionCall<'_, 'a>, how: fn(f64) -> f64) -> EvalResult
 
 fn pow<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(match call.eval_arguments()? {
-        // The number is rounded by adding one half and truncating, which is wrong below zero, as in the reference.
+        // As in the reference, the result is rounded by adding one half and truncating, which is wrong for
+        // negative numbers.
         Some([ComputedValue::Int(base), ComputedValue::Int(exponent @ 0..)]) => {
             ComputedValue::Int(numbers::truncate((base as f64).powf(exponent as f64) + 0.5))
         }
@@ -38,7 +40,8 @@ fn pow<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// Returns the next multiple of a step, or the first of a list of steps that is large enough.
+/// Implements `quantize()`: returns a number rounded up to a multiple of a step, or the first number in a list
+/// that is large enough.
 fn quantize<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let Some([value, step]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
     let Some(real) = convert_to_real(value) else { return Ok(ComputedValue::Error) };

@@ -15,8 +15,8 @@ pub(super) const FUNCTIONS: &[NamedFunction] = &[
     ("stringList_regexpMember", string_list_regexp_member),
 ];
 
-/// The first `N` arguments, which must be strings except that the last may be of another type, and the options from one
-/// more argument.
+/// Arguments of a function on regular expressions: the first `N` arguments and the options, which are one more
+/// argument. All arguments must be strings, except that the last of the `N` may have another type.
 enum PatternArguments<'a, const N: usize> {
     Valid([ComputedValue<'a>; N], &'a [u8]),
     EarlyResult(ComputedValue<'a>),
@@ -81,7 +81,7 @@ fn regexp_member<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     };
     let mut undefined = false;
     for at in 0..list.len() {
-        // An element that fails to evaluate is an error here and does not fail the whole evaluation.
+        // If an element cannot be evaluated, the result is error, but the whole evaluation does not fail.
         match call.eval_element(list, at) {
             Ok(ComputedValue::Undefined) => undefined = true,
             Ok(ComputedValue::Str(subject)) => {
@@ -95,7 +95,7 @@ fn regexp_member<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(if undefined { ComputedValue::Undefined } else { ComputedValue::Bool(false) })
 }
 
-/// Substitutes matches of a pattern; `more` are the options implied by the function's name.
+/// Replaces matches of a pattern; `more` has the option letters that the name of the function implies.
 fn regexps<'a>(call: &mut FunctionCall<'_, 'a>, more: &[u8]) -> EvalResult<'a> {
     let (pattern, subject, template, options) = match pattern_arguments(call)? {
         PatternArguments::EarlyResult(answer) => return Ok(answer),
@@ -128,7 +128,7 @@ fn string_list_regexp_member<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<
         }
     }
     let [pattern, list, separators, options] = texts;
-    // Unlike regexp(), this function accepts the letters in both cases.
+    // Unlike `regexp()`, this function accepts option letters in upper and lower case.
     let options = RegexOptions::from_letters(&options.to_ascii_lowercase());
     let regex = if good { call.regexes().get(pattern, options) } else { None };
     let Some(regex) = regex else { return Ok(ComputedValue::Error) };

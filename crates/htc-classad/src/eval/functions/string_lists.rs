@@ -27,7 +27,7 @@ enum ListSummary {
     Greatest,
 }
 
-/// Evaluates a list and its separators, both of which must be strings.
+/// Evaluates the list and the separators of a function. Returns `Ok(None)` if one of them is not a string.
 fn list_arguments<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<Option<[&'a [u8]; 2]>, EvalFailure> {
     if !(1..=2).contains(&call.argument_count()) {
         return Ok(None);
@@ -54,9 +54,9 @@ fn size<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// Summarizes a list of numbers. Each item is parsed as far as it is a number; the result is an integer if all items
-/// consist of digits and signs only. The initial values are those of C's `float`, as in the reference, so that the
-/// maximum of negative numbers is zero.
+/// Summarizes a list of numbers. Of each item, only the number at its beginning counts. The result is an integer if
+/// all items consist only of digits and signs. As in the reference, the initial values are limits of C's `float`, so
+/// the maximum of negative numbers is zero.
 fn summarize<'a>(call: &mut FunctionCall<'_, 'a>, what: ListSummary) -> EvalResult<'a> {
     let Some([list, separators]) = list_arguments(call)? else { return Ok(ComputedValue::Error) };
     let mut result = match what {
@@ -89,8 +89,8 @@ fn summarize<'a>(call: &mut FunctionCall<'_, 'a>, what: ListSummary) -> EvalResu
     })
 }
 
-/// Parses like `sscanf("%lf")`: as `strtod`, except that a number that ends after its exponent letter or `0x` does not
-/// match.
+/// Parses a number like `sscanf("%lf")`. Unlike for `strtod`, a number that ends after its exponent letter or after
+/// `0x` is not valid.
 fn scan_number(item: &[u8]) -> Option<f64> {
     let (number, used) = numbers::strtod(item);
     if used == 0 {
@@ -98,7 +98,7 @@ fn scan_number(item: &[u8]) -> Option<f64> {
     }
     let rest = &item[used..];
     match rest.first() {
-        // The scanner has already consumed the letter when it finds no digits after it.
+        // When `sscanf` finds no digits after the exponent letter, it has already consumed the letter and fails.
         Some(b'e' | b'E') if has_digits(&item[..used]) => None,
         Some(b'x' | b'X')
             if item[..used].ends_with(b"0")
@@ -114,7 +114,8 @@ fn has_digits(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit) && !text.iter().any(|byte| matches!(byte, b'e' | b'E' | b'x' | b'X'))
 }
 
-/// Item, list and separators: a single undefined argument counts as an empty string or the default separators.
+/// Item, list and separators of a membership function. If only one of item and list is undefined, it counts as an
+/// empty string; undefined separators are the default separators.
 enum ItemAndList<'a> {
     Valid(&'a [u8], &'a [u8], &'a [u8]),
     EarlyResult(ComputedValue<'a>),
@@ -167,8 +168,8 @@ fn subset<'a>(call: &mut FunctionCall<'_, 'a>, same: fn(&[u8], &[u8]) -> bool) -
     })
 }
 
-/// Tests two lists for a common item. This is the library's own function: items are not trimmed, and a failure is an
-/// error.
+/// Implements `stringListsIntersect()` of the ClassAd library: returns true if two lists have an item in common. Items
+/// are not trimmed, and an argument that cannot be evaluated gives error.
 fn intersect<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let count = call.argument_count();
     if count != 2 && count != 3 {

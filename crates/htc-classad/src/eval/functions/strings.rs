@@ -103,7 +103,7 @@ struct JoinBuffer {
 }
 
 impl JoinBuffer {
-    /// Adds an item; returns false for an error.
+    /// Adds an item to the result of `join`. Returns false if the item is invalid.
     fn add(&mut self, item: ComputedValue<'_>) -> bool {
         if item.is_undefined() {
             self.has_undefined = true;
@@ -134,7 +134,8 @@ fn change_text<'a>(call: &mut FunctionCall<'_, 'a>, change: impl FnOnce(&mut Vec
     }
 }
 
-/// Returns part of a string. Negative offsets and lengths count from the end; numbers are truncated to 32 bits.
+/// Implements `substr()`. Negative offsets and lengths count from the end of the string; numbers are truncated
+/// to 32 bits.
 fn substr<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let count = call.argument_count();
     if count != 2 && count != 3 {
@@ -161,7 +162,7 @@ fn substr<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(ComputedValue::Str(&text[start..start + length]))
 }
 
-/// Converts two values to text and compares them.
+/// Converts two values to text and compares the texts.
 fn compare_texts<'a>(
     call: &mut FunctionCall<'_, 'a>,
     compare: impl FnOnce(&[u8], &[u8]) -> ComputedValue<'a>,
@@ -205,7 +206,8 @@ fn split<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     )
 }
 
-/// Splits `before@after`; without `@`, a user has no domain, and a slot name is only a machine name.
+/// Implements `splitUserName()` and `splitSlotName()`: splits a name at `@`. A user name without `@` has no
+/// domain; a slot name without `@` is only a machine name.
 fn split_at<'a>(call: &mut FunctionCall<'_, 'a>, is_user: bool) -> EvalResult<'a> {
     let Some([value]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
     let ComputedValue::Str(text) = value else { return Ok(ComputedValue::Error) };

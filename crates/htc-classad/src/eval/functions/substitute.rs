@@ -1,4 +1,4 @@
-//! `regexps()`, `replace()` and `replaceAll()` (reference: fnCall.cpp, regexp_helper).
+//! Implementation of `regexps()`, `replace()` and `replaceAll()` (reference: fnCall.cpp, regexp_helper).
 
 use bstr::BString;
 
@@ -7,13 +7,14 @@ use crate::regex::{Captures, Regex, SearchOptions};
 /// Options of a substitution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SubstitutionMode {
-    /// True to return the whole subject with replacements (`f`), false to return only the replacements.
+    /// True to return the whole subject with its matches replaced (option `f`), false to return only the
+    /// replacements.
     pub(crate) whole_subject: bool,
-    /// True to replace all non-overlapping matches (`g`), false to replace only the first.
+    /// True to replace all non-overlapping matches (option `g`), false to replace only the first match.
     pub(crate) all_matches: bool,
 }
 
-/// Returns the result of a substitution, or `None` for the error value.
+/// Returns the result of a substitution, or `None` if the result is the error value.
 pub(crate) fn substitute(
     regex: &Regex,
     subject: &[u8],
@@ -27,8 +28,8 @@ pub(crate) fn substitute(
         let search = SearchOptions { start: at, anchored_not_empty: after_empty, not_empty: false };
         match regex.captures(subject, search).ok()? {
             None if after_empty => {
-                // An empty match advances by one byte. Advancing beyond the end fails in the next round, so that
-                // replaceAll("x*", ...) is an error as in the reference.
+                // After an empty match, the search continues one byte later. Beyond the end of the subject, the next
+                // search fails, so that `replaceAll("x*", ...)` is an error as in the reference.
                 output.extend(subject.get(at));
                 at += 1;
                 after_empty = false;
@@ -44,7 +45,8 @@ pub(crate) fn substitute(
                 }
                 fill_template(template, subject, &found, &mut output)?;
                 at = whole.end;
-                // The reference resets this only in the step above, so it stays set after a match that is not empty.
+                // The reference resets this flag only after the step above, so the flag remains set after a match
+                // that is not empty.
                 after_empty |= whole.is_empty();
                 if !extent.all_matches {
                     break;
@@ -58,7 +60,8 @@ pub(crate) fn substitute(
     Some(output.into())
 }
 
-/// Writes the template with `\0` to `\9` replaced; `None` if it names a group beyond the last that took part.
+/// Appends the template with `\0` to `\9` replaced by capture groups. Returns `None` if the template names a group
+/// after the last group that took part in the match.
 fn fill_template(template: &[u8], subject: &[u8], found: &Captures, output: &mut Vec<u8>) -> Option<()> {
     let mut bytes = template.iter().peekable();
     while let Some(byte) = bytes.next() {

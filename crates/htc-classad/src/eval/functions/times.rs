@@ -41,12 +41,12 @@ fn current_time(call: &FunctionCall<'_, '_>) -> i64 {
     call.world().epoch()
 }
 
-/// Returns the local offset in seconds east of UTC at a time.
+/// Returns the offset of local time at a given time, in seconds east of UTC.
 fn zone_offset(call: &FunctionCall<'_, '_>, seconds: i64) -> i32 {
     call.world().local_zone(seconds).offset
 }
 
-/// Returns the local time: broken down, and in seconds.
+/// Returns the local time at a given time: its calendar fields, and its value in seconds.
 fn local_time(call: &FunctionCall<'_, '_>, seconds: i64) -> (CivilTime, i64) {
     let shifted = seconds.saturating_add(i64::from(zone_offset(call, seconds)));
     (CivilTime::from_seconds(shifted, 0), shifted)
@@ -63,8 +63,8 @@ fn eval_without_arguments<'a>(
     Ok(if call.argument_count() == 0 { answer(call) } else { ComputedValue::Error })
 }
 
-/// Evaluates `absTime()`. A string that is not a literal remains a string, as in the reference; literals became times
-/// when they were parsed.
+/// Implements `absTime()`. A string that is not a literal remains a string, as in the reference. A literal argument
+/// has already become a time when the expression was parsed.
 fn abs_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let given = match call.argument_count() {
         0 => return Ok(abs_time_at(call, current_time(call))),
@@ -112,7 +112,7 @@ fn rel_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// Returns one field of a local time, or of a duration.
+/// Returns one field of a point in time in the local zone, or of a duration.
 fn time_field<'a>(
     call: &mut FunctionCall<'_, 'a>,
     of_moment: impl FnOnce(&CivilTime) -> Option<i64>,
@@ -127,7 +127,7 @@ fn time_field<'a>(
     Ok(number.map_or(ComputedValue::Error, ComputedValue::Int))
 }
 
-/// Returns an ad with the fields of a time in its own zone, or of a duration.
+/// Implements `splitTime()`: returns an ad with the fields of a point in time in its own zone, or of a duration.
 fn time_parts_ad(call: &FunctionCall<'_, '_>, value: ComputedValue<'_>) -> Option<ClassAd> {
     let moment = |seconds: i64| AbsTime { seconds, offset: zone_offset(call, seconds) };
     Some(match value {
@@ -143,7 +143,7 @@ fn abs_time_ad(time: AbsTime) -> ClassAd {
     let civil = CivilTime::from_seconds(time.seconds.saturating_add(i64::from(time.offset)), 0);
     let mut ad = ClassAd::new();
     ad.set("Type", "AbsoluteTime");
-    // The reference's years are C `int`s.
+    // The reference stores years in a C `int`.
     ad.set("Year", civil.year as i32);
     ad.set("Month", civil.month);
     ad.set("Day", civil.day);
@@ -154,7 +154,7 @@ fn abs_time_ad(time: AbsTime) -> ClassAd {
     ad
 }
 
-/// Returns an ad with the fields of a duration. If it is negative, only the largest field has the sign.
+/// Returns an ad with the fields of a duration. For a negative duration, only the largest field is negative.
 fn rel_time_ad(seconds: f64) -> ClassAd {
     let size = if seconds < 0.0 { -seconds } else { seconds };
     let whole = numbers::truncate32(size);
@@ -193,7 +193,7 @@ fn split_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     }
 }
 
-/// Maximum number of bytes that `strftime` writes to the reference's buffer.
+/// Maximum size in bytes of the text that `strftime` can write to the reference's buffer.
 const MAX_LENGTH: usize = 1022;
 
 fn format_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
@@ -231,7 +231,7 @@ fn format_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     call.make_string(if text.len() > MAX_LENGTH { Vec::new() } else { text })
 }
 
-/// Converts a time, or an ad as returned by `splitTime()`, to C's `struct tm`.
+/// Converts a point in time, or an ad with the attributes that `splitTime()` returns, to C's `struct tm`.
 fn to_broken_down_time<'a>(
     call: &mut FunctionCall<'_, 'a>,
     value: ComputedValue<'a>,
@@ -277,7 +277,7 @@ fn to_broken_down_time<'a>(
     Ok(Some(BrokenDownTime { sec, min, hour, mday, mon, year, wday, yday, zone, gmtoff: 0, epoch }))
 }
 
-/// Returns the abbreviation of the local zone outside daylight saving time, C's `tzname[0]`.
+/// Returns the abbreviation of the local zone outside of daylight saving time (`tzname[0]` in C).
 fn standard_zone_name(call: &FunctionCall<'_, '_>) -> String {
     let seconds = current_time(call);
     let zone = call.world().local_zone(seconds);
@@ -285,7 +285,8 @@ fn standard_zone_name(call: &FunctionCall<'_, '_>) -> String {
     other.abbreviation
 }
 
-/// Returns the day of the week and of the year of a date that need not exist, computed as in the reference (util.cpp).
+/// Returns the day of the week and the day of the year, computed as in the reference (util.cpp). The date may be
+/// invalid, such as February 30.
 fn weekday_and_day_of_year(year: i32, month: i32, day: i32) -> (i32, i32) {
     let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
     let is_leap = year % 4 == 0 && !matches!(year % 400, 100 | 200 | 300);

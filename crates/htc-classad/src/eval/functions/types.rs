@@ -1,4 +1,4 @@
-//! Type tests, and the choice between two values (reference: fnCall.cpp).
+//! Functions that test the type of a value, and `ifThenElse()` (reference: fnCall.cpp).
 
 use crate::eval::computed_value::{ComputedValue, EvalResult};
 use crate::eval::evaluator::{FunctionCall, NamedFunction};
@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[NamedFunction] = &[
     ("ifThenElse", if_then_else),
 ];
 
-/// Evaluates only the branch that the condition selects.
+/// Implements `ifThenElse()`, which evaluates only the branch that the condition selects.
 fn if_then_else<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     if call.argument_count() != 3 {
         return Ok(ComputedValue::Error);

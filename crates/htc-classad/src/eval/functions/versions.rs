@@ -1,11 +1,11 @@
 //! Natural comparison of version texts (reference: natural_cmp.cpp).
 
-/// Compares two texts as `versioncmp()` does: numbers within them by value. The sign is the order; the amount is that
-/// of the reference.
+/// Compares two texts as `versioncmp()` does: numbers within the texts are compared by value. The sign of the result
+/// is the order; the absolute value is the same as in the reference.
 pub(crate) fn natural_cmp(left: &[u8], right: &[u8]) -> i64 {
     let byte = |text: &[u8], at: usize| text.get(at).copied().unwrap_or(0);
     let is_digit = |text: &[u8], at: usize| byte(text, at).is_ascii_digit();
-    // C's `char` is signed here, so bytes from 0x80 sort before ASCII.
+    // C's `char` is signed on x86-64, so bytes from 0x80 on sort before ASCII.
     let difference = |at: usize| i64::from(byte(left, at) as i8) - i64::from(byte(right, at) as i8);
 
     let mut at = 0;
@@ -22,7 +22,7 @@ pub(crate) fn natural_cmp(left: &[u8], right: &[u8]) -> i64 {
     if first == at && (!is_digit(left, at) || !is_digit(right, at)) {
         return difference(at);
     }
-    // A zero at the end of a run of zeros is a number, not a leading zero.
+    // The last zero of a run of zeros is a number and not a leading zero, unless another digit follows.
     let zeros = |text: &[u8]| {
         let count = text[first..].iter().take_while(|byte| **byte == b'0').count();
         if count > 0 && !is_digit(text, first + count) { count - 1 } else { count }

@@ -1,7 +1,7 @@
-//! `Serialize` and `Deserialize` of ads, expressions and values themselves.
+//! Implementations of `Serialize` and `Deserialize` for ads, expressions and values.
 //!
-//! The form is that of HTCondor's JSON: an ad is a map, a list a sequence, `undefined` is null, and everything that has
-//! no such form is the string `/Expr(...)/`.
+//! The data has the form of HTCondor's JSON: an ad is a map, a list is a sequence, `undefined` is null, and a value or
+//! expression that has no such form is the string `/Expr(...)/`.
 
 use std::fmt;
 
@@ -15,7 +15,8 @@ use crate::syntax::expr::ExprRepr;
 use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::Node;
 
-/// Nesting beyond which lists and ads are written as expressions, because formats limit the depth of their data.
+/// Maximum nesting depth of lists and ads that are written as data, because data formats limit the depth. Deeper lists
+/// and ads are written as expressions.
 const MAX_DEPTH: u32 = 64;
 
 /// Serializes the attributes of the ad and its chained parents as a map.
@@ -41,7 +42,7 @@ impl Serialize for Expr {
     }
 }
 
-/// Serializes the value as data; `error`, times and reals that are not finite are the string `/Expr(...)/`.
+/// Serializes the value as data. `error`, times, and reals that are not finite are written as the string `/Expr(...)/`.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -53,7 +54,7 @@ impl Serialize for Value {
     }
 }
 
-/// Expression within a number of lists and ads.
+/// Expression, and the number of lists and ads that contain it.
 struct ExprAtDepth<'e>(&'e Expr, u32);
 
 impl Serialize for ExprAtDepth<'_> {
@@ -101,7 +102,7 @@ fn serialize_scalar<S: Serializer>(scalar: &Scalar<&[u8]>, serializer: S) -> Res
         Scalar::Str(text) if expression_text(text).is_none() => {
             serializer.serialize_str(utf8(text.as_bstr())?)
         }
-        // A string that looks like an expression is written as one, so that it comes back as a string.
+        // A string that has the form of an expression is written as an expression, so that it is read back as a string.
         scalar => serialize_text(Expr::from_scalar(scalar).unparse().as_bstr(), serializer),
     }
 }
@@ -114,7 +115,7 @@ fn utf8<E: Error>(text: &BStr) -> Result<&str, E> {
     text.to_str().map_err(|_| E::custom(format!("'{text}' is not valid UTF-8")))
 }
 
-/// Returns the text of the expression if a string is the form of one.
+/// Returns the text of the expression if a string has the form `/Expr(...)/`, or else `None`.
 fn expression_text(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b"/Expr(")?.strip_suffix(b")/")
 }
@@ -126,14 +127,14 @@ impl<'de> Deserialize<'de> for ClassAd {
     }
 }
 
-/// Deserializes data as a literal, and a string `/Expr(...)/` as an expression.
+/// Deserializes a string of the form `/Expr(...)/` as an expression, and other data as a literal.
 impl<'de> Deserialize<'de> for Expr {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ExprVisitor)
     }
 }
 
-/// Deserializes data; an expression that is not a literal is an error.
+/// Deserializes data. A string that contains an expression other than a literal is an error.
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let expr = Expr::deserialize(deserializer)?;

@@ -17,8 +17,8 @@ use crate::eval_world::System;
 use crate::syntax::Expr;
 use crate::text::caseless;
 
-/// Deserializes a structure from the attributes of an ad, which are evaluated on the local machine; see
-/// [`Context::read`].
+/// Deserializes a structure from the attributes of an ad, which are evaluated with the clock and time zone of the
+/// local machine. [`Context::read`] evaluates them in another context.
 ///
 /// ```
 /// #[derive(serde::Deserialize)]
@@ -31,13 +31,13 @@ use crate::text::caseless;
 /// ```
 ///
 /// # Errors
-/// Fails if an attribute does not fit; the error names the attribute.
+/// Fails if the value of an attribute cannot be converted to its field; the error names the attribute.
 pub fn from_ad<T: DeserializeOwned>(ad: &ClassAd) -> Result<T, FieldError> {
     Context::new(&System).my(ad).read()
 }
 
 impl Context<'_> {
-    /// Deserializes a structure from the attributes of MY, evaluated in this context.
+    /// Deserializes a structure from the attributes of MY, which are evaluated in this context.
     ///
     /// ```
     /// use htc_classad::{ClassAd, Context, System};
@@ -52,7 +52,7 @@ impl Context<'_> {
     /// ```
     ///
     /// # Errors
-    /// Fails if an attribute does not fit; the error names the attribute.
+    /// Fails if the value of an attribute cannot be converted to its field; the error names the attribute.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, FieldError> {
         let empty = ClassAd::new();
         let ad = self.my_ad().unwrap_or(&empty);
@@ -60,7 +60,7 @@ impl Context<'_> {
     }
 }
 
-/// Maximum nesting of lists and ads. Deeper ones could overflow the stack.
+/// Maximum nesting depth of lists and ads; a greater depth could overflow the stack.
 const MAX_DEPTH: u32 = 128;
 
 /// Deserializer of the attributes of an ad.
@@ -76,8 +76,8 @@ impl<'a> AdDeserializer<'a> {
         ValueDeserializer { value: self.context.eval_attr(name), context: self.context, depth: self.depth }
     }
 
-    /// Returns the names of the attributes of an ad and its chained parents, as field names spell them if they are
-    /// the names of fields, which come first.
+    /// Returns the names of the attributes of an ad and its chained parents. Names of fields come first, spelled
+    /// as the fields are.
     fn names<'n>(ad: &'n ClassAd, fields: &'static [&'static str]) -> Vec<Cow<'n, str>> {
         let present = fields.iter().copied().filter(|field| ad.contains(field));
         let mut names: Vec<Cow<'n, str>> = present.map(Cow::Borrowed).collect();
@@ -102,7 +102,7 @@ impl<'a> AdDeserializer<'a> {
         }
     }
 
-    /// Visits the variant that the only attribute of the ad names.
+    /// Visits an enum variant that has content: the only attribute of the ad has the name of the variant.
     fn visit_variant<'de, V: Visitor<'de>>(
         self,
         variants: &'static [&'static str],
@@ -125,7 +125,7 @@ impl<'de> Deserializer<'de> for AdDeserializer<'_> {
         self.visit_fields(&[], visitor)
     }
 
-    /// Uses the field names of the structure in its own spelling.
+    /// Visits the attributes that are fields of the structure, with the names as the structure spells them.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -166,11 +166,11 @@ impl<'de> Deserializer<'de> for AdDeserializer<'_> {
     }
 }
 
-/// Access to one attribute after another.
+/// Access to the attributes of an ad one after the other.
 struct FieldAccess<'a, 'n> {
     attributes: AdDeserializer<'a>,
     names: std::vec::IntoIter<Cow<'n, str>>,
-    /// The attribute whose value is read next.
+    /// Name of the attribute whose value is read next, or `None`.
     current_name: Option<Cow<'n, str>>,
 }
 
@@ -190,7 +190,7 @@ impl<'de> MapAccess<'de> for FieldAccess<'_, '_> {
     }
 }
 
-/// Deserializer of an attribute, which is evaluated only if its value is wanted.
+/// Deserializer of an attribute. The attribute is evaluated only if its value is needed.
 struct AttributeDeserializer<'a, 'n> {
     attributes: AdDeserializer<'a>,
     name: &'n str,
@@ -249,10 +249,11 @@ impl<'de> Deserializer<'de> for AttributeDeserializer<'_, '_> {
     }
 }
 
-/// Deserializer of a name that is the key of a map or the name of a field.
+/// Deserializer of the name of an attribute, as the key of a map or the name of a field.
 struct KeyDeserializer<'n>(&'n str);
 
-/// Reads keys that are not strings from their text; a text of another kind is an error of the visitor.
+/// Implements deserialization of keys that are not strings, by parsing the name. If the name cannot be parsed, the
+/// visitor returns an error.
 macro_rules! deserialize_parsed_key {
     ($($method:ident $visit:ident),*) => { $(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
@@ -306,7 +307,7 @@ impl<'de> Deserializer<'de> for KeyDeserializer<'_> {
     }
 }
 
-/// Deserializer of a value.
+/// Deserializer of the value of an attribute.
 struct ValueDeserializer<'a> {
     value: Value,
     context: Context<'a>,
@@ -314,7 +315,8 @@ struct ValueDeserializer<'a> {
 }
 
 impl ValueDeserializer<'_> {
-    /// Returns the attributes of an ad that is the value or an element of it, evaluated in that ad alone.
+    /// Returns a deserializer for an ad that is the value or an element of the value. The attributes are evaluated
+    /// in this ad alone.
     fn nested_attributes<'n>(&'n self, ad: &'n ClassAd) -> Result<AdDeserializer<'n>, FieldError> {
         let context = Context::new(self.context.world()).strict(self.context.is_strict()).my(ad);
         Ok(AdDeserializer { ad, context, depth: self.next_depth()? })
@@ -379,7 +381,8 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
         }
     }
 
-    /// A variant is a string with its name, or an ad of one attribute if it has content.
+    /// Deserializes an enum variant: a string with the variant's name or, if the variant has content, an ad with
+    /// one attribute.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -403,7 +406,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
     }
 }
 
-/// Access to the elements of a list.
+/// Access to the elements of a list one after the other.
 struct ListAccess<'l, 'a> {
     items: &'l [Expr],
     next: usize,
@@ -432,7 +435,7 @@ impl<'de> SeqAccess<'de> for ListAccess<'_, '_> {
     }
 }
 
-/// Variant of an enum.
+/// Access to the name of an enum variant.
 struct VariantName<'a> {
     name: String,
     content: Option<ValueDeserializer<'a>>,
@@ -451,7 +454,7 @@ impl<'de, 'a> EnumAccess<'de> for VariantName<'a> {
     }
 }
 
-/// Content of a variant.
+/// Access to the content of an enum variant.
 struct VariantContent<'a> {
     name: String,
     content: Option<ValueDeserializer<'a>>,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// Conversion error, with the attribute that it concerns.
+/// Error of a conversion, with the attribute in which it occurred.
 ///
 /// ```
 /// #[derive(Debug, serde::Deserialize)]
@@ -15,13 +15,15 @@ use std::fmt::{self, Display};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// Path of the attribute, innermost part first: names, and list indexes such as `[2]`.
+    /// Path of the attribute, innermost part first. A part is a name, or the index of a list element such as
+    /// `[2]`.
     path: Vec<String>,
     message: String,
 }
 
 impl FieldError {
-    /// Returns the attribute (`Name`, `Outer.Inner`, `List[2]`), or `None` if the whole ad is meant.
+    /// Returns the attribute (`Name`, `Outer.Inner`, `List[2]`), or `None` if the error concerns the whole
+    /// ad.
     pub fn attribute(&self) -> Option<String> {
         let mut name = String::new();
         for part in self.path.iter().rev() {
@@ -33,12 +35,12 @@ impl FieldError {
         (!name.is_empty()).then_some(name)
     }
 
-    /// Returns the message without the attribute.
+    /// Returns the message without the name of the attribute.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Adds an outer part to the path of the attribute.
+    /// Adds an outer part, a name or an index, to the path of the attribute.
     pub(super) fn nested_in(mut self, part: impl Into<String>) -> Self {
         self.path.push(part.into());
         self

@@ -1,8 +1,9 @@
 //! Conversion between ads and Rust structures with serde (feature `serde`).
 //!
-//! Field names are attribute names, compared case-insensitively; `#[serde(rename_all = "PascalCase")]` spells them as
-//! ads do. Values are evaluated in their ad, so `Memory = Cpus * 1024` is a number. An undefined or missing attribute
-//! is `None` for an `Option` and an error for any other type; every error names its attribute.
+//! Field names are attribute names and are compared case-insensitively; with `#[serde(rename_all = "PascalCase")]`,
+//! fields have the spelling that is usual in ads. Values are evaluated in their ad, so `Memory = Cpus * 1024` gives a
+//! number. An undefined or missing attribute is `None` for an `Option` field, and an error for a field of any other
+//! type. Every error names its attribute.
 //!
 //! ```
 //! # #[cfg(feature = "serde")] {

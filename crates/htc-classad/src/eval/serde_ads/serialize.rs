@@ -12,9 +12,9 @@ use super::FieldError;
 use crate::ad::{ClassAd, List, Value};
 use crate::syntax::Expr;
 
-/// Serializes the fields of a structure or the entries of a map to an ad. A field that is `None` produces no attribute,
-/// and `()` produces `undefined`; a nested structure or map becomes a nested ad, a variant without content a string, and
-/// a variant with content an ad with one attribute.
+/// Serializes the fields of a structure or the entries of a map to an ad. A field that is `None` gives no attribute, and
+/// `()` gives `undefined`. A nested structure or map becomes a nested ad, an enum variant without content becomes a
+/// string, and a variant with content becomes an ad with one attribute.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub fn to_ad<T: Serialize + ?Sized>(value: &T) -> Result<ClassAd, FieldError> {
     }
 }
 
-/// Serializer of any value.
+/// Serializer that converts any data to a value.
 struct ValueSerializer;
 
 impl Serializer for ValueSerializer {
@@ -183,14 +183,14 @@ impl Serializer for ValueSerializer {
     }
 }
 
-/// Creates an ad of one attribute.
+/// Creates an ad with one attribute.
 fn single_attribute_ad(name: &str, value: Value) -> Result<Value, FieldError> {
     let mut ad = ClassAd::new();
     ad.try_set(name, value).map_err(FieldError::custom)?;
     Ok(ad.into())
 }
 
-/// List being built.
+/// Serializer that builds a list.
 #[derive(Default)]
 struct ListSerializer {
     items: Vec<Expr>,
@@ -215,7 +215,7 @@ impl ListSerializer {
     }
 }
 
-/// Ad being built.
+/// Serializer that builds an ad.
 #[derive(Default)]
 struct AdSerializer {
     ad: ClassAd,
@@ -246,7 +246,7 @@ impl AdSerializer {
     }
 }
 
-/// Implements several serde traits that build a list or an ad in the same way.
+/// Implements several traits of serde, which build a list or an ad in the same way.
 macro_rules! made_through {
     ($maker:ty: $($name:ident $method:ident),*) => { $(
         impl $name for $maker {
@@ -296,7 +296,7 @@ impl SerializeMap for AdSerializer {
         Ok(())
     }
 
-    /// A value of `None` is kept as `undefined`, so that its key is not lost.
+    /// Serializes the value of a map entry. `None` becomes `undefined`, so that the key is not lost.
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), FieldError> {
         let name = std::mem::take(&mut self.key);
         let value = value.serialize(ValueSerializer).map_err(|error| error.nested_in(&*name))?;

@@ -1,8 +1,8 @@
-//! Escapes of strings in new syntax and in JSON.
+//! Replacement of escape sequences in strings of the new syntax and of JSON.
 
-/// Resolves escapes. `escape` is called with the byte after a backslash and the rest of the text; it writes the
-/// characters and returns how many bytes of the rest it used, or `None` if the escape is not allowed. A backslash at
-/// the very end is literal.
+/// Replaces the escape sequences of a string. For each escape sequence, `escape` is called with the byte after the
+/// backslash and the rest of the text. It writes the characters and returns the number of bytes of the rest that it
+/// has used, or `None` if the sequence is invalid. A backslash at the end of the string is literal.
 fn resolve_escapes(
     raw: &[u8],
     out: &mut Vec<u8>,
@@ -22,8 +22,8 @@ fn resolve_escapes(
     true
 }
 
-/// Returns the control character for a letter that has the same meaning in both syntaxes; any other byte is returned
-/// unchanged.
+/// Returns the control character for an escape letter that has the same meaning in both syntaxes. Any other byte is
+/// returned unchanged.
 fn control_character(letter: u8) -> u8 {
     match letter {
         b'b' => 8,
@@ -35,7 +35,7 @@ fn control_character(letter: u8) -> u8 {
     }
 }
 
-/// Resolves the escapes of new syntax. Returns false if one of them produces a NUL byte.
+/// Replaces the escape sequences of the new syntax. Returns false if one of them produces a NUL byte.
 pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
     resolve_escapes(raw, out, |letter, rest, out| {
         let mut used = 0;
@@ -43,7 +43,7 @@ pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
             b'a' => 7,
             b'v' => 11,
             b'0'..=b'7' => {
-                // Three digits if the first is at most 3, else two.
+                // An octal escape has three digits if the first digit is at most 3, or else two.
                 let mut value = u32::from(letter - b'0');
                 while let Some(digit @ b'0'..=b'7') = rest.get(used)
                     && (used == 0 || used == 1 && value < 0o40)
@@ -62,7 +62,7 @@ pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
     })
 }
 
-/// Resolves the escapes of JSON strings, with the reference's own interpretation of `\u` (jsonSource.cpp).
+/// Replaces the escape sequences of JSON strings. `\u` is interpreted in the way of the reference (jsonSource.cpp).
 pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
     resolve_escapes(raw, out, |letter, rest, out| {
         if letter != b'u' {
@@ -81,13 +81,14 @@ pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
     })
 }
 
-/// Returns the number of the four hexadecimal digits that a text begins with.
+/// Returns the number that consists of the four hexadecimal digits at the beginning of a text, or `None`.
 fn hex_code(text: &[u8]) -> Option<u32> {
     let mut digits = text.get(..4)?.iter();
     digits.try_fold(0u32, |sum, digit| Some(sum * 16 + (*digit as char).to_digit(16)?))
 }
 
-/// Resolves the escapes of JSON strings as JSON defines them: `\u` is a code unit of UTF-16. Half a pair is U+FFFD.
+/// Replaces the escape sequences of JSON strings as JSON defines them: `\u` is a code unit of UTF-16. A surrogate
+/// without its counterpart becomes U+FFFD.
 pub(crate) fn unescape_json_utf8(raw: &[u8], out: &mut Vec<u8>) -> bool {
     resolve_escapes(raw, out, |letter, rest, out| {
         if letter != b'u' {

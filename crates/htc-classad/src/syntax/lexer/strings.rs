@@ -1,13 +1,13 @@
-//! String literals and quoted names. In new syntax and JSON, escapes are resolved and adjacent literals joined; in old
-//! syntax a backslash is an ordinary byte unless a quote follows. A text that needs no change is not copied from the
-//! source.
+//! Reading of string literals and quoted names. In new syntax and JSON, escape sequences are replaced and adjacent
+//! strings are joined. In old syntax, a backslash is an ordinary byte unless a quote follows. A text that needs no
+//! change is not copied from the source.
 
 use super::{BadToken, Lexer, TokenKind, unescape, unescape_json, unescape_json_utf8};
 use crate::syntax::scalar::TextRange;
 use crate::text::space::is_space;
 
 impl Lexer<'_> {
-    /// Reads a string or quoted name whose opening quote is at the current position.
+    /// Reads a string or quoted name whose opening quote has just been consumed.
     pub(super) fn lex_string(&mut self, quote: u8) -> TokenKind {
         self.at += 1;
         let complete =
@@ -19,7 +19,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads a string in new syntax: resolves escapes and joins adjacent literals.
+    /// Reads a string in new syntax: replaces escape sequences and joins adjacent strings.
     fn lex_new_string(&mut self, quote: u8) -> Option<()> {
         let start = self.at;
         let mut raw: Option<Vec<u8>> = None;
@@ -87,7 +87,7 @@ impl Lexer<'_> {
         let start = self.at;
         let mut piece = start;
         let mut own: Option<usize> = None;
-        // A quote directly after an escaped quote closes the string even if a backslash precedes it.
+        // Offset after the opening quote or after the last escaped quote. A quote at this offset closes the string.
         let mut fresh = start;
         loop {
             let Some(stop) = memchr::memchr(quote, &self.source[self.at..]) else {

@@ -2,7 +2,7 @@
 
 use crate::syntax::scalar::TextRange;
 
-/// The kinds of token.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum TokenKind {
@@ -56,7 +56,8 @@ pub(crate) enum TokenKind {
 impl TokenKind {
     pub(crate) const COUNT: usize = TokenKind::CloseBrace as usize + 1;
 
-    /// Returns true if the token may end an operand, so that a following minus sign subtracts.
+    /// Returns true if the token may be the end of an operand, so that a minus sign after it is a
+    /// subtraction.
     #[inline]
     pub(super) fn ends_operand(self) -> bool {
         matches!(
@@ -76,7 +77,7 @@ impl TokenKind {
     }
 }
 
-/// Error in a token of kind `TokenKind::Bad`.
+/// Error in an invalid token (`TokenKind::Bad`).
 ///
 /// ```
 /// use htc_classad::{BadToken, Expr, ParseErrorKind};
@@ -87,32 +88,32 @@ impl TokenKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadToken {
-    /// A byte that begins no token.
+    /// The byte does not begin any token.
     Byte,
-    /// A string or quoted name without its closing quote.
+    /// A string or quoted name has no closing quote.
     Unterminated,
-    /// A comment without its end.
+    /// A comment is not closed.
     Comment,
-    /// An escape that would produce a NUL byte in a string.
+    /// An escape sequence in a string would produce a NUL byte.
     Nul,
-    /// A number with a leading zero, or an incomplete one (`1.`, `1e`).
+    /// A number has an invalid digit after a leading zero, or is incomplete (`1.`, `1e`).
     Number,
-    /// `=?` without `=`.
+    /// The operator `=?=` is incomplete: `=?` is not followed by `=`.
     Operator,
 }
 
-/// Current token. Which fields are valid depends on the kind.
+/// Token of a text. The kind determines which fields are valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
     /// Offset of the token in the source.
     pub(crate) start: usize,
-    /// Text of identifiers and strings: offset into source followed by `extra`.
+    /// Text of an identifier or string: range of the source followed by the lexer's `extra`.
     pub(crate) text: TextRange,
     pub(crate) integer: i64,
     pub(crate) real: f64,
     pub(crate) boolean: bool,
-    /// True for a JSON string that was written between escaped slashes.
+    /// True for a JSON string that contains an expression between escaped slashes.
     pub(crate) quoted_expression: bool,
     pub(crate) bad: BadToken,
 }

@@ -1,4 +1,4 @@
-//! Building trees, and copying parts of one tree into another.
+//! Building of trees, and copying of parts of one tree into another.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use crate::syntax::AbsTime;
 use crate::syntax::scalar::{Scalar, TextRange};
 use crate::syntax::{function_names, name};
 
-/// Builder of a tree, used by the parser and by everything that rewrites expressions.
+/// Builder of a tree. Used by the parser and by all functions that rewrite expressions.
 #[derive(Debug, Default)]
 pub(crate) struct TreeBuilder {
     pub(crate) nodes: Vec<Node>,
@@ -46,7 +46,7 @@ impl TreeBuilder {
         self.push_node(scalar.into())
     }
 
-    /// Adds a name whose text is already in place.
+    /// Adds the node of a name whose text is already in the text of the tree.
     #[inline(always)]
     pub(crate) fn push_name_at(&mut self, text: TextRange, bytes: &[u8]) -> NodeId {
         let (hash, special) = (name::hash(bytes), special_name(bytes));
@@ -75,7 +75,7 @@ impl TreeBuilder {
         self.push_numbered_call(name, function, arguments)
     }
 
-    /// Adds a call of the function with a number, whose name is in place.
+    /// Adds a call of the function with this number. The node of its name must exist already.
     pub(crate) fn push_numbered_call(&mut self, name: NodeId, number: u16, arguments: &[NodeId]) -> NodeId {
         if let Node::Name { function, .. } = &mut self.nodes[name as usize] {
             *function = number;
@@ -95,7 +95,7 @@ impl TreeBuilder {
         self.push_node(Node::AbsTime(self.times.len() as u32 - 1))
     }
 
-    /// Adds an ad with these fields, whose names are in this builder's own text.
+    /// Adds an ad with these attributes, whose names are in the text of this builder.
     pub(crate) fn push_ad(&mut self, fields: &mut [AdField]) -> NodeId {
         let own = std::mem::take(&mut self.text);
         let id =
@@ -104,8 +104,9 @@ impl TreeBuilder {
         id
     }
 
-    /// Adds an ad with these fields: of a repeated name, the last value counts, under its first spelling. `bytes`
-    /// returns the text of a name, since a parser's names remain in its source until the tree is finished.
+    /// Adds an ad with these attributes. If names are equal, the last value and the first spelling are used.
+    /// `bytes` returns the text of a name, because the names of a parser are in its source until the tree is
+    /// finished.
     pub(crate) fn push_ad_with<'t>(
         &mut self,
         fields: &mut [AdField],
@@ -127,12 +128,12 @@ impl TreeBuilder {
         self.push_node(Node::Ad { first, count })
     }
 
-    /// Returns the finished tree. The builder is unchanged, so that its memory can be reused.
+    /// Returns the finished tree. The builder keeps its contents and its memory.
     pub(crate) fn finish(&self) -> ExprTree {
         self.finish_with(self.text.as_slice().into())
     }
 
-    /// Returns the finished tree with `text` as the text of names and strings, in place of the builder's own.
+    /// Returns the finished tree with `text` as the text of names and strings instead of the text of the builder.
     pub(crate) fn finish_with(&self, text: Box<[u8]>) -> ExprTree {
         ExprTree {
             nodes: self.nodes.as_slice().into(),
@@ -147,12 +148,13 @@ impl TreeBuilder {
         }
     }
 
-    /// Copies the expression at `root` of `tree` into this builder. It does not recurse.
+    /// Copies the expression at the node `root` of another tree into this builder, without recursion.
     pub(crate) fn copy_node(&mut self, tree: &Arc<ExprTree>, root: NodeId) -> NodeId {
         self.copy_replacing(tree, root, &mut |_, _| None)
     }
 
-    /// Copies one node whose parts are already copied and are the last elements of `done`.
+    /// Copies one node. Its parts must have been copied before, and their new nodes are the last elements of
+    /// `done`.
     fn copy_with_children(&mut self, tree: &ExprTree, id: NodeId, done: &mut Vec<NodeId>) -> NodeId {
         let mut take = |count: usize| done.split_off(done.len() - count);
         match tree.node(id) {
@@ -189,7 +191,8 @@ impl TreeBuilder {
         }
     }
 
-    /// Copies an expression; `replace` may substitute another node of this builder for any node.
+    /// Copies an expression into this builder. For any node, `replace` may return a node of this builder that is
+    /// used instead.
     pub(crate) fn copy_replacing(
         &mut self,
         tree: &Arc<ExprTree>,

@@ -1,13 +1,13 @@
-//! Nodes of a tree, and the special meanings of names.
+//! Nodes of a tree, and names with a special meaning.
 
 use crate::syntax::scalar::{Scalar, TextRange};
 
-/// The number of a node within its tree.
+/// Number of a node within its tree.
 pub(crate) type NodeId = u32;
 
-/// Stands for the base of a plain name, looked up from the current ad (see [`ExprTree::as_reference`]).
+/// Base of a plain name, which is looked up in the current ad (see [`ExprTree::as_reference`]).
 pub(crate) const NO_BASE: NodeId = u32::MAX;
-/// Stands for the base of `.name`, looked up from the root ad.
+/// Base of `.name`, which is looked up in the root ad.
 pub(crate) const ABSOLUTE_BASE: NodeId = u32::MAX - 1;
 
 /// Node of an expression tree.
@@ -19,54 +19,55 @@ pub(crate) enum Node {
     Int(i64),
     Real(f64),
     Str(TextRange),
-    /// Index into the times of the tree.
+    /// Literal `absTime("...")`, as an index into the times of the tree.
     AbsTime(u32),
-    /// A `relTime("...")` literal. It evaluates to a real (literals.cpp).
+    /// Literal `relTime("...")`, which evaluates to a real (literals.cpp).
     RelTime(f64),
-    /// A name, looked up from the current ad. Other nodes that have a name refer to such a node by its number.
+    /// Name that is looked up in the current ad. Nodes that have a name, such as calls, refer to such a node.
     Name {
         text: TextRange,
         hash: u32,
-        /// Number of the function with that name, or [`function_names::UNKNOWN_FUNCTION`] if the name is not called or
-        /// is not a function.
+        /// Number of the function that has this name, or [`function_names::UNKNOWN_FUNCTION`] if the name is not
+        /// called or is not a function.
         function: u16,
         special: SpecialName,
     },
-    /// `.name` or `base.name`.
+    /// Selection: `.name` or `base.name`.
     Attr {
         base: NodeId,
         name: NodeId,
     },
-    /// An operator before its operand, or parentheses around it.
+    /// Unary operator with its operand, or parentheses around an operand.
     Unary(UnaryOp, NodeId),
     Binary(BinaryOp, NodeId, NodeId),
-    /// The branches are at `branches` and `branches + 1` of the links.
+    /// Conditional expression. The branches are the links `branches` and `branches + 1` of the tree.
     Ternary {
         condition: NodeId,
         branches: u32,
     },
-    /// The arguments are `count` links from `first` on.
+    /// Function call. The arguments are `count` links of the tree, starting at `first`.
     Call {
         name: NodeId,
         first: u32,
         count: u32,
     },
-    /// The elements are `count` links from `first` on.
+    /// List. The elements are `count` links of the tree, starting at `first`.
     List {
         first: u32,
         count: u32,
     },
-    /// The attributes are `count` fields from `first` on, sorted by length of name.
+    /// Ad. The attributes are `count` fields of the tree, starting at `first`, sorted by length of name.
     Ad {
         first: u32,
         count: u32,
     },
 }
 
-// A name fills the node except for the byte of the enum's tag.
+// `Node::Name`, the largest variant, fills 16 bytes together with the tag of the enum.
 const _: () = assert!(size_of::<Node>() == 16);
 
-/// The variants are flat because nesting a [`Scalar`] would make this type half as large again.
+/// Converts variant by variant. `Node` does not contain a [`Scalar`], because nesting would make the type half as
+/// large again.
 impl From<Scalar<TextRange>> for Node {
     #[inline(always)]
     fn from(scalar: Scalar<TextRange>) -> Self {
@@ -82,7 +83,7 @@ impl From<Scalar<TextRange>> for Node {
 }
 
 impl Node {
-    /// Returns the node as a scalar, or `None` if it is not one.
+    /// Returns the scalar if the node is a scalar, or else `None`.
     #[inline(always)]
     pub(crate) fn as_scalar(self) -> Option<Scalar<TextRange>> {
         Some(match self {
@@ -97,7 +98,7 @@ impl Node {
     }
 }
 
-/// Operators with one operand.
+/// Operator with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnaryOp {
     Parentheses,
@@ -107,7 +108,7 @@ pub(crate) enum UnaryOp {
     BitNot,
 }
 
-/// Operators with two operands.
+/// Operator with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BinaryOp {
     Or,
@@ -136,7 +137,7 @@ pub(crate) enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Returns true if the operator is a logical connective or a comparison of values.
+    /// Returns true if the operator is a logical operator or a comparison.
     #[inline(always)]
     pub(crate) fn is_truth_valued(self) -> bool {
         use BinaryOp::{And, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, Or};
@@ -144,23 +145,22 @@ impl BinaryOp {
     }
 }
 
-/// Names with a special meaning if the ad has no attribute of that name (`AttributeReference::_Evaluate`,
-/// attrrefs.cpp).
+/// Special meaning that a name has if no attribute has this name (`AttributeReference::_Evaluate`, attrrefs.cpp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpecialName {
     None,
     SelfAd,
     Parent,
     Root,
-    /// The scope `MY`, unless the mode is strict.
+    /// Scope `MY`, except in strict mode.
     My,
-    /// The attribute `CurrentTime`, unless the mode is strict.
+    /// Attribute `CurrentTime`, except in strict mode.
     CurrentTime,
-    /// The scope `TARGET`, recognized so that `TARGET.x` can be evaluated without a match ad.
+    /// Scope `TARGET`. It is recognized so that `TARGET.x` can be evaluated without a match ad.
     Target,
 }
 
-/// Name at a node, with its hash and meaning.
+/// Name at a node, with its hash and its special meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NameInfo {
     pub(crate) text: TextRange,
@@ -169,14 +169,14 @@ pub(crate) struct NameInfo {
     pub(crate) special: SpecialName,
 }
 
-/// An attribute of an ad within an expression.
+/// Attribute of an ad that is written within an expression.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AdField {
     pub(crate) name: NodeId,
     pub(crate) node: NodeId,
 }
 
-/// Returns the special meaning of a name if no attribute has it.
+/// Returns the special meaning that a name has if no attribute has this name.
 #[inline]
 pub(crate) fn special_name(name: &[u8]) -> SpecialName {
     // Lengths of the names below, as a bit mask.

@@ -1,4 +1,5 @@
-//! Print templates for trees that differ only in some scalars: the text between those is printed once for all of them.
+//! Print templates for trees that differ only in some scalars: the text between these scalars is printed once for all
+//! trees.
 
 use std::sync::OnceLock;
 
@@ -7,20 +8,20 @@ use memchr::memmem;
 use super::{CachedForm, ExprTree, Node, NodeId};
 use crate::syntax::scalar::{Scalar, TextRange};
 
-/// Number that does not occur in real expressions.
+/// Number that is unlikely to occur in an expression.
 const MARKER: i64 = 770_077_007_700_770_000;
 
-/// Printer for one of the cached syntaxes.
+/// Printer of expressions in one of the syntaxes that trees cache.
 pub(crate) trait FormPrinter {
-    /// Syntax that it prints.
+    /// Syntax of the printer.
     const FORM: CachedForm;
-    /// Appends an expression.
+    /// Appends the text of an expression.
     fn push_tree(tree: &ExprTree, root: NodeId, out: &mut Vec<u8>);
-    /// Appends a scalar as printed within an expression.
+    /// Appends the text of a scalar that is a part of an expression.
     fn push_scalar(scalar: Scalar<&[u8]>, out: &mut Vec<u8>);
 }
 
-/// Print templates of trees that were made from one another.
+/// Print templates of all trees that were built from the same template.
 #[derive(Debug)]
 pub(crate) struct PrintTemplates {
     root: NodeId,
@@ -29,23 +30,23 @@ pub(crate) struct PrintTemplates {
     forms: [OnceLock<Option<PrintTemplate>>; 2],
 }
 
-/// Common part of a printed form.
+/// Text that is common to the printed forms of the trees, in one syntax.
 #[derive(Debug)]
 struct PrintTemplate {
     text: Box<[u8]>,
-    /// Offsets in the text at which scalars are inserted, in ascending order, with the node of each.
+    /// Offsets in the text at which scalars are inserted, in ascending order, each with the node of its scalar.
     scalars: Box<[(usize, NodeId)]>,
 }
 
 impl PrintTemplates {
-    /// Creates the templates for trees that differ in the given nodes.
+    /// Creates the print templates for trees that differ only in the given nodes.
     pub(crate) fn new(root: NodeId, mut differing: Vec<NodeId>) -> Self {
         differing.sort_unstable();
         differing.dedup();
         PrintTemplates { root, differing: differing.into(), forms: Default::default() }
     }
 
-    /// Appends one of the trees; returns false if the template cannot be used.
+    /// Appends the text of one of the trees. Returns false if no template can be used.
     pub(super) fn push_printed<P: FormPrinter>(
         &self,
         tree: &ExprTree,
@@ -67,9 +68,10 @@ impl PrintTemplates {
         true
     }
 
-    /// Finds the positions of the scalars by printing the tree with unique values in their places.
+    /// Builds a template: prints the tree with a unique value at each differing node, and finds the positions of these
+    /// values.
     fn build_template<P: FormPrinter>(&self, tree: &ExprTree) -> Option<PrintTemplate> {
-        // A scalar alone may be printed differently than within an expression.
+        // A scalar that is the whole expression may be printed differently than as a part of an expression.
         if self.differing.contains(&self.root) {
             return None;
         }

@@ -1,11 +1,11 @@
-//! Structural comparison of expressions.
+//! Comparison of expressions by structure.
 
 use super::{ABSOLUTE_BASE, ExprTree, Node, NodeId};
 use crate::syntax::scalar::Scalar;
 
 impl ExprTree {
-    /// Returns true if two expressions are equal node by node, with the case of names and including parentheses
-    /// (reference: `SameAs`).
+    /// Returns true if two expressions are equal node by node. Names are compared case-sensitively, and parentheses
+    /// count (reference: `SameAs`).
     pub(crate) fn is_same_as(&self, id: NodeId, other: &ExprTree, other_id: NodeId) -> bool {
         let links = |x, count, y, other_count| {
             self.links(x, count).iter().copied().zip(other.links(y, other_count).iter().copied())
@@ -66,7 +66,8 @@ impl ExprTree {
                 (Node::Ad { first: x, count }, Node::Ad { first: y, count: other_count }) => {
                     let fields = self.fields(x, count);
                     let others = other.fields(y, other_count);
-                    // Both are sorted by length of name, so equal ads have equal names at equal positions.
+                    // The attributes of both ads are sorted by length of name, so equal ads have equal names at
+                    // equal positions.
                     let names = fields
                         .iter()
                         .zip(others)
@@ -92,8 +93,8 @@ pub(crate) fn is_same_scalar(left: Scalar<&[u8]>, right: Scalar<&[u8]>) -> bool 
     }
 }
 
-/// Returns true if two real literals are equal: the reference allows a difference of the machine's epsilon, however
-/// small the numbers are, so that a number printed with 16 digits equals itself when it is read again.
+/// Returns true if two real literals are equal. As in the reference, they may differ by the machine's epsilon,
+/// however small the numbers are, so that a number that is printed with 16 digits and read again is still equal.
 fn is_same_real(left: f64, right: f64) -> bool {
     (left - right).abs() <= f64::EPSILON
 }

@@ -13,7 +13,7 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{AdField, NodeId, TreeBuilder};
 use crate::syntax::{Dialect, Expr, ParseError, ParseErrorKind};
 
-/// Parses a text that consists of one ad.
+/// Parses a text that consists of one ad as a JSON object.
 ///
 /// ```
 /// use htc_classad::{Dialect, format::json};
@@ -30,7 +30,7 @@ pub fn parse(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<ClassAd, ParseE
     Ok(ad)
 }
 
-/// Parses the ad that a text begins with; also returns the number of bytes used.
+/// Parses the ad at the beginning of a text. Returns the ad and the number of bytes used.
 ///
 /// ```
 /// use htc_classad::{Dialect, format::json};
@@ -46,7 +46,7 @@ pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<(ClassAd
     parse_with_memo(text.as_ref(), dialect, None)
 }
 
-/// Parses like [`parse_prefix`], for one ad of many: names and expressions are looked up in the memo of earlier ads.
+/// Parses an ad like [`parse_prefix`], with a memo in which the names and expressions of earlier ads are looked up.
 pub(crate) fn parse_next(
     text: &[u8],
     dialect: Dialect,
@@ -67,21 +67,21 @@ fn parse_with_memo(
 }
 
 struct JsonReader<'p, 's, 'w, 'm> {
-    /// Only the lexer and the errors of this parser are used; it parses no expressions.
+    /// Parser, of which only the lexer and the errors are used; it parses no expressions here.
     parser: &'p mut Parser<'s, 'w>,
     dialect: Dialect,
     builder: TreeBuilder,
     memo: Option<&'m mut LineMemo>,
 }
 
-/// Incomplete array or object.
+/// Array or object whose end has not been read yet.
 enum OpenContainer {
     Array(Vec<NodeId>),
     Object(Vec<AdField>, u32),
 }
 
-/// Maximum nesting depth of arrays and objects. The reference has no limit and overflows its stack somewhat above this
-/// depth; the limit also bounds the size of indented output.
+/// Maximum nesting depth of arrays and objects. The reference has no limit, but its stack overflows at a somewhat
+/// greater depth. The limit also bounds the size of indented output.
 pub(crate) const MAX_DEPTH: usize = 5000;
 
 const EXPECTED_NAME: &str = "the name of an attribute in quotes or `}`";
@@ -123,8 +123,8 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         Ok((ad, self.parser.lexer.token_end()))
     }
 
-    /// Sets an attribute to the value that follows, given its number in the memo, and the hash of the name if the ad
-    /// lacks it.
+    /// Reads the value of an attribute and adds the attribute to the ad. `number` is the number of its name in the
+    /// memo; `new` is the hash of the name if the ad certainly lacks the name.
     fn read_attribute(
         &mut self,
         ad: &mut ClassAd,
@@ -177,8 +177,8 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         Ok(())
     }
 
-    /// Reads the name of the next attribute and its colon; returns `None` at the end of the object, without consuming
-    /// the brace.
+    /// Reads the name of the next attribute and the colon after it. Returns `None` at the end of the object, without
+    /// consuming the brace.
     fn read_name(&mut self) -> ParseResult<Option<Cow<'s, [u8]>>> {
         while self.token_kind() == TokenKind::Comma {
             self.lexer().advance();
@@ -203,7 +203,7 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         Ok(Some(name))
     }
 
-    /// Reads the separator after an element: a comma, which is consumed, or the closing bracket, which is not.
+    /// Consumes the comma after an element. The closing bracket, if it follows instead, is not consumed.
     fn read_separator(&mut self, close: TokenKind, expected: &'static str) -> ParseResult<()> {
         match self.token_kind() {
             TokenKind::Comma => self.lexer().advance(),
@@ -213,18 +213,19 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         Ok(())
     }
 
-    /// Parses part of the text of the current string token as an expression.
+    /// Parses a part of the current string token as an expression.
     fn parse_expression(&mut self, part: Range<usize>) -> ParseResult<Expr> {
         let dialect = Dialect { json: false, ..self.dialect };
         self.parser.parse_embedded(part, dialect).map_err(|mut error| {
-            // An offset in the decoded text would not help the user, so the error points at the string.
+            // An offset in the decoded text would not help the user, so the error refers to the beginning of the
+            // string.
             let lexer = &self.parser.lexer;
             error.span = crate::text::Span::new(lexer.token.start, lexer.token_end());
             error
         })
     }
 
-    /// Reads a scalar; returns `None` if an array or object begins.
+    /// Reads a scalar. Returns `None` if an array or object begins instead.
     fn read_scalar(&mut self) -> ParseResult<Option<Expr>> {
         let token = &self.parser.lexer.token;
         let expr = match token.kind {
@@ -259,7 +260,7 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
             if open.len() >= MAX_DEPTH {
                 return Err(self.parser.error(ParseErrorKind::TooDeepJson, "a value"));
             }
-            // A value begins here.
+            // A value begins at this point.
             let mut node = match self.read_scalar()? {
                 Some(scalar) => self.builder.copy_expr(&scalar),
                 None if self.token_kind() == TokenKind::OpenBrace => {
@@ -282,7 +283,7 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
                     self.builder.push_list(&[])
                 }
             };
-            // A value ended here: it is added to the innermost open container, which may end with it.
+            // A value has been completed: add it to the innermost open array or object, which may be completed by it.
             loop {
                 match open.pop() {
                     None => return Ok(Expr::from_builder(&self.builder, node)),
@@ -312,16 +313,17 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
     }
 }
 
-/// Prefix of an expression in a string.
+/// Beginning of a string that contains an expression.
 const EXPR_PREFIX: &[u8] = b"/Expr(";
 
-/// Returns the text between `/Expr(` and `)/`, or `None` if the string is not an expression.
+/// Returns the expression between `/Expr(` and `)/` in a string, or `None` if the string does not contain an
+/// expression.
 fn strip_expr_wrapper(text: &[u8]) -> Option<&[u8]> {
     let (start, rest) = text.split_at_checked(EXPR_PREFIX.len())?;
     if !start.eq_ignore_ascii_case(EXPR_PREFIX) {
         return None;
     }
-    // `/Expr()/` has both markers; the shorter `/Expr(/` does not, but the reference checks only how it begins and
-    // ends.
+    // The reference checks only that the string begins with `/Expr(` and ends with `)/`, so in `/Expr()/` the
+    // expression is empty and `/Expr(/` is not an expression.
     if text.ends_with(b")/") { Some(rest.strip_suffix(b")/").unwrap_or_default()) } else { None }
 }

@@ -7,7 +7,7 @@ use crate::syntax::numbers;
 use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{CachedForm, ExprTree, FormPrinter, Node, NodeId};
 
-/// Layout of an ad.
+/// Layout of an ad in JSON.
 ///
 /// ```
 /// use htc_classad::{ClassAd, format::json::{self, JsonLayout}};
@@ -21,10 +21,10 @@ use crate::syntax::tree::{CachedForm, ExprTree, FormPrinter, Node, NodeId};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JsonLayout {
-    /// Each attribute and element on a line of its own, indented by two.
+    /// Prints each attribute and element on its own line, indented by two blanks.
     #[default]
     Indented,
-    /// Everything on one line, without a newline.
+    /// Prints everything on one line, without a newline at the end.
     OneLine,
 }
 
@@ -81,7 +81,7 @@ impl JsonWriter<'_> {
     fn write_stored_value(&mut self, ad: &ClassAd, slot: &StoredValue) {
         match slot {
             StoredValue::Expr(root, tree) => match tree.node(*root) {
-                // Values with a JSON form follow the layout of the ad.
+                // Lists, ads and relative times are written as JSON, in the layout of the ad.
                 Node::List { .. } | Node::Ad { .. } | Node::RelTime(_) => self.write_node(tree, *root),
                 _ => tree.push_form::<JsonFormPrinter>(*root, self.out),
             },
@@ -123,7 +123,7 @@ impl JsonWriter<'_> {
             return self.write_scalar(value);
         }
         match tree.node(id) {
-            // A relative time written as a literal is just a number (literals.cpp).
+            // A literal of a relative time is written as a number (literals.cpp).
             Node::RelTime(real) => self.write_real(real),
             Node::List { first, count } => {
                 self.out.push(b'[');
@@ -157,7 +157,7 @@ impl JsonWriter<'_> {
     }
 }
 
-/// Printer of expressions without a JSON form.
+/// Printer of expressions that have no JSON form.
 struct JsonFormPrinter;
 
 impl FormPrinter for JsonFormPrinter {
@@ -170,7 +170,7 @@ impl FormPrinter for JsonFormPrinter {
     fn push_scalar(scalar: Scalar<&[u8]>, out: &mut Vec<u8>) {
         match scalar {
             Scalar::Int(integer) => numbers::push_int(integer, out),
-            // Nothing in it is escaped in either syntax.
+            // The string needs no escapes, neither in the ClassAd syntax nor in JSON.
             Scalar::Str(text)
                 if plain_length(text) == text.len() && text.is_ascii() && !text.contains(&127) =>
             {
@@ -220,7 +220,7 @@ pub fn push(ad: &ClassAd, layout: JsonLayout, out: &mut Vec<u8>) {
     push_attributes(ad, slots.into_iter(), layout, out);
 }
 
-/// Appends a value as the literal value of an attribute would be written.
+/// Appends a value in the form of a literal value of an attribute.
 ///
 /// ```
 /// use htc_classad::{Value, format::json::{self, JsonLayout}};
@@ -242,7 +242,7 @@ pub fn push_value(value: &Value, layout: JsonLayout, out: &mut Vec<u8>) {
     }
 }
 
-/// Escapes the text of a JSON string; bytes from 0x7f on are unchanged.
+/// Appends the text of a JSON string with escapes. Bytes from 0x7f on are unchanged.
 fn escape(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     loop {
@@ -268,7 +268,8 @@ fn escape(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text with the escapes of JSON strings; text that needs no escapes is not copied.
+/// Appends the text that `write` produces, with the escapes of JSON strings. Text that needs no escapes is
+/// written without a copy.
 fn push_escaped(write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     let start = out.len();
     write(out);
@@ -281,7 +282,7 @@ fn push_escaped(write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
 /// Returns the length of the text before the first byte that JSON escapes.
 fn plain_length(text: &[u8]) -> usize {
     let is_escaped = |byte: &u8| (*byte < 32) | (*byte == b'"') | (*byte == b'\\');
-    // Tests many bytes at a time without an early exit, which the compiler turns into vector comparisons.
+    // The bytes are tested without an early exit, which the compiler turns into vector comparisons.
     let is_plain = |chunk: &&[u8]| !chunk.iter().fold(false, |any, byte| any | is_escaped(byte));
     let many = 32 * text.chunks_exact(32).take_while(is_plain).count();
     let some = many + 8 * text[many..].chunks_exact(8).take_while(is_plain).count();

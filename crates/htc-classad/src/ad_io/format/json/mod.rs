@@ -1,7 +1,8 @@
 //! Ads as JSON objects (reference: jsonSink.cpp, jsonSource.cpp).
 //!
-//! Values without a JSON form are written as `"\/Expr(...)\/"`. The reader is the ClassAd lexer with other escapes, so
-//! it also accepts comments, adjacent strings and extra commas. Neither side recurses.
+//! Values that have no JSON form are written as `"\/Expr(...)\/"`. The reader uses the ClassAd lexer with the escapes
+//! of JSON, so it also accepts comments, adjacent strings and extra commas. Neither the reader nor the writer
+//! recurses.
 //!
 //! ```
 //! use htc_classad::{Dialect, format::json::{self, JsonLayout}};

@@ -1,8 +1,8 @@
 //! Ads as XML (reference: xmlSink.cpp, xmlSource.cpp, xmlLexer.cpp).
 //!
-//! The reader accepts the same texts as the reference, which is not quite XML: text outside of values is skipped, and
-//! tags need not be closed. Where the reference loops forever, this reader skips the unusable part. Neither side
-//! recurses.
+//! The reader accepts the same texts as the reference, even if they are not valid XML: text outside of values is
+//! skipped, and tags need not be closed. Where the reference loops forever, the reader skips the text that it cannot
+//! use. Neither the reader nor the writer recurses.
 //!
 //! ```
 //! use htc_classad::{ClassAd, Dialect, format::xml::{self, XmlLayout}};

@@ -20,14 +20,14 @@ use crate::text::space::is_space;
 #[error("{what}")]
 #[non_exhaustive]
 pub struct XmlError {
-    /// Offset of the tag or text that cannot be used.
+    /// Offset of the tag or text that caused the error.
     pub at: usize,
     /// Description of the error.
     pub what: &'static str,
 }
 
-/// Reads the first ad of a text; also returns the number of bytes read. If there is no ad, as at the end of a file, the
-/// ad is empty and `found_ad` is false.
+/// Reads the first ad of a text. If the text has no ad, as at the end of a file, the returned ad is empty and
+/// `found_ad` is false.
 ///
 /// ```
 /// use htc_classad::{Dialect, format::xml};
@@ -57,9 +57,9 @@ pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<XmlPrefi
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct XmlPrefix {
-    /// The ad.
+    /// Ad that was read; empty if there was none.
     pub ad: ClassAd,
-    /// True if there was a `<c>`.
+    /// True if the text contained an ad (the tag `<c>`).
     pub found_ad: bool,
     /// Number of bytes read.
     pub used: usize,
@@ -77,9 +77,9 @@ pub struct XmlPrefix {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LargeInteger {
-    /// Place of its digits in the text.
+    /// Range of the integer's digits in the text.
     pub span: Span,
-    /// True if the value is an error, as in `<i>`; false if it is 0, as in an expression.
+    /// True if the integer was read as an error, as in the tag `<i>`; false if it was read as 0, as in an expression.
     pub is_error: bool,
 }
 
@@ -107,7 +107,7 @@ enum TagShape {
     Start,
     End,
     Empty,
-    /// A tag that is not closed, or whose name or value has an escape for a NUL byte.
+    /// Tag that is not closed, or whose name or value has an escape for a NUL byte.
     Invalid,
 }
 
@@ -121,13 +121,13 @@ struct XmlReader<'s> {
     text: &'s [u8],
     at: usize,
     peeked: Option<XmlToken>,
-    /// True directly after `<s>`, where white space is significant.
+    /// True directly after the tag `<s>`, where white space is significant.
     in_string: bool,
     dialect: Dialect,
     large_integer: Option<LargeInteger>,
 }
 
-/// Incomplete container around the current value.
+/// Container around the current value whose end has not been read yet.
 enum OpenElement {
     List(Vec<NodeId>),
     Ad(Vec<AdField>, u32),
@@ -150,7 +150,7 @@ impl XmlReader<'_> {
         self.peeked.take()
     }
 
-    /// Returns the number of bytes consumed, without a token that was only peeked at.
+    /// Returns the number of bytes consumed, not counting a token that was peeked at but not consumed.
     fn bytes_used(&self) -> usize {
         match &self.peeked {
             Some(XmlToken::Tag { start, .. } | XmlToken::Text { start, .. }) => *start,
@@ -223,7 +223,7 @@ impl XmlReader<'_> {
 
     fn read_ad(&mut self) -> Result<XmlPrefix, XmlError> {
         let mut ad = ClassAd::new();
-        // Skips to the tag that begins an ad. An end tag for an ad, or `<c/>`, ends the search.
+        // Skips to the tag `<c>`, which begins an ad. The tags `</c>` and `<c/>` end the search without an ad.
         loop {
             match self.next_token() {
                 None => {
@@ -254,7 +254,7 @@ impl XmlReader<'_> {
         Ok(XmlPrefix { ad, found_ad: true, used: self.bytes_used(), large_integer: self.large_integer })
     }
 
-    /// Reads the name of the next attribute of an ad and the offset of its tag; returns `None` at the end of the ad.
+    /// Reads the name of the next attribute of an ad and the offset of its tag. Returns `None` at the end of the ad.
     fn read_attribute_name(&mut self) -> Result<Option<(Vec<u8>, usize)>, XmlError> {
         loop {
             match self.next_token() {
@@ -280,7 +280,7 @@ impl XmlReader<'_> {
                         return Ok(None);
                     }
                 }
-                // The reference hangs on these two tags within an ad.
+                // Within an ad, the reference loops forever on these two tags.
                 Some(XmlToken::Tag { tag: XmlTag::Ads | XmlTag::Prolog, .. }) => {}
                 Some(XmlToken::Tag { .. }) => return Ok(None),
             }
@@ -328,8 +328,7 @@ impl XmlReader<'_> {
         }
     }
 
-    /// Reads the beginning of a value or, in a list, also the end of the list; returns a value that is complete with
-    /// it.
+    /// Reads the beginning of a value or, in a list, possibly the end of the list. Returns the value if it is complete.
     fn begin_value(
         &mut self,
         attribute: usize,
@@ -365,7 +364,7 @@ impl XmlReader<'_> {
                 open.push(OpenElement::Ad(Vec::new(), name));
                 Ok(None)
             }
-            // Text and tags that begin no value: in a list, the reference would hang on them.
+            // Text or a tag that does not begin a value. Within a list, the reference would loop forever on it.
             Some(_) if in_list => {
                 self.next_token();
                 Ok(None)
@@ -375,7 +374,7 @@ impl XmlReader<'_> {
         }
     }
 
-    /// Reads a scalar value and its end tag; returns `None` if anything else begins.
+    /// Reads a scalar and its end tag. Returns `None` if anything else begins.
     fn read_scalar(&mut self) -> Result<Option<Expr>, XmlError> {
         let (tag, shape, truth, start) = match self.peek() {
             Some(XmlToken::Tag { tag, shape, truth, start, .. }) => (*tag, *shape, truth.clone(), *start),
@@ -457,13 +456,13 @@ impl XmlReader<'_> {
 }
 
 impl XmlReader<'_> {
-    /// Remembers the first integer of a value that does not fit 64 bits; `start` is the offset of the value.
+    /// Records the first integer that does not fit 64 bits. `start` is the offset of the text of the value.
     fn note_large_integer(&mut self, value: &[u8], start: usize, is_error: bool) {
         if self.large_integer.is_some() {
             return;
         }
         let Some(span) = find_large_integer(value, self.dialect) else { return };
-        // Entities make the value shorter than its text.
+        // Entities make the decoded value shorter than its text.
         let digits = span.slice(value);
         let rest = self.text.get(start + span.start as usize..).unwrap_or_default();
         if let Some(at) = memchr::memmem::find(rest, digits) {
@@ -474,8 +473,8 @@ impl XmlReader<'_> {
     }
 }
 
-/// Parses digits at the beginning of a text like `std::from_chars`; the value is error if there are none or they do not
-/// fit.
+/// Parses the integer at the beginning of a text like `std::from_chars`. Returns the error value if there are no digits
+/// or the integer does not fit 64 bits.
 fn parse_integer(text: &[u8]) -> Value {
     let negative = text.first() == Some(&b'-');
     let digits = text[usize::from(negative)..].iter().take_while(|byte| byte.is_ascii_digit());
@@ -494,9 +493,9 @@ fn parse_integer(text: &[u8]) -> Value {
 
 const ENTITIES: [(&[u8], u8); 3] = [(b"&amp;", b'&'), (b"&lt;", b'<'), (b"&gt;", b'>')];
 
-/// Returns the text up to the next tag with its entities replaced, and the length it was read from (reference:
-/// `XMLLexer::GrabText`). An ampersand extends the text up to a blank, a semicolon or the next ampersand, even across
-/// tags; at the end of the input it is lost with everything after it.
+/// Returns the text up to the next tag with its entities replaced, and the length that it has in the input (reference:
+/// `XMLLexer::GrabText`). After an ampersand the text continues to a blank, a semicolon or the next ampersand, even
+/// across tags. If the input ends first, the ampersand and the text after it are lost.
 fn grab_text(text: &[u8]) -> (Vec<u8>, usize) {
     let mut out = Vec::new();
     let mut at = 0;
@@ -518,7 +517,7 @@ fn grab_text(text: &[u8]) -> (Vec<u8>, usize) {
     (out, text.len())
 }
 
-/// Replaces the three known entities in a text. Other entities are kept unchanged.
+/// Replaces the three known entities in a text and keeps all other entities unchanged.
 fn replace_entities(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -530,7 +529,7 @@ fn replace_entities(text: &[u8]) -> Vec<u8> {
                 out.push(*byte);
                 rest = &rest[name.len()..];
             }
-            // An unknown entity is copied unchanged, so copying one byte at a time is enough.
+            // An unknown entity is copied unchanged, so its bytes can be copied one at a time.
             None => {
                 out.push(b'&');
                 rest = &rest[1..];
@@ -541,7 +540,8 @@ fn replace_entities(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Calls `found` for each attribute of a tag, with `None` as value if it has an escape for a NUL byte.
+/// Calls `found` with the name and value of each attribute of a tag. The value is `None` if it has an escape for a NUL
+/// byte.
 fn for_each_attribute(mut text: &[u8], mut found: impl FnMut(&[u8], Option<Vec<u8>>)) {
     let skip = |text: &mut &[u8], what: &dyn Fn(u8) -> bool| {
         let length = text.iter().take_while(|byte| what(**byte)).count();
@@ -553,7 +553,7 @@ fn for_each_attribute(mut text: &[u8], mut found: impl FnMut(&[u8], Option<Vec<u
         skip(&mut text, &is_space);
         let key = skip(&mut text, &|byte| !is_space(byte) && byte != b'=');
         skip(&mut text, &|byte| is_space(byte) || byte == b'=');
-        // Skips the opening quote, whichever character it is.
+        // Skips the opening quote, which may be any character.
         text = text.get(1..).unwrap_or_default();
         let mut length = 0;
         while length < text.len() && (text[length] != b'"' || (length > 0 && text[length - 1] == b'\\')) {

@@ -7,7 +7,7 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{ExprTree, Node, NodeId};
 use crate::syntax::{AbsTime, numbers, times};
 
-/// Layout of an ad.
+/// Layout of an ad in XML.
 ///
 /// ```
 /// use htc_classad::{ClassAd, format::xml::{self, XmlLayout}};
@@ -17,14 +17,14 @@ use crate::syntax::{AbsTime, numbers, times};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XmlLayout {
-    /// Each attribute on a line of its own, indented by four, and the end tag on another line.
+    /// Prints each attribute on its own line, indented by four blanks, and the end tag on another line.
     #[default]
     Spaced,
-    /// Everything on one line, without a newline.
+    /// Prints everything on one line, without a newline at the end.
     Compact,
 }
 
-/// Text before the first ad of a file.
+/// Text at the beginning of a file, before the first ad.
 ///
 /// ```
 /// use htc_classad::{ClassAd, format::xml::{self, XmlLayout}, stream::AdReader};
@@ -34,7 +34,7 @@ pub enum XmlLayout {
 /// assert_eq!(AdReader::new(&file[..], None).count(), 1);
 /// ```
 pub const HEADER: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE classads SYSTEM \"classads.dtd\">\n<classads>\n";
-/// Text after the last ad of a file.
+/// Text at the end of a file, after the last ad.
 pub const FOOTER: &str = "</classads>\n";
 
 enum XmlWriteTask<'t> {
@@ -109,7 +109,7 @@ impl XmlWriter<'_> {
             self.out.extend_from_slice(text);
         } else {
             let mut escaped = Vec::new();
-            // No quote character is passed, because `"` is not escaped here.
+            // The quote character is 0, so that `"` is not escaped.
             unparse::escape(text, 0, &mut escaped);
             push_with_entities(&escaped, self.out);
         }
@@ -204,7 +204,8 @@ impl XmlWriter<'_> {
     }
 }
 
-/// True if a text is written unchanged: printable ASCII without quotes, backslashes and characters of markup.
+/// Returns true if a text is written unchanged: it has only printable ASCII characters, and no quotes,
+/// backslashes or characters of markup.
 fn is_plain(text: &[u8]) -> bool {
     let is_plain =
         |byte: &u8| matches!(byte, b' '..=b'~') & !matches!(byte, b'"' | b'\'' | b'\\' | b'&' | b'<' | b'>');
@@ -263,7 +264,7 @@ pub fn push(ad: &ClassAd, layout: XmlLayout, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Texts with and without characters of markup are written alike, byte for byte.
+    /// Checks that texts with and without characters of markup are written in the same way.
     #[test]
     fn plain_texts_are_those_that_do_not_change() {
         for byte in 0..=255_u8 {

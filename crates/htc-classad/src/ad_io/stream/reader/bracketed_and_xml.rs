@@ -1,4 +1,4 @@
-//! Reading of ads that begin and end with a bracket or a tag: JSON, new syntax, XML.
+//! Reading of ads in JSON, new syntax and XML, which begin and end with a bracket or a tag.
 
 use std::io::{self, Read};
 
@@ -15,7 +15,7 @@ use crate::text::Span;
 use crate::text::space::is_space;
 
 impl<R: Read> AdReader<R> {
-    /// Reads the next ad in brackets: JSON or new syntax.
+    /// Reads the next ad in JSON or new syntax.
     pub(super) fn next_bracketed_ad(&mut self, is_json: bool) -> io::Result<Option<AdRecord>> {
         let (own, list): (u8, &[u8]) = if is_json { (b'{', b"[],") } else { (b'[', b"{},") };
         loop {
@@ -41,7 +41,7 @@ impl<R: Read> AdReader<R> {
                 char::from(own)
             );
             let error = AdError::at_span(text, around, Span::new(0, text.len().min(40)), message, None);
-            // One message covers everything up to the next possible beginning of an ad.
+            // One error covers all text up to the next byte that may begin an ad.
             loop {
                 let (_, whole) = self.window.peek_line()?.unwrap_or_default();
                 self.window.skip_and_count_lines(whole);
@@ -83,8 +83,8 @@ impl<R: Read> AdReader<R> {
                     &error,
                 ));
                 let own = if is_json { b"\n{" } else { b"\n[" };
-                // If a bracket or quote is missing, the next ad may begin within this text. JSON and new-syntax ads in
-                // lists begin in the first column, nested ones do not.
+                // If a bracket or quote is missing, the next ad may begin within this text. In lists, ads in JSON and
+                // new syntax begin in the first column; nested ads do not.
                 let next = text.find(own).map(|at| at + 1);
                 next.unwrap_or(length)
             }
@@ -93,7 +93,7 @@ impl<R: Read> AdReader<R> {
         Ok(record)
     }
 
-    /// Returns the next byte that is neither white space nor in a comment, or `None` at the end.
+    /// Skips white space and comments, and returns the next byte, or `None` at the end of the input.
     fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
         loop {
             match self.window.peek_byte(0)? {
@@ -130,7 +130,7 @@ impl<R: Read> AdReader<R> {
         Ok(())
     }
 
-    /// Reads the next element of an XML list.
+    /// Reads the next ad of an XML list.
     pub(super) fn next_xml_ad(&mut self) -> io::Result<Option<AdRecord>> {
         loop {
             let mut extent = XmlAdScanner::default();
@@ -169,7 +169,7 @@ impl<R: Read> AdReader<R> {
                     match (read.found_ad, complete) {
                         (true, None) => fail(begin, "the ad is not closed; its end tag </c> is missing"),
                         (true, Some(_)) => used = read.used.max(1),
-                        // A list without ads is valid.
+                        // An XML list without ads is valid.
                         (false, _) if !self.xml_started && text.find("<classads>").is_none() => {
                             fail(0, "no ad found; an ad begins with <c>")
                         }
