@@ -1,20 +1,21 @@
-//! Expressions that an ad lends by reference.
+//! Expressions to which an ad has returned references.
 //!
-//! An ad stores scalars compactly and not as expressions, so [`Index`](std::ops::Index), which must return a reference,
-//! makes the expression and keeps it here.
+//! An ad stores scalars in a compact form and not as expressions. [`Index`](std::ops::Index) must return a reference
+//! to an expression, so the ad creates the expression and keeps it here.
 
 use std::sync::OnceLock;
 
 use crate::syntax::Expr;
 
-/// Expressions by the index of their attributes. A copy of an ad begins without any.
+/// List of the expressions that an ad keeps, with the attribute of each. A copy of an ad starts with an empty list.
 #[derive(Default)]
 pub(super) struct ExprReferences {
     first: OnceLock<Box<ExprReference>>,
 }
 
 struct ExprReference {
-    /// The offset of the attribute's name in the ad's text, which identifies it until the ad changes.
+    /// Offset of the attribute's name in the ad's text, which identifies the attribute as long as the ad does not
+    /// change.
     start: u32,
     expr: Expr,
     next: OnceLock<Box<ExprReference>>,
@@ -37,13 +38,14 @@ impl Drop for ExprReferences {
 }
 
 impl ExprReferences {
-    /// Returns a reference to the expression of the attribute whose name starts at an offset of the ad's text.
+    /// Returns a reference to a kept copy of `expr`, the expression of the attribute whose name starts at offset
+    /// `start` of the ad's text.
     pub(super) fn get_or_add(&self, start: u32, expr: Expr) -> &Expr {
         let mut place = &self.first;
         loop {
             let made = || Box::new(ExprReference { start, expr: expr.clone(), next: OnceLock::new() });
             let reference = place.get_or_init(made);
-            // The attribute may have changed since.
+            // The attribute may have changed since the expression was added.
             if reference.start == start && reference.expr.is_same_object(&expr) {
                 return &reference.expr;
             }

@@ -1,4 +1,4 @@
-//! Expressions: parsed once, cheap to share, printed and compared by structure.
+//! Expressions, which are parsed once and can be shared, printed and compared by structure.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::simple_literals::parse_plain_literal;
 use crate::syntax::tree::{BinaryOp, ExprTree, Node, NodeId, TreeBuilder, UnaryOp, is_same_scalar};
 
-/// ClassAd expression. Cloning is cheap, and an expression may be used from several threads.
+/// ClassAd expression. Cloning is cheap, and several threads may use the same expression.
 ///
 /// ```
 /// use htc_classad::Expr;
@@ -28,7 +28,8 @@ pub(crate) enum ExprRepr {
 }
 
 impl Expr {
-    /// Returns the expression if the whole text is a literal of the old syntax that needs no parser, or else `None`.
+    /// Returns the expression if the text is a plain literal of the old syntax, which needs no parser. Returns `None`
+    /// for any other text.
     ///
     /// ```
     /// use htc_classad::{Expr, Value};
@@ -50,7 +51,7 @@ impl Expr {
         Expr(ExprRepr::Scalar(scalar.to_owned()))
     }
 
-    /// Creates a reference to an attribute: `name`.
+    /// Creates a reference to the attribute `name`.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -66,7 +67,8 @@ impl Expr {
         Expr::from_tree(&Arc::new(builder.finish()), root)
     }
 
-    /// Returns the expression at a node. Scalars are copied out, so that they do not keep the tree alive.
+    /// Returns the expression at a node of a tree. A scalar is copied, so that the expression does not keep the tree
+    /// alive.
     pub(crate) fn from_tree(tree: &Arc<ExprTree>, root: NodeId) -> Expr {
         match tree.scalar(root) {
             Some(scalar) => Expr::from_scalar(scalar),
@@ -74,7 +76,7 @@ impl Expr {
         }
     }
 
-    /// Returns the elements of a list `{ a, b }`, literals or not, or `None` if the expression is not a list.
+    /// Returns the elements of a list `{ a, b }` as expressions, or `None` if the expression is not a list.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -94,7 +96,7 @@ impl Expr {
         }
     }
 
-    /// Returns the expression without the parentheses around the whole of it.
+    /// Returns the expression without parentheses around the whole expression.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -108,7 +110,7 @@ impl Expr {
         }
     }
 
-    /// Returns the two operands if the expression is `left && right`, ignoring parentheses around it.
+    /// Returns the two operands if the expression is `left && right`, ignoring parentheses around it, or else `None`.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -125,7 +127,7 @@ impl Expr {
         }
     }
 
-    /// Returns true if the expression is only a reference, with or without a scope or base.
+    /// Returns true if the expression is a reference to an attribute, with or without a scope or base.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -136,7 +138,7 @@ impl Expr {
         matches!(&self.0, ExprRepr::Node(tree, root) if tree.as_reference(*root).is_some())
     }
 
-    /// Returns the name if the expression is only a reference to an unscoped attribute.
+    /// Returns the name if the expression is a reference to an attribute without a scope, or else `None`.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -153,7 +155,7 @@ impl Expr {
         }
     }
 
-    /// Returns `(self) && (other)`, as the HTCondor tools join constraints.
+    /// Returns the conjunction `(self) && (other)`, in the form in which the HTCondor tools join constraints.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -172,8 +174,8 @@ impl Expr {
 }
 
 impl Expr {
-    /// Returns true if both are the same node of one tree, or the same scalar bit by bit. Trees are not compared, so the
-    /// result is false for equal expressions that were parsed one by one.
+    /// Returns true if both expressions refer to the same node of the same tree, or are the same scalar with the same bits.
+    /// The contents of trees are not compared, so the result is false for equal expressions that were parsed separately.
     ///
     /// ```
     /// use htc_classad::Expr;
@@ -199,7 +201,7 @@ impl Expr {
 }
 
 impl TreeBuilder {
-    /// Copies an expression into the builder.
+    /// Copies an expression into the tree of the builder.
     pub(crate) fn copy_expr(&mut self, expr: &Expr) -> NodeId {
         match &expr.0 {
             ExprRepr::Scalar(scalar) => self.push_scalar(scalar.as_borrowed()),
@@ -208,7 +210,7 @@ impl TreeBuilder {
     }
 }
 
-/// Compares structure, node by node, with the case of names (`SameAs`).
+/// Compares expressions by structure, node by node. Names are compared case-sensitively (`SameAs`).
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
