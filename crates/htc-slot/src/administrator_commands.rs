@@ -29,7 +29,8 @@ impl ExecutionPoint {
         }
     }
 
-    /// Suspends or continues jobs; refused if there is no such job.
+    /// Suspends (`stop`) or continues the job of the slot with this id, or of all slots if `id` is `None`. Warns if no slot has a
+    /// job to suspend or continue.
     pub(super) fn suspend_or_continue(&mut self, id: Option<&str>, stop: bool) {
         let ExecutionPoint { core, slots, .. } = self;
         let word = if stop { "suspend" } else { "continue" };
@@ -58,10 +59,11 @@ impl ExecutionPoint {
 }
 
 impl Slot {
-    /// Suspends the job (`command_suspend_claim`); CONTINUE is ignored from now on. 25.14 also suspends a claim without a job.
+    /// Suspends the job (`command_suspend_claim`), so that CONTINUE is ignored until `condor_continue`. 25.14 also suspends a
+    /// claim without a job.
     fn suspend_claim(&mut self, core: &mut ExecutionPointState, is_named: bool) -> Result<(), String> {
         let claimed = self.state == SlotState::Claimed;
-        // A command for all slots applies to those with jobs; 25.14 has no command for all slots.
+        // Without a slot name, only slots that run a job are suspended; in 25.14, every command names a slot.
         let mut idle_too =
             || is_named && claimed && core.decide_and_report(Quirk::SuspendWithoutJob, self.key);
         if !(claimed && self.is_active() || idle_too()) {
@@ -90,7 +92,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Resets the suspension by a command after its job has ended: CONTINUE applies to the next job.
+    /// Forgets, after the job has ended, that a command suspended it, so that CONTINUE applies to the next job.
     pub(super) fn forget_suspension(&mut self, core: &mut ExecutionPointState) {
         if !self.claims.suspended_by_command {
             return;

@@ -9,14 +9,14 @@ use super::slot::Slot;
 use super::slot_state::{Activity, SlotState};
 use super::transition::StateChange;
 
-/// Name of the client in messages, and its keyword in the starter's configuration.
+/// Name of the backfill client in messages, and its keyword in the starter's configuration.
 pub const BOINC_CLIENT: &str = "boinc";
 
-/// Run time of a client that finds no account to run as.
+/// Time after which a client that finds no account to run as counts as exited.
 const DEAD_CLIENT_LIFETIME: std::time::Duration = std::time::Duration::from_millis(10);
 
 impl ExecutionPointState {
-    /// Ends the client, with a harder signal each time it is called.
+    /// Ends the backfill client: with SIGQUIT at the first call, with SIGKILL at the second.
     fn end_backfill_client(&mut self) {
         let until = self.now.monotonic().plus(self.settings.killing_timeout);
         let Some(client) = &mut self.backfill.client else { return };
@@ -29,7 +29,7 @@ impl ExecutionPointState {
         self.actions.push(StartdAction::SignalStarter { starter: client.id, signal, reason: None });
     }
 
-    /// Makes the next step of ending a client that has not exited in time.
+    /// Kills the client with all its processes if it has not exited by its deadline.
     pub(super) fn kill_overdue_client(&mut self) {
         if self.backfill.kill_deadline().is_some_and(|until| until <= self.now.monotonic()) {
             self.warn(
@@ -42,7 +42,7 @@ impl ExecutionPointState {
 }
 
 impl Slot {
-    /// Starts the client, or adds the slot to those it works for, at each evaluation of Backfill/Idle
+    /// Starts the client, or adds this slot to the slots of a running client, at each evaluation of Backfill/Idle
     /// (`BOINC_BackfillMgr::start`).
     pub(super) fn start_backfill(&mut self, core: &mut ExecutionPointState) {
         if core.ending.shutdown.is_some() || core.backfill.slots.contains(&self.key) {
@@ -81,8 +81,8 @@ impl Slot {
         }));
     }
 
-    /// Leaves Backfill: at once if no client runs for the slot, otherwise when the client has exited. A match does not replace
-    /// an earlier target state.
+    /// Leaves Backfill for the state `to`: at once if no client runs for the slot, otherwise when the client has exited. A match
+    /// does not replace an earlier target state.
     pub(super) fn leave_backfill(&mut self, core: &mut ExecutionPointState, to: SlotState, reason: &str) {
         if to == SlotState::Matched && self.history.state_after_backfill.is_some() {
             return;
@@ -100,7 +100,7 @@ impl Slot {
         }
     }
 
-    /// Ends the client on entering Backfill/Killing, unless it still works for other slots (`hardkill`).
+    /// Ends the client when the slot enters Backfill/Killing, unless the client still works for other slots (`hardkill`).
     pub(super) fn kill_backfill(&mut self, core: &mut ExecutionPointState) -> Option<StateChange<'static>> {
         let others = core.backfill.slots.iter().any(|key| *key != self.key);
         if core.backfill.client.is_some() && !others {
@@ -111,7 +111,7 @@ impl Slot {
         Some(self.change_after_backfill())
     }
 
-    /// Returns the change to make once no client runs for the slot any more.
+    /// Returns the change of a slot in Backfill for which the client no longer runs: to its target state, or to Backfill/Idle.
     fn change_after_backfill(&self) -> StateChange<'static> {
         let reason = "no backfill client runs any more";
         match self.history.state_after_backfill {
@@ -122,12 +122,12 @@ impl Slot {
 }
 
 impl ExecutionPoint {
-    /// True if this starter runs the client.
+    /// True if this starter runs the backfill client.
     pub(super) fn is_backfill_client(&self, starter: StarterId) -> bool {
         self.core.backfill.client.as_ref().is_some_and(|client| client.id == starter)
     }
 
-    /// Handles a client that runs, or that could not be started.
+    /// Handles the start of the client; `reason` says why it failed, or is `None` if the client runs.
     pub(super) fn handle_client_start(&mut self, reason: Option<&str>) {
         self.core.work.starting_starters -= 1;
         if let Some(reason) = reason {
@@ -165,14 +165,14 @@ impl ExecutionPoint {
         }
     }
 
-    /// Ends backfill in all slots, because it is no longer configured.
+    /// Ends backfill in all slots after a reconfiguration that disables it.
     pub(super) fn end_backfill(&mut self) {
         for slot in self.slots.values_mut().filter(|slot| slot.state == SlotState::Backfill) {
             slot.leave_backfill(&mut self.core, SlotState::Owner, "backfill is no longer configured");
         }
     }
 
-    /// Reports quirk `backfill-dead`, once if backfill is configured.
+    /// Reports the quirk `backfill-dead` once if backfill is configured.
     pub(super) fn report_backfill_quirk(&mut self) {
         if let Some(backfill) = self.core.settings.backfill {
             self.core.report(backfill.dead_client, None);

@@ -1,6 +1,8 @@
-//! Backfill slots (`SLOT_TYPE_<n>_BACKFILL`), which share the machine with other slots: the resources that those use are
-//! subtracted from what a backfill slot offers, and if both use more than there is, `ResourceConflict` names the resources, for
-//! use in PREEMPT (`ResMgr::compute_resource_conflicts`, `MachAttributes::publish_slot_dynamic`).
+//! Backfill slots (`SLOT_TYPE_<n>_BACKFILL`), which share the machine with primary slots.
+//!
+//! What primary slots use is subtracted from what a backfill slot offers. If both together use more than the machine has,
+//! `ResourceConflict` names the resources, for use in PREEMPT (`ResMgr::compute_resource_conflicts`,
+//! `MachAttributes::publish_slot_dynamic`).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,7 @@ use htc_base::quirks::Quirk;
 use htc_classad::ClassAd;
 
 impl ExecutionPoint {
-    /// Updates the resources for which backfill slots conflict with slots in use, and publishes them.
+    /// Updates and publishes the resources for which backfill slots conflict with primary slots in use.
     pub(super) fn update_resource_conflicts(&mut self) {
         if !self.core.has_backfill_slots {
             return;
@@ -53,7 +55,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Returns the devices that primary slots use, by tag.
+    /// Returns the devices that primary slots use, by resource tag.
     fn devices_in_use(&self) -> BTreeMap<String, Vec<usize>> {
         let mut used: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for slot in self.slots.values().filter(|slot| !slot.amounts.is_backfill && slot.is_using_resources())
@@ -67,13 +69,14 @@ impl ExecutionPoint {
         used
     }
 
-    /// Returns the exhausted resources, by the backfill slot that has to release them: first the slots with contested devices.
+    /// Returns the exhausted resources by backfill slot that has to release them. Slots with contested devices release theirs
+    /// first.
     fn find_shortages(&mut self, devices: &BTreeMap<String, Vec<usize>>) -> BTreeMap<SlotKey, String> {
         let mut left = SignedAmounts::default();
         for slot in self.slots.values().filter(|slot| slot.key.sub == 0) {
             left.add(&slot.plan.amounts, if slot.amounts.is_backfill { 1 } else { -1 });
         }
-        // A second copy that is larger than the first causes no shortage by itself.
+        // If the backfill slots are larger than the primary slots, the difference alone is not a shortage.
         let mut left = left.clamp_to_zero();
         let (mut first, mut then) = (Vec::new(), Vec::new());
         let mut twice = false;
@@ -94,7 +97,7 @@ impl ExecutionPoint {
                 if shares { first.insert(0, slot.key) } else { then.push(slot.key) }
             }
         }
-        // 25.14 does not count a claimed static slot in the total, and subtracts it from what is left.
+        // 25.14 leaves a claimed static slot out of the total, but subtracts its resources from what is left.
         if twice && self.core.decide_and_report(Quirk::ResourceConflictStays, None) {
             for slot in self.slots.values().filter(|slot| slot.key.sub == 0 && !slot.amounts.is_backfill) {
                 left.add(&slot.plan.amounts, -i32::from(slot.is_using_resources()));
@@ -117,7 +120,7 @@ impl ExecutionPoint {
 }
 
 impl Slot {
-    /// True if it was carved for a job, or is claimed as a whole.
+    /// True if the slot is a dynamic slot, or is claimed as a whole.
     fn is_using_resources(&self) -> bool {
         let claimed = matches!(self.state, SlotState::Claimed | SlotState::Preempting);
         self.key.sub > 0 || (claimed && self.kind != SlotKind::Partitionable)

@@ -10,7 +10,7 @@ use htc_base::quirks::Quirk;
 use htc_classad::Value;
 
 impl Slot {
-    /// Starts benchmarks if RunBenchmarks is true, at each evaluation in Unclaimed.
+    /// Starts benchmarks if RunBenchmarks is true; called at each evaluation of an unclaimed slot.
     pub(super) fn start_due_benchmarks(&mut self, core: &mut ExecutionPointState) {
         let once = core.decide(Quirk::BenchmarkOnce);
         let jobs = core.settings.benchmarks.jobs.len();
@@ -32,14 +32,14 @@ impl Slot {
             core.benchmarks.running_for = Some(self.key);
             core.actions.push(StartdAction::RunBenchmarks);
         } else {
-            // Running benchmarks are not started again; 25.14 treats this as having nothing to do.
+            // Benchmarks that already run are not started again; 25.14 returns the slot to Idle, as if there were nothing to run.
             self.change_state(core, SlotState::Unclaimed, Activity::Idle, "benchmarks run already");
         }
     }
 }
 
 impl Slot {
-    /// True if no benchmarks have run and RunBenchmarks is set to anything else than False, which runs them once.
+    /// True if no benchmarks have run yet and RunBenchmarks is set to anything but `False`: then the benchmarks run once.
     fn runs_first_benchmarks(&self, core: &mut ExecutionPointState) -> bool {
         if core.benchmarks.last_ended != 0 || core.benchmarks.running_for.is_some() {
             return false;
@@ -51,7 +51,7 @@ impl Slot {
 }
 
 impl ExecutionPoint {
-    /// Publishes results of benchmarks. Those of a repeated run are averaged when all programs have ended.
+    /// Publishes benchmark results. Results of a repeated run are kept until all its programs have ended, and then averaged.
     pub(super) fn publish_benchmarks(&mut self, results: CronAds) {
         let is_repeated = self.core.benchmarks.last_ended != 0 && self.core.benchmarks.running_for.is_some();
         if is_repeated && !self.core.decide_and_report(Quirk::BenchmarksNotAveraged, None) {
@@ -62,7 +62,7 @@ impl ExecutionPoint {
         self.slots.values_mut().for_each(|slot| slot.rebuild_ad(&self.core));
     }
 
-    /// Handles the end of all benchmarks.
+    /// Averages and publishes the results of a repeated run, and records when all benchmarks ended.
     pub(super) fn finish_benchmarks(&mut self) {
         if let Some(results) = self.core.benchmarks.unaveraged.take() {
             self.core.benchmarks.ads = results.averaged_with(&self.core.benchmarks.ads);
@@ -82,7 +82,7 @@ impl ExecutionPoint {
                 );
             }
         }
-        // Like `update_all`, which refreshes and sends the ads.
+        // Refreshes and sends the ads, like `update_all` of the reference.
         self.refresh_all();
     }
 }

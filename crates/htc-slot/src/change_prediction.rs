@@ -1,8 +1,8 @@
 //! Prediction of the earliest time at which evaluated values can change.
 //!
-//! An observer of the evaluator. Each number has a slope (one per second for `time()` and counted attributes, otherwise zero);
-//! a comparison of two numbers determines the earliest time at which its result can change. If that is unknown (`time() % 60`,
-//! `formatTime()`, `random()`), it is the next second.
+//! The predictor observes evaluations. It computes the slope of each number (one per second for `time()` and counted attributes,
+//! otherwise zero), and from the slopes of two compared numbers the earliest time at which the comparison can give another
+//! result. If a slope is unknown (`time() % 60`, `formatTime()`, `random()`), that time is the next second.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use bstr::{BStr, ByteSlice};
 use super::slot_state::{Activity, SlotState};
 use htc_classad::{Expr, ExprKind, ExprPart, NameLocation, Observer, Value};
 
-/// The value never changes.
+/// Predicted time of a value that never changes.
 pub(super) const HOLDS_FOREVER: i64 = i64::MAX;
 
 /// Clock-dependent state of a slot.
@@ -19,10 +19,10 @@ pub(super) const HOLDS_FOREVER: i64 = i64::MAX;
 pub(super) struct ClockContext {
     /// Seconds since the epoch.
     pub now: i64,
-    /// True if the keyboard's idle time grows: not for a connected slot while a user is present.
+    /// True if the idle time of the keyboard grows: false for a slot connected to the keyboard while a user is present.
     pub idle_grows: bool,
     pub state_and_activity: (SlotState, Activity),
-    /// True if run time of the job is counted.
+    /// True if the run time of the job is counted now.
     pub is_running: bool,
     pub is_suspended: bool,
     /// End of the local day, in epoch seconds.
@@ -30,7 +30,7 @@ pub(super) struct ClockContext {
 }
 
 impl ClockContext {
-    /// True if the attribute's seconds are currently counted.
+    /// True if the seconds of this attribute are currently counted.
     fn is_counting(&self, name: TimeDependence) -> bool {
         match name {
             TimeDependence::Runs => self.is_running,
@@ -55,11 +55,12 @@ impl LinearValue {
     }
 }
 
-/// Part of an expression under evaluation. The lines of all parts are in one list; this part's lines begin at `from`.
+/// Part of an expression under evaluation. [`PredictorState`] keeps the linear models of all parts in one list, where the models
+/// of this part's operands begin at `from`.
 #[derive(Clone, Copy)]
 struct EvaluationFrame {
     from: usize,
-    /// A name that was looked up, and the number of parts at that time.
+    /// Attribute name that was looked up, and the number of operands evaluated before it.
     name: Option<(TimeDependence, usize)>,
 }
 
@@ -110,7 +111,7 @@ impl ChangePredictor {
         state.lines.clear();
     }
 
-    /// Returns the first second at which a value may change.
+    /// Stops observing, and returns the first second at which an observed value may change.
     pub(super) fn end(&self) -> i64 {
         let mut state = self.state();
         state.moving = None;
@@ -121,7 +122,7 @@ impl ChangePredictor {
         self.state().moving.is_some()
     }
 
-    /// Records that something not visible in an expression changes within `seconds`.
+    /// Records that something not visible in an expression may change after `seconds` at the earliest.
     pub(super) fn note_change_within(&self, seconds: i64) {
         self.state().note_change_within(seconds);
     }
@@ -163,10 +164,10 @@ impl PredictorState {
         }
     }
 
-    /// Records until when the order of two compared numbers holds.
+    /// Records how long the order of two compared numbers lasts.
     fn note_comparison(&mut self, left: LinearValue, right: LinearValue) {
         let (Some(a), Some(b)) = (left.value, right.value) else {
-            // Strings and undefined values do not change, except where an attribute is about to appear.
+            // Strings and undefined values do not change. An attribute that is about to appear is handled in `name_found`.
             return;
         };
         let (apart, speed, off) = (a - b, left.slope - right.slope, left.error_bound + right.error_bound);
@@ -192,7 +193,7 @@ impl PredictorState {
         value: Option<f64>,
     ) -> LinearValue {
         if let Some((name, before)) = frame.name {
-            // A name that refers to an expression has the line of that expression.
+            // A reference to an attribute has the linear model of the attribute's expression.
             return match parts.get(before..).and_then(<[LinearValue]>::last) {
                 Some(line) => LinearValue { value, ..*line },
                 None => self.attribute_value(name, value),
@@ -211,7 +212,7 @@ impl PredictorState {
         self.operation_value(part, parts, value)
     }
 
-    /// Returns the line of a call none of whose arguments were evaluated.
+    /// Returns the linear model of a call none of whose arguments were evaluated.
     fn call_value(&mut self, part: &ExprPart<'_>, value: Option<f64>) -> LinearValue {
         match part.expr().kind() {
             ExprKind::Call(name, _) if name.eq_ignore_ascii_case(b"time") => {
@@ -222,7 +223,7 @@ impl PredictorState {
         }
     }
 
-    /// Returns the line of an operation on values that change.
+    /// Returns the linear model of an operation on values that change.
     fn operation_value(
         &mut self,
         part: &ExprPart<'_>,
@@ -249,7 +250,6 @@ impl PredictorState {
                 }
                 LinearValue { value, ..*chosen }
             }
-            // Parentheses or a sign.
             (ExprKind::Call(name, arguments), parts) => {
                 self.function_value(name.as_bstr(), arguments.len(), parts, value)
             }
@@ -276,7 +276,7 @@ impl PredictorState {
             return self.unpredictable_value(value);
         }
         if is(b"time") && arguments == 0 {
-            // In parentheses.
+            // `(time())`: the part in parentheses has the linear model.
             return match parts.first() {
                 Some(part) => LinearValue { value, ..*part },
                 None => self.unpredictable_value(value),
@@ -295,7 +295,7 @@ impl PredictorState {
         }
     }
 
-    /// Returns the line of sums, differences, and products with constants.
+    /// Returns the linear model of a sum, of a difference, or of a product or quotient with a constant.
     fn arithmetic_value(
         &mut self,
         expr: &Expr,
@@ -358,7 +358,7 @@ const TIME_DEPENDENT_ATTRIBUTES: [(&[u8], TimeDependence); 13] = [
     (b"retirementtimeremaining", TimeDependence::Retirement),
 ];
 
-/// Returns the clock dependence of a slot attribute. Called for every name that is looked up.
+/// Returns how a slot attribute depends on the clock. Called for every name that is looked up.
 fn time_dependence(name: &BStr) -> TimeDependence {
     if let Some((_, known)) =
         TIME_DEPENDENT_ATTRIBUTES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known))
@@ -397,7 +397,7 @@ impl Observer for ChangePredictor {
         let mut state = self.state();
         let name = match (place, time_dependence(name)) {
             (NameLocation::Nowhere, name) => {
-                // A counted attribute appears in the ad in its first second.
+                // A counted attribute that is missing appears in the ad after the first counted second.
                 if state.moving.is_some_and(|moving| moving.is_counting(name)) {
                     state.note_change_within(1);
                 }
@@ -428,7 +428,7 @@ impl Observer for ChangePredictor {
         if !state.frames.is_empty() {
             lines.push(line);
         } else if !line.is_constant() {
-            // The result itself changes every second.
+            // The result of the whole expression is a number that changes every second.
             state.note_change_within(1);
         }
         state.lines = lines;
@@ -464,7 +464,7 @@ mod tests {
         ad.set("KeyboardIdle", now - 900);
         ad.set("JobStart", 950);
         ad.set("ClockMin", now.rem_euclid(86_400) / 60);
-        // Counted from 1000 on, and absent before its first second.
+        // The attribute counts the seconds after 1000, and is absent before its first second.
         if now > 1000 {
             ad.set("TotalJobRunTime", now - 1000);
         }
@@ -485,7 +485,7 @@ mod tests {
         }
     }
 
-    /// Checks each prediction every second: the value must not change before the predicted time.
+    /// Evaluates each expression every second: its value must not change before the predicted time.
     #[test]
     fn no_value_changes_before_its_time() {
         let texts = [
@@ -537,7 +537,7 @@ mod tests {
                 now = until;
             }
             if let Some(changes) = changes {
-                // The change is found in time, with few evaluations.
+                // The predictor finds the change at the right second, with few evaluations.
                 assert!(first.is_none_or(|first| first == changes), "{text}: {first:?}");
                 assert!(looks < 20, "{text}: {looks} looks");
             }

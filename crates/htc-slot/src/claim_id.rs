@@ -1,4 +1,5 @@
-//! Claim ids: knowledge of the id is the right to use the slot, so its last part is secret (`claim.cpp`, class ClaimId).
+//! Claim ids. Knowing the id of a claim is the right to use its slot, so the last part of the id is secret (`claim.cpp`, class
+//! ClaimId).
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +12,13 @@ const SESSION_ATTRIBUTES: &str = "[Integrity=\"NO\";Encryption=\"NO\";ShortVersi
 
 /// Claim id: `<address>#<start time>#<sequence>#<key>`. `Display` and `Debug` omit the key.
 ///
-/// The text is made on demand: most claims of a simulation are never printed.
+/// The text is formatted on demand, because most claims of a simulation are never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ClaimId {
     address: Arc<str>,
     start: i64,
     sequence: u64,
-    /// True if it contains session attributes, like ids offered to schedds.
+    /// True if the id contains session attributes, as ids offered to schedds do.
     has_session: bool,
     key: [u64; 4],
 }
@@ -30,20 +31,21 @@ impl ClaimId {
         ClaimId { address: address.clone(), start, sequence, has_session: false, key }
     }
 
-    /// Like [`ClaimId::new`], with the session attributes that precede the secret in ids offered to schedds. They contain
-    /// double quotes and no `#`.
+    /// Creates an id as [`ClaimId::new`] does, with the session attributes that precede the secret in ids offered to schedds. The
+    /// session attributes contain double quotes and no `#`.
     pub fn with_session(address: &Arc<str>, start: i64, sequence: u64, key: [u64; 4]) -> Self {
         ClaimId { has_session: true, ..ClaimId::new(address, start, sequence, key) }
     }
 
-    /// Returns the whole id with its secret: only for the standard input of hooks.
+    /// Returns the whole id with its secret. Use it only for the standard input of hooks.
     pub fn secret(&self) -> BString {
         let key: String = self.key.iter().map(|word| format!("{word:016x}")).collect();
         let session = if self.has_session { SESSION_ATTRIBUTES } else { "" };
         format!("{}#{}#{}#{session}{key}", self.address, self.start, self.sequence).into()
     }
 
-    /// Returns the id up to its last `#`, followed by `...`: for the attribute PublicClaimId, logs and events.
+    /// Returns the id up to its last `#`, followed by `...`. This form is used in the attribute PublicClaimId, in logs and in
+    /// events.
     pub fn public(&self) -> String {
         format!("{}#{}#{}#...", self.address, self.start, self.sequence)
     }

@@ -1,7 +1,7 @@
 //! Claim protocol of negotiators, schedds and shadows: match, claim, activation and release (`command.cpp`).
 //!
-//! A command names the slot; the slot's state determines which of its claims is meant, as the claim ids do in the reference. A
-//! refusal is reported and has no effect other than that of the reference's `abort_claim`.
+//! A command names the slot, and the state of the slot determines which of its claims the command is for; in the reference, the
+//! claim id determines it. A refused command is reported; its only effect is that of the reference's `abort_claim`.
 
 use super::claim_command::{ClaimCommand, ClaimRequest, Deactivation};
 use super::device_choice::{check_devices, check_undivided_slot_devices};
@@ -19,7 +19,7 @@ use htc_base::quirks::Quirk;
 use htc_base::world::FrozenClockWorld;
 use htc_classad::ClassAd;
 
-/// Claims are refused if draining ends within this time.
+/// Claims are refused if the current drain ends within this time.
 const DRAIN_END_MARGIN_SECONDS: i64 = 20;
 
 impl ExecutionPoint {
@@ -46,7 +46,8 @@ impl ExecutionPoint {
         }
     }
 
-    /// Handles the final update of a job with a shadow: its starter cleans up (`Claim::receiveJobClassAdUpdate`).
+    /// Handles the final update of a job with a shadow: the slot becomes Cleaning while the starter cleans up
+    /// (`Claim::receiveJobClassAdUpdate`).
     pub(super) fn handle_final_update(slot: &mut Slot, core: &mut ExecutionPointState) {
         let runs = matches!(slot.activity, Activity::Busy | Activity::Retiring | Activity::Suspended);
         if slot.state == SlotState::Claimed && runs {
@@ -103,7 +104,7 @@ impl ExecutionPoint {
 }
 
 impl ExecutionPoint {
-    /// Kills the claims of dynamic slots and returns their resources to the parent at once, before the slots are removed
+    /// Kills the claims of these dynamic slots and returns their resources to the parent before the slots themselves are removed
     /// (`command.cpp`, request_claim: "sloppy, but mostly works").
     fn preempt_dynamic_slots(&mut self, parent: SlotKey, ids: &[String]) -> Result<(), String> {
         let mut keys = Vec::new();
@@ -143,7 +144,7 @@ impl Slot {
     /// Applies a starter's update of its job ad (`Claim::receiveJobClassAdUpdate`).
     pub(super) fn update_job_ad(&mut self, core: &mut ExecutionPointState, changes: &ClassAd) {
         let Some(claim) = &mut self.claims.current else { return };
-        // The manual's own PREEMPT example refers to MemoryUsage.
+        // The manual has an example of PREEMPT that refers to MemoryUsage of the running job.
         if claim.kind == ClaimKind::Fetched && core.decide(Quirk::FetchedUsageUnseen) {
             return;
         }
@@ -171,7 +172,7 @@ impl Slot {
         (near_end && !self.is_accepting_while_draining(core)).then_some("the slot is drained")
     }
 
-    /// Checks that the slot's Requirements are true for the job (`willingToRun`); undefined is a refusal.
+    /// Checks that the slot's Requirements are true for the job (`willingToRun`). Undefined Requirements refuse the job.
     pub(super) fn check_willing_to_run(
         &mut self,
         core: &ExecutionPointState,
@@ -190,7 +191,8 @@ impl Slot {
         }
     }
 
-    /// Checks in addition that the devices of a slot that is not split match the job.
+    /// Checks that the slot's Requirements are true for the job, and that its devices match the job (for slots that are not
+    /// split).
     fn check_willing_to_claim(
         &mut self,
         core: &mut ExecutionPointState,
@@ -215,14 +217,14 @@ impl Slot {
         }
     }
 
-    /// MATCH_INFO: waits for the claim request, at most MATCH_TIMEOUT.
+    /// Handles MATCH_INFO: the slot waits for the claim request, for at most MATCH_TIMEOUT.
     fn handle_match(&mut self, core: &mut ExecutionPointState) {
         match self.state {
             SlotState::Owner | SlotState::Unclaimed => {
                 self.claims.match_expiry = Some(core.alarm(core.settings.match_timeout));
                 self.change_state(core, SlotState::Matched, Activity::Idle, "matched");
             }
-            // A preempting claimer has been found: no other match is wanted.
+            // The match is with a claimer that will preempt the current claim: the slot accepts no other match.
             SlotState::Claimed => self.set_unavailable(None),
             SlotState::Backfill => {
                 self.claims.match_expiry = Some(core.alarm(core.settings.match_timeout));
@@ -273,7 +275,7 @@ impl Slot {
         }
     }
 
-    /// Queues a claim that waits for the end of the current one, unless its rank is too low.
+    /// Queues a claim that waits for the end of the current claim, unless its rank is too low to preempt that claim.
     fn queue_waiting_claim(&mut self, core: &mut ExecutionPointState, request: ClaimRequest, rank: f64) {
         let present = self.claims.current.as_ref().map_or(0.0, |claim| claim.rank);
         let waiting =
@@ -301,7 +303,7 @@ impl Slot {
         self.evaluate_policy(core);
     }
 
-    /// ACTIVATE_CLAIM: requests a starter, if slot and job still match.
+    /// Handles ACTIVATE_CLAIM: requests a starter if slot and job still match.
     fn activate_claim(&mut self, core: &mut ExecutionPointState, job: ClassAd) {
         let requested = self.claims.current.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Requested);
         let idle = (self.state, self.activity) == (SlotState::Claimed, Activity::Idle);
@@ -411,7 +413,7 @@ impl Slot {
 }
 
 impl SlotNotice {
-    /// Returns why a [`ClaimCommand`], a drain or a suspension was refused, if this notice reports such a refusal.
+    /// Returns why a [`ClaimCommand`], a drain or a suspension was refused, or `None` if this notice does not report a refusal.
     pub fn refusal_text(&self) -> Option<&str> {
         let SlotNotice::Warning { text, .. } = self else { return None };
         let refuses = [
@@ -428,7 +430,8 @@ impl SlotNotice {
 }
 
 impl Slot {
-    /// True if a waiting claim may preempt the current one. A claim for fetched work does so only according to the manual.
+    /// True if a waiting claim may preempt the current one. A waiting claim for a fetched job may preempt only according to the
+    /// manual.
     pub(super) fn has_better_claim(&self, core: &mut ExecutionPointState) -> bool {
         self.claims.waiting.as_ref().is_some_and(|claim| claim.job.is_some())
             && (self.claims.waiting.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Requested)

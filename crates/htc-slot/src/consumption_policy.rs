@@ -1,17 +1,18 @@
-//! Consumption policies: `CONSUMPTION_<Resource>` determines what a job gets from a partitionable slot, instead of its requests
-//! (`consumption_policy.cpp`).
+//! Consumption policies: `CONSUMPTION_<Resource>`, instead of the requests of a job, determines what the job gets from a
+//! partitionable slot (`consumption_policy.cpp`).
 
 use super::resources::{CustomResource, ResourceAmounts};
 use super::slot::Slot;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Value};
 
-/// Minimum share of a processor for a dynamic slot.
+/// Minimum number of processors of a dynamic slot.
 const MIN_DYNAMIC_SLOT_CPUS: f64 = 1.0 / 128.0;
 
 impl Slot {
-    /// Returns the job as a dynamic slot with this ad sees it: its requests are replaced by what it consumes, and kept in
-    /// `_cp_orig_` attributes (`cp_override_requested`).
+    /// Returns the job as a dynamic slot with the ad `live` sees it, or `None` if the slot has no consumption policy. Requests
+    /// are replaced by what the job consumes, and their original values are kept in `_cp_orig_` attributes
+    /// (`cp_override_requested`).
     pub(super) fn job_with_consumption(
         &self,
         live: &ClassAd,
@@ -38,7 +39,7 @@ impl Slot {
         ["Cpus", "Memory", "Disk"].map(str::to_owned).into_iter().chain(tags).collect()
     }
 
-    /// Returns the resources of a dynamic slot for the job.
+    /// Returns the resources of a dynamic slot for the job according to the consumption policy.
     pub(super) fn consumption_amounts(
         &self,
         job: &ClassAd,
@@ -72,7 +73,7 @@ impl Slot {
     }
 }
 
-/// Evaluates Consumption<Asset> of the slot for a job; a missing request counts as 0 (`cp_compute_consumption`).
+/// Evaluates Consumption<Asset> of the slot for a job. A missing request counts as 0 (`cp_compute_consumption`).
 fn evaluate_consumption(live: &ClassAd, job: &ClassAd, asset: &str, world: &dyn World) -> Option<f64> {
     let request = format!("Request{asset}");
     let mut job = job.clone();

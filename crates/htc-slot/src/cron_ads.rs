@@ -17,7 +17,7 @@ use htc_hook::hook_output::BadOutputLine;
 
 const RESET_START_OF_JOB: &str = "ResetStartOfJob";
 
-/// One ad of a job, in order of registration: each job has one of its own name from the start, and one for each tag.
+/// One ad of a cron job. A job has an ad under its own name from the start, and gets another ad for each tag that it prints.
 #[derive(Clone, Debug)]
 struct NamedAd {
     name: BString,
@@ -25,7 +25,7 @@ struct NamedAd {
     ad: Option<ClassAd>,
 }
 
-/// Settings of a job that apply to its ads.
+/// Settings of a cron job that apply to its ads.
 #[derive(Clone, Debug)]
 struct CronAdOwner {
     name: BString,
@@ -36,17 +36,17 @@ struct CronAdOwner {
 /// Result of publishing one block of output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CronPublication {
-    /// `<JOB>` or `<JOB>.<tag>`.
+    /// Name of the ad: `<JOB>` or `<JOB>.<tag>`.
     pub name: BString,
-    /// Number of its attributes, or `None` if no line was valid, so that nothing was published.
+    /// Number of attributes in the ad, or `None` if no line was valid, so that nothing was published.
     pub attributes: Option<usize>,
     /// Lines that are not valid attributes; the other lines are used.
     pub bad_lines: Vec<BadOutputLine>,
     /// True if the collector is updated at once. Policy sees the values at once in any case.
     pub updates_collector: bool,
-    /// Value of `update` after the dash, or `None`.
+    /// Value of `update` after the dash that ends the block, or `None` if it is not given.
     pub update_request: Option<bool>,
-    /// Words after the dash that have no meaning.
+    /// Words after the dash that have no meaning and are ignored.
     pub ignored: Vec<BString>,
 }
 
@@ -57,7 +57,7 @@ pub struct CronMerge<'a> {
     pub name: &'a BString,
     /// True if the ad is merged into the slot ad.
     pub is_merged: bool,
-    /// The rule that decided: SLOTS, an attribute, or the absence of both.
+    /// The rule that decided: SLOTS, an attribute that selects slots, or the absence of both.
     pub rule: &'static str,
 }
 
@@ -70,12 +70,12 @@ pub struct CronAds {
 }
 
 impl CronAds {
-    /// True if nothing was published.
+    /// True if no job has published anything.
     pub(super) fn is_empty(&self) -> bool {
         self.ads.is_empty()
     }
 
-    /// Returns everything published for any slot, as one ad.
+    /// Returns the attributes published for any slot, merged into one ad.
     pub fn merged_ad(&self) -> ClassAd {
         let mut all = ClassAd::new();
         for (_, ad, owner) in self.published_ads() {
@@ -92,8 +92,8 @@ impl CronAds {
         CronAds { owners: Vec::new(), ads: Vec::new(), quirks }
     }
 
-    /// Applies the (re)configured jobs. New jobs get their ad, in configured order; SLOTS and METRICS of known jobs are
-    /// updated.
+    /// Applies a new configuration of the jobs. New jobs get an empty ad, in configured order; for other jobs, SLOTS and METRICS
+    /// are updated.
     pub fn configure<'a>(&mut self, jobs: impl IntoIterator<Item = &'a CronJob>) {
         for job in jobs {
             let owner = CronAdOwner {
@@ -173,8 +173,8 @@ impl CronAds {
         }
     }
 
-    /// Returns these results of benchmarks averaged with earlier ones: as in early versions of HTCondor, the earlier results
-    /// count three times.
+    /// Returns these benchmark results averaged with `earlier` results, which count three times, as in early versions of
+    /// HTCondor.
     pub(super) fn averaged_with(mut self, earlier: &CronAds) -> Self {
         for named in &mut self.ads {
             let known = earlier.ads.iter().find(|known| known.name == named.name);
@@ -213,7 +213,7 @@ impl CronAds {
             .collect()
     }
 
-    /// Merges all ads into a slot ad, resource monitors last, and returns the decision about each ad.
+    /// Merges all ads into a slot ad, the ads of resource monitors last, and returns the decision about each ad.
     pub fn merge_into(&self, slot: &mut ClassAd, world: &dyn World) -> Vec<CronMerge<'_>> {
         let mut told = Vec::new();
         let mut accumulator = ClassAd::new();
@@ -235,7 +235,7 @@ impl CronAds {
         told
     }
 
-    /// Starts the accounting of a job in the slot: its share of the monitored usage is counted from the next sample on.
+    /// Starts the accounting of a job in the slot: the usage of its monitored resources is counted from the next sample on.
     pub fn begin_job_usage(&mut self, slot: &ClassAd, world: &dyn World) {
         self.update_monitor_ads(slot, world, |ad, metrics| {
             let mut changed = ClassAd::new();
@@ -253,7 +253,7 @@ impl CronAds {
         });
     }
 
-    /// Ends the accounting of the job in the slot: its usage attributes are removed.
+    /// Ends the accounting of the job in the slot, and removes its usage attributes.
     pub fn end_job_usage(&mut self, slot: &ClassAd, world: &dyn World) {
         self.update_monitor_ads(slot, world, |ad, metrics| {
             for metric in metrics {
@@ -308,7 +308,8 @@ fn is_changed(old: &ClassAd, new: &ClassAd, stamp: &[u8]) -> bool {
     long::print(&without(old)) != long::print(&without(new))
 }
 
-/// Returns the literal number of an attribute; `None` for an expression over other attributes.
+/// Returns the number that an attribute has as a literal, or `None` if the attribute is missing, an expression or of another
+/// type.
 fn literal_number(ad: &ClassAd, name: &[u8]) -> Option<f64> {
     match ad.literal(name)? {
         Value::Int(value) => Some(value as f64),
@@ -329,7 +330,7 @@ fn copy_attribute(to: &mut ClassAd, name: &str, from: &ClassAd, source: &str) {
 fn add_sample(ad: &mut ClassAd, sample: &ClassAd, metrics: &[Metric]) {
     if ad.literal(RESET_START_OF_JOB) == Some(Value::Bool(true)) {
         ad.remove(RESET_START_OF_JOB);
-        // A job is charged for whole intervals only: it begins with the last sample before this one.
+        // A job is charged for whole intervals only: its usage begins with the last sample before the current one.
         let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
         for name in names {
             let Some(uptime) = name.strip_prefix(b"StartOfJob") else { continue };
@@ -351,7 +352,7 @@ fn add_sample(ad: &mut ClassAd, sample: &ClassAd, metrics: &[Metric]) {
     aggregate_metrics(ad, sample, metrics);
 }
 
-/// Aggregates a monitor's ad with others (`Aggregate`).
+/// Aggregates the ad of a monitor with the ad of another one (`Aggregate`).
 fn aggregate_metrics(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
     for (name, value) in from.sorted() {
         let Some(metric) = metrics.iter().find(|metric| metric.attribute() == name) else {
@@ -388,8 +389,9 @@ fn aggregate_metrics(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
     }
 }
 
-/// Converts the usage of monitored resources to averages and peaks when the slot ad is sent (`process_update_ad`); policy uses
-/// the raw values. `running` is the startd's uptime in seconds; `keeps_seconds` is ADVERTISE_CMR_UPTIME_SECONDS.
+/// Converts the usage of monitored resources to averages and peaks when the slot ad is sent (`process_update_ad`); policy
+/// expressions use the unconverted values. `running` is the startd's uptime in seconds; `keeps_seconds` is
+/// ADVERTISE_CMR_UPTIME_SECONDS.
 pub fn convert_usage_for_sending(ad: &mut ClassAd, running: i64, keeps_seconds: bool, world: &dyn World) {
     let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
     let mut gone: Vec<BString> = Vec::new();
@@ -437,7 +439,7 @@ pub fn convert_usage_for_sending(ad: &mut ClassAd, running: i64, keeps_seconds: 
     }
 }
 
-/// Weight of the earlier results of benchmarks; the last results have the weight 1.
+/// Weight of earlier benchmark results in an average; the latest results have the weight 1.
 const EARLIER_WEIGHT: i64 = 3;
 
 fn average_numbers(ad: &mut ClassAd, before: &ClassAd) {
@@ -490,7 +492,7 @@ mod tests {
         ad
     }
 
-    /// The manual's example: the record without a tag comes first, whenever it was printed.
+    /// Example of the manual: the record without a tag is merged first, even if it is printed last.
     #[test]
     fn records_with_a_tag_win_over_the_one_without() {
         let man = job("MAN", &[]);
@@ -545,7 +547,7 @@ mod tests {
         }
     }
 
-    /// Values measured with 25.14, second by second: the slot ads sent after 5 s, and 4 s after a job began in slot1_1.
+    /// Values measured with 25.14 second by second: the slot ads sent after 5 s, and 4 s after a job began in slot1_1.
     #[test]
     fn monitors_count_sums_and_peaks_since_the_start_and_of_the_job() {
         let world = RealWorld::new();

@@ -1,4 +1,4 @@
-//! Merging the ads of cron jobs into slot ads: target slots and rules.
+//! Rules for merging the ads of cron jobs into slot ads, and the slots they apply to.
 //!
 //! Reference: `startd_named_classad.cpp` (ShouldMergeInto), `startd_named_classad_list.cpp` (Publish).
 
@@ -12,8 +12,8 @@ use htc_classad::{ClassAd, Context};
 /// Attributes that select the target slots and are never merged.
 const TARGETING_ATTRIBUTES: [&str; 5] = ["Name", "SlotID", "SlotMergeConstraint", "SlotName", "SlotTypeID"];
 
-/// Decides if the ad of a cron job is for a slot, and by which rule. `slots` is the job's SLOTS list; a dynamic slot counts as
-/// its parent.
+/// Decides whether the ad of a cron job is merged into a slot ad, and by which rule. `slots` is the job's SLOTS list; a dynamic
+/// slot has the number of its parent.
 pub fn decide_merge(
     ad: &ClassAd,
     slots: &[i64],
@@ -37,7 +37,7 @@ pub fn decide_merge(
         if quirks.reproduces(Quirk::CronSlotPrefixMatch) {
             return (prefix, "SlotName");
         }
-        // The whole name, the part before `@`, or a dynamic slot of it.
+        // The configured name must be the whole slot name, its part before `@`, or the name of the parent of a dynamic slot.
         let rest = name.strip_prefix(wanted.as_slice()).unwrap_or_default();
         let whole = prefix && (rest.is_empty() || rest.starts_with(b"@") || rest.starts_with(b"_"));
         return (whole, "SlotName");

@@ -1,7 +1,7 @@
 //! Schedule of cron jobs: when they are started, signalled and restarted.
 //!
-//! State machine of one cron manager: its inputs are the configured jobs, the time, and the results of runs; its outputs are
-//! jobs to start and runs to signal. Runs are numbers, not processes.
+//! A state machine for one cron manager. Its inputs are the configured jobs, the time, and the results of runs; its outputs are
+//! jobs to start and runs to signal. Runs are identified by numbers, not by processes.
 //!
 //! Reference: `cron_job.cpp`, `cron_job_mgr.cpp`, `cron_job_list.cpp`.
 
@@ -26,16 +26,16 @@ pub struct CronRunId(pub u64);
 /// Input of a cron manager.
 #[derive(Clone, Debug)]
 pub enum CronEvent {
-    /// The configuration was read: all jobs that are listed and valid, in order, and MAX_JOB_LOAD.
+    /// The configuration was read.
     Configured {
-        /// The jobs.
+        /// All jobs that are listed and valid, in order.
         jobs: Vec<CronJob>,
         /// Maximum total load of running jobs.
         max_load: f64,
     },
-    /// Time has passed.
+    /// Time has passed, and a timer may have expired.
     Tick,
-    /// Conditions may have changed because benchmarks have ended.
+    /// Benchmarks have ended, so jobs that waited for their end may start.
     ConditionsChanged,
     /// All jobs with mode OnDemand are to run.
     RunOnDemand,
@@ -43,11 +43,11 @@ pub enum CronEvent {
     StartFailed(CronRunId),
     /// A run has completed a block of output.
     Published(CronRunId),
-    /// A run has ended, in any way. Its last block was reported before.
+    /// A run has ended, successfully or not. Its last block of output was reported before.
     Ended(CronRunId),
-    /// The daemon shuts down: no job is started any more.
+    /// The daemon shuts down: running jobs are signalled, and no more jobs are started.
     ShutDown {
-        /// True for SIGKILL, false for SIGTERM.
+        /// True to send SIGKILL, false to send SIGTERM.
         fast: bool,
     },
 }
@@ -55,33 +55,33 @@ pub enum CronEvent {
 /// Output of a cron manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CronAction {
-    /// Start the job of that name as this run. It counts as running from now on.
+    /// Start the job of this name. The run counts as running from now on.
     Start {
-        /// Name of the job; see [`CronSchedule::job`].
+        /// Name of the job, for [`CronSchedule::job`].
         name: BString,
-        /// The run.
+        /// Id of the new run.
         run: CronRunId,
     },
     /// Send a signal to the process of a run, not to its children.
     Signal {
-        /// The run.
+        /// Id of the run.
         run: CronRunId,
-        /// The signal.
+        /// Number of the signal.
         signal: i32,
     },
-    /// The job was removed, or restarts in another mode: its ads are to be removed.
+    /// The job was removed from the configuration or restarts in another mode: remove its ads.
     Dropped {
         /// The job.
         name: BString,
     },
-    /// Report something in the log.
+    /// Report this in the log.
     Note(CronNote),
 }
 
-/// Log messages about cron jobs.
+/// Log message about a cron job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CronNote {
-    /// The job is due and its previous run has not ended; with KILL, that run is ended.
+    /// The job is due, but its previous run has not ended; with KILL, the previous run is killed.
     StillRunning {
         /// The job.
         name: BString,
@@ -98,7 +98,7 @@ pub enum CronNote {
         /// The job.
         name: BString,
     },
-    /// RECONFIG: no SIGHUP is sent before the first output.
+    /// A job with RECONFIG gets no SIGHUP because it has not printed its first output.
     HangUpTooEarly {
         /// The job.
         name: BString,
@@ -127,7 +127,7 @@ struct ScheduledJob {
     old_period: i64,
     state: CronJobState,
     run: Option<CronRunId>,
-    /// Runs that the reference loses track of with RECONFIG_RERUN.
+    /// Earlier runs that still run, and that the reference forgets with RECONFIG_RERUN.
     lost_runs: Vec<CronRunId>,
     runs: u64,
     failures: u64,
@@ -138,7 +138,7 @@ struct ScheduledJob {
     kill_at: Option<MonotonicTime>,
     /// Current load of the job.
     load: f64,
-    /// True to run again as soon as the current run has ended.
+    /// True to start another run as soon as the current run has ended.
     rerun: bool,
     reported_waiting: bool,
 }
@@ -163,7 +163,7 @@ pub struct CronSchedule {
     max_load: f64,
     next_run: u64,
     stopping: bool,
-    /// Decides if a job that is not periodic is never tried again after a failed start.
+    /// Quirk decision: true if a job that is not periodic is never tried again after a failed start.
     failed_start: QuirkDecision,
     quirks: QuirkMode,
 }
@@ -186,7 +186,7 @@ impl CronSchedule {
         }
     }
 
-    /// Decides if a job that is not periodic is never tried again after a failed start.
+    /// Returns the quirk decision on whether a job that is not periodic is never tried again after a failed start.
     pub fn failed_start_decision(&self) -> QuirkDecision {
         self.failed_start
     }
@@ -234,7 +234,7 @@ impl CronSchedule {
         out
     }
 
-    /// Returns when the next `Tick` is due, or `None`.
+    /// Returns when the next [`CronEvent::Tick`] is due, or `None` if no timer is set.
     pub fn next_wake(&self) -> Option<MonotonicTime> {
         let timers =
             self.entries.iter().filter(|_| !self.stopping).filter_map(|entry| Some(entry.timer?.due));
@@ -246,7 +246,7 @@ impl CronSchedule {
         self.entries.iter().map(|entry| &entry.job)
     }
 
-    /// Returns the job of that name.
+    /// Returns the job of this name.
     pub fn job(&self, name: &[u8]) -> Option<&CronJob> {
         self.jobs().find(|job| job.name == name)
     }
@@ -256,7 +256,7 @@ impl CronSchedule {
         self.entries.iter().find(|entry| entry.owns_run(run)).map(|entry| &entry.job)
     }
 
-    /// True if the job of that run was ended by KILL, and restarts as soon as the run has ended.
+    /// True if the job of this run was ended by KILL and restarts as soon as the run has ended.
     pub fn will_restart(&self, run: CronRunId) -> bool {
         let told =
             |entry: &&ScheduledJob| matches!(entry.state, CronJobState::TermSent | CronJobState::KillSent);
@@ -283,7 +283,7 @@ impl CronSchedule {
         out: &mut Vec<CronAction>,
     ) {
         self.max_load = max_load;
-        // A job whose mode has changed is a new job.
+        // A job with the same name but another mode is treated as a new job.
         let same = |entry: &ScheduledJob| {
             jobs.iter().any(|job| job.name == entry.job.name && job.mode == entry.job.mode)
         };
@@ -318,7 +318,7 @@ impl CronSchedule {
     /// Applies a reconfiguration to one job (`CronJob::HandleReconfig`).
     fn reconfigure_job(&mut self, at: usize, now: MonotonicTime, out: &mut Vec<CronAction>) {
         let quirks = self.quirks;
-        // In the reference, a new period only applies to a job that waits for its next start, and not permanently.
+        // In the reference, a new period only applies to a job that waits for its next start, and only to that start.
         let stale = quirks.reproduces(Quirk::CronPeriodStale);
         let entry = &mut self.entries[at];
         if entry.job.rerun && entry.runs > 0 {
@@ -345,7 +345,7 @@ impl CronSchedule {
         let period = period_duration(entry.job.period);
         match entry.job.mode {
             CronMode::Periodic if entry.state == CronJobState::Idle => {
-                // The next start is the last start plus the new period; the reference then continues with the old period.
+                // The next start is one new period after the last start. In the reference, later starts again use the old period.
                 let every =
                     if stale && entry.old_period > 0 { period_duration(entry.old_period) } else { period };
                 let due = entry.last_start.map(|last| last.plus(period)).filter(|due| *due >= now);
@@ -371,7 +371,7 @@ impl CronSchedule {
         }
     }
 
-    /// Starts all jobs that are ready, and those that have never run (`CronJob::Schedule`).
+    /// Starts all jobs that are ready, including jobs that have never run (`CronJob::Schedule`).
     fn start_ready_jobs(
         &mut self,
         now: MonotonicTime,
@@ -419,7 +419,7 @@ impl CronSchedule {
         out.push(CronAction::Start { name: entry.job.name.clone(), run });
     }
 
-    /// Runs a job that is due: if its last run has not ended, this run is skipped or, with KILL, the last run is ended
+    /// Runs a job that is due. If its last run has not ended, this run is skipped or, with KILL, the last run is killed
     /// (`CronJob::RunJob`).
     fn run_due_job(
         &mut self,
@@ -468,7 +468,7 @@ impl CronSchedule {
             else {
                 continue;
             };
-            // As in the reference, the next period begins when the end of the last one is processed.
+            // The next period begins when the end of the last run is processed, as in the reference.
             self.entries[at].timer =
                 timer.every.map(|every| CronTimer { due: now.plus(every), every: Some(every) });
             match self.entries[at].job.mode {
@@ -491,7 +491,7 @@ impl CronSchedule {
         entry.runs -= 1;
         entry.failures += 1;
         if entry.job.mode == CronMode::WaitForExit && !self.failed_start.as_reference {
-            // Avoids a tight loop of starting a program that cannot be started.
+            // At least one second passes before the next try, so that a program that cannot be started causes no tight loop.
             let due = now.plus(period_duration(entry.job.period.max(1)));
             entry.timer = Some(CronTimer { due, every: None });
         }

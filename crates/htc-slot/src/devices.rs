@@ -1,5 +1,5 @@
-//! Devices: instances of a custom resource that have ids, such as GPUs; their properties, and matching them against a
-//! constraint (`NonFungibleType`, `MachAttributes::DevIdMatches` and `ComputeDevProps` of `ResAttributes.cpp`).
+//! Devices: instances of a custom resource that have ids, such as GPUs. This module has their properties, and matches them
+//! against constraints (`NonFungibleType`, `MachAttributes::DevIdMatches` and `ComputeDevProps` of `ResAttributes.cpp`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use htc_classad::{AttrName, ClassAd, Context, Dialect, Expr, Value};
 /// All devices of one resource of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Devices {
-    /// Their ids in order of detection; an id may occur twice.
+    /// Device ids in order of detection; an id may occur twice.
     pub ids: Vec<String>,
-    /// Ids that were offline at the start: no slot has them.
+    /// Ids of devices that were offline when the daemon started. They are assigned to no slot.
     pub offline: BTreeSet<String>,
-    /// Their properties by id, without the id itself.
+    /// Device properties by id, without the id itself.
     pub properties: BTreeMap<String, ClassAd>,
     /// True if several slots may use a device at the same time (`SHARED_MACHINE_RESOURCE_<Tag>`).
     pub shared: bool,
@@ -27,12 +27,12 @@ pub struct Devices {
 /// Form in which the properties of a slot's devices are published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PropertyNesting {
-    /// One ad per device with all properties (VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS).
+    /// One ad per device with all its properties (VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS).
     #[default]
     Verbose,
-    /// One ad per device with the properties that differ (USE_NESTED_CUSTOM_RESOURCE_PROPS).
+    /// One ad per device with the properties that differ between devices (USE_NESTED_CUSTOM_RESOURCE_PROPS).
     Differing,
-    /// Lists of the properties that differ.
+    /// For each property that differs between devices, a list of its values.
     Lists,
 }
 
@@ -48,7 +48,7 @@ pub enum DeviceConstraint {
 }
 
 impl DeviceConstraint {
-    /// Parses a constraint; `None` if it is not a valid expression.
+    /// Parses a constraint, or returns `None` if it is not a valid expression.
     pub fn parse(text: &str) -> Option<Self> {
         Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).ok().map(DeviceConstraint::from_expr)
     }
@@ -94,7 +94,7 @@ impl Devices {
         match wanted {
             DeviceConstraint::None => true,
             DeviceConstraint::Index(number) => {
-                // Devices that were offline at the start are not counted.
+                // An index does not count devices that were offline at the start.
                 let before = self.ids[..index].iter().filter(|id| !self.offline.contains(*id)).count();
                 usize::try_from(*number) == Ok(before)
                     || (quirks.reproduces(Quirk::DeviceIndexIsTruth)
@@ -179,8 +179,8 @@ fn attribute_name_part(id: &str) -> String {
     id.trim().bytes().map(keep).collect::<String>().replace("__", "_")
 }
 
-/// Extracts the property ads that an inventory printed, by id: `Common` applies to all devices, the others contain their id or
-/// are named after it. Other attributes stay in the ad.
+/// Removes from an ad the property ads that an inventory printed, and returns the properties by id. `Common` applies to all
+/// devices; each other property ad contains its id or is named after it. Other attributes stay in the ad.
 pub(super) fn extract_properties(
     ad: &mut ClassAd,
     ids: &BTreeSet<String>,

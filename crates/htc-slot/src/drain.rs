@@ -1,4 +1,4 @@
-//! Draining: all jobs are evicted and no new ones accepted, until the drain is cancelled (`ResMgr::startDraining`).
+//! Draining: evicts all jobs and accepts no new ones, until the drain is cancelled (`ResMgr::startDraining`).
 
 use super::drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
 use super::events::{AfterShutdown, ShutdownMode, StartdAction, StarterId, VacateReason};
@@ -22,17 +22,17 @@ impl Slot {
     }
 }
 
-/// Time when the completion of a drain is noticed.
+/// Moment at which the completion of a drain is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DrainCheckTime {
-    /// Time when the policy of a drained slot is evaluated.
+    /// Evaluation of the policy of a drained slot.
     SlotTurn,
-    /// After everything that an event has caused.
+    /// End of an event, after all its consequences have been handled.
     AfterEvent,
 }
 
 impl ExecutionPoint {
-    /// Returns the status of the current drain.
+    /// Returns the status of the current drain, or `None` if there is no drain.
     pub fn drain_status(&self) -> Option<DrainStatus> {
         let drain = &self.core.drain;
         let request = drain.active_request.clone()?;
@@ -51,7 +51,7 @@ impl ExecutionPoint {
         })
     }
 
-    /// Returns the first slot for which the drain's check expression is not true, in the reference's words.
+    /// Returns an error in the reference's words for the first slot in which the drain's check expression is not true.
     fn failed_drain_check(&self, check: &Expr) -> Option<String> {
         self.slots.values().find_map(|slot| {
             let name = slot.ads.live.string("Name").map_or_else(|| slot.id.clone(), |name| name.to_string());
@@ -102,7 +102,7 @@ impl ExecutionPoint {
         self.core.start_polling();
     }
 
-    /// Sets what the existing slots accept during the drain (`Resource::shutdownAllClaims`).
+    /// Sets which jobs the slots accept during the drain (`Resource::shutdownAllClaims`).
     fn set_slots_unavailable(&mut self) {
         let start = self.core.drain.start_while_draining.clone();
         for slot in self.slots.values_mut().filter(|slot| slot.kind != SlotKind::Dynamic) {
@@ -110,7 +110,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Cancels a drain, or only the drain with this id if one is given.
+    /// Cancels the current drain. If `id` is given, the drain must have this id.
     pub(super) fn cancel_named_drain(&mut self, id: Option<&str>) {
         let id = id.filter(|id| !id.is_empty());
         // Like `atoi`, ignores the text after the digits.
@@ -128,7 +128,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Ends a drain: the slots accept jobs again. With `looks`, their policy is evaluated at once.
+    /// Ends a drain, so that the slots accept jobs again. If `looks` is true, their policy is evaluated at once.
     fn cancel_drain(&mut self, looks: bool) {
         if !self.core.drain.is_draining() {
             return;
@@ -148,8 +148,8 @@ impl ExecutionPoint {
     /// Evicts, without retirement, the jobs that were accepted during the drain, once the last job from before the drain has
     /// ended (`checkForDrainCompletion`).
     ///
-    /// For this, 25.14 sets the retirement time of all slots to 0 until the next slot finds all of them drained. If a machine
-    /// has only one slot, that slot has found this already, and the retirement time stays 0.
+    /// 25.14 does this by setting the retirement time of all slots to 0 until it next finds, when it evaluates a slot, that all
+    /// of them are drained. A machine with only one slot has done that check before, so that its retirement time stays 0.
     pub(super) fn retire_jobs_accepted_while_draining(&mut self) {
         let claimed = |slot: &Slot| matches!(slot.state, SlotState::Claimed | SlotState::Preempting);
         let old = |slot: &Slot| {
@@ -182,7 +182,8 @@ impl ExecutionPoint {
         });
     }
 
-    /// Completes the drain: at once, or, as in 25.14, when the policy of a drained slot is evaluated.
+    /// Completes the drain if all slots are drained: after the event, or, in 25.14, when the policy of a drained slot is
+    /// evaluated.
     pub(super) fn check_drain_completed(&mut self, seen: DrainCheckTime) {
         let late = self.core.decide(Quirk::DrainedSeenLate);
         if late == (seen == DrainCheckTime::SlotTurn) {
@@ -190,7 +191,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Takes the requested action after all slots are drained (`considerResumingAfterDraining`).
+    /// Takes the action that the drain request asks for, once all slots are drained (`considerResumingAfterDraining`).
     fn complete_drain(&mut self, late: bool) {
         let idle = |slot: &Slot| (slot.state, slot.activity) == (SlotState::Drained, Activity::Idle);
         if self.core.ending.shutdown.is_some() || self.core.drain.drained_slots < self.core.slot_count {
@@ -205,7 +206,7 @@ impl ExecutionPoint {
             DrainCompletion::Nothing => {}
             DrainCompletion::Resume => self.cancel_drain(true),
             DrainCompletion::Reconfigure => {
-                // 25.14 evaluates no policy then: the slot may be claimed as it is.
+                // With this action, 25.14 evaluates no policy, so that the slot may be claimed in its current state.
                 self.cancel_drain(!late);
                 self.core.actions.push(StartdAction::Reconfigure);
             }
@@ -220,12 +221,12 @@ impl ExecutionPoint {
         }
     }
 
-    /// Sets the longest retirement time of all slots: no slot is vacated before it has passed.
+    /// Sets the longest retirement time of all jobs: no slot is vacated before it has passed.
     pub(super) fn update_coordinated_retirement(&mut self) {
         self.update_coordinated_retirement_without(None);
     }
 
-    /// Sets the longest retirement time, ignoring the job of a starter that has just exited.
+    /// Sets the longest retirement time of all jobs, ignoring the job of a starter that has just exited.
     pub(super) fn update_coordinated_retirement_without(&mut self, ended: Option<StarterId>) {
         if !self.core.drain.is_draining() {
             return;

@@ -17,7 +17,7 @@ pub enum DrainSpeed {
 }
 
 impl DrainSpeed {
-    /// Returns the value of the key `how` in requests and answers.
+    /// Returns the name of the speed: value of the key `how` in requests and answers.
     pub const fn name(self) -> &'static str {
         match self {
             DrainSpeed::Graceful => "graceful",
@@ -28,7 +28,7 @@ impl DrainSpeed {
 }
 
 impl DrainCompletion {
-    /// Returns the value of the key `on_completion`, or `None` if there is no action.
+    /// Returns the name of the action: value of the key `on_completion`, or `None` if there is no action.
     pub const fn name(self) -> Option<&'static str> {
         match self {
             DrainCompletion::Nothing => None,
@@ -70,14 +70,14 @@ pub struct DrainRequest {
     pub requester: String,
     /// Action after all slots are drained.
     pub completion: DrainCompletion,
-    /// Check expression, or `None`: if it is not true in every slot ad, the drain is refused.
+    /// Check expression, or `None`. If it is not true in every slot ad, the drain is refused.
     pub check: Option<Expr>,
-    /// START during a graceful drain, or `None` for DEFAULT_DRAINING_START_EXPR.
+    /// START during a graceful drain, or `None` to use DEFAULT_DRAINING_START_EXPR.
     pub start_while_draining: Option<Expr>,
 }
 
 impl DrainRequest {
-    /// Returns a request without a check and without a final action.
+    /// Creates a request without a check and without an action on completion.
     pub fn new(speed: DrainSpeed, reason: &str) -> Self {
         let (reason, by) = (reason.to_owned(), String::new());
         DrainRequest {
@@ -94,13 +94,13 @@ impl DrainRequest {
 /// Status of the current drain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrainStatus {
-    /// Request id.
+    /// Id of the drain request.
     pub id: u64,
     /// The request.
     pub request: DrainRequest,
     /// Start time, in epoch seconds.
     pub since: i64,
-    /// Estimated time at which all slots will be drained, in epoch seconds, or `None` if they are.
+    /// Estimated time at which all slots will be drained, in epoch seconds, or `None` if all slots are drained.
     pub until: Option<i64>,
     /// Number of drained slots.
     pub drained: i64,

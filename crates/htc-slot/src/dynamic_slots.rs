@@ -1,4 +1,5 @@
-//! Dynamic slots: carved out of a partitionable slot for a job, removed when it has finished (`create_dslot`, Resource.cpp).
+//! Dynamic slots: carved out of a partitionable slot for a job, and removed when the job has finished (`create_dslot`,
+//! Resource.cpp).
 
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ use htc_classad::{AttrName, ClassAd, Context, Expr, Value};
 /// Reason for refusing a claim of a partitionable slot whose dynamic slot does not accept the job.
 const DYNAMIC_SLOT_REFUSES: &str = "the dynamic slot refuses the job";
 
-/// Attributes of its dynamic slots that a partitionable slot lists, in addition to resources and
-/// STARTD_PARTITIONABLE_SLOT_ATTRS.
+/// Attributes of its dynamic slots that a partitionable slot lists in any case. Resources and STARTD_PARTITIONABLE_SLOT_ATTRS are
+/// listed in addition.
 const ROLLUP_ATTRIBUTES: [&str; 10] = [
     "Name",
     "DSlotId",
@@ -35,7 +36,7 @@ const ROLLUP_ATTRIBUTES: [&str; 10] = [
 ];
 
 impl SlotPlan {
-    /// Returns the hooks of the slot itself, or of its dynamic slot number `sub`.
+    /// Returns the hooks of the slot itself (`sub` 0), or of its dynamic slot number `sub`.
     pub(super) fn hooks_of(&self, sub: u32) -> Option<SlotHookPaths> {
         if sub == 0 {
             return self.hooks.clone();
@@ -54,8 +55,8 @@ impl Slot {
         core: &mut ExecutionPointState,
     ) -> Slot {
         let mut slot = Slot::new(parent.plan.clone(), core);
-        // The new slot gets the claim that its parent offered, and the parent gets a new one. A dynamic parent keeps its own
-        // claim.
+        // The new slot gets the claim that its partitionable parent offered, and the parent gets a new claim. A parent that is a
+        // dynamic slot itself keeps its claim.
         if parent.kind == SlotKind::Partitionable {
             std::mem::swap(&mut slot.claims.current, &mut parent.claims.current);
             slot.splittable = true;
@@ -73,19 +74,19 @@ impl Slot {
         slot
     }
 
-    /// Sets the static attributes: those of the parent, except the slot's own.
+    /// Sets the attributes that the slot takes from the parent's plan, with the slot's own name and resources.
     pub(super) fn apply_parent_plan(&mut self, plan: &SlotPlan) {
         let own = DynamicSlotAttributes::new(plan, self.key, &self.id, &self.amounts);
         let (statics, config) = (own.apply_to(&plan.statics), own.apply_to(&plan.config));
         (self.statics, self.config) = (Arc::new(statics), Arc::new(config));
     }
 
-    /// Decides if the job's device requirements are ignored; `None` without a consumption policy.
+    /// Decides if the job's device requirements are ignored; returns `None` if the slot has no consumption policy.
     fn device_requirements_decision(&self, core: &ExecutionPointState) -> Option<QuirkDecision> {
         self.plan.has_consumption_policy.then(|| core.quirks().decide(Quirk::ConsumptionDropsRequire))
     }
 
-    /// Returns the resources of a dynamic slot for the job. Rounds the job's requests.
+    /// Rounds the job's requests, and returns the resources of a dynamic slot for the job.
     fn amounts_for_job(
         &self,
         core: &ExecutionPointState,
@@ -104,8 +105,8 @@ impl Slot {
         Ok(amounts)
     }
 
-    /// Applies MODIFY_REQUEST_EXPR_...: a job whose rounded requests do not fit keeps its own requests, unless
-    /// MUST_MODIFY_REQUEST_EXPRS forbids that.
+    /// Applies MODIFY_REQUEST_EXPR_... to the job's requests. If the modified requests do not fit, the job keeps its own
+    /// requests, unless MUST_MODIFY_REQUEST_EXPRS forbids that.
     fn round_requests(&self, core: &ExecutionPointState, job: &mut ClassAd) -> Result<(), UnfitReason> {
         let world = FrozenClockWorld { world: &*core.world, now: core.now };
         let mut edited = job.clone();
@@ -137,8 +138,8 @@ impl Slot {
         }
     }
 
-    /// Returns why a dynamic slot with these resources would refuse the job (DSLOT_REQUIREMENTS_CLAUSES). This applies to
-    /// claims, not to fetched jobs.
+    /// Returns why a dynamic slot with these resources would refuse the job (DSLOT_REQUIREMENTS_CLAUSES). Only claims are refused
+    /// for this reason, not fetched jobs.
     fn dynamic_slot_unfit_reason(
         &self,
         core: &ExecutionPointState,
@@ -159,7 +160,8 @@ impl Slot {
         (!takes).then(|| UnfitReason::from_requirements(&ad, job, &world).with_prefix(DYNAMIC_SLOT_REFUSES))
     }
 
-    /// Checks if a dynamic slot could be carved for the job; the inner value is why a claim would be refused nevertheless.
+    /// Checks if a dynamic slot could be carved for the job. The inner `Option` is the reason why a claim would be refused even
+    /// so.
     pub(super) fn check_split(
         &self,
         core: &ExecutionPointState,
@@ -186,7 +188,7 @@ impl<'a> DynamicSlotAttributes<'a> {
         DynamicSlotAttributes { key, id, amounts, parent_attributes: of_parent }
     }
 
-    /// Converts an ad of the parent to that of the dynamic slot.
+    /// Converts an ad of the parent to the ad of the dynamic slot.
     fn apply_to(&self, ad: &ClassAd) -> ClassAd {
         let mut ad = ad.clone();
         self.parent_attributes.names().for_each(|name| drop(ad.remove(name)));
@@ -209,8 +211,8 @@ impl<'a> DynamicSlotAttributes<'a> {
 }
 
 impl ExecutionPoint {
-    /// Carves a dynamic slot for the job out of a partitionable slot, or out of a dynamic slot that can be split again. Rounds
-    /// the job's requests.
+    /// Rounds the job's requests, and carves a dynamic slot for the job out of a partitionable slot, or out of a dynamic slot
+    /// that can be split again.
     pub(super) fn carve_dynamic_slot(
         &mut self,
         key: SlotKey,
@@ -222,7 +224,7 @@ impl ExecutionPoint {
         let Some(parent) = slots.get_mut(&key) else {
             return Err("its slot no longer exists".to_owned().into());
         };
-        // A matched slot rejects everything but its claim (`Resource::willingToRun`).
+        // A matched slot refuses every job, so its configured Requirements are restored for the claim (`Resource::willingToRun`).
         parent.restore_requirements(core);
         if let Some(drops) = parent.device_requirements_decision(core) {
             core.report(drops, key);
@@ -242,7 +244,7 @@ impl ExecutionPoint {
         Ok(child_key)
     }
 
-    /// Publishes the attributes of a new dynamic slot and its parent once both exist (`ResMgr::compute_and_refresh`), without
+    /// Publishes the attributes of a new dynamic slot and of its parent after the split (`ResMgr::compute_and_refresh`), without
     /// waiting for a poll.
     fn refresh_carved_slots(&mut self, child: SlotKey) {
         self.collect_slot_attributes();
@@ -256,7 +258,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Carves a dynamic slot for a claim; the slot must accept the job.
+    /// Carves a dynamic slot for a claim, after checking that the new slot would accept the job.
     pub(super) fn carve_for_claim(
         &mut self,
         key: SlotKey,
@@ -270,8 +272,8 @@ impl ExecutionPoint {
         })
     }
 
-    /// Returns the slot in which a job given to this slot would run: the slot itself, or a dynamic slot carved out of it. No
-    /// claim is made. 25.14 calls REPLY_FETCH with the ad of the parent (quirk accept-before-dslot).
+    /// Returns the slot in which a job given to this slot would run: the slot itself, or a dynamic slot that is carved out of it.
+    /// Makes no claim. 25.14 calls REPLY_FETCH with the ad of the parent (quirk accept-before-dslot).
     ///
     /// # Errors
     /// Fails if the job does not fit; the error is the reason.
@@ -284,7 +286,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Calls `turn` for every slot; dynamic slots that become free are removed before the next call.
+    /// Calls `turn` for every slot. Dynamic slots that become free are removed before the next call.
     pub(super) fn for_each_slot(&mut self, mut turn: impl FnMut(&mut Slot, &mut ExecutionPointState)) {
         let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
@@ -314,8 +316,8 @@ impl ExecutionPoint {
             self.core.slot_count -= 1;
             let number = SlotKey::from_number(key.number);
             if let Some(parent) = self.slots.get_mut(&number) {
-                // The returned resources may change the parent's policy; a poll that removes a dynamic slot concerns no other
-                // slot.
+                // The returned resources may change the result of the parent's policy, so the parent is evaluated next. Removing
+                // a dynamic slot affects no other slot.
                 parent.wake(&mut self.core);
                 self.core.schedule.poll_skipper.iter_mut().for_each(|lazy| lazy.mark_touched(number));
                 parent.amounts.add_back(&child.amounts);

@@ -1,4 +1,4 @@
-//! Events and actions of the execution point: its whole interface.
+//! Events and actions of the execution point, which are its whole interface.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,17 +20,17 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_hook::HookType;
 
-/// Key of a slot: its number and, for a dynamic slot, its number below its parent.
+/// Key of a slot: its number, and the number below its parent if the slot is dynamic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotKey {
-    /// The slot's number, from 1.
+    /// Number of the slot, or of the parent of a dynamic slot, from 1.
     pub number: u32,
-    /// Number of a dynamic slot, from 1; 0 for any other.
+    /// Number of a dynamic slot below its parent, from 1; 0 for any other slot.
     pub sub: u32,
 }
 
 impl SlotKey {
-    /// Returns the key of a slot from the configuration.
+    /// Returns the key of a slot that is not dynamic.
     pub fn from_number(number: u32) -> Self {
         SlotKey { number, sub: 0 }
     }
@@ -44,58 +44,59 @@ pub struct HookRunId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StarterId(pub u64);
 
-/// Id of an accepted fetched job, until its starter has exited by itself or EVICT_CLAIM is called for it.
+/// Id of an accepted fetched job. It is valid until the job's starter has exited by itself or EVICT_CLAIM is called for the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcceptedJobId(pub u64);
 
 /// Input of the execution point.
 #[derive(Clone, Debug)]
 pub enum StartdEvent {
-    /// The execution point starts: the first event, sent once.
+    /// The execution point starts. This is the first event, and is sent once.
     Start,
-    /// Time has passed: everything due at `now` is done.
+    /// Time has passed: the execution point does everything that is due.
     Tick,
     /// A hook has ended and its output is complete.
     HookEnded {
-        /// The hook run.
+        /// Id of the hook run.
         run: HookRunId,
-        /// Its standard output, cut at the limit given with the call.
+        /// Standard output of the hook, cut at [`HookCall::output_limit`].
         stdout: Vec<u8>,
         /// True if the hook printed more than the limit.
         cut: bool,
     },
     /// A fetch hook has ended with a job that was already parsed.
     JobFetched {
-        /// The hook run.
+        /// Id of the hook run.
         run: HookRunId,
-        /// The job.
+        /// The job ad.
         ad: Box<ClassAd>,
-        /// Number of the job's kind, or `None`. Jobs of the same kind differ only in ClusterId, ProcId and QDate.
+        /// Number of the job's kind, or `None` if unknown. Jobs of the same kind differ only in ClusterId, ProcId and QDate.
         kind: Option<u32>,
     },
-    /// A FETCH_WORK call that was only counted ends. There may be work now, so the call is made, with its original start time.
+    /// A FETCH_WORK call that was only counted ends, and there may be work now. The hook is called after all, with the start time
+    /// of the counted call.
     SkippedFetchEnds {
-        /// The slot that called.
+        /// The slot of the counted call.
         slot: SlotKey,
     },
     /// A hook could not be executed.
     HookFailed {
-        /// The hook run.
+        /// Id of the hook run.
         run: HookRunId,
-        /// Reason, as text.
+        /// Reason for the failure, as text.
         reason: String,
     },
     /// A hook was killed after its time-out; its output is ignored.
     HookTimedOut {
-        /// The hook run.
+        /// Id of the hook run.
         run: HookRunId,
-        /// Reason, as text.
+        /// Reason for the time-out, as text.
         reason: String,
     },
-    /// Cron jobs have published something, or their ads were removed: these ads are merged into the slots from now on. Policy
-    /// uses them at its next evaluation.
+    /// Cron jobs have published attributes, or their ads were removed. These ads are merged into the slot ads from now on, and
+    /// policies use them at their next evaluation.
     CronPublished(Box<CronAds>),
-    /// Benchmarks have published something.
+    /// Benchmarks have published results.
     BenchmarksPublished(Box<CronAds>),
     /// Disk use of docker's cached job images, in MiB; published from now on.
     ImageCacheMeasured(i64),
@@ -106,53 +107,54 @@ pub enum StartdEvent {
     },
     /// All benchmarks have ended, or none could be started.
     BenchmarksEnded,
-    /// The requested starter is running. All other events wait until this event or `StarterFailed`.
+    /// The requested starter is running. After a request for a starter, all other events wait until this event or
+    /// `StarterFailed`.
     StarterSpawned {
-        /// The starter.
+        /// Id of the starter.
         starter: StarterId,
-        /// Its process id.
+        /// Process id of the starter.
         pid: u32,
     },
     /// The requested starter could not be started.
     StarterFailed {
-        /// The starter.
+        /// Id of the starter.
         starter: StarterId,
-        /// Reason, as text.
+        /// Reason for the failure, as text.
         reason: String,
     },
-    /// A starter has ended and its process family is gone.
+    /// A starter has ended, and so have all processes of its family.
     StarterExited {
-        /// The starter.
+        /// Id of the starter.
         starter: StarterId,
-        /// Its exit status.
+        /// Exit status of the starter.
         exit: Exit,
     },
-    /// The starter of a job with a shadow has reported how the job ended, and cleans up.
+    /// The starter of a job with a shadow has reported how the job ended, and now cleans up.
     FinalUpdate {
-        /// The starter.
+        /// Id of the starter.
         starter: StarterId,
     },
-    /// A starter has reported changes of its job ad; policy uses them from now on.
+    /// A starter has reported changes of its job ad. Policies use the new values from now on.
     JobUpdate {
-        /// The starter.
+        /// Id of the starter.
         starter: StarterId,
-        /// The attributes with their new values.
+        /// The changed attributes with their new values.
         ad: Box<ClassAd>,
     },
-    /// A negotiator, schedd or shadow sends a command to a slot.
+    /// A negotiator, a schedd or a shadow sends a command to a slot.
     Command {
-        /// The slot's id string.
+        /// Id string of the slot.
         slot: String,
         /// The command.
         command: ClaimCommand,
     },
-    /// New measurements; expressions use them from the next evaluation on.
+    /// The machine was measured. Expressions use these measurements from the next evaluation on.
     MeasurementsTaken(Box<Measurements>),
-    /// Release the claim of one slot, or of all: `condor_vacate`.
+    /// Release the claim of one slot, or of all slots: `condor_vacate`.
     Vacate {
-        /// Id string of the slot, or `None` for all.
+        /// Id string of the slot, or `None` for all slots.
         slot: Option<String>,
-        /// True to vacate at once, without retirement and vacate time.
+        /// True to kill the job at once, without retirement and vacate time.
         fast: bool,
     },
     /// Evict all jobs and accept no new ones: `condor_drain`.
@@ -162,19 +164,19 @@ pub enum StartdEvent {
         /// Id of the drain request to cancel, or `None` for the current one.
         id: Option<String>,
     },
-    /// Suspend the job of one slot, or of all: `condor_suspend`.
+    /// Suspend the job of one slot, or of all slots: `condor_suspend`.
     Suspend {
-        /// Id string of the slot, or `None` for all.
+        /// Id string of the slot, or `None` for all slots.
         slot: Option<String>,
     },
-    /// Continue suspended jobs, whatever CONTINUE evaluates to: `condor_continue`.
+    /// Continue suspended jobs even if CONTINUE is not true: `condor_continue`.
     Continue {
-        /// Id string of the slot, or `None` for all.
+        /// Id string of the slot, or `None` for all slots.
         slot: Option<String>,
     },
-    /// Shut the execution point down. A second, harder request replaces the first.
+    /// Shut the execution point down. A later request with a faster mode replaces an earlier one.
     Shutdown(ShutdownMode),
-    /// Refresh everything published, as at an update; no policy is evaluated.
+    /// Refresh all published attributes as at an update, without evaluating any policy.
     Refresh,
     /// Reason why no starter could run a job now, or `None` if jobs can be run again.
     StarterProblem(Option<String>),
@@ -197,61 +199,61 @@ pub enum ShutdownMode {
 /// Output of the execution point.
 #[derive(Clone, Debug)]
 pub enum StartdAction {
-    /// Run a hook. Answered by `HookEnded`, `HookFailed` or `HookTimedOut`.
+    /// Run a hook. The answer is `HookEnded`, `HookFailed` or `HookTimedOut`.
     RunHook(HookCall),
-    /// Run all benchmarks. Answered by `BenchmarksPublished` as they print, and by `BenchmarksEnded`.
+    /// Run all benchmarks. The answers are `BenchmarksPublished` when they print results, and `BenchmarksEnded`.
     RunBenchmarks,
-    /// Start a starter. Answered at once by `StarterSpawned` or `StarterFailed`, later by `StarterExited`.
+    /// Start a starter. The answer is `StarterSpawned` or `StarterFailed` at once, and `StarterExited` later.
     SpawnStarter(StarterLaunch),
-    /// Send a starter a signal.
+    /// Send a signal to a starter.
     SignalStarter {
-        /// The starter.
+        /// Id of the starter.
         starter: StarterId,
-        /// The signal.
+        /// The signal to send.
         signal: StarterSignal,
-        /// Reason for ending the job, or `None`; sent to the starter before the signal.
+        /// Reason for ending the job, or `None`. It is sent to the starter before the signal.
         reason: Option<VacateReason>,
     },
-    /// A fetched job was accepted. A journal must record this before any other action of this step is done.
+    /// A fetched job was accepted. The runner must write this to its journal before it carries out any other action of this step.
     AcceptJob {
         /// Id of the accepted job.
         accepted: AcceptedJobId,
-        /// Slot where the process runs.
+        /// Slot in which the job will run.
         slot: SlotKey,
         /// The job ad in long form.
         ad: Vec<u8>,
     },
-    /// An accepted job is given up, and no hook is configured that could report this to its queue.
+    /// An accepted job is given up, and no EVICT_CLAIM hook is configured that could report this to the job's queue.
     GiveUpJob(AcceptedJobId),
     /// Report something to the user.
     Notify(SlotNotice),
-    /// Put the machine to sleep. Answered by `Awake`.
+    /// Put the machine to sleep. The answer is `Awake`.
     Sleep {
-        /// The sleep state.
+        /// Sleep state to enter.
         state: SleepState,
-        /// True if the machine supports the state; otherwise no command is called, and only the time passes.
+        /// True if the machine supports the state; otherwise the runner calls no command, and only waits.
         known: bool,
     },
-    /// Read the configuration again, as on request.
+    /// Read the configuration again, as `condor_reconfig` does.
     Reconfigure,
     /// The execution point has ended: no starter runs and no claim is held. Hooks that still run may be killed.
     Finished {
-        /// Reason of the shutdown.
+        /// Reason for the shutdown, as text.
         reason: String,
-        /// Action of the parent: restart the execution point, or leave it stopped.
+        /// Action of the parent process: to start the execution point again or not.
         next: AfterShutdown,
     },
 }
 
-/// Continuation after the end of an execution point.
+/// Action of the parent process after an execution point has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AfterShutdown {
-    /// A user or daemon requested the end.
+    /// The execution point ends because a user or a daemon requested it.
     #[default]
     Ends,
-    /// The execution point is started again.
+    /// The parent starts the execution point again.
     Restarts,
-    /// The execution point ended because of its own condition, so its parent must not restart it
+    /// The execution point ended because of a condition of its own, so its parent must not start it again
     /// (`DaemonCore::beginDaemonShutdown`).
     StaysDown,
 }
@@ -261,14 +263,14 @@ pub enum AfterShutdown {
 pub enum SlotHookType {
     /// FETCH_WORK: fetches a job.
     FetchWork,
-    /// REPLY_FETCH: reports if the job was accepted.
+    /// REPLY_FETCH: reports to the queue whether the job was accepted.
     ReplyFetch,
-    /// EVICT_CLAIM: reports that the claim was evicted.
+    /// EVICT_CLAIM: reports to the queue that the claim was evicted.
     EvictClaim,
 }
 
 impl SlotHookType {
-    /// Returns the type's name in parameters.
+    /// Returns the name of the hook type in parameters.
     pub fn name(self) -> &'static str {
         HookType::from(self).name()
     }
@@ -277,36 +279,36 @@ impl SlotHookType {
 /// Hook call to make.
 #[derive(Clone, Debug)]
 pub struct HookCall {
-    /// Id of this run.
+    /// Id of this hook run.
     pub run: HookRunId,
-    /// Slot for which the process runs.
+    /// Slot that calls the hook.
     pub slot: SlotKey,
-    /// The hook type.
+    /// Type of the hook.
     pub hook: SlotHookType,
-    /// The path as configured.
+    /// Path of the hook as configured.
     pub path: PathBuf,
-    /// Arguments after the path.
+    /// Command-line arguments of the hook.
     pub arguments: Vec<BString>,
-    /// Complete standard input.
+    /// Standard input of the hook.
     pub stdin: Vec<u8>,
-    /// Maximum output to read, in bytes, or `None` if the output is not read.
+    /// Maximum number of bytes of output to read, or `None` if the output is not read.
     pub output_limit: Option<usize>,
-    /// Time when the call began: in a simulation that may be before the current time.
+    /// Time when the call began. In a simulation, this may be before the current time.
     pub begun: ClockReading,
-    /// The accepted job that the call is about, or `None`.
+    /// Accepted job that the call is about, or `None`.
     pub accepted: Option<AcceptedJobId>,
 }
 
-/// Starter to start.
+/// Start request for a starter.
 #[derive(Clone, Debug)]
 pub struct StarterLaunch {
     /// Id of this starter.
     pub starter: StarterId,
-    /// Slot for which the process runs.
+    /// Slot in which the starter runs.
     pub slot: SlotKey,
-    /// The arguments after the program's name.
+    /// Command-line arguments of the starter.
     pub arguments: Vec<BString>,
-    /// Complete standard input: the job ad.
+    /// Standard input of the starter: the job ad.
     pub stdin: Vec<u8>,
     /// The job as `cluster.proc`, for messages.
     pub job: String,
@@ -314,9 +316,9 @@ pub struct StarterLaunch {
     pub execute: Option<PathBuf>,
     /// Slot ad at the time the job was accepted, or `None` with quirk `machine-ad-empty`.
     pub machine_ad: Option<Vec<u8>>,
-    /// True if it runs the backfill client instead of a job.
+    /// True if the starter runs the backfill client instead of a job.
     pub backfill: bool,
-    /// The fetched job that it runs, or `None`.
+    /// Fetched job that the starter runs, or `None` for any other job.
     pub accepted: Option<AcceptedJobId>,
 }
 
@@ -327,7 +329,7 @@ pub enum StarterSignal {
     Soft,
     /// SIGQUIT: hard-kill the job.
     Hard,
-    /// SIGKILL to the starter and its whole family.
+    /// SIGKILL to the starter and all processes of its family.
     Kill,
     /// SIGTSTP: suspend the job.
     Suspend,
@@ -335,14 +337,14 @@ pub enum StarterSignal {
     Continue,
 }
 
-/// Why a job is vacated (codes: `condor_holdcodes.h`).
+/// Reason for vacating a job (codes: `condor_holdcodes.h`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VacateReason {
-    /// Reason, as text.
+    /// Text of the reason.
     pub text: String,
-    /// Hold code.
+    /// Hold reason code.
     pub code: i32,
-    /// Hold subcode.
+    /// Hold reason subcode.
     pub subcode: i64,
 }
 
@@ -362,68 +364,68 @@ pub struct Measurements {
     pub keyboard_idle: Option<i64>,
     /// Seconds since the last input at the console, or `None` if unknown.
     pub console_idle: Option<i64>,
-    /// Time of the last input in epoch seconds, or `None` if unknown. With it, the idle time grows between two measurements.
+    /// Time of the last input in epoch seconds, or `None` if unknown. Idle times between two measurements are computed from it.
     pub last_input_at: Option<i64>,
-    /// Free space of the execute directory's file system in KiB; `None` keeps the value measured at the start.
+    /// Free space of the execute directory's file system in KiB, or `None` to keep the value measured at the start.
     pub free_disk: Option<i64>,
     /// Swap and memory together in KiB.
     pub virtual_memory: i64,
-    /// The runner's own image size and resident set size, in KiB.
+    /// Image size and resident set size of the runner process itself, in KiB.
     pub own_size: [i64; 2],
     /// CPU use of the runner itself, in percent.
     pub own_cpu: f64,
     /// Number of processors of the machine, or 0 if unknown.
     pub processors: u32,
-    /// Resource use of starters with their jobs, for the starters that were measured.
+    /// Resource use of each starter with its job, as far as it was measured.
     pub jobs: Vec<JobUsage>,
 }
 
 /// Resource use of a starter with its job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobUsage {
-    /// The starter.
+    /// Id of the starter.
     pub starter: StarterId,
-    /// Percent of one processor since the last measurement.
+    /// CPU use since the last measurement, in percent of one processor.
     pub percent_cpu: f64,
-    /// Virtual size in KiB.
+    /// Virtual memory size in KiB.
     pub image_kib: i64,
 }
 
 /// Cause of a change of a slot's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChangeCause {
-    /// The job was to retire when it began to run.
+    /// The job begins to run in a slot that is already retiring.
     InRetirement,
     /// The retirement of the job has ended.
     RetirementEnded,
-    /// There was no job that could retire.
+    /// The slot was to retire, but had no job.
     NothingToRetire,
     /// A suspended job continues in retirement, because a better claim waits.
     ContinuedInRetirement,
-    /// Any other cause.
+    /// Any cause not listed.
     #[default]
     Other,
 }
 
-/// Report for a user; the runner formats it.
+/// Report for the user, which the runner formats.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SlotNotice {
     /// A slot has changed its state or activity.
     StateChanged {
-        /// The slot.
+        /// Key of the slot.
         slot: SlotKey,
         /// Its new state.
         state: SlotState,
         /// Its new activity.
         activity: Activity,
-        /// Reason, as text; may be empty.
+        /// Reason for the change, as text; may be empty.
         reason: String,
-        /// Cause of the change, as far as it matters to those who count changes.
+        /// Cause of the change, for simulations that count changes by cause.
         cause: ChangeCause,
     },
-    /// Classification of a hook's output.
+    /// The output of a hook was classified.
     Verdict {
-        /// The slot.
+        /// Key of the slot.
         slot: SlotKey,
         /// The hook type.
         hook: SlotHookType,
@@ -431,37 +433,37 @@ pub enum SlotNotice {
         job: Option<String>,
         /// `accepted`, `rejected`, `no work` or `bad answer`.
         verdict: &'static str,
-        /// Reason, as text; may be empty.
+        /// Reason for the verdict, as text; may be empty.
         reason: String,
     },
-    /// A claim begins or is released.
+    /// A claim has begun or was released.
     Claim {
-        /// The slot.
+        /// Key of the slot.
         slot: SlotKey,
         /// Id of the claim.
         id: ClaimId,
-        /// True if the claim begins.
+        /// True if the claim has begun, false if it was released.
         begins: bool,
         /// Reason, as text; may be empty.
         reason: String,
     },
     /// A dynamic slot is removed (`Delete` in the reference's log).
     SlotRemoved {
-        /// The slot.
+        /// Key of the slot.
         slot: SlotKey,
     },
-    /// Warning.
+    /// Warning for the user.
     Warning {
         /// Slot that the message is about, or `None`.
         slot: Option<SlotKey>,
         /// Text of the warning.
         text: String,
     },
-    /// The manual was followed where a real pool differs: reported once for each quirk.
+    /// The manual was followed in a case where a real pool behaves differently. Sent once for each quirk.
     Quirk {
         /// The first slot in which the quirk occurred, or `None`.
         slot: Option<SlotKey>,
-        /// The quirk.
+        /// The quirk that was not reproduced.
         quirk: Quirk,
     },
 }
@@ -482,8 +484,8 @@ impl fmt::Display for SlotHookType {
     }
 }
 
-/// Returns the `cluster.proc` of a job ad, as its starter names it (`JICLocal::initJobInfo`): a missing cluster is 1, a missing
-/// proc 0.
+/// Returns the id of a job ad as `cluster.proc`, as its starter computes it (`JICLocal::initJobInfo`): a missing cluster is 1, a
+/// missing proc is 0.
 pub fn job_id(ad: &ClassAd, world: &dyn World) -> String {
     let context = Context::new(world).my(ad);
     let number = |name: &str, default: i64| context.int(name).unwrap_or(default);

@@ -1,4 +1,4 @@
-//! Execution point: `step(now, event) -> actions`.
+//! Execution point as a state machine: `step(now, event) -> actions`.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -16,31 +16,31 @@ use htc_base::world::World;
 /// Execution point: its slots and their shared state.
 ///
 /// [`step`](Self::step) takes an event and returns the actions to take; [`next_wake`](Self::next_wake) returns when the next
-/// [`StartdEvent::Tick`] is due. It reads no clock and no file and starts no process: the given world provides the time zone,
-/// random numbers and other inputs of expressions.
+/// [`StartdEvent::Tick`] is due. An execution point reads no clock and no file and starts no process: [`World`] provides the time
+/// zone, random numbers and other inputs of expressions.
 pub struct ExecutionPoint {
     pub(super) core: ExecutionPointState,
     pub(super) slots: Slots,
-    /// Events that wait until all requested starters are known to run or to have failed.
+    /// Events that wait until each requested starter runs or has failed.
     pub(super) queued_events: VecDeque<StartdEvent>,
     /// Time when a slot was last claimed, in epoch seconds.
     pub(super) last_in_use: i64,
-    /// Since when no slot has had a job.
+    /// Time since which no slot has had a job.
     pub(super) idle_since: MonotonicTime,
     pub(super) end_reason: String,
-    /// Time when a graceful shutdown becomes a fast one, or `None`.
+    /// Time when a graceful shutdown becomes a fast one, or `None` if there is no such time.
     pub(super) graceful_until: Option<MonotonicTime>,
     /// Deadline for hooks that still run at the end, or `None`.
     pub(super) hooks_until: Option<MonotonicTime>,
     pub(super) finished: bool,
-    /// Continuation after the shutdown.
+    /// Action of the parent process after the shutdown.
     pub(super) after_shutdown: AfterShutdown,
-    /// The slot whose fetch is complete once its requested starter is known to run or to have failed.
+    /// Slot whose fetch has returned a job, and is complete once the requested starter runs or has failed.
     pub(super) fetch_completion_pending: Option<SlotKey>,
 }
 
 impl ExecutionPoint {
-    /// Creates an execution point that has not started: [`StartdEvent::Start`] is its first event.
+    /// Creates an execution point that has not started. Its first event must be [`StartdEvent::Start`].
     pub fn new(settings: StartdSettings, world: Rc<dyn World>, now: ClockReading) -> Self {
         let mut core = ExecutionPointState::new(Arc::new(settings), world, now);
         core.slot_count = i64::try_from(core.settings.slots.len()).unwrap_or(i64::MAX);
@@ -62,9 +62,9 @@ impl ExecutionPoint {
         }
     }
 
-    /// Processes an event at `now` and returns the actions to take, in order.
+    /// Processes an event at the time `now` and returns the actions to take, in order.
     ///
-    /// After [`StartdAction::SpawnStarter`] all other events wait until it is answered.
+    /// After the action [`StartdAction::SpawnStarter`], all other events wait until the start has succeeded or failed.
     pub fn step(&mut self, now: ClockReading, event: StartdEvent) -> Vec<StartdAction> {
         let now = ClockReading { monotonic_us: now.monotonic_us.max(self.core.now.monotonic_us), ..now };
         self.core.now = now;
@@ -96,11 +96,11 @@ impl ExecutionPoint {
         if self.finished {
             return;
         }
-        // A partitionable slot lists its dynamic slots as of the time it fetches work.
+        // A partitionable slot publishes the list of its dynamic slots as of the time it fetches work.
         self.core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
         self.update_child_lists();
         self.collect_slot_attributes();
-        // The reference's event loop runs expired timers before the handler of the event that woke it.
+        // The reference's event loop runs expired timers before it handles the end of a process.
         if is_end_of_process(&event) {
             if self.has_due_alarm() {
                 self.run_due_timers();
@@ -120,7 +120,7 @@ impl ExecutionPoint {
             StartdEvent::JobFetched { run, ad, kind } => {
                 self.end_fetch(run, |this, key| this.handle_fetched_job(key, *ad, kind));
             }
-            // The slot only needs to be woken: its call is in progress.
+            // The fetch call is already in progress; waking the slot makes it a real call.
             StartdEvent::SkippedFetchEnds { slot } => self.wake_slot_family(slot),
             StartdEvent::HookFailed { run, reason } => {
                 self.end_fetch(run, |this, key| this.handle_fetch_failure(key, reason));
@@ -167,7 +167,7 @@ impl ExecutionPoint {
         self.update_resource_conflicts();
     }
 
-    /// Wakes the slots that an event concerns, if polls are skipped.
+    /// Wakes the slots that an event concerns. Does nothing if every poll is made.
     fn wake_slots_for(&mut self, event: &StartdEvent) {
         let Some(lazy) = &self.core.schedule.poll_skipper else { return };
         let key = match event {
@@ -181,7 +181,7 @@ impl ExecutionPoint {
             | StartdEvent::FinalUpdate { starter }
             | StartdEvent::JobUpdate { starter, .. } => lazy.starter_slots.get(starter).copied(),
             StartdEvent::Tick if self.is_skipping_polls() => None,
-            // The slot is woken once it is known if it fetches.
+            // The handler of this event wakes the slot itself.
             StartdEvent::SkippedFetchEnds { .. } => None,
             StartdEvent::MeasurementsTaken(_)
                 if !self.core.publish_set.machine && self.is_skipping_polls() =>
@@ -195,7 +195,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Handles the start of a starter, given its process id, or the reason why it failed.
+    /// Handles the start of a starter: `started` is its process id, or the reason why it could not be started.
     fn handle_starter_start(&mut self, starter: StarterId, started: Result<u32, &str>) {
         if self.is_backfill_client(starter) {
             return self.handle_client_start(started.err());
@@ -253,8 +253,8 @@ impl ExecutionPoint {
         }
     }
 
-    /// Ends a call and returns the slot that it fetched for. The result of other hooks has no effect here; the runner reports
-    /// failures.
+    /// Removes a hook run from the running ones, and returns the slot that waits for it if it is a FETCH_WORK call. The results
+    /// of other hooks are not used here; the runner reports their failures.
     fn take_fetching_slot(&mut self, run: HookRunId) -> Option<SlotKey> {
         self.core.work.running_hooks.remove(&run);
         if let Some(lazy) = &mut self.core.schedule.poll_skipper {
@@ -269,7 +269,7 @@ impl ExecutionPoint {
     }
 }
 
-/// Returns true if a process whose end the reference's event loop notices has ended.
+/// True if the event is the end of a process that wakes the reference's event loop.
 fn is_end_of_process(event: &StartdEvent) -> bool {
     matches!(
         event,

@@ -34,7 +34,7 @@ pub(super) struct ExecutionPointState {
     pub settings: Arc<StartdSettings>,
     pub world: Rc<dyn World>,
     pub now: ClockReading,
-    /// Time of the last refresh in epoch seconds: MyCurrentTime.
+    /// Time of the last refresh in epoch seconds, published as MyCurrentTime.
     pub current_time: i64,
     /// Time when the execution point began, on both clocks.
     pub started: ClockReading,
@@ -57,12 +57,12 @@ pub(super) struct ExecutionPointState {
     pub slot_count: i64,
     /// True if there are slots of a type with SLOT_TYPE_<n>_BACKFILL.
     pub has_backfill_slots: bool,
-    /// STARTD_SLOT_ATTRS of all slots as `<slot>_<attribute>`, as of the last rebuild of the ads.
+    /// STARTD_SLOT_ATTRS of all slots as `<slot>_<attribute>`, as of the last time the ads were rebuilt.
     pub shared_attributes: Vec<(String, Expr)>,
     pub publish_set: PublishSet,
-    /// Dynamic slots to remove once the current slot is processed.
+    /// Dynamic slots to remove after the current slot has been processed.
     pub slots_to_remove: Vec<SlotKey>,
-    /// True if the attributes published for latches override no others.
+    /// True if the attributes published for latches override no other attributes.
     pub latches_have_no_overrides: bool,
     reported_quirks: BTreeSet<&'static str>,
     /// Period in which the offset of local time is known to be constant, in epoch seconds.
@@ -71,33 +71,33 @@ pub(super) struct ExecutionPointState {
     last_id: u64,
 }
 
-/// Reasons why an execution point ends, or fetches nothing more.
+/// Reasons why an execution point ends, or no longer fetches work.
 #[derive(Default)]
 pub(super) struct EndingState {
     pub shutdown: Option<ShutdownMode>,
-    /// Why no slot fetches any more, or `None`.
+    /// Reason why no slot fetches work any more, or `None`.
     pub no_more_fetching: Option<String>,
-    /// Why no job can run now, or `None`: nothing is fetched and nothing accepted.
+    /// Reason why no job can run now, or `None`. While set, no job is fetched or accepted.
     pub starter_problem: Option<String>,
-    /// True if the idle time of `--idle-exit` has passed: running hooks may still return a job, no new ones are called.
+    /// True if the idle time of `--idle-exit` has passed: hooks that run may still return a job, but no new ones are called.
     pub idle_exit_due: bool,
-    /// Why the execution point must exit at once, or `None`.
+    /// Reason why the execution point must exit at once, or `None`.
     pub fatal_reason: Option<String>,
 }
 
-/// Times of polls and updates, and polls that need not be made.
+/// Times of polls and updates, and the state of poll skipping.
 pub(super) struct PollTimes {
     pub poll_at: Option<Alarm>,
     pub update_at: Option<Alarm>,
-    /// Start of polls and of updates, on the monotonic clock, in microseconds.
+    /// Time from which polls and updates are counted, on the monotonic clock, in microseconds.
     pub polls_since: u64,
     pub updates_since: u64,
-    /// Skips polls of slots that do not change; `None` in live mode or if every poll is made.
+    /// State for skipping polls of slots that do not change, or `None` if every poll is made (always in live mode).
     pub poll_skipper: Option<Box<PollSkipper>>,
     pub change_predictor: ChangePredictor,
 }
 
-/// Hooks and starters that have been started.
+/// Hooks and starters that were started and have not ended.
 #[derive(Default)]
 pub(super) struct RunningWork {
     pub jobs_accepted: u64,
@@ -105,7 +105,7 @@ pub(super) struct RunningWork {
     pub running_fetches: u64,
     /// Hooks that were started and have not ended.
     pub running_hooks: BTreeSet<HookRunId>,
-    /// Number of starters that were requested and are not yet known to run.
+    /// Number of starters that were requested and neither run nor have failed.
     pub starting_starters: usize,
 }
 
@@ -113,17 +113,17 @@ pub(super) struct RunningWork {
 #[derive(Default)]
 pub(super) struct MachineLoad {
     pub measured: Measurements,
-    /// Part of the machine's load that the jobs of all slots cause.
+    /// Part of the machine's load that is caused by the jobs of all slots.
     pub of_jobs: f64,
-    /// True if slots have shares of a load, or had at the last update.
+    /// True if some slot has a share of the machine's load, or had one at the last update.
     pub is_shared: bool,
 }
 
-/// Resources of the machine that have changed since the start.
+/// Changes of the machine's resources since the start.
 pub(super) struct MachineResources {
     /// Devices that went offline since the start.
     pub offline_devices: OfflineDevices,
-    /// Changed resource attributes since the start: Total<Tag>, Offline<Tag>.
+    /// Resource attributes that have changed since the start: Total<Tag>, Offline<Tag>.
     pub changes: ClassAd,
     /// DockerCachedImageSizeMb, or `None` until docker has been asked.
     pub image_cache_mib: Option<i64>,
@@ -180,12 +180,13 @@ impl ExecutionPointState {
         self.settings.quirks
     }
 
-    /// Returns true to reproduce 25.14; otherwise reports the difference once, for a slot or for none.
+    /// Returns true if the quirk of 25.14 is to be reproduced; otherwise reports the difference once, for the given slot or for
+    /// no slot.
     pub(super) fn decide_and_report(&mut self, quirk: Quirk, slot: impl Into<Option<SlotKey>>) -> bool {
         self.report(self.quirks().decide(quirk), slot)
     }
 
-    /// Reports a quirk decision that was made elsewhere, like [`ExecutionPointState::decide_and_report`].
+    /// Reports a quirk decision that another function made, and returns it like [`ExecutionPointState::decide_and_report`].
     pub(super) fn report(&mut self, decided: QuirkDecision, slot: impl Into<Option<SlotKey>>) -> bool {
         let QuirkDecision { quirk, as_reference } = decided;
         if !as_reference && self.reported_quirks.insert(quirk.id()) {
@@ -194,7 +195,8 @@ impl ExecutionPointState {
         as_reference
     }
 
-    /// Evaluates in the current state of an ad, optionally with a TARGET ad; the change predictor observes it if active.
+    /// Evaluates in an ad as it is now, optionally with a TARGET ad. The change predictor observes the evaluation if it is
+    /// active.
     pub(super) fn eval_in_ads<R>(
         &self,
         my: &ClassAd,
@@ -222,7 +224,7 @@ impl ExecutionPointState {
         self.cron_ads.merge_into(ad, &world);
     }
 
-    /// Like [`ExecutionPointState::decide_and_report`], without a report: for differences that do not affect users.
+    /// Returns true if the quirk of 25.14 is to be reproduced, without a report: for differences that do not affect users.
     pub(super) fn decide(&self, quirk: Quirk) -> bool {
         self.quirks().reproduces(quirk)
     }
@@ -273,7 +275,8 @@ impl ExecutionPointState {
         self.schedule.update_at = Some(alarm);
     }
 
-    /// Returns the end of the local day in epoch seconds; only the next minute if the clock is changed (DST) before that.
+    /// Returns the end of the local day in epoch seconds, or the end of the current minute if the offset of local time changes
+    /// before (DST).
     pub(super) fn local_day_end(&self, now: i64) -> i64 {
         let (from, to) = self.known_zone_period.get();
         if (from..to).contains(&now) {
@@ -308,8 +311,8 @@ impl ExecutionPointState {
         HookRunId(self.last_id)
     }
 
-    /// True if another fetch may begin: each running fetch may return one of the jobs that `--max-jobs` allows, and fetching is
-    /// useless if no starter could run a job.
+    /// True if another fetch may begin: a starter could run a job, and each running fetch could return a job without exceeding
+    /// `--max-jobs`.
     pub(super) fn can_fetch(&self) -> bool {
         let most = self.settings.limits.max_jobs.unwrap_or(u64::MAX);
         !self.ending.idle_exit_due
@@ -327,7 +330,7 @@ impl ExecutionPointState {
         AcceptedJobId(self.last_id)
     }
 
-    /// Starts the timer for more frequent policy evaluation, if not running (`start_poll_timer`).
+    /// Starts the timer for policy evaluation every POLLING_INTERVAL, if it is not running (`start_poll_timer`).
     pub(super) fn start_polling(&mut self) {
         if self.schedule.poll_at.is_none() {
             let alarm = self.alarm(self.settings.polling_interval);
@@ -337,21 +340,21 @@ impl ExecutionPointState {
     }
 }
 
-/// Counter since the start and over the last 20 minutes, published with `Recent...` as in the reference.
+/// Counter of events, since the start and over the last 20 minutes. The latter is published as `Recent...`, as in the reference.
 #[derive(Default)]
 pub(super) struct Counter {
     total: i64,
     recent: VecDeque<i64>,
 }
 
-/// STATISTICS_WINDOW_SECONDS by default.
+/// Length of the recent window: the default of STATISTICS_WINDOW_SECONDS.
 const RECENT_WINDOW_SECONDS: i64 = 1200;
 
 impl Counter {
     pub(super) fn increment(&mut self, epoch: i64) {
         self.total += 1;
         self.recent.push_back(epoch);
-        // The list is sorted unless the clock was set back; `publish` filters out the late entries of that case.
+        // The list is sorted unless the clock was set back. `publish` skips old entries that remain in that case.
         while self.recent.front().is_some_and(|at| epoch - at >= RECENT_WINDOW_SECONDS) {
             self.recent.pop_front();
         }
@@ -364,12 +367,12 @@ impl Counter {
     }
 }
 
-/// Counters of the execution point, the same in all slot ads.
+/// Counters of the execution point, published in all slot ads.
 #[derive(Default)]
 pub(super) struct StartdCounters {
     pub job_starts: Counter,
     pub new_dslot_not_match: Counter,
-    // Claims are only counted for schedds (command.cpp).
+    // 25.14 counts activation requests only for claims of schedds (command.cpp).
     pub activation_requests: Counter,
     pub claim_requests: Counter,
     pub preemptions: Counter,
@@ -393,7 +396,7 @@ impl StartdCounters {
     }
 }
 
-/// Estimated cost of a drain begun now (`compute_draining_attrs`).
+/// Estimated cost of a drain that begins now (`compute_draining_attrs`).
 #[derive(Clone, Copy, Default)]
 pub(super) struct DrainEstimate {
     graceful_completion: i64,
@@ -402,7 +405,7 @@ pub(super) struct DrainEstimate {
     quick_badput: i64,
 }
 
-/// One slot's part of the estimate: seconds, and number of processors.
+/// One slot's part of a drain estimate: seconds until it is drained, and number of processors.
 pub(super) struct SlotDrainCost {
     pub runtime: i64,
     pub retirement: i64,

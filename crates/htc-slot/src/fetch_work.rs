@@ -24,17 +24,17 @@ use htc_base::time::ClockReading;
 use htc_base::world::FrozenClockWorld;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 
-/// Default of FetchWorkDelay if it is not a number, in seconds.
+/// Value of FetchWorkDelay, in seconds, if it does not evaluate to a number.
 pub(crate) const DEFAULT_FETCH_DELAY: i64 = 300;
 
-/// Wait for the next fetch that is reported with `--once`, in seconds.
+/// Shortest wait for the next fetch that is reported with `--once`, in seconds.
 const LONG_WAIT_SECONDS: i64 = 10;
 
 /// Rank of an accepted job, or the reason for its refusal.
 type RankOrRefusal = Result<f64, String>;
 
 impl Slot {
-    /// Calls FETCH_WORK if everything allows it; otherwise sets the timer for the next try.
+    /// Calls FETCH_WORK if the slot may fetch now; otherwise sets the timer for the next try.
     pub(super) fn try_fetch(&mut self, core: &mut ExecutionPointState) {
         self.fetch.held_back = false;
         let is_asking = matches!(self.fetch.state, FetchState::Running(_) | FetchState::Skipped(_));
@@ -54,7 +54,7 @@ impl Slot {
         if delay > 0 {
             let since = core.now.epoch() - self.fetch.last_completed;
             if since < delay {
-                // If the wall clock was set back, the slot must not wait longer than the delay.
+                // If the wall clock was set back, the wait is limited to the delay.
                 let wait = (delay - since).min(delay);
                 self.report_long_wait(core, wait);
                 self.fetch.state = FetchState::Waiting(core.alarm_after(wait));
@@ -72,7 +72,7 @@ impl Slot {
             return;
         }
         if core.schedule.change_predictor.is_active() && self.is_fetch_futile(core) {
-            // While polls are skipped, calls are only counted, until there may be work.
+            // While polls are skipped, a call that cannot return a job is counted instead of made.
             self.fetch.state = FetchState::Skipped(core.now);
             self.fetch.last_spawned = core.now.epoch();
             return;
@@ -86,7 +86,7 @@ impl Slot {
         self.call_fetch_hook(core, path, stdin, core.now);
     }
 
-    /// Reports once that a run that ends when there is no more work waits for FetchWorkDelay.
+    /// Reports once that a run that ends when there is no more work (`--once`) waits for FetchWorkDelay.
     fn report_long_wait(&mut self, core: &mut ExecutionPointState, seconds: i64) {
         let ends = core.settings.limits.exit_when_no_work;
         if ends && seconds >= LONG_WAIT_SECONDS && !std::mem::replace(&mut self.fetch.is_wait_reported, true)
@@ -98,7 +98,7 @@ impl Slot {
         }
     }
 
-    /// Decides if the slot fetches although it cannot accept a job; `None` if it can.
+    /// Decides if the slot fetches although it cannot accept a job; returns `None` if it can accept one.
     pub(super) fn unable_fetch_decision(&self, core: &ExecutionPointState) -> Option<QuirkDecision> {
         let drained = || self.state == SlotState::Drained && !self.is_accepting_while_draining(core);
         let ends = core.ending.shutdown.is_some() || core.power.sleep_state.is_some();
@@ -106,7 +106,7 @@ impl Slot {
         unable.then(|| core.quirks().decide(Quirk::FetchWhenUnable))
     }
 
-    /// Calls FETCH_WORK, with the given start time.
+    /// Calls FETCH_WORK; `begun` is the start time of the call.
     pub(super) fn call_fetch_hook(
         &mut self,
         core: &mut ExecutionPointState,
@@ -134,26 +134,26 @@ impl Slot {
         }));
     }
 
-    /// True if START, evaluated without a job, is not false; if undefined, the slot is willing unless it is broken.
+    /// True if START, evaluated without a job, is true. If START is undefined, true unless the slot is broken.
     pub(super) fn is_willing_without_job(&self, core: &ExecutionPointState) -> bool {
         self.eval_in_slot_ad(core, None, |context| context.boolean("START")).unwrap_or(self.broken.is_none())
     }
 
     fn evaluate_fetch_delay(&mut self, core: &mut ExecutionPointState) -> i64 {
-        // While polls are skipped, an evaluated slot was just refreshed.
+        // While polls are skipped, a slot that is evaluated was refreshed before.
         let is_fresh = core.schedule.change_predictor.is_active() && self.changed_at != core.now.monotonic_us;
         if !is_fresh && !core.decide(Quirk::FetchDelayStaleActivity) {
             self.refresh_ad(core);
         }
         let delay = self.eval_in_slot_ad(core, self.job(), |context| context.int("FetchWorkDelay"));
         let delay = delay.unwrap_or(DEFAULT_FETCH_DELAY);
-        // 25.14 keeps the lower 32 bits: a delay of 3,000,000,000 seconds is no delay.
+        // 25.14 keeps only the lower 32 bits, so that a delay of 3,000,000,000 seconds becomes no delay.
         self.fetch.next_delay =
             if core.quirks().reproduces(Quirk::FetchDelayLowBits) { i64::from(delay as i32) } else { delay };
         self.fetch.next_delay
     }
 
-    /// Sets the timer to a full delay (`resetFetchWorkTimer`).
+    /// Sets the fetch timer to the full FetchWorkDelay (`resetFetchWorkTimer`).
     fn set_fetch_timer(&mut self, core: &mut ExecutionPointState) {
         let delay = self.evaluate_fetch_delay(core);
         if !self.fetch.out_of_work {
@@ -167,8 +167,8 @@ impl Slot {
             && self.claims.current.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched)
     }
 
-    /// Records that a fetch returned no work, unless a job ended while the hook ran: the queue may have work for a slot
-    /// without a job.
+    /// Records that a fetch returned no work. If a job ended while the hook ran, the fetch does not count, because the queue may
+    /// now have work for the free slot.
     fn mark_out_of_work(&mut self, core: &mut ExecutionPointState, reason: &str) {
         self.fetch.out_of_work = !self.fetch.is_outdated;
         self.end_idle_fetched_claim(core, reason);
@@ -209,7 +209,7 @@ impl Slot {
             let world = FrozenClockWorld { world: &*core.world, now: core.now };
             return Err(self.unfit_text(&world, job));
         }
-        // A partitionable slot chooses the devices when it is split.
+        // Devices of a partitionable slot are chosen when it is split.
         if self.kind != SlotKind::Partitionable {
             self.check_devices(core, job).map_err(|unfit| unfit.reason)?;
         }
@@ -231,8 +231,8 @@ impl Slot {
         Ok(rank)
     }
 
-    /// True if Requirements are true for the job. If the result depends on nothing that changes, it is remembered for all jobs
-    /// of the same kind.
+    /// True if Requirements are true for the job. A result that depends on nothing that changes is remembered for all jobs of the
+    /// same kind.
     fn requirements_accept(&mut self, core: &ExecutionPointState, job: &ClassAd, kind: Option<u32>) -> bool {
         /// Maximum number of remembered job kinds.
         const MAX_REMEMBERED_KINDS: usize = 64;
@@ -258,7 +258,7 @@ impl Slot {
         takes
     }
 
-    /// Calls REPLY_FETCH; `id` is `Some` if the job is accepted.
+    /// Calls REPLY_FETCH; `id` is the claim id if the job was accepted, or `None` if it was rejected.
     fn call_reply_hook(
         &self,
         core: &mut ExecutionPointState,
@@ -293,7 +293,7 @@ impl Slot {
             && let Some(mut claim) = self.claims.current.take()
         {
             if claim.fetched_job.is_some_and(|job| job.starter_killed) {
-                // Without this call the queue would not learn that the job was killed.
+                // Without EVICT_CLAIM, the queue would not learn that the last job of this claim was killed.
                 self.call_evict_hook(core, &claim);
             }
             claim.fetched_job = Some(FetchedJob { accepted, fingerprint: print, starter_killed: false });
@@ -316,7 +316,7 @@ impl Slot {
     }
 }
 
-/// Returns the attributes that identify a job: all but its requests, which may have been rounded for the slot.
+/// Returns the attributes that identify a job: all except its requests, which may have been rounded for the slot.
 fn identity_attributes(ad: &ClassAd) -> impl Iterator<Item = (&bstr::BStr, Expr)> {
     ad.sorted().into_iter().filter(|(name, _)| !caseless::starts_with(name, b"Request"))
 }
@@ -326,7 +326,7 @@ fn is_same_job(one: &ClassAd, other: &ClassAd) -> bool {
     identity_attributes(one).eq(identity_attributes(other))
 }
 
-/// Returns a hash of a job's identity: with hundreds of slots, each new job is compared with hundreds of others.
+/// Returns a hash of the job's identity, so that a new job is quickly compared with those in hundreds of slots.
 fn fingerprint(ad: &ClassAd) -> u64 {
     let mut hasher = FxHasher::default();
     for (name, value) in identity_attributes(ad) {
@@ -336,7 +336,7 @@ fn fingerprint(ad: &ClassAd) -> u64 {
 }
 
 impl ExecutionPoint {
-    /// Handles the end of a fetch hook.
+    /// Handles the output of a FETCH_WORK hook that has ended.
     pub(super) fn handle_fetch_output(&mut self, key: SlotKey, stdout: &[u8], cut: bool) {
         let answer = self.parse_fetch_hook_output(key, stdout, cut);
         let ExecutionPoint { core, slots, .. } = self;
@@ -368,26 +368,27 @@ impl ExecutionPoint {
         self.complete_fetch(key);
     }
 
-    /// Handles the end of a fetch hook that returned a job.
+    /// Handles the end of a FETCH_WORK hook whose job was already parsed.
     pub(super) fn handle_fetched_job(&mut self, key: SlotKey, job: ClassAd, kind: Option<u32>) {
         self.handle_offered_job(key, job, kind);
         self.complete_fetch(key);
     }
 
-    /// Completes a pending fetch after its requested starter is known to run or to have failed.
+    /// Completes a fetch that waited until the requested starter runs or has failed.
     pub(super) fn complete_pending_fetch(&mut self) {
         if let Some(key) = self.fetch_completion_pending.take() {
             self.complete_fetch(key);
         }
     }
 
-    /// Handles a fetch hook that could not be executed.
+    /// Handles a FETCH_WORK hook that could not be executed.
     pub(super) fn handle_fetch_failure(&mut self, key: SlotKey, reason: String) {
         self.report_no_work(key, reason);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
         if core.report(failed_fetch_decision(core.quirks()), key) {
-            // 25.14 treats this fetch as running forever.
+            // 25.14 treats this fetch as running forever, so the slot never fetches again; the hook itself no longer counts as
+            // running.
             core.work.running_fetches = core.work.running_fetches.saturating_sub(1);
             return;
         }
@@ -395,7 +396,7 @@ impl ExecutionPoint {
         self.complete_fetch(key);
     }
 
-    /// Handles a fetch hook that was killed after its time-out, like one without output. 25.14 has no time-out.
+    /// Handles a FETCH_WORK hook that was killed after its time-out, as if it had printed nothing. 25.14 has no time-out.
     pub(super) fn handle_fetch_timeout(&mut self, key: SlotKey, reason: String) {
         self.report_no_work(key, reason);
         let ExecutionPoint { core, slots, .. } = self;
@@ -412,7 +413,8 @@ impl ExecutionPoint {
     fn complete_fetch(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         if core.work.starting_starters > 0 {
-            // The timer is set after the starter was spawned: a poll started for the job comes before the next fetch.
+            // The fetch timer is set only after the starter runs, so that the poll that the new job starts comes before the next
+            // fetch.
             self.fetch_completion_pending = Some(key);
             return;
         }
@@ -421,7 +423,7 @@ impl ExecutionPoint {
         slot.fetch.last_completed = core.now.epoch();
         slot.set_fetch_timer(core);
         if slot.kind == SlotKind::Dynamic && matches!(slot.state, SlotState::Owner | SlotState::Unclaimed) {
-            // The slot may have become free, and could not be removed while the fetch ran.
+            // The slot may have become free during the fetch, when it could not be removed.
             slot.evaluate_policy(core);
         }
     }
@@ -453,7 +455,7 @@ impl ExecutionPoint {
         if Context::new(&world).my(&job).string("HookKeyword").is_none() {
             job.set("HookKeyword", Value::from(bstr::BString::from(keyword)));
         }
-        // 25.14 calls REPLY_FETCH before it creates the dynamic slot and the claim, with the id of the old claim.
+        // 25.14 calls REPLY_FETCH before it creates the dynamic slot and the claim, so it passes the id of the old claim.
         let early = early_accept_decision(core.quirks()).as_reference;
         if early {
             let id = decision
@@ -502,7 +504,7 @@ impl ExecutionPoint {
     fn accept_job(&mut self, key: SlotKey, runs_in: SlotKey, job: ClassAd, rank: f64, replied: bool) {
         let ExecutionPoint { core, slots, .. } = self;
         core.work.jobs_accepted += 1;
-        // The requests may differ, because a dynamic slot gets what is left of the machine.
+        // Requests are left out of the fingerprint, because they are rounded for each slot.
         let print = core.publish_set.ad_texts.then(|| fingerprint(&job));
         let same = |claim: &Claim| {
             claim.is_active()
@@ -520,7 +522,7 @@ impl ExecutionPoint {
         }
         let Some(slot) = slots.get_mut(&runs_in) else { return };
         let idle = slot.has_idle_fetched_claim();
-        // The texts are not read if no ads are printed.
+        // The job is copied for REPLY_FETCH only if ads are printed as text.
         let texts = core.publish_set.ad_texts;
         let told = (!replied).then(|| if texts { job.clone() } else { ClassAd::new() });
         let (claim_id, accepted) = slot.claim_for_job(core, job, print, rank);
@@ -529,7 +531,7 @@ impl ExecutionPoint {
         }
         match slot.state {
             SlotState::Claimed if idle => slot.spawn_starter(core),
-            // A job of higher rank waits: the policy decides about the current one.
+            // The new job has a higher rank and waits; the policy decides whether to preempt the current job.
             SlotState::Claimed => slot.evaluate_policy(core),
             SlotState::Backfill => slot.leave_backfill(core, SlotState::Claimed, "work was fetched"),
             _ => slot.change_state(core, SlotState::Claimed, Activity::Idle, "work was fetched"),

@@ -8,7 +8,7 @@ use htc_base::job::HoldCode;
 use htc_base::quirks::Quirk;
 
 impl ExecutionPointState {
-    /// Schedules the next check one interval from now, if there is an interval.
+    /// Schedules the next check of HIBERNATE, or none if HIBERNATE_CHECK_INTERVAL is not set.
     pub(super) fn schedule_hibernation_check(&mut self) {
         self.power.check_at = self.settings.power.interval.map(|interval| self.alarm(interval));
     }
@@ -22,7 +22,8 @@ impl ExecutionPointState {
 }
 
 impl ExecutionPoint {
-    /// Returns the sleep state that all slots agree on: each must name one, and the deepest is used (`allHibernating`).
+    /// Returns the sleep state that all slots agree on, or `None`. Each slot must name a state; the deepest of them is used
+    /// (`allHibernating`).
     fn agreed_sleep_state(&self) -> Option<SleepState> {
         let of_slots = self.slots.values().map(|slot| {
             let text = slot.eval_in_slot_ad(&self.core, slot.job(), |context| context.string("HIBERNATE"))?;
@@ -31,7 +32,7 @@ impl ExecutionPoint {
         of_slots.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
-    /// Returns why the machine does not sleep although all slots agree on that state, or `None`.
+    /// Returns why the machine does not sleep although all slots agree on `state`, or `None` if it does.
     fn stay_awake_reason(&mut self, state: SleepState, first: SlotKey) -> Option<String> {
         let power = &self.core.settings.power;
         let name = state.name();
@@ -53,7 +54,7 @@ impl ExecutionPoint {
         })
     }
 
-    /// Checks if the machine is to sleep, and ends all jobs if so.
+    /// Checks if the machine must sleep, and ends all jobs if so.
     pub(super) fn check_hibernation(&mut self) {
         self.core.schedule_hibernation_check();
         if self.core.power.sleep_state.is_some() || self.core.ending.shutdown.is_some() {
@@ -85,7 +86,7 @@ impl ExecutionPoint {
         self.core.actions.push(StartdAction::Sleep { state, known });
     }
 
-    /// Handles the end of sleep, or a failure to sleep.
+    /// Handles the wake-up of the machine, or its failure to sleep.
     pub(super) fn handle_wake_up(&mut self, failure: Option<String>) {
         if let Some(failure) = failure {
             self.core.warn(None, format!("the machine does not sleep: {failure}"));

@@ -1,16 +1,16 @@
-//! Input of hooks and starters, from the modules that define its formats.
+//! Input of hooks and starters, formatted by the modules that define the formats.
 
 use super::claim_id::ClaimId;
 use htc_base::quirks::QuirkMode;
 use htc_classad::{ClassAd, format};
 use htc_hook::hook_input;
 
-/// Returns the long form of an ad ("job ad print").
+/// Returns the long form of an ad, as hooks get it.
 pub(super) fn print_long_ad(ad: &ClassAd) -> Vec<u8> {
     format::long::print(ad)
 }
 
-/// Returns the standard input of REPLY_FETCH; with an id if the job was accepted.
+/// Returns the standard input of REPLY_FETCH; `id` is the claim id if the job was accepted.
 pub(super) fn reply_fetch_input(
     job: &ClassAd,
     slot: &ClassAd,

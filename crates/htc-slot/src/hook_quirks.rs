@@ -1,5 +1,5 @@
-//! Quirks of 25.14 with the hooks of its startd: decided here for the state machine, which applies them, and for the verdicts
-//! of `htc-hook-test`.
+//! Quirks of 25.14 in the hooks of the startd. They are decided here for both the state machine, which applies them, and the
+//! verdicts of `htc-hook-test`.
 
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 
@@ -8,8 +8,8 @@ pub fn evict_claim_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::EvictClaimNever)
 }
 
-/// Decides what happens after a FETCH_WORK that cannot be executed: in 25.14, the slot treats it as running forever; otherwise
-/// it returned no work.
+/// Decides what happens after a FETCH_WORK hook that cannot be executed: in 25.14, the slot treats it as running forever;
+/// otherwise it counts as a hook that returned no work.
 pub fn failed_fetch_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::FetchStopsAfterSpawnFailure)
 }
@@ -20,8 +20,8 @@ pub fn early_accept_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::AcceptBeforeDslot)
 }
 
-/// Decides what happens to a fetched job of higher rank than the running one: in 25.14, it is accepted and lost; otherwise it
-/// waits until the other ends.
+/// Decides what happens to a fetched job of higher rank than the running job: in 25.14, it is accepted and lost; otherwise it
+/// waits until the running job has ended.
 pub(super) fn outranking_job_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::FetchedPreemptionLost)
 }

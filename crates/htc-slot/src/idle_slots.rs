@@ -1,4 +1,4 @@
-//! Slots whose polls are skipped: catching up on their ad, timer and counted fetches.
+//! Slots whose polls are skipped: catches up on their ads, timers and counted fetches.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use htc_base::time::{ClockReading, MonotonicTime};
 use htc_classad::Value;
 
 impl Slot {
-    /// True if the slot is claimed and would refuse every fetched job: RANK is the same for all jobs.
+    /// True if the slot is claimed and would refuse every fetched job, because its RANK is the same for all jobs.
     pub(super) fn is_never_fetching(&self) -> bool {
         let rank = self.config.get("Rank");
         self.state == SlotState::Claimed && rank.is_none_or(|rank| rank.as_literal().is_some())
     }
 
-    /// True if the slot waits for its next fetch, or makes one that is only counted.
+    /// True if the slot waits for its next fetch, or a fetch that is only counted is in progress.
     pub(super) fn is_waiting_to_fetch(&self) -> bool {
         matches!(self.fetch.state, FetchState::Waiting(_) | FetchState::Skipped(_))
     }
 
-    /// True if each fetch is like the last one, which returned nothing, or cannot return a job: it changes nothing, and the
-    /// next one follows after the same delay.
+    /// True if a fetch would change nothing, because the last one returned no work or the slot would refuse every job, and if the
+    /// next fetch follows after the same delay.
     pub(super) fn is_fetch_futile(&self, core: &ExecutionPointState) -> bool {
         let counts = core.schedule.poll_skipper.as_ref().is_some_and(|lazy| lazy.skips_futile_fetches);
         let may_ask = match self.state {
@@ -53,20 +53,20 @@ impl Slot {
             || core.is_due(self.fetch.state.next_call_alarm())
     }
 
-    /// True if FetchWorkDelay is a constant or not set, and equal to its value at the last fetch: after a reconfiguration, the
-    /// next fetch updates that value.
+    /// True if FetchWorkDelay is a constant or not set, and has the value that the last fetch used. After a reconfiguration the
+    /// value may differ until the next fetch.
     fn is_fetch_delay_constant(&self) -> bool {
         let Some(expr) = self.ads.live.get("FetchWorkDelay") else {
             return self.fetch.next_delay == DEFAULT_FETCH_DELAY;
         };
         match expr.as_literal() {
             Some(Value::Int(delay)) => delay == self.fetch.next_delay,
-            // Other number types are rare enough to be evaluated each time.
+            // A delay that is not an integer is rare enough to be evaluated each time.
             _ => false,
         }
     }
 
-    /// True if the fetch timer would be set to the same delay as the last time.
+    /// True if the fetch timer would be set to the same delay as last time.
     pub(super) fn is_fetch_delay_unchanged(&self, core: &ExecutionPointState) -> bool {
         let delay = self.eval_in_slot_ad(core, self.job(), |context| context.int("FetchWorkDelay"));
         delay.unwrap_or(DEFAULT_FETCH_DELAY) == self.fetch.next_delay
@@ -90,21 +90,22 @@ impl Slot {
         }
     }
 
-    /// Returns the time up to which the slot has to catch up. It includes a poll made now, unless the slot itself was evaluated
-    /// in it, and includes the current time once all timers have been processed.
+    /// Returns the time up to which the slot has to catch up. The point includes a poll at `now` unless that poll has evaluated
+    /// the slot already.
     pub(super) fn catch_up_point(&self, lazy: &PollSkipper, now: ClockReading) -> CatchUpPoint {
         let is_over = [lazy.last_poll.monotonic(), lazy.timers_run_at].contains(&now.monotonic());
         CatchUpPoint { now, includes_poll: is_over && self.fetch.timer_set_at != now.monotonic_us }
     }
 
-    /// Catches up the slot to the state it would have if it had been evaluated in every poll; the next poll evaluates it.
+    /// Brings the slot to the state it would have if every poll had evaluated it, and has the next poll evaluate it.
     pub(super) fn wake(&mut self, core: &mut ExecutionPointState) {
         if let Some(since) = self.wake_without_fetch(core) {
             self.resume_fetch(core, since);
         }
     }
 
-    /// Catches up the slot, and returns the start time of a counted fetch that is in progress.
+    /// Brings the slot up to date as [`Slot::wake`] does, and returns the start time of a counted fetch in progress, which the
+    /// caller resumes.
     pub(super) fn wake_without_fetch(&mut self, core: &mut ExecutionPointState) -> Option<ClockReading> {
         let lazy = core.schedule.poll_skipper.as_mut()?;
         let fetch = lazy.fetch_duration;
@@ -125,7 +126,7 @@ impl Slot {
         self.fetch.state.take_skipped_call()
     }
 
-    /// Makes the call of a counted fetch that is in progress.
+    /// Calls FETCH_WORK for a counted fetch that is in progress since `begun`.
     pub(super) fn resume_fetch(&mut self, core: &mut ExecutionPointState, begun: ClockReading) {
         let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
         self.call_fetch_hook(core, path, Vec::new(), begun);
@@ -153,20 +154,20 @@ impl Slot {
         [self.kill_deadline(), lease, matched, fetch].into_iter().flatten().min()
     }
 
-    /// True if the slot fetches now: its timer has expired, or a skipped poll or update would let it fetch. The timer as set
-    /// before the polls were skipped does not count: the skipped polls would have set it again.
+    /// True if the slot fetches now, because its timer has expired or a skipped poll or update would let it fetch. The skipped
+    /// polls would have set the timer again, so the time to which it was set before them is not used.
     pub(super) fn is_fetch_due(&self, core: &ExecutionPointState, grid: &PollSchedule) -> bool {
         self.next_fetch_time(grid).is_some_and(|at| at <= core.now.monotonic())
     }
 
-    /// Returns when the slot fetches next; skipped polls and updates would have set its timer again.
+    /// Returns when the slot fetches next, taking into account that skipped polls and updates would have set its timer again.
     pub(super) fn next_fetch_time(&self, grid: &PollSchedule) -> Option<MonotonicTime> {
         let alarm = self.fetch.state.next_call_alarm()?;
         if self.idle_window.until == LOOK_AT_ONCE {
             return Some(alarm.at);
         }
         if self.idle_window.fetch_mode == FetchMode::Unwilling {
-            // The fetch waits until START may be true.
+            // The slot does not fetch before START may be true.
             let delay = self.fetch.next_delay.max(1);
             let set = (alarm.at, self.timer_last_set());
             return grid.next_timer_when_willing(
@@ -188,7 +189,7 @@ impl Slot {
         ))
     }
 
-    /// Counts the fetches up to `now` that a futile fetcher would have made.
+    /// Returns how many calls of FETCH_WORK, known to return no job, would have completed up to `passed`.
     pub(super) fn catch_up_fetches(
         &mut self,
         grid: &PollSchedule,
@@ -196,7 +197,7 @@ impl Slot {
         passed: CatchUpPoint,
     ) -> u64 {
         let CatchUpPoint { now, includes_poll: polled } = passed;
-        // Polls before `seen` have been made; a fetch has completed only if it ended before `now`.
+        // Polls before `seen` have been made. Fetches count as completed only if they ended before `now`.
         let seen = now.plus(Duration::from_micros(u64::from(polled)));
         if self.idle_window.until == LOOK_AT_ONCE || self.fetch.state.running_call().is_some() {
             return 0;
@@ -232,7 +233,7 @@ impl Slot {
         count
     }
 
-    /// Sets the timer as the polls and updates before `now` would have set it.
+    /// Sets the fetch timer as the polls and updates before `now` would have set it.
     fn catch_up_alarm(&mut self, grid: &PollSchedule, now: ClockReading) {
         let Some(alarm) = self.fetch.state.next_call_alarm() else { return };
         let last = grid.last_before(now.monotonic(), self.timer_last_set());
@@ -258,8 +259,8 @@ impl Slot {
         }
     }
 
-    /// Returns the second in which the fetch delay ends; until then a poll sets the timer to the rest of the delay, whether or
-    /// not the slot is willing.
+    /// Returns the second in which the fetch delay ends. Until then, each poll sets the timer to the rest of the delay, even if
+    /// START is false.
     fn fetch_delay_end(&self) -> i64 {
         match self.fetch.next_delay {
             delay @ 1.. => self.fetch.last_completed.saturating_add(delay),
@@ -267,7 +268,7 @@ impl Slot {
         }
     }
 
-    /// True if the slot fetches at polls and updates (`do_periodic_actions`).
+    /// True if the slot tries to fetch at polls and updates (`do_periodic_actions`).
     fn can_fetch_in_polls(&self) -> bool {
         !matches!(
             (self.state, self.activity),
@@ -276,7 +277,7 @@ impl Slot {
         )
     }
 
-    /// Returns the time after which polls and updates have set the slot's timer; never if it does not fetch at them.
+    /// Returns the time from which polls and updates have set the slot's fetch timer; never if the slot does not fetch in polls.
     fn timer_last_set(&self) -> MonotonicTime {
         if self.can_fetch_in_polls() {
             MonotonicTime(self.fetch.timer_set_at)
@@ -285,7 +286,7 @@ impl Slot {
         }
     }
 
-    /// True if a poll would only let the slot fetch.
+    /// True if a poll of this slot would have no effect other than a fetch.
     pub(super) fn is_only_fetching_in_polls(&self) -> bool {
         self.idle_window.until != LOOK_AT_ONCE
             && self.idle_window.fetch_mode == FetchMode::WhenDue
@@ -329,7 +330,7 @@ mod tests {
         }
     }
 
-    /// The slot was evaluated at an update on the whole second, and later polls each came a little later in their second.
+    /// The slot was evaluated at an update on a whole second, and each later poll came slightly later within its second.
     #[test]
     fn a_timer_that_polls_have_set_anew_has_not_run_out_when_it_would_have() {
         let mut point = point("FetchWorkDelay = 300\nPOLLING_INTERVAL = 1\nUPDATE_INTERVAL = 500", true);

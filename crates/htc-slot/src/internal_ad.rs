@@ -6,8 +6,8 @@ use htc_classad::ClassAd;
 const SENT_AD_ONLY_ATTRIBUTES: [&str; 5] =
     ["Start", "MaxJobRetirementTime", "DaemonStartTime", "LastHeardFrom", "StarterPid"];
 
-/// Returns the internal ad of a slot, given its sent ad and its policy. START is taken from the sent ad. An ad that has SUSPEND
-/// is already an internal one.
+/// Returns the internal ad of a slot, given the ad that is sent and its policy. START is taken from the sent ad. An ad that has
+/// SUSPEND is returned unchanged, because it is an internal ad already.
 pub fn to_internal_ad(sent: &ClassAd, policy: &ClassAd) -> ClassAd {
     let mut ad = sent.clone();
     if sent.contains("SUSPEND") {

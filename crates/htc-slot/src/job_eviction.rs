@@ -1,4 +1,4 @@
-//! Job eviction: its steps, and the time the job has (`Resource.cpp`, `Starter.cpp`).
+//! Eviction of jobs: the steps of ending a job, and the time it is given (`Resource.cpp`, `Starter.cpp`).
 
 use super::events::{StartdAction, StarterSignal, VacateReason};
 use super::execution_point_state::ExecutionPointState;
@@ -10,7 +10,7 @@ use htc_base::quirks::Quirk;
 use htc_classad::ClassAd;
 
 impl Slot {
-    /// Returns the active claim and its job.
+    /// Returns the claim and its job if a starter runs.
     fn active_claim_and_job(&self) -> Option<(&Claim, &ClassAd)> {
         let claim = self.claims.current.as_ref().filter(|claim| claim.is_active())?;
         Some((claim, claim.job.as_ref()?))
@@ -29,7 +29,7 @@ impl Slot {
         let wanted = job
             .get("MaxJobRetirementTime")
             .and_then(|_| self.eval_in_job_ad(core, job, |context| context.int("MaxJobRetirementTime")));
-        // The job can only shorten the machine's time.
+        // The job can shorten the machine's retirement time, but not extend it.
         let granted = wanted.map_or(machine, |wanted| wanted.min(machine));
         granted.saturating_sub(claim.job_run_time(core.now)).max(0)
     }
@@ -46,12 +46,12 @@ impl Slot {
         if asked <= machine {
             return asked;
         }
-        // A longer time than the machine's is taken from the remaining retirement time.
+        // A vacate time longer than the machine's is limited by the remaining retirement time.
         let left = self.retirement_remaining(core);
         if left >= asked { asked } else { left.max(machine) }
     }
 
-    /// True if retirement has ended, or so little is left that the vacate time must begin (`retirementExpired`).
+    /// True if retirement has ended, or so little of it is left that the vacate time must begin (`retirementExpired`).
     pub(super) fn is_retirement_over(&self, core: &ExecutionPointState) -> bool {
         let left = self.coordinated_retirement(core);
         let vacate = self.max_vacate_time(core);
@@ -59,8 +59,8 @@ impl Slot {
         left <= 0 || vacate >= left
     }
 
-    /// Returns the remaining retirement time; in a drain, jobs that match START wait for one another
-    /// (`ResMgr::gracefulDrainingTimeRemaining`).
+    /// Returns the remaining retirement time. In a drain, jobs wait for one another, so that all end together; in 25.14, only
+    /// jobs that match START do so (`ResMgr::gracefulDrainingTimeRemaining`).
     fn coordinated_retirement(&self, core: &ExecutionPointState) -> i64 {
         let left = self.retirement_remaining(core);
         if !core.drain.is_draining() {
@@ -78,7 +78,7 @@ impl Slot {
         }
     }
 
-    /// Retires the job.
+    /// Retires the job for the reason `why`; a slot in Backfill returns to Owner.
     pub(super) fn retire(
         &mut self,
         core: &mut ExecutionPointState,
@@ -94,7 +94,7 @@ impl Slot {
         }
     }
 
-    /// Begins retirement, after which the claim ends; returns the required change (`retire_claim`).
+    /// Begins the retirement of the claim, and returns the change of state that it requires (`retire_claim`).
     pub(super) fn begin_retirement<'a>(
         &mut self,
         core: &ExecutionPointState,
@@ -120,7 +120,7 @@ impl Slot {
         }
     }
 
-    /// Kills the job (`kill_claim`, or `leaseExpired` if there is no reason to send to the starter).
+    /// Kills the job. `why` is sent to the starter (`kill_claim`) unless it is `None` (`leaseExpired`).
     pub(super) fn kill_claim(
         &mut self,
         core: &mut ExecutionPointState,
@@ -128,7 +128,7 @@ impl Slot {
         reason: &str,
     ) {
         match self.state {
-            // The starter is already exiting: the claim ends with it.
+            // The starter already cleans up, and the claim ends when it exits.
             SlotState::Claimed if self.activity == Activity::Cleaning => {
                 self.claims.preempts_after_cleaning = true;
                 if let Some(claim) = &mut self.claims.current {
@@ -150,7 +150,7 @@ impl Slot {
         }
     }
 
-    /// Makes the first or next step of ending the job, on entering Vacating (soft) or Killing.
+    /// Soft-kills or hard-kills the job, when the slot enters Vacating (`soft`) or Killing.
     pub(super) fn end_job(&mut self, core: &mut ExecutionPointState, soft: bool) {
         let held = self.hold_reason(core);
         let reason =
@@ -177,7 +177,7 @@ impl Slot {
         let Some(starter) = self.claims.current.as_mut().and_then(|claim| claim.starter.as_mut()) else {
             return;
         };
-        // A kill in progress continues; its timers are not reset.
+        // If a kill is in progress, it continues with the same deadline.
         if starter.ending == StarterEnding::NotEnding {
             starter.ending = StarterEnding::Soft { until };
             self.signal_starter(core, StarterSignal::Soft, reason);
@@ -195,7 +195,7 @@ impl Slot {
         }
     }
 
-    /// Makes the next step of a kill that was not completed in time.
+    /// Takes the next, harder step of a kill that has passed its deadline.
     pub(super) fn escalate_overdue_kill(&mut self, core: &mut ExecutionPointState) {
         let timeout = core.settings.killing_timeout.max(std::time::Duration::from_secs(1));
         let Some(claim) = &mut self.claims.current else { return };
@@ -225,7 +225,7 @@ impl Slot {
         }
     }
 
-    /// Returns when the next step of a kill is due.
+    /// Returns the deadline of a kill in progress, after which the next step follows.
     pub(super) fn kill_deadline(&self) -> Option<htc_base::time::MonotonicTime> {
         match self.claims.current.as_ref()?.starter.as_ref()?.ending {
             StarterEnding::NotEnding => None,
@@ -233,7 +233,7 @@ impl Slot {
         }
     }
 
-    /// Sends the starter a signal, if one runs.
+    /// Sends a signal to the starter, or does nothing if no starter runs.
     pub(super) fn signal_starter(
         &self,
         core: &mut ExecutionPointState,

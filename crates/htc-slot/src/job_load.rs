@@ -1,4 +1,4 @@
-//! Load caused by jobs: their part of the machine's load, by slot.
+//! Load caused by jobs, which is part of the machine's load, by slot.
 //!
 //! Reference: `Resource::compute_condor_usage`, `Claim::updateUsage`, `LoadQueue`.
 
@@ -8,7 +8,7 @@ use super::execution_point_state::ExecutionPointState;
 use super::slot::Slot;
 
 impl Slot {
-    /// Records the measured usage of the slot's job; a slot without a job has used nothing.
+    /// Records the measured usage of the slot's job. Without a job, the usage is zero.
     fn record_job_usage(&mut self, core: &ExecutionPointState, usage: Option<&JobUsage>) {
         let percent = usage.map_or(0.0, |usage| usage.percent_cpu.max(0.0));
         let load = &mut self.usage.job;
@@ -25,7 +25,7 @@ impl Slot {
 }
 
 impl ExecutionPoint {
-    /// Records the measured usage of all slots' jobs.
+    /// Records the measured usage of the jobs of all slots.
     pub(super) fn record_job_usages(&mut self, usages: &[JobUsage]) {
         for slot in self.slots.values_mut() {
             let starter = slot.starter();

@@ -1,4 +1,4 @@
-//! STARTD_LATCH_EXPRS: time of the last change of attributes, and their values (`Resource::evaluate_latches`).
+//! Latches (STARTD_LATCH_EXPRS): values of attributes, and the time of their last change (`Resource::evaluate_latches`).
 
 use super::execution_point_state::ExecutionPointState;
 use super::runtime_state::latch::{Latch, published_names};
@@ -6,7 +6,7 @@ use super::slot::Slot;
 use htc_classad::ClassAd;
 
 impl Slot {
-    /// Evaluates the latched attributes in the live ad.
+    /// Evaluates the latched attributes in the live ad, and records those that changed.
     pub(super) fn evaluate_latches(&mut self, core: &ExecutionPointState) {
         let names = &core.settings.latches;
         self.ads.latches.retain(|latch| names.contains(&latch.name));
@@ -32,14 +32,14 @@ impl Slot {
         }
     }
 
-    /// True if a latched attribute has changed, so that the next refresh records it.
+    /// True if a latched attribute has changed since the last refresh, which the next refresh records.
     pub(super) fn has_stale_latches(&self, core: &ExecutionPointState) -> bool {
         let mut lags = false;
         for name in &core.settings.latches {
             let value = self.eval_in_slot_ad(core, None, |context| context.int(name.clone()));
             let known = self.ads.latches.iter().find(|latch| latch.name == *name);
             lags |= known.and_then(|latch| latch.value) != value;
-            // A counted attribute of the ad itself has no expression that could be observed.
+            // An attribute that counts time has no expression that the change predictor could observe.
             if super::change_prediction::is_time_dependent(name.as_bytes()) {
                 core.schedule.change_predictor.note_change_within(1);
             }
@@ -47,7 +47,7 @@ impl Slot {
         lags
     }
 
-    /// Publishes `<Attr>Time`, and `<Attr>Value` unless the attribute is a literal.
+    /// Publishes `<Attr>Time` for each latch, and `<Attr>Value` unless the attribute is a literal.
     pub(super) fn publish_latches(&self, ad: &mut ClassAd) {
         for latch in &self.ads.latches {
             let [value_name, time_name] = &latch.published_names;

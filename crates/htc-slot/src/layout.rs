@@ -7,16 +7,16 @@ use super::resources::{CustomResource, ResourceAmounts};
 use super::settings::BrokenReason;
 use super::slot_type_shares::{ResourceShare, SlotTypeShares};
 
-/// Slot type and the number of its slots.
+/// Slot type with its shares and number of slots.
 #[derive(Clone, Debug)]
 pub struct SlotType {
-    /// Number of the slot type; 0 for slots without a type.
+    /// Number of the slot type, or 0 for slots without a type.
     pub id: u32,
     /// Resource share of each slot.
     pub shares: SlotTypeShares,
     /// Number of slots.
     pub count: u32,
-    /// `SLOT_TYPE_<n>_BACKFILL`: true if they are taken from a second, whole copy of the machine.
+    /// `SLOT_TYPE_<n>_BACKFILL`: true if the slots share the machine with primary slots, as if there were a second machine.
     pub backfill: bool,
 }
 
@@ -27,7 +27,7 @@ pub enum SlotConfigFailureMode {
     Abort,
     /// No slot is created.
     Clear,
-    /// The first slot of a type that does not fit is made and marked broken; further ones are not made.
+    /// The first slot of a type that does not fit is created and marked broken; no further slots of that type are created.
     #[default]
     Continue,
 }
@@ -41,13 +41,13 @@ pub struct SlotAllocation {
     pub amounts: ResourceAmounts,
     /// Reason why the slot is broken, or `None`.
     pub broken: Option<BrokenReason>,
-    /// Volume of its execute directory.
+    /// Volume of the slot's execute directory.
     pub volume: Volume,
 }
 
-/// A resource is exhausted if less than this is left.
+/// Least remaining amount that counts as enough; slightly below 0 because of rounding errors.
 const SHORTAGE_TOLERANCE: f64 = -0.000_001;
-/// Minimum resources of a slot: processors, MiB, KiB.
+/// Minimum resources of a slot: number of processors, memory in MiB, disk space in KiB.
 const MIN_SLOT_AMOUNTS: (f64, i64, i64) = (1.0, 1, 1024);
 /// SlotBrokenCode of a slot that does not fit.
 const BROKEN_NOT_ENOUGH_RESOURCES: i32 = 1;
@@ -61,18 +61,18 @@ const BROKEN_DEVICES_NOT_BOUND: i32 = 2;
 pub struct SlotLayout {
     /// The slots, in order of their types.
     pub slots: Vec<SlotAllocation>,
-    /// Warnings for the user: slots that were not made.
+    /// Warnings for the user about slots that were not created.
     pub warnings: Vec<String>,
-    /// Disk space that the slots of each volume have together, in KiB.
+    /// Disk space in KiB that the slots of each volume have together, by volume id.
     pub provisioned: BTreeMap<String, i64>,
 }
 
 /// File system that holds execute directories of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Volume {
-    /// Identifier, such as the device number.
+    /// Id of the volume, such as the device number.
     pub id: String,
-    /// Free space to divide, in KiB.
+    /// Free space to divide among slots, in KiB.
     pub free: i64,
     /// Total size in KiB.
     pub total: i64,
@@ -90,7 +90,7 @@ pub struct SlotVolumes {
 }
 
 impl SlotVolumes {
-    /// Returns the volume of a slot.
+    /// Returns the volume of the slot with this number.
     pub fn volume_of_slot(&self, number: u32) -> &Volume {
         self.slot_volumes.get(&number).unwrap_or(&self.shared)
     }
@@ -107,7 +107,7 @@ struct SlotPlacement<'a> {
     allocation: SlotAllocation,
 }
 
-/// Divides `machine` among slots, and a second copy of it among backfill slots. Fails with [`SlotConfigFailureMode::Abort`] at
+/// Divides `machine` among slots, and a second copy of it among backfill slots. With [`SlotConfigFailureMode::Abort`], fails at
 /// the first slot that does not fit.
 pub fn lay_out_slots(
     machine: &ResourceAmounts,
@@ -163,8 +163,8 @@ pub fn lay_out_slots(
     Ok(SlotLayout { slots: placed.into_iter().map(|it| it.allocation).collect(), warnings, provisioned })
 }
 
-/// Returns the disk space that all slots of a volume have: all of it if a share is automatic
-/// (`AvailAttributes::update_provisioned_disk`).
+/// Returns the disk space that all slots of a volume have together. If the share of any slot is automatic, this is all of the
+/// space (`AvailAttributes::update_provisioned_disk`).
 fn provisioned_disk(volume: &Volume, pools: &[RemainingResources; 2], placed: &[SlotPlacement<'_>]) -> i64 {
     let of_pool = |backfill: usize| {
         let automatic = placed.iter().any(|it| {
@@ -177,8 +177,8 @@ fn provisioned_disk(volume: &Volume, pools: &[RemainingResources; 2], placed: &[
     of_pool(0).max(of_pool(1))
 }
 
-/// Assigns devices to each slot, in order of slots and devices; a slot type with a constraint gets only matching devices. A
-/// slot with too few devices is broken (`CpuAttributes::bind_DevIds`).
+/// Assigns devices to each slot, in the order of slots and devices. If the slot type has a constraint, only matching devices are
+/// assigned. A slot that gets too few devices is marked broken (`CpuAttributes::bind_DevIds`).
 pub fn bind_devices(
     layout: &mut SlotLayout,
     machine: &ResourceAmounts,
@@ -198,8 +198,7 @@ pub fn bind_devices(
             let count = custom.quantity.max(0.0) as usize;
             let fit = |index: &usize| fits(&devices, *index, &wanted);
             custom.assigned = match backfill && !devices.shared {
-                // Devices are assigned from the end of the list, to overlap as little as possible with those of
-                // other slots.
+                // Backfill slots get devices from the end of the list, to share as few as possible with primary slots.
                 true => left.iter().rev().copied().filter(fit).take(count).collect(),
                 false => left.iter().copied().filter(fit).take(count).collect(),
             };
@@ -216,7 +215,7 @@ pub fn bind_devices(
     }
 }
 
-/// Remaining resources of the machine. Processors are counted as whole numbers.
+/// Resources of the machine that are not yet allocated. Processors are counted as whole numbers.
 struct RemainingResources {
     cpus: f64,
     memory: f64,
@@ -241,7 +240,8 @@ impl RemainingResources {
         self.disks.get(&volume.id).copied().unwrap_or(0.0)
     }
 
-    /// Allocates a slot from what is left, and returns what it is short of. A slot without an execute directory is broken.
+    /// Allocates a slot from the remaining resources. Also returns which resources are not sufficient, or `None` if all are. A
+    /// slot without an execute directory is marked broken.
     fn allocate_slot(
         &self,
         machine: &ResourceAmounts,
@@ -264,7 +264,8 @@ impl RemainingResources {
         (SlotAllocation { type_id: kind.id, amounts, broken, volume: volume.clone() }, short)
     }
 
-    /// True if the explicit shares fit; only whole processors are counted (`AvailAttributes::decrement`).
+    /// True if the explicit shares fit into the remaining resources. Only whole processors are counted
+    /// (`AvailAttributes::decrement`).
     fn can_fit(&self, amounts: &ResourceAmounts, volume: &Volume, shares: &SlotTypeShares) -> bool {
         let fits = |share: ResourceShare, left: f64, amount: f64| {
             share == ResourceShare::Auto || left - amount >= SHORTAGE_TOLERANCE
@@ -279,16 +280,17 @@ impl RemainingResources {
                 .all(|(left, custom)| fits(shares.custom_share(&custom.tag), *left, custom.quantity))
     }
 
-    /// Returns the whole processors left after a slot; a share below one half is not subtracted.
+    /// Returns the number of whole processors left after a slot. A share below one half is not subtracted.
     fn cpus_left_after(&self, amounts: &ResourceAmounts) -> f64 {
         if amounts.fractional_cpus && amounts.cpus < 0.5 {
             return self.cpus;
         }
-        // Adding 0 removes the sign of -0.0, as the conversion to an integer does.
+        // Adding 0 turns -0.0 into 0.0, as the reference's conversion to an integer does.
         (self.cpus - amounts.cpus).trunc() + 0.0
     }
 
-    /// Reduces explicit shares to what is left, and returns what the slot is short of (`trim_request_to_fit`).
+    /// Reduces explicit shares to the remaining resources, and returns a text that names the resources that are not sufficient
+    /// (`trim_request_to_fit`).
     fn trim_to_fit(&self, amounts: &mut ResourceAmounts, volume: &Volume, shares: &SlotTypeShares) -> String {
         let mut short: Vec<String> = Vec::new();
         let counted = !(amounts.fractional_cpus && amounts.cpus < 0.5);
@@ -317,7 +319,7 @@ impl RemainingResources {
         format!("Not enough {}", short.join(" "))
     }
 
-    /// Subtracts the explicit shares of a slot.
+    /// Subtracts the explicit shares of a slot from the remaining resources.
     fn take_explicit_shares(&mut self, amounts: &ResourceAmounts, volume: &Volume, shares: &SlotTypeShares) {
         let taken =
             |share: ResourceShare, amount: f64| if share == ResourceShare::Auto { 0.0 } else { amount };
@@ -335,7 +337,7 @@ impl RemainingResources {
     }
 }
 
-/// Converts explicit shares to amounts; automatic shares are 0 for now.
+/// Converts explicit shares to amounts. Automatic shares are 0 until they are distributed.
 fn explicit_amounts(machine: &ResourceAmounts, volume: &Volume, kind: &SlotType) -> ResourceAmounts {
     let shares = &kind.shares;
     let of = |share: ResourceShare, total: f64| match share {
@@ -369,7 +371,8 @@ fn explicit_amounts(machine: &ResourceAmounts, volume: &Volume, kind: &SlotType)
     }
 }
 
-/// Distributes automatic shares: equal parts of what is left. Returns what a slot is short of, or `None`.
+/// Distributes the remaining resources equally among slots with automatic shares. Returns which resource is not sufficient, or
+/// `None` if all are.
 fn distribute_remaining(
     left: &mut RemainingResources,
     mut slots: Vec<&mut SlotPlacement<'_>>,
@@ -428,8 +431,9 @@ fn distribute_remaining(
             slot.amounts.custom.iter_mut().zip(&mut left.custom).zip(&begun).zip(&mut waiting)
         {
             if shares.custom_share(&custom.tag) == ResourceShare::Auto && *waiting > 0.0 {
-                // The first slots get the surplus. A fraction that is left counts as a whole one for the last of them, if at
-                // least one was left when the distribution began (`AvailAttributes::computeAutoShares`).
+                // The first slots get one unit more if the amount is not divisible. A remaining fraction counts as one unit for
+                // the last of them, if at least one unit was left when the distribution began
+                // (`AvailAttributes::computeAutoShares`).
                 let part = (*left / *waiting).ceil().max(0.0);
                 custom.quantity = if *begun < 1.0 { 0.0 } else { part };
                 *left -= custom.quantity;
@@ -484,8 +488,8 @@ mod tests {
         assert_eq!(slots, [(4, 4000, 12_341_836), (2, 2000, 6_170_918), (2, 2000, 6_170_918)]);
     }
 
-    /// Measured with 25.14 (8 processors): the rest after explicit shares is truncated before it is divided, and the last slot
-    /// may get a fraction too much.
+    /// Measured with 25.14 (8 processors): what explicit shares leave is truncated before it is divided, and the last slot may
+    /// get a fraction too much.
     #[test]
     fn automatic_shares_divide_the_whole_processors_that_are_left() {
         let cpus = |types: &[SlotType]| seen(types).into_iter().map(|(cpus, ..)| cpus).collect::<Vec<_>>();
@@ -549,7 +553,7 @@ mod tests {
         assert_eq!(cogs, [2.0, 2.0, 1.0]);
     }
 
-    /// 25 % of 10 leaves 7.5, of which three slots get 3, 3 and 2.
+    /// A slot takes 25 % of 10 units and leaves 7.5, of which three other slots get 3, 3 and 2.
     #[test]
     fn what_a_fraction_of_a_custom_resource_leaves_is_whole_for_the_others() {
         let cogs = |quantity: f64, types: &[SlotType]| {

@@ -1,7 +1,7 @@
 //! State machine of the execution point: resources, slots, claims, policy, draining, startd cron.
 //!
-//! One machine covers all slots of the execution point: draining, shared resources and policies that refer to other slots need
-//! all of them. It uses no clock, file or process: `step(now, event) -> actions`.
+//! One state machine handles all slots of the execution point, because draining, shared resources and policies that refer to
+//! other slots need all of them. It uses no clock, file or process: `step(now, event) -> actions`.
 
 mod administrator_commands;
 mod backfill_client;

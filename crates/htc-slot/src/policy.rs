@@ -30,13 +30,13 @@ pub(super) struct PolicySuggestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreChangeAction {
     Nothing,
-    /// Retirement time has ended; PREEMPT may have become true meanwhile.
+    /// The retirement time has ended. `preempt` is true if PREEMPT became true during retirement.
     RetirementOver {
         preempt: bool,
     },
-    /// PREEMPT is true: retire, without the possibility to unretire.
+    /// PREEMPT is true: the job retires, and retirement cannot be cancelled.
     RetireForGood,
-    /// A better claim waits.
+    /// A better claim waits for the slot.
     BetterClaim,
     /// Remove the dynamic slot.
     Delete,
@@ -45,12 +45,13 @@ pub(super) enum PreChangeAction {
 }
 
 impl Slot {
-    /// Evaluates an expression of the slot as a boolean; numbers are converted.
+    /// Evaluates an expression of the slot as a boolean; a number is converted to a boolean.
     fn eval_boolean(&self, core: &ExecutionPointState, name: &str) -> Option<bool> {
         self.eval_in_slot_ad(core, self.job(), |context| context.boolean(name))
     }
 
-    /// Evaluates an expression of the slot, in the form for the job's universe if there is one.
+    /// Evaluates a policy expression of the slot as a boolean. If the slot has a variant for the job's universe, the variant is
+    /// used.
     fn eval_boolean_by_universe(
         &self,
         core: &ExecutionPointState,
@@ -78,14 +79,14 @@ impl Slot {
         }
     }
 
-    /// True if START is false without a job. A matched or drained slot publishes another START than the configured one,
-    /// which counts here.
+    /// True if the configured START, evaluated without a job, is false. Matched and drained slots publish another START, which is
+    /// not used here.
     fn is_start_false(&self, core: &ExecutionPointState) -> bool {
         let start = &self.requirements.start;
         self.eval_in_slot_ad(core, None, |context| context.eval(start).truth()) == Some(false)
     }
 
-    /// True if a match or an idle claim ends because START is false, as the manual has it.
+    /// True if a match or an idle claim ends because START is false, as the manual says.
     fn leaves_for_false_start(&self, core: &mut ExecutionPointState) -> bool {
         self.is_start_false(core) && !core.decide_and_report(Quirk::StartFalseKeepsClaim, self.key)
     }
@@ -94,7 +95,7 @@ impl Slot {
         self.eval_boolean_by_universe(core, by_universe!("WANT_SUSPEND")) == Some(true)
     }
 
-    /// True if a preempted job gets a soft kill first. Without a job the result has no effect.
+    /// True if a preempted job is soft-killed before it is hard-killed. Without a job the result has no effect.
     fn wants_vacate(&self, core: &mut ExecutionPointState) -> bool {
         if !self.is_active() {
             return true;
@@ -108,7 +109,7 @@ impl Slot {
         }
     }
 
-    /// Handles a required expression that is undefined: 25.14 exits.
+    /// Handles a policy expression that is undefined but must not be: 25.14 exits.
     fn handle_undefined_policy(&self, core: &mut ExecutionPointState, name: &str) {
         if core.decide_and_report(Quirk::UndefinedPolicyFatal, self.key) {
             core.ending.fatal_reason = Some(format!("{name} is undefined"));
@@ -133,7 +134,8 @@ impl Slot {
         self.has_better_claim(core) || !self.can_unretire(core)
     }
 
-    /// True if CLAIM_WORKLIFE, evaluated without a job, has passed; without a number there is no limit.
+    /// True if the claim has run a job and is older than CLAIM_WORKLIFE, evaluated without a job. If CLAIM_WORKLIFE is not a
+    /// number, there is no limit.
     pub(super) fn is_worklife_over(&self, core: &ExecutionPointState) -> bool {
         let Some(claim) = &self.claims.current else { return false };
         if claim.activations == 0 {
@@ -148,7 +150,7 @@ impl Slot {
         age > limit
     }
 
-    /// Returns the change of the first rule that applies, in the reference's order.
+    /// Returns the change that the first matching policy rule requires. Rules are checked in the reference's order.
     pub(super) fn suggest_change(&self, core: &mut ExecutionPointState) -> Option<PolicySuggestion> {
         let to = |state, activity, reason, extra| {
             Some(PolicySuggestion { state, activity, reason, pre_change_action: extra })
@@ -165,7 +167,7 @@ impl Slot {
                 }
             }
             SlotState::Owner | SlotState::Unclaimed if self.kind == SlotKind::Dynamic => {
-                // The slot must exist while a fetch runs, to receive the output.
+                // The slot must continue to exist while a fetch runs, to receive the hook's output.
                 if self.fetch.state.running_call().is_none() {
                     to(state, activity, "the dynamic slot is free", PreChangeAction::Delete)
                 } else {
@@ -176,7 +178,7 @@ impl Slot {
                 to(SlotState::Drained, Activity::Retiring, "entering Drained state", PreChangeAction::Nothing)
             }
             SlotState::Drained if !core.drain.is_draining() => {
-                // The reference keeps the activity (measured: Owner/Retiring).
+                // The reference keeps the activity, so that an undrained slot can be in Owner/Retiring.
                 let activity = if core.quirks().reproduces(Quirk::UndrainedKeepsActivity) {
                     activity
                 } else {
@@ -220,7 +222,7 @@ impl Slot {
 
     fn suggest_change_when_claimed(&self, core: &mut ExecutionPointState) -> Option<PolicySuggestion> {
         let preempting = |reason, extra| {
-            // The activity is chosen when the change is made.
+            // `prepare_change` replaces this activity.
             Some(PolicySuggestion {
                 state: SlotState::Preempting,
                 activity: Activity::Vacating,
@@ -242,7 +244,7 @@ impl Slot {
         }
         let want_suspend = self.wants_suspend(core);
         let preempt_was_true = self.claims.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
-        // PREEMPT is not evaluated while Busy with WANT_SUSPEND: SUSPEND must become true first.
+        // PREEMPT is not evaluated in Busy if WANT_SUSPEND is true: SUSPEND must become true first.
         let looks = match activity {
             Activity::Busy => !want_suspend,
             Activity::Retiring => !preempt_was_true && !want_suspend,
@@ -294,7 +296,7 @@ impl Slot {
         ends.and_then(|reason| preempting(reason, PreChangeAction::Nothing))
     }
 
-    /// Returns why an idle claim ends, or `None`.
+    /// Returns why an idle claim ends, or `None` if it does not end.
     fn idle_claim_end_reason(&self, core: &mut ExecutionPointState) -> Option<&'static str> {
         if self.has_better_claim(core) {
             return Some("preempting an idle claim");
@@ -308,7 +310,7 @@ impl Slot {
         if self.is_worklife_over(core) {
             return Some("CLAIM_WORKLIFE of the idle claim has ended");
         }
-        // A recent claim still waits for its activation (`waitingForActivation`).
+        // A new claim still waits for its activation (`waitingForActivation`).
         let young = || {
             let age = self.claims.current.as_ref().map_or(0, |claim| claim.age(core.now));
             age < core.settings.draining_activation_delay
@@ -317,7 +319,7 @@ impl Slot {
             .then_some("draining")
     }
 
-    /// Makes one periodic evaluation (`eval_state`): a change, or else the periodic actions.
+    /// Evaluates the policy (`eval_state`): makes the change that a rule requires, or else takes the periodic actions.
     pub(super) fn evaluate_policy(&mut self, core: &mut ExecutionPointState) {
         match self.suggest_change(core) {
             Some(suggestion) => {
@@ -329,7 +331,7 @@ impl Slot {
         }
     }
 
-    /// Executes a suggestion's action and returns its change (`change_to_suggested_state`).
+    /// Takes the action before a suggested change, and returns the change to make (`change_to_suggested_state`).
     pub(super) fn prepare_change(
         &mut self,
         core: &mut ExecutionPointState,
@@ -371,8 +373,8 @@ impl Slot {
         Some(StateChange::new(state, activity, reason).with_cause(cause))
     }
 
-    /// True if the waiting claim has a higher rank, or if there is none; false if it has the same rank and a user with better
-    /// priority.
+    /// True if no claim waits, or the waiting claim has a higher rank than the current one; false if the ranks are equal and the
+    /// waiting claim's user has a better priority.
     pub(super) fn is_outranked(&self) -> bool {
         self.claims.waiting.as_ref().is_none_or(|claim| claim.outranks_current)
     }
@@ -391,7 +393,7 @@ impl Slot {
         }
     }
 
-    /// Runs the periodic actions if no rule applies (`ResState::eval_policy_periodic`).
+    /// Takes the periodic actions, if no policy rule applies (`ResState::eval_policy_periodic`).
     fn run_periodic_actions(&mut self, core: &mut ExecutionPointState) {
         match self.state {
             SlotState::Claimed if self.activity != Activity::Cleaning => {
@@ -417,7 +419,7 @@ impl Slot {
         }
     }
 
-    /// Returns why a preempted job is held, if WANT_HOLD is true (`Resource::eval_preempt`).
+    /// Returns the reason for holding a preempted job if WANT_HOLD is true, or `None` (`Resource::eval_preempt`).
     pub(super) fn hold_reason(&self, core: &mut ExecutionPointState) -> Option<VacateReason> {
         let preempted = self.claims.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
         if !preempted || self.eval_boolean(core, "WANT_HOLD") != Some(true) {
@@ -439,7 +441,7 @@ impl Slot {
         Some(VacateReason { text, code: HoldCode::StartdHeldJob as i32, subcode: subcode.unwrap_or(0) })
     }
 
-    /// True if the slot is evaluated every POLLING_INTERVAL (`needsPolling`).
+    /// True if the slot must be evaluated every POLLING_INTERVAL (`needsPolling`).
     pub(super) fn needs_polling(&self) -> bool {
         match self.state {
             SlotState::Claimed | SlotState::Preempting => self.kind != SlotKind::Partitionable,
@@ -448,7 +450,7 @@ impl Slot {
         }
     }
 
-    /// True if the slot is in use, as STARTD_NOCLAIM_SHUTDOWN counts it (`hasAnyClaim`).
+    /// True if the slot counts as claimed for STARTD_NOCLAIM_SHUTDOWN (`hasAnyClaim`).
     pub(super) fn is_claimed(&self) -> bool {
         matches!(self.state, SlotState::Claimed | SlotState::Preempting)
             || (self.state == SlotState::Backfill && self.activity != Activity::Idle)

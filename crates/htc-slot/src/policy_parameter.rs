@@ -3,12 +3,12 @@
 use htc_base::world::World;
 use htc_config::Config;
 
-/// Returns the slot attribute of a parameter.
+/// Returns the slot attribute that a policy parameter is published as.
 pub fn attribute_for_parameter(knob: &str) -> &str {
     if knob == "IS_OWNER" { "IsOwner" } else { knob }
 }
 
-/// Returns the parameter of a slot attribute.
+/// Returns the policy parameter that is published as a slot attribute.
 pub fn parameter_for_attribute(attribute: &str) -> &str {
     match attribute {
         "IsOwner" => "IS_OWNER",
@@ -17,15 +17,15 @@ pub fn parameter_for_attribute(attribute: &str) -> &str {
     }
 }
 
-/// Returns the parameter whose value is given as the reason of a change, with its name in the configuration.
+/// Returns the parameter that a reason of a change names, with its name in the configuration, or `None`.
 pub fn parameter_in_reason(reason: &str) -> Option<&str> {
     let (knob, rest) = reason.split_once(" is ")?;
     let is_knob = !knob.is_empty() && knob.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     (is_knob && matches!(rest, "true" | "false")).then_some(knob)
 }
 
-/// Returns where a parameter was set for slots of a type, or an empty text if it is not set. `setter` names the source of a
-/// parameter of this name and value that was set above all files.
+/// Returns where a parameter was set for slots of a type, or an empty string if it is not set. `setter` returns the source of a
+/// parameter with this name and value that overrides all files.
 pub fn parameter_origin(
     config: &Config,
     world: &dyn World,

@@ -1,12 +1,13 @@
-//! Skipping polls: a slot is evaluated only when its inputs have changed or a time in an expression has come.
+//! Skipping polls: a slot is evaluated only when its inputs have changed, or at a time at which an expression can change its
+//! value.
 //!
-//! A slot whose policy was evaluated without a change rests until the time that the [change
+//! A slot whose policy was evaluated without a change rests: it is not evaluated again until the time that the [change
 //! predictor](super::change_prediction) returns, or until an event concerns it. Polls and updates at which all slots rest are
-//! skipped; their effects are made up for when the slot is next read. A slot that got no work fetches repeatedly in vain: those
-//! fetches are counted, not made. The result is the same as if every slot were evaluated at every poll; `tests/it/simulate/scenarios.rs`
-//! compares both modes.
+//! skipped; their effects are caught up when a slot is next read. A slot for which there is no work makes futile fetches, which
+//! are counted instead of made. The result is the same as if every slot were evaluated at every poll;
+//! `tests/it/simulate/scenarios.rs` compares both modes.
 //!
-//! During a drain or a shutdown, slots depend on one another, and every poll is made.
+//! During a drain or a shutdown, slots depend on one another, so every poll is made.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +30,7 @@ use htc_classad::AttrName;
 use htc_classad::references::AttrNames;
 
 impl PollSkipper {
-    /// Updates the number of polled slots for one slot.
+    /// Updates the number of polled slots after this slot has changed.
     fn update_polled_count(&mut self, slot: &mut Slot) {
         let polled = slot.needs_polling();
         if polled != std::mem::replace(&mut slot.idle_window.is_polled, polled) {
@@ -47,8 +48,9 @@ fn sorted_unique(mut keys: Vec<SlotKey>) -> Vec<SlotKey> {
 }
 
 impl ExecutionPoint {
-    /// Enables poll skipping from the start on. `asked` is the set of attributes that may be read: no others are published.
-    /// `fetch` is the duration of each FETCH_WORK call. Every poll is made if either is `None`, or if a setting requires it.
+    /// Enables poll skipping. Must be called before the start event. `asked` is the set of attributes that may be read; only
+    /// these are published. `fetch` is the duration of each FETCH_WORK call. If either is `None`, or if a setting requires it,
+    /// every poll is made.
     pub fn enable_poll_skipping(&mut self, asked: &Option<AttrNames>, fetch: Option<Duration>) {
         let settings = self.core.settings.clone();
         let Some(asked) =
@@ -60,7 +62,7 @@ impl ExecutionPoint {
         if !settings.slot_attributes.is_empty() || !settings.rollup_attributes.is_empty() {
             return;
         }
-        // Benchmarks and backfill are checked at each poll; the ads of backfill slots depend on all other slots.
+        // Benchmarks and backfill must be checked at each poll, and the ads of backfill slots depend on all other slots.
         if !settings.benchmarks.jobs.is_empty() || settings.backfill.is_some() || self.core.has_backfill_slots
         {
             return;
@@ -91,7 +93,7 @@ impl ExecutionPoint {
         }));
     }
 
-    /// Makes every fetch instead of counting futile ones, for callers that need an event for each.
+    /// Makes every fetch instead of only counting futile ones, for callers that need an event for each fetch.
     pub fn disable_fetch_skipping(&mut self) {
         if let Some(lazy) = &mut self.core.schedule.poll_skipper {
             lazy.skips_futile_fetches = false;
@@ -105,7 +107,7 @@ impl ExecutionPoint {
             && self.core.ending.shutdown.is_none()
     }
 
-    /// Skips, before an event, the polls and updates at which no slot had to be evaluated.
+    /// Skips the polls and updates before the current event at which no slot had to be evaluated.
     pub(super) fn skip_idle_polls(&mut self) {
         let grid = self.core.poll_schedule();
         let now = self.core.now;
@@ -125,7 +127,7 @@ impl ExecutionPoint {
         );
     }
 
-    /// Wakes the slots of this number because an event concerns them: they catch up, and are evaluated at the next poll.
+    /// Wakes the slots with this number because an event concerns them: they catch up, and the next poll evaluates them.
     pub(super) fn wake_slot_family(&mut self, key: SlotKey) {
         if self.core.schedule.poll_skipper.is_none() {
             return;
@@ -144,12 +146,12 @@ impl ExecutionPoint {
         }
     }
 
-    /// Catches up the state of a slot that is about to be evaluated.
+    /// Brings a slot that is about to be evaluated up to date.
     pub(super) fn catch_up_slot(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         if let Some(slot) = slots.get_mut(&key) {
             let under_way = slot.wake_without_fetch(core);
-            // If the slot may be removed during its fetch, the call is made; otherwise the evaluation decides.
+            // If the slot may be removed during its fetch, the hook is called; otherwise the evaluation decides.
             match under_way {
                 Some(since) if slot.kind != SlotKind::Static => slot.resume_fetch(core, since),
                 Some(since) => slot.fetch.state = FetchState::Skipped(since),
@@ -170,12 +172,12 @@ impl ExecutionPoint {
         }
     }
 
-    /// Updates, after an event, when the affected slots must be evaluated next and when their timers expire.
+    /// Updates, after an event, the times when the affected slots must be evaluated next and when their timers expire.
     pub(super) fn update_poll_skipper(&mut self) {
         let grid = self.core.poll_schedule();
         let Some(mut lazy) = self.core.schedule.poll_skipper.take() else { return };
         if !grid.is_same_as(&lazy.schedule) {
-            // The schedule has changed: count the skipped polls by the old schedule first.
+            // The schedule has changed, so the skipped polls are first counted with the old schedule.
             for slot in self.slots.values_mut() {
                 let passed = slot.catch_up_point(&lazy, self.core.now);
                 lazy.skipped_fetches += slot.catch_up_fetches(&lazy.schedule, lazy.fetch_duration, passed);
@@ -187,7 +189,7 @@ impl ExecutionPoint {
         if lazy.all_touched {
             keys = self.slots.keys().collect();
         } else {
-            // Include dynamic slots that were carved out of a slot meanwhile.
+            // All slots with these numbers are updated, including dynamic slots that the event has created.
             keys.iter_mut().for_each(|key| key.sub = 0);
             keys.sort_unstable();
             keys.dedup();
@@ -236,7 +238,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Returns when something is due, as far as this is known without reading all slots.
+    /// Returns when the next poll, update or timer is due, as far as this is known without reading all slots.
     fn next_needed_wake(&mut self) -> Option<MonotonicTime> {
         let grid = self.core.poll_schedule();
         let poll_at = self.core.schedule.poll_at.map(|alarm| alarm.at);
@@ -259,7 +261,8 @@ impl ExecutionPoint {
         let look =
             lazy.next_looks.peek().and_then(|Reverse((until, _))| grid.first_in_second_or_later(*until));
         let timer = lazy.timers.peek().map(|Reverse((at, _))| *at);
-        // Polling stops at the poll after which no slot needs it, and starts at the update that finds such a slot.
+        // Polling stops at the first poll after which no slot needs polling, and starts at the first update after which a slot
+        // does.
         let changes = (lazy.polled_slots == 0) == poll_at.is_some();
         let turn = if changes { [poll_at, update_at].into_iter().flatten().min() } else { None };
         [look, timer, turn].into_iter().flatten().min()
@@ -273,11 +276,11 @@ impl ExecutionPoint {
             let slot = self.slots.get(key).filter(|slot| slot.idle_window.queued_timer == Some(*at));
             *at <= now && slot.is_some_and(|slot| slot.is_fetch_due(&self.core, &lazy.schedule))
         };
-        // The heap's first entry is the earliest; usually this check is enough.
+        // The first entry of the heap has the earliest time; usually checking that entry is enough.
         lazy.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) && lazy.timers.iter().any(due)
     }
 
-    /// Returns the slots that a poll or update must evaluate now, in order.
+    /// Returns the slots that the current poll or update must evaluate, in order.
     pub(super) fn take_slots_due_for_look(&mut self) -> Vec<SlotKey> {
         let now = self.core.now.epoch();
         let mut keys = Vec::new();
@@ -292,7 +295,7 @@ impl ExecutionPoint {
                 keys.push(key);
             }
         }
-        // Slots that the current event already concerned.
+        // Slots that the current event concerned are included.
         let all = if lazy.all_touched { slots.keys().collect() } else { Vec::new() };
         for key in lazy.touched.iter().chain(&all) {
             if slots.get(key).is_some_and(|slot| slot.idle_window.until <= now) {
@@ -302,7 +305,7 @@ impl ExecutionPoint {
         sorted_unique(keys)
     }
 
-    /// Returns the resting slots that fetch work at a poll or update now, in order.
+    /// Returns the resting slots that fetch work at the current poll or update, in order.
     pub(super) fn slots_due_to_fetch(&self) -> Vec<SlotKey> {
         let now = self.core.now.monotonic();
         let Some(lazy) = self.core.schedule.poll_skipper.as_deref() else { return Vec::new() };
@@ -319,7 +322,7 @@ impl ExecutionPoint {
         sorted_unique(due.filter(asks).collect())
     }
 
-    /// Lets a resting slot fetch work in this poll.
+    /// Lets a resting slot fetch work in the current poll.
     pub(super) fn let_slot_fetch(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
@@ -337,7 +340,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// True if some slot is evaluated at every poll; `looked` are the slots that were just evaluated.
+    /// True if some slot must be evaluated at every poll. `looked` are the slots that were just evaluated.
     pub(super) fn is_any_slot_polled(&mut self, looked: &[SlotKey]) -> bool {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(lazy) = &mut core.schedule.poll_skipper else { return false };
@@ -364,7 +367,7 @@ impl ExecutionPoint {
                 keys.push(key);
             }
         }
-        // A slot that was only evaluated continues to rest.
+        // A slot that was evaluated without a change continues to rest.
         let touched = lazy.touched.clone();
         keys.extend(
             touched.into_iter().filter(|key| slots.get(key).is_some_and(|slot| slot.has_expired_timer(core))),
@@ -397,10 +400,10 @@ impl ExecutionPoint {
         slot.evaluate_policy(core);
         let lags = slot.has_stale_latches(core);
         let willing = !slot.is_waiting_to_fetch() || slot.is_willing_without_job(core);
-        // A preempting slot tries every second, willing or not.
+        // A slot in Preempting tries to fetch every second, even if START is false.
         let tries = slot.state == SlotState::Preempting
             && slot.unable_fetch_decision(core).is_some_and(|asks| !asks.as_reference);
-        // Each time the timer of an unwilling slot expires, it is set to the current delay.
+        // Each time the fetch timer of an unwilling slot expires, it is set to the current delay.
         let keeps_time = willing || tries || slot.is_fetch_delay_unchanged(core);
         let until = core.schedule.change_predictor.end();
         let stays = before == (slot.state, slot.activity, slot.fetch.state.running_call())
@@ -426,8 +429,8 @@ impl ExecutionPoint {
         }
     }
 
-    /// Processes the end of a hook whose output is not used. Returns true if nothing else has to be done because polls are
-    /// skipped and nothing is due. A simulation has two such calls per job.
+    /// Processes the end of a hook whose output is not used. Returns true if nothing else has to be done, because polls are
+    /// skipped and nothing is due. A simulation calls this twice per job.
     pub fn skip_hook_end(&mut self, run: HookRunId) -> bool {
         let is_quiet = self.is_skipping_polls()
             && self.core.work.starting_starters == 0
@@ -443,7 +446,7 @@ impl ExecutionPoint {
         unheard
     }
 
-    /// True if a slot fetches work now. Counts the skipped calls of a futile fetcher up to now first.
+    /// True if a slot fetches work now. First counts the calls that a futile fetcher would have made up to now.
     pub(super) fn is_fetch_due(&mut self, key: SlotKey) -> bool {
         let grid = self.core.poll_schedule();
         let ExecutionPoint { core, slots, .. } = self;
@@ -486,7 +489,7 @@ pub(super) mod tests {
         ClockReading::from_epoch(BEGUN).plus(Duration::from_secs(seconds))
     }
 
-    /// Creates an execution point of two slots with these lines of configuration, which skips polls or not.
+    /// Creates an execution point with two slots and these lines of configuration; `rests` enables poll skipping.
     pub(crate) fn point(lines: &str, rests: bool) -> ExecutionPoint {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("condor_config");
@@ -509,7 +512,8 @@ pub(super) mod tests {
         point
     }
 
-    /// Runs it for `length` seconds without any job; returns the times it was woken, and the number of FETCH_WORK calls.
+    /// Runs the execution point for `length` seconds without any job; returns the times when it was woken, and the number of
+    /// FETCH_WORK calls.
     fn play(point: &mut ExecutionPoint, length: u64) -> (Vec<u64>, u64) {
         let (mut woken, mut calls) = (Vec::new(), Vec::new());
         let mut actions = point.step(at(0), StartdEvent::Start);
@@ -554,8 +558,8 @@ pub(super) mod tests {
     fn a_slot_is_looked_at_when_its_policy_can_have_changed_and_at_no_other_time() {
         let lines = format!("UPDATE_INTERVAL = 300\nIS_OWNER = time() < {}", BEGUN + 1000);
         let mut point = point(&lines, true);
-        // Evaluated at the first update, because it had just started; at the update after the time has come; and at the one
-        // after the change.
+        // The slots are evaluated at the first update after the start, at the first update after the predicted time, and at the
+        // update after the change.
         assert_eq!(play(&mut point, 100_000), (vec![300, 1200, 1500], 0));
         assert_eq!(states(&point), [(SlotState::Unclaimed, Activity::Idle); 2]);
         assert_eq!(point.next_wake(), None);

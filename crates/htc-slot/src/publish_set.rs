@@ -1,5 +1,5 @@
-//! Groups of slot attributes that may be referenced. A simulation publishes no others; in live mode all are published for
-//! hooks.
+//! Groups of slot attributes that may be referenced. A simulation publishes only these groups; in live mode, all groups are
+//! published for hooks.
 
 use htc_classad::AttrName;
 use htc_classad::references::AttrNames;
@@ -7,31 +7,31 @@ use htc_classad::references::AttrNames;
 /// Set of attribute groups to publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PublishSet {
-    /// Ads as text, for hooks and starters.
+    /// True if ads are printed as text, for hooks and starters.
     pub ad_texts: bool,
-    /// Loads, idle times, the clock and other measurements.
+    /// True if loads, idle times, the clock and other measurements are published.
     pub machine: bool,
-    /// The clock, and other measurements that are rarely referenced.
+    /// True if the clock and other measurements that are rarely referenced are published.
     pub clock: bool,
-    /// Attributes that change with time, such as MyCurrentTime or KeyboardIdle.
+    /// True if attributes that change with time are published, such as MyCurrentTime or KeyboardIdle.
     pub time_dependent: bool,
     /// True if only constant attributes and the state are published.
     pub state_only: bool,
-    /// True if only constant attributes are referenced: neither the state nor the job's own numbers.
+    /// True if only constant attributes are referenced, and neither the state nor attributes of the job.
     pub constants_only: bool,
-    /// State, activity, and their start times.
+    /// True if state, activity and their start times are published.
     pub state: bool,
     /// True if the `TotalTime...` attributes are published.
     pub state_totals: bool,
-    /// Attributes of the claim and its job.
+    /// True if attributes of the claim and its job are published.
     pub claim: bool,
-    /// Attributes of drains.
+    /// True if attributes of drains are published.
     pub drain: bool,
-    /// Cpus, Memory, Disk and custom resources.
+    /// True if Cpus, Memory, Disk and custom resources are published.
     pub amounts: bool,
-    /// Lists of dynamic slots.
+    /// True if the lists of dynamic slots are published.
     pub children: bool,
-    /// RetirementTimeRemaining and the times of fetches.
+    /// True if RetirementTimeRemaining and the times of fetches are published.
     pub fetch_times: bool,
 }
 
@@ -84,7 +84,8 @@ const MACHINE_ATTRIBUTES: [&str; 16] = [
     "monitorselfresidentsetsize",
 ];
 
-/// Attributes that change with other slots or with every fetch: a slot that refers to one is evaluated in every poll.
+/// Attributes that change whenever other slots change or with every fetch. A slot that refers to one of them is evaluated in
+/// every poll.
 const ALWAYS_CHANGING_ATTRIBUTES: [&str; 12] = [
     "totalslots",
     "activationrequests",
@@ -100,7 +101,7 @@ const ALWAYS_CHANGING_ATTRIBUTES: [&str; 12] = [
     "random",
 ];
 
-/// True if an attribute of this lower-case name changes with other slots or with every fetch.
+/// True if the attribute with this lower-case name changes whenever other slots change or with every fetch.
 fn is_always_changing(name: &[u8]) -> bool {
     let of_slot = name.strip_prefix(b"slot").unwrap_or_default();
     ALWAYS_CHANGING_ATTRIBUTES.iter().any(|known| known.as_bytes() == name)
@@ -109,16 +110,16 @@ fn is_always_changing(name: &[u8]) -> bool {
         || (of_slot.first().is_some_and(u8::is_ascii_digit) && of_slot.contains(&b'_'))
 }
 
-/// Dependence of a slot's policy on other slots.
+/// Dependence of one slot's policy on other slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotDependence {
-    /// True if it refers to other slots, or to their number.
+    /// True if the policy refers to other slots, or to their number.
     pub on_other_slots: bool,
-    /// True if it refers to its share of the machine's load, which depends on the states of all slots.
+    /// True if the policy refers to the slot's share of the machine's load, which depends on the states of all slots.
     pub on_machine_load: bool,
 }
 
-/// Returns how slots depend on one another if these attributes are referenced; `None` stands for an unknown set.
+/// Returns how slots depend on one another if these attributes are referenced. `None` means that any attribute may be.
 pub fn slot_dependence(asked: Option<&AttrNames>) -> SlotDependence {
     let Some(names) = asked else { return SlotDependence { on_other_slots: true, on_machine_load: true } };
     let is_restless = |name: &AttrName| is_always_changing(&name.as_bytes().to_ascii_lowercase());
@@ -129,7 +130,7 @@ pub fn slot_dependence(asked: Option<&AttrNames>) -> SlotDependence {
 }
 
 impl PublishSet {
-    /// All groups.
+    /// Set of all groups.
     pub(super) const ALL: PublishSet = PublishSet {
         ad_texts: true,
         machine: true,
@@ -146,7 +147,7 @@ impl PublishSet {
         fetch_times: true,
     };
 
-    /// Returns the groups that contain these names; `None` if one of them changes constantly.
+    /// Returns the groups that contain these names, or `None` if one of the attributes changes constantly.
     pub(super) fn from_names(names: &AttrNames, job_attributes: &[AttrName]) -> Option<PublishSet> {
         let lower: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_ascii_lowercase()).collect();
         if lower.iter().any(|name| is_always_changing(name)) {
@@ -167,7 +168,7 @@ impl PublishSet {
             state_totals: begins(b"totaltime"),
             claim: of_job || one_of(&CLAIM_ATTRIBUTES),
             drain: begins(b"drain") || begins(b"lastdrain") || begins(b"totalmachinedraining"),
-            // Requirements refer to the amounts.
+            // Requirements refer to resource amounts.
             amounts: true,
             children: begins(b"child"),
             fetch_times: one_of(&["retirementtimeremaining"]),

@@ -11,24 +11,24 @@ use htc_base::world::FrozenClockWorld;
 use htc_classad::{ClassAd, Context};
 
 impl ExecutionPoint {
-    /// Returns the slots with state and activity, in order.
+    /// Returns key, id, state and activity of each slot, in order.
     pub fn slots(&self) -> impl Iterator<Item = (SlotKey, &str, SlotState, Activity)> {
         self.slots.values().map(|slot| (slot.key, slot.id.as_str(), slot.state, slot.activity))
     }
 
-    /// Returns the ad that a slot's fetch hook would get now.
+    /// Returns the ad that FETCH_WORK of a slot would get now.
     pub fn sent_ad(&self, key: SlotKey) -> Option<ClassAd> {
         self.slots.get(&key).map(|slot| slot.sent_ad(&self.core))
     }
 
-    /// Returns the number of jobs that the slot of that number, or its dynamic slots, have accepted and not yet started.
+    /// Returns the number of jobs that the slot with this number, or its dynamic slots, have accepted and not yet started.
     pub fn count_jobs_not_begun(&self, number: u32) -> usize {
         let waits = |claim: &&Claim| claim.job.is_some() && !claim.is_active();
         let of = |slot: &Slot| slot.claims.current.iter().chain(&slot.claims.waiting).filter(waits).count();
         self.slots.slots_with_number(number).map(of).sum()
     }
 
-    /// True if a slot calls FETCH_WORK.
+    /// True if a slot has a FETCH_WORK hook to call.
     pub fn fetches_work(&self, key: SlotKey) -> bool {
         let hooks = self.slots.get(&key).and_then(|slot| slot.hooks.as_ref());
         hooks.is_some_and(|hooks| hooks.fetch.is_some())
@@ -39,12 +39,12 @@ impl ExecutionPoint {
         self.slots.get(&key).map(|slot| slot.kind)
     }
 
-    /// Returns the slot type of a slot; 0 for none.
+    /// Returns the slot type of a slot; 0 for a slot without a type.
     pub fn slot_type_id(&self, key: SlotKey) -> Option<u32> {
         self.slots.get(&key).map(|slot| slot.plan.type_id)
     }
 
-    /// Returns the number of processors that a slot has now.
+    /// Returns the number of processors that a slot has at present.
     pub fn slot_cpus(&self, key: SlotKey) -> Option<f64> {
         self.slots.get(&key).map(|slot| slot.amounts.cpus)
     }
@@ -54,8 +54,8 @@ impl ExecutionPoint {
         self.slots.get(&key).map(|slot| if key.sub == 0 { slot.plan.amounts.cpus } else { slot.amounts.cpus })
     }
 
-    /// Returns the first resource of which a job requests more than the slot had when created, or `None` if the slot is large
-    /// enough.
+    /// Returns the first resource of which the job requests more than the slot had when it was created, or `None` if the slot is
+    /// large enough.
     pub fn first_insufficient_resource(&self, key: SlotKey, job: &ClassAd) -> Option<String> {
         let slot = self.slots.get(&key)?;
         let whole = if key.sub == 0 { &slot.plan.amounts } else { &slot.amounts };
@@ -78,7 +78,7 @@ impl ExecutionPoint {
         self.slots.get(&key).map(|slot| slot.id.as_str())
     }
 
-    /// Returns the job of a slot's claim, and its owner.
+    /// Returns the id of the job under a slot's claim, and the job's owner.
     pub fn job_of(&self, key: SlotKey) -> Option<(String, Option<String>)> {
         let world = &*self.core.world;
         let job = self.slots.get(&key)?.claims.current.as_ref()?.job.as_ref()?;
@@ -119,12 +119,12 @@ impl ExecutionPoint {
         &self.core.settings.benchmarks
     }
 
-    /// Returns when docker is asked for its images.
+    /// Returns the settings that determine when docker is asked for its images.
     pub fn image_cache_settings(&self) -> &ImageCacheSettings {
         &self.core.settings.image_cache
     }
 
-    /// Returns how the execution point shuts down, or `None` if it does not.
+    /// Returns the mode of the current shutdown, or `None` if the execution point does not shut down.
     pub fn shutdown_mode(&self) -> Option<ShutdownMode> {
         self.core.ending.shutdown
     }
@@ -134,7 +134,7 @@ impl ExecutionPoint {
         self.finished
     }
 
-    /// Returns how long the job of a slot has run, in seconds, or `None` if no job runs.
+    /// Returns the run time of a slot's job in seconds, or `None` if no job runs.
     pub fn job_run_time(&self, key: SlotKey) -> Option<i64> {
         let claim = self.slots.get(&key)?.claims.current.as_ref()?;
         matches!(
@@ -144,7 +144,7 @@ impl ExecutionPoint {
         .then(|| claim.job_run_time(self.core.now))
     }
 
-    /// Explains what the waiting claim of a slot waits for, or returns `None` if there is no waiting claim.
+    /// Returns a text that explains what the waiting claim of a slot waits for, or `None` if no claim waits.
     pub fn waiting_claim_text(&self, id: &str) -> Option<String> {
         let slot = self.slots.values().find(|slot| slot.id.eq_ignore_ascii_case(id))?;
         let waiting = slot.claims.waiting.as_ref().filter(|claim| claim.job.is_some())?;
@@ -170,7 +170,7 @@ impl ExecutionPoint {
         ))
     }
 
-    /// True if a slot is claimed, and not for a fetched job.
+    /// True if a slot is claimed by a schedd, and not for a fetched job.
     pub fn is_claimed_by_schedd(&self, key: SlotKey) -> bool {
         let claim = self.slots.get(&key).and_then(|slot| slot.claims.current.as_ref());
         claim.is_some_and(|claim| claim.kind == ClaimKind::Requested)

@@ -11,7 +11,7 @@ use super::slot::Slot;
 use htc_base::quirks::Quirk;
 use htc_classad::{ClassAd, Value};
 
-/// Attributes for the resources of the machine and of the slot, which do not change until the next start.
+/// Attributes for resources of the machine and of the slot, which keep their values until the next start.
 const RESOURCE_ATTRIBUTES: [&str; 11] = [
     "TotalCpus",
     "TotalMemory",
@@ -25,11 +25,12 @@ const RESOURCE_ATTRIBUTES: [&str; 11] = [
     "SlotTypeID",
     "PartitionableSlot",
 ];
-/// Prefixes of such attributes for each custom resource.
+/// Prefixes of the attributes for each custom resource that keep their values until the next start.
 const CUSTOM_RESOURCE_PREFIXES: [&str; 5] = ["Total", "Detected", "TotalSlot", "Assigned", "Offline"];
 
 impl ExecutionPoint {
-    /// Applies a new configuration: expressions, hooks and intervals change at once, the shares and numbers of slots stay.
+    /// Applies a new configuration: expressions, hooks and intervals change at once; resource shares and the number of slots do
+    /// not change.
     pub(super) fn reconfigure(&mut self, settings: StartdSettings) {
         let limits = self.core.settings.limits;
         let address = self.core.settings.address.clone();
@@ -71,7 +72,7 @@ impl ExecutionPoint {
 }
 
 impl ExecutionPoint {
-    /// Updates which devices are offline (`ReconfigOfflineDevIds`). A job that uses such a device keeps it.
+    /// Updates which devices are offline (`ReconfigOfflineDevIds`). A job that uses a device which goes offline keeps it.
     fn update_offline_devices(&mut self, settings: &StartdSettings) {
         let comes_back = !self.core.decide(Quirk::OfflineOnlyGrows);
         let mut devices: BTreeMap<String, Arc<Devices>> = BTreeMap::new();
@@ -92,7 +93,7 @@ impl ExecutionPoint {
             let off: BTreeSet<String> =
                 devices.ids.iter().filter(there).filter(|id| named.contains(*id)).cloned().collect();
             let total = devices.ids.iter().filter(there).filter(|id| !off.contains(*id)).count();
-            // An inventory sets Detected<Tag> itself.
+            // An inventory program sets Detected<Tag> itself.
             let detected = format!("Detected{tag}");
             let counted =
                 |slot: &Slot| matches!(slot.statics.literal(detected.as_str()), Some(Value::Int(_)));
@@ -114,7 +115,7 @@ impl ExecutionPoint {
         self.core.resources.changes = known;
     }
 
-    /// Restores devices that were offline at the start and are no longer: the first partitionable slot gets them, or else the
+    /// Gives back devices that were offline at the start and are online now: to the first partitionable slot, or else to the
     /// first slot.
     fn restore_devices(&mut self, tag: &str, devices: &Devices, named: &BTreeSet<String>) {
         let free: Vec<usize> = (0..devices.ids.len())
@@ -150,7 +151,7 @@ impl Slot {
     }
 }
 
-/// Returns the new plan of a slot with its original resources.
+/// Returns the new plan of a slot with the resources of its old plan.
 fn keep_resources(old: &SlotPlan, new: &SlotPlan) -> SlotPlan {
     let custom = old.amounts.custom.iter().chain(&new.amounts.custom);
     let custom = custom.flat_map(|one| CUSTOM_RESOURCE_PREFIXES.map(|prefix| format!("{prefix}{}", one.tag)));
@@ -160,7 +161,8 @@ fn keep_resources(old: &SlotPlan, new: &SlotPlan) -> SlotPlan {
     new.amounts.publish_static(&mut described);
     let keep = |old: &ClassAd, new: &ClassAd| {
         let mut ad = new.clone();
-        // The properties are those of the slot's own devices, not of those it would be assigned now.
+        // Published properties are those of the slot's current devices, not of the devices that the new configuration would
+        // assign.
         described.names().for_each(|name| drop(ad.remove(name)));
         old_amounts.publish_static(&mut ad);
         for name in &names {

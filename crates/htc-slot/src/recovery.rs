@@ -1,4 +1,4 @@
-//! Journal of a run, and what the next run concludes from it if that run was killed.
+//! Journal of a run of the execution point. If the run is killed, the next run reads from the journal what it must clean up.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::runtime_state::claim::ClaimKind;
 use htc_base::process::ProcessInstance;
 use htc_classad::ClassAd;
 
-/// Journal entry about something that is about to be done, or was done. Jobs are identified by id and the path of their ad;
+/// Journal entry, written before or after the action that it records. Jobs are identified by id and by the path of their ad;
 /// claim ids are never written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JournalRecord {
@@ -33,13 +33,13 @@ pub enum JournalRecord {
         #[serde(default)]
         accepted: Option<u64>,
     },
-    /// The hook runs.
+    /// The hook is running.
     HookRuns {
         /// Id of the call.
         run: u64,
-        /// Its process id.
+        /// Process id of the hook.
         pid: i32,
-        /// Its start time, in clock ticks after boot.
+        /// Start time of the process, in clock ticks after boot.
         started: u64,
     },
     /// The hook has ended, and its output was processed.
@@ -47,25 +47,25 @@ pub enum JournalRecord {
         /// Id of the call.
         run: u64,
     },
-    /// A slot was claimed, or its claim was released.
+    /// A slot was claimed, or the claim of a slot was released.
     Claim {
         /// Id of the slot.
         slot: String,
-        /// True if the claim begins.
+        /// True if the claim has begun, false if it was released.
         begins: bool,
     },
-    /// A fetched job was accepted: EVICT_CLAIM must be called for it.
+    /// A fetched job was accepted: EVICT_CLAIM must be called if the job does not end normally.
     Accepted {
         /// Id of the accepted job.
         accepted: u64,
-        /// Slot where the process runs.
+        /// Id of the slot in which the job runs.
         slot: String,
-        /// The job's id.
+        /// Id of the job.
         job: String,
         /// Path of the job ad.
         ad: PathBuf,
     },
-    /// The accepted job was given up, and no hook is configured that could report this to its queue.
+    /// The accepted job was given up, and no EVICT_CLAIM hook is configured that could report this to the job's queue.
     GivenUp {
         /// Id of the accepted job.
         accepted: u64,
@@ -76,36 +76,36 @@ pub enum JournalRecord {
         starter: u64,
         /// Id of the slot.
         slot: String,
-        /// Its job.
+        /// Id of the starter's job.
         job: String,
-        /// Parent of its scratch directory, or `None`.
+        /// Parent of the starter's scratch directory, or `None`.
         execute: Option<PathBuf>,
-        /// Path of the file that it removes when it ends normally.
+        /// Path of the file that the starter removes when it ends normally.
         note: PathBuf,
-        /// The accepted job that it runs, or `None`.
+        /// Accepted job that the starter runs, or `None`.
         accepted: Option<u64>,
     },
-    /// The starter runs.
+    /// The starter is running.
     StarterRuns {
         /// Id of the starter.
         starter: u64,
-        /// Its process id.
+        /// Process id of the starter.
         pid: i32,
-        /// Its start time, in clock ticks after boot.
+        /// Start time of the process, in clock ticks after boot.
         started: u64,
     },
     /// The starter has exited, or was never started.
     StarterEnds {
         /// Id of the starter.
         starter: u64,
-        /// The accepted job that it ran, or `None` if the starter was killed or not started. Otherwise its own hooks have
-        /// reported the job's end.
+        /// Accepted job that the starter ran, if the starter's own hooks have reported the job's end; `None` if the starter was
+        /// killed or not started.
         done: Option<u64>,
     },
 }
 
 impl JournalRecord {
-    /// True if this entry is obsolete after the entry `later`.
+    /// True if the entry `later` makes this entry obsolete.
     fn is_ended_by(&self, later: &JournalRecord) -> bool {
         match (self, later) {
             (
@@ -135,7 +135,7 @@ impl JournalRecord {
         }
     }
 
-    /// Returns the path of the ad that the entry names.
+    /// Returns the path of the job ad that the entry names, or `None`.
     pub fn ad_path(&self) -> Option<&PathBuf> {
         match self {
             JournalRecord::HookBegins { ad, .. } => ad.as_ref(),
@@ -144,7 +144,7 @@ impl JournalRecord {
         }
     }
 
-    /// Returns the process of the entry's hook or starter.
+    /// Returns the process of the entry's hook or starter, or `None` if it is unknown.
     pub fn process_of(&self, all: &[JournalRecord]) -> Option<ProcessInstance> {
         all.iter().find_map(|other| match (self, other) {
             (JournalRecord::HookBegins { run, .. }, JournalRecord::HookRuns { run: of, pid, started })
@@ -161,7 +161,7 @@ impl JournalRecord {
     }
 }
 
-/// Adds an entry to the open ones, and returns the entries that it makes obsolete.
+/// Adds an entry to the open ones, and returns the open entries that it makes obsolete.
 pub fn add_record(open: &mut Vec<JournalRecord>, record: JournalRecord) -> Vec<JournalRecord> {
     let mut ended = Vec::new();
     let mut at = 0;
@@ -184,7 +184,7 @@ pub fn add_record(open: &mut Vec<JournalRecord>, record: JournalRecord) -> Vec<J
     ended
 }
 
-/// Returns the entries still open after the last one.
+/// Returns the entries that no later entry makes obsolete.
 pub fn open_records(records: impl IntoIterator<Item = JournalRecord>) -> Vec<JournalRecord> {
     let mut open = Vec::new();
     records.into_iter().for_each(|record| drop(add_record(&mut open, record)));
@@ -192,7 +192,7 @@ pub fn open_records(records: impl IntoIterator<Item = JournalRecord>) -> Vec<Jou
 }
 
 impl ExecutionPoint {
-    /// Returns the EVICT_CLAIM call for a job that a killed run had accepted for this slot, or for one of its dynamic slots.
+    /// Returns the EVICT_CLAIM call for a job that a killed run accepted for this slot, or for one of its dynamic slots.
     pub fn evict_abandoned_job(
         &mut self,
         id: &str,
@@ -265,7 +265,7 @@ mod tests {
             let job = format!("{accepted}.0");
             JournalRecord::Accepted { accepted, slot: "slot1".into(), job, ad: "a".into() }
         };
-        // A partitionable slot accepts several jobs in sequence.
+        // A partitionable slot can accept several jobs, one after the other.
         let reply = hook(5, "REPLY_FETCH", "accept");
         let open = open_records([accepted(1), accepted(2), reply.clone()]);
         assert_eq!(open, [accepted(1), accepted(2), reply]);

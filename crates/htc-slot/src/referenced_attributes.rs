@@ -6,7 +6,7 @@ use htc_classad::{AttrName, ClassAd, Expr};
 use super::settings::StartdSettings;
 use htc_base::text::caseless;
 
-/// Slot attributes that the execution point itself evaluates.
+/// Slot attributes that the execution point itself evaluates in policies.
 const POLICY_ATTRIBUTES: [&str; 27] = [
     "START",
     "IsOwner",
@@ -37,13 +37,13 @@ const POLICY_ATTRIBUTES: [&str; 27] = [
     "MaxJobRetirementTime",
 ];
 
-/// More slot attributes that the execution point itself evaluates.
+/// Further slot attributes that the execution point itself evaluates.
 const MORE_POLICY_ATTRIBUTES: [&str; 3] = ["MachineMaxVacateTime", "START_BACKFILL", "EVICT_BACKFILL"];
 /// Prefix of consumption policy attributes.
 const CONSUMPTION_PREFIX: &[u8] = b"Consumption";
 
-/// Returns the names that policy and job ads may refer to, in any ad; `None` if an expression may refer to attributes that it
-/// does not name.
+/// Returns the attribute names that policies and job ads may refer to, in any ad, or `None` if an expression may refer to
+/// attributes that it does not name.
 pub fn referenced_attributes<'a>(
     settings: &StartdSettings,
     jobs: impl IntoIterator<Item = &'a ClassAd>,
@@ -64,7 +64,7 @@ pub fn referenced_attributes<'a>(
         }
         slot.modify_request.iter().flatten().try_for_each(|expr| walk.add_expression(expr))?;
     }
-    // A name in one job ad is looked up in all slot ads, and vice versa.
+    // A name in a job ad may refer to an attribute of any slot ad, and vice versa.
     let jobs: Vec<&ClassAd> = jobs.into_iter().collect();
     for job in &jobs {
         for (_, expr) in job.iter() {
@@ -73,7 +73,7 @@ pub fn referenced_attributes<'a>(
             }
         }
     }
-    // Slots of one type differ only in literals, except for additional attributes of devices.
+    // Slots of one type differ only in literals, unless their devices publish additional attributes.
     let mut kinds: Vec<(u32, usize, &ClassAd)> =
         settings.slots.iter().map(|slot| (slot.type_id, slot.config.len(), &*slot.config)).collect();
     kinds.sort_by_key(|(type_id, length, _)| (*type_id, *length));

@@ -1,4 +1,4 @@
-//! Refresh of everything measured and published, followed by policy evaluation (`ResMgr::compute_dynamic`, `eval_all`).
+//! Refresh of all measured and published attributes, followed by policy evaluation (`ResMgr::compute_dynamic`, `eval_all`).
 
 use super::cron_ads::CronAds;
 use super::drain::DrainCheckTime;
@@ -11,7 +11,7 @@ use htc_base::quirks::Quirk;
 use htc_classad::{ClassAd, Expr, Value};
 
 impl ExecutionPoint {
-    /// Refreshes everything and evaluates the policy of all slots (`eval_all`).
+    /// Refreshes all ads and evaluates the policy of all slots (`eval_all`).
     pub(super) fn evaluate_all(&mut self) {
         if self.is_skipping_polls() {
             return self.evaluate_due();
@@ -20,7 +20,7 @@ impl ExecutionPoint {
         self.check_noclaim_shutdown();
         let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
-            // A slot sees the attributes of the slots before it as of after their evaluation.
+            // Slots are evaluated in order, so a slot sees the attributes of earlier slots as they are after their evaluation.
             self.collect_slot_attributes();
             let mut was_drained = false;
             if let Some(slot) = self.slots.get_mut(&key) {
@@ -29,13 +29,13 @@ impl ExecutionPoint {
                 slot.evaluate_policy(&mut self.core);
             }
             self.remove_free_dynamic_slots();
-            // 25.14 considers resuming only when it evaluates a drained slot: the slots evaluated before the last one was
-            // drained do not notice.
+            // 25.14 resumes after a drain only when it evaluates a drained slot, so slots evaluated before the last slot was
+            // drained do not cause it to resume.
             if was_drained {
                 self.check_drain_completed(DrainCheckTime::SlotTurn);
             }
         }
-        // Slots are polled until the load of jobs has dropped to 0, even if none is claimed (`check_polling`).
+        // Slots are also polled while jobs cause load, even if no slot is claimed (`check_polling`).
         if self.slots.values().any(Slot::needs_polling) || self.core.load.of_jobs > 0.0 {
             self.core.start_polling();
         } else {
@@ -43,14 +43,14 @@ impl ExecutionPoint {
         }
     }
 
-    /// Evaluates, with poll skipping, only the slots that are due.
+    /// Evaluates only the slots that are due, if polls are skipped.
     fn evaluate_due(&mut self) {
         self.core.current_time = self.core.now.epoch();
         if self.core.publish_set.machine {
             self.redistribute_load();
         }
         let looked = self.take_slots_due_for_look();
-        // Polls let slots fetch work in turn.
+        // A poll lets resting slots fetch work, in their order.
         let asking = self.slots_due_to_fetch();
         let mut keys = [&looked[..], &asking].concat();
         keys.sort_unstable();
@@ -80,7 +80,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Refreshes all live ads (`compute_dynamic`).
+    /// Refreshes the live ads of all slots (`compute_dynamic`).
     pub(super) fn refresh_all(&mut self) {
         let core = &mut self.core;
         core.current_time = core.now.epoch();
@@ -100,17 +100,17 @@ impl ExecutionPoint {
         self.update_resource_conflicts();
         self.update_child_lists();
         for slot in self.slots.values_mut() {
-            // Latches are evaluated before the refresh, so they lag their attribute by one refresh.
+            // Latches are evaluated before the refresh, so they record a change of their attribute one refresh later.
             slot.evaluate_latches(&self.core);
             slot.refresh_ad(&self.core);
         }
-        // The ads that are sent list the dynamic slots as they are now.
+        // Ads that are sent list the dynamic slots that exist now.
         self.update_child_lists();
         self.publish_slot_attributes();
     }
 
-    /// Distributes the part of the machine's load not caused by jobs to the slots, in order Owner, Unclaimed, all others
-    /// (`ResMgr::assign_load_to_slots`).
+    /// Distributes to the slots the part of the machine's load that jobs do not cause. Slots in Owner come first, then Unclaimed,
+    /// then all others (`ResMgr::assign_load_to_slots`).
     fn distribute_load(&mut self) {
         for (key, load) in self.changed_load_shares() {
             if let Some(slot) = self.slots.get_mut(&key) {
@@ -119,7 +119,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Distributes the load with poll skipping: only slots whose share changes are woken.
+    /// Distributes the load if polls are skipped: only slots whose share changes are woken.
     fn redistribute_load(&mut self) {
         for (key, load) in self.changed_load_shares() {
             self.wake_slot_family(key);
@@ -133,7 +133,7 @@ impl ExecutionPoint {
     fn changed_load_shares(&mut self) -> Vec<(SlotKey, f64)> {
         let mut left = (self.core.load.measured.load - self.core.load.of_jobs).max(0.0);
         let has_load = left > 0.0;
-        // The load was zero before and still is.
+        // The load to distribute was zero before and is still zero.
         if !std::mem::replace(&mut self.core.load.is_shared, has_load) && !has_load {
             return Vec::new();
         }
@@ -157,14 +157,14 @@ impl ExecutionPoint {
         changed
     }
 
-    /// Publishes STARTD_SLOT_ATTRS: each listed attribute of each slot is copied into all slot ads, as `<slot>_<attribute>`.
+    /// Publishes STARTD_SLOT_ATTRS: copies each listed attribute of each slot into all slot ads, as `<slot>_<attribute>`.
     fn publish_slot_attributes(&mut self) {
         self.collect_slot_attributes();
         self.slots.values_mut().for_each(|slot| slot.insert_slot_attributes(&self.core));
     }
 
-    /// Collects the current values of STARTD_SLOT_ATTRS; an ad that is sent uses these instead of the copies in its own live ad
-    /// (`publishSlotAttrs`).
+    /// Collects the current values of STARTD_SLOT_ATTRS. Ads that are sent have these values, and not the copies in the slot's
+    /// live ad (`publishSlotAttrs`).
     pub(super) fn collect_slot_attributes(&mut self) {
         if self.core.settings.slot_attributes.is_empty() {
             return self.core.shared_attributes.clear();
@@ -190,8 +190,8 @@ impl ExecutionPoint {
         self.core.shared_attributes = shared;
     }
 
-    /// Replaces the ads of cron jobs, which are merged at once (`adlist_updated`). In the reference, attributes that a cron job
-    /// no longer prints stay in the internal ads until those are rebuilt.
+    /// Replaces the ads of cron jobs, and merges them into the slot ads at once (`adlist_updated`). In the reference, attributes
+    /// that a cron job no longer prints stay in the internal ads until these are rebuilt.
     pub(super) fn replace_cron_ads(&mut self, ads: CronAds) {
         let printed = std::mem::replace(&mut self.core.cron_ads, ads).merged_ad();
         let (mut gone, stay) = (false, self.core.quirks().decide(Quirk::CronStaleAttributes));
@@ -202,7 +202,7 @@ impl ExecutionPoint {
                 slot.ads.live = before;
             } else {
                 slot.rebuild_ad(&self.core);
-                // Other attributes may be missing until the slot's own are refreshed.
+                // Attributes that the cron job had overridden may be missing until the slot's ad is refreshed.
                 gone |= printed.names().any(|name| before.contains(name) && !slot.ads.live.contains(name));
             }
         }

@@ -9,7 +9,7 @@ use htc_classad::{AttrName, ClassAd, Expr, Value};
 /// Amounts of all resources of a slot, or of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourceAmounts {
-    /// Processors.
+    /// Number of processors.
     pub cpus: f64,
     /// True if fractions of processors may be assigned.
     pub fractional_cpus: bool,
@@ -21,8 +21,8 @@ pub struct ResourceAmounts {
     pub disk: i64,
     /// Custom resources, in order of definition.
     pub custom: Vec<CustomResource>,
-    /// True for resources of the second copy of the machine, which `SLOT_TYPE_<n>_BACKFILL` assigns: devices are taken from the
-    /// end.
+    /// True for a backfill slot (`SLOT_TYPE_<n>_BACKFILL`), whose resources are in a second copy of the machine. Devices are then
+    /// taken from the end of the list.
     pub is_backfill: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct ResourceAmounts {
 pub struct CustomResource {
     /// Name of the custom resource, as configured.
     pub tag: String,
-    /// Amount; with ids, the number of devices.
+    /// Amount of the resource. If the resource has ids, the number of its devices.
     pub quantity: f64,
     /// All devices of the machine, or `None` if the resource has no ids.
     pub machine_devices: Option<Arc<Devices>>,
@@ -55,18 +55,18 @@ impl CustomResource {
 }
 
 impl ResourceAmounts {
-    /// Returns the number of whole processors, as draining counts them.
+    /// Returns the number of whole processors, as draining counts them: 0.1 is added before the fraction is dropped.
     pub(super) fn whole_cpus(&self) -> i64 {
         (self.cpus + 0.1) as i64
     }
 
-    /// Returns Cpus as an attribute value: an integer unless fractions may be assigned.
+    /// Returns the value of the attribute Cpus: an integer, unless fractions of processors may be assigned.
     fn cpus_value(&self) -> Value {
         if self.fractional_cpus { Value::Real(self.cpus) } else { Value::Int(self.whole_cpus()) }
     }
 
-    /// Publishes the current amounts: what is left of a partitionable slot, or what a static or dynamic slot has. A broken slot
-    /// offers nothing.
+    /// Publishes the current amounts: what is left of a partitionable slot, or all resources of a static or dynamic slot. A
+    /// broken slot offers nothing.
     pub(super) fn publish_dynamic(&self, ad: &mut ClassAd, broken: bool, offline: &OfflineDevices) {
         if broken {
             ad.set("Cpus", 0i64);
@@ -90,7 +90,7 @@ impl ResourceAmounts {
         }
     }
 
-    /// Publishes the constant amounts of a slot (`CpuAttributes::publish_static`): what it had when created.
+    /// Publishes the amounts that a slot had when it was created (`CpuAttributes::publish_static`).
     pub fn publish_static(&self, ad: &mut ClassAd) {
         ad.set("VirtualMemory", self.swap);
         ad.insert(AttrName::from("TotalSlotCpus"), Expr::literal(self.cpus_value()));
@@ -110,7 +110,7 @@ impl ResourceAmounts {
         }
     }
 
-    /// Sorts devices in the order in which they are assigned.
+    /// Sorts devices in the order in which they are assigned to slots.
     pub(super) fn allocation_order(&self, mut indexes: Vec<usize>, devices: &Devices) -> Vec<usize> {
         if self.is_backfill && !devices.shared {
             indexes.reverse();
@@ -118,7 +118,7 @@ impl ResourceAmounts {
         indexes
     }
 
-    /// Subtracts a part, with the devices chosen for it.
+    /// Subtracts the resources `part`, including its devices.
     pub(super) fn subtract(&mut self, part: &ResourceAmounts) {
         self.cpus -= part.cpus;
         self.memory -= part.memory;
@@ -132,7 +132,7 @@ impl ResourceAmounts {
         }
     }
 
-    /// Adds a part back; its devices return to their place in the order.
+    /// Adds the resources `part`; its devices return to their place in the order.
     pub(super) fn add_back(&mut self, part: &ResourceAmounts) {
         self.cpus += part.cpus;
         self.memory += part.memory;

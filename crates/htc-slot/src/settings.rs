@@ -1,5 +1,5 @@
-//! Settings of the execution point, at its start and at each reconfiguration: plain data, made from the configuration by
-//! [`super::configure`].
+//! Settings of the execution point, at its start and at each reconfiguration: plain data, which [`super::configure`] builds from
+//! the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,39 +20,39 @@ use htc_hook::cron_job::{AutoPublish, CronJob};
 pub struct StartdSettings {
     /// The slots, in order of their numbers.
     pub slots: Vec<SlotPlan>,
-    /// The machine's address in claim ids.
+    /// Address of the machine in claim ids.
     pub address: Arc<str>,
     /// POLLING_INTERVAL: time between policy evaluations while a slot is claimed.
     pub polling_interval: Duration,
-    /// UPDATE_INTERVAL: time between policy evaluations in any case.
+    /// UPDATE_INTERVAL: time between policy evaluations, whether or not a slot is claimed.
     pub update_interval: Duration,
-    /// MATCH_TIMEOUT: how long a matched slot waits to be claimed.
+    /// MATCH_TIMEOUT: time for which a matched slot waits to be claimed.
     pub match_timeout: Duration,
     /// KILLING_TIMEOUT: time between SIGQUIT and SIGKILL for a starter.
     pub killing_timeout: Duration,
-    /// SHUTDOWN_GRACEFUL_TIMEOUT: when a graceful shutdown becomes a fast one.
+    /// SHUTDOWN_GRACEFUL_TIMEOUT: time after which a graceful shutdown becomes a fast one.
     pub graceful_timeout: Duration,
     /// PIPE_BUFFER_MAX: maximum output read from a hook, in bytes.
     pub pipe_buffer_max: usize,
-    /// True if the machine has more than one processor: then starters get `-a <slot>`.
+    /// True if the machine has more than one processor; starters then get `-a <slot>`.
     pub several_cpus: bool,
-    /// MAX_DRAINING_ACTIVATION_DELAY: age in seconds after which a drain ends an idle claim.
+    /// MAX_DRAINING_ACTIVATION_DELAY: age in seconds from which a drain ends an idle claim.
     pub draining_activation_delay: i64,
-    /// DEFAULT_DRAINING_START_EXPR: START during a drain, if the drain request has none.
+    /// DEFAULT_DRAINING_START_EXPR: START during a drain, if the drain request does not contain its own.
     pub drain_start: Option<htc_classad::Expr>,
-    /// STARTD_JOB_ATTRS and the built-in attributes: copied from the job ad to the slot ad.
+    /// STARTD_JOB_ATTRS and the built-in attributes, which are copied from the job ad to the slot ad.
     pub job_attributes: Vec<AttrName>,
     /// STARTD_LATCH_EXPRS: attributes whose changes are recorded.
     pub latches: Vec<AttrName>,
-    /// STARTD_SLOT_ATTRS: attributes copied from each slot ad to all others.
+    /// STARTD_SLOT_ATTRS: attributes of each slot that are copied to all slot ads.
     pub slot_attributes: Vec<AttrName>,
-    /// STARTD_EVAL_SLOT_ATTRS: true if the copies are values, evaluated in the slot they come from.
+    /// STARTD_EVAL_SLOT_ATTRS: true if the copies are values, evaluated in the original slot ad.
     pub slot_attributes_evaluated: bool,
-    /// ADVERTISE_PSLOT_ROLLUP_INFORMATION: true if a partitionable slot lists its dynamic slots.
+    /// ADVERTISE_PSLOT_ROLLUP_INFORMATION: true if a partitionable slot lists attributes of its dynamic slots.
     pub publishes_rollup: bool,
     /// STARTD_PARTITIONABLE_SLOT_ATTRS: attributes listed in addition to the built-in ones.
     pub rollup_attributes: Vec<AttrName>,
-    /// True if slots publish CpuBusyTime and CpuIsBusy because some expression refers to them.
+    /// True if slots publish CpuBusyTime and CpuIsBusy, because some expression refers to one of them.
     pub publishes_cpu_busy: bool,
     /// Value of SLOTS_CONNECTED_TO_KEYBOARD.
     pub keyboard_slots: u32,
@@ -60,32 +60,32 @@ pub struct StartdSettings {
     pub console_slots: u32,
     /// DISCONNECTED_KEYBOARD_IDLE_BOOST, in seconds.
     pub idle_boost: i64,
-    /// Names of the custom resources in order, as spelled in the configuration.
+    /// Names of custom resources in order, as spelled in the configuration.
     pub resource_tags: Vec<String>,
     /// Ids of offline devices, by resource tag (`OFFLINE_MACHINE_RESOURCE_<Tag>`).
     pub offline: BTreeMap<String, BTreeSet<String>>,
     /// Sleep settings.
     pub power: PowerSettings,
-    /// Attributes of `Offline<Tag>` and hibernation, the same in all slot ads.
+    /// Attributes of offline resources (`Offline<Tag>`) and hibernation, which all slot ads have in common.
     pub common_dynamic: ClassAd,
     /// Cron job settings.
     pub cron: CronSettings,
     /// Benchmark settings.
     pub benchmarks: BenchmarkSettings,
-    /// Time when docker is asked for the size of its cached job images.
+    /// Settings that determine when docker is asked for the size of its cached job images.
     pub image_cache: ImageCacheSettings,
     /// Backfill settings, or `None` if unclaimed slots run no backfill client.
     pub backfill: Option<BackfillSettings>,
     /// DAEMON_SHUTDOWN and DAEMON_SHUTDOWN_FAST.
     pub daemon_shutdown: DaemonShutdownExpressions,
-    /// STARTD_NOCLAIM_SHUTDOWN, in seconds: when to shut down if no slot is claimed.
+    /// STARTD_NOCLAIM_SHUTDOWN: seconds without a claimed slot after which the execution point shuts down, or `None`.
     pub noclaim_shutdown: Option<i64>,
-    /// ALIVE_INTERVAL and MAX_CLAIM_ALIVES_MISSED: seconds after which an idle claim ends if the claimer sends no alive
-    /// message, unless the claim request has its own lease.
+    /// ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED: seconds without an alive message of the claimer after which an idle claim
+    /// ends, unless the claim request has its own lease.
     pub claim_lease: i64,
     /// Behaviour to use where 25.14 and its manual differ.
     pub quirks: QuirkMode,
-    /// Conditions under which to exit without a request.
+    /// Conditions for exiting without a request.
     pub limits: ExitLimits,
 }
 
@@ -98,31 +98,31 @@ pub struct CronSettings {
     pub max_load: f64,
     /// STARTD_CRON_AUTOPUBLISH: only affects updates of the collector.
     pub auto_publish: AutoPublish,
-    /// ADVERTISE_CMR_UPTIME_SECONDS: true if the sums of resource monitors stay in the ads that are sent.
+    /// ADVERTISE_CMR_UPTIME_SECONDS: true if ads that are sent contain the usage sums of resource monitors.
     pub keeps_seconds: bool,
-    /// The daemon ad without its changing attributes: CONDITION is evaluated in it.
+    /// Daemon ad without its changing attributes; CONDITION of a job is evaluated in it.
     pub daemon_ad: Arc<ClassAd>,
 }
 
-/// Time when docker is asked for the size of its cached job images (DockerCachedImageSizeMb).
+/// Settings that determine when docker is asked for the size of its cached job images (DockerCachedImageSizeMb).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageCacheSettings {
-    /// DOCKER; empty if not set.
+    /// Value of DOCKER; empty if not set.
     pub docker: BString,
-    /// DOCKER_CACHE_ADVERTISE_INTERVAL, or `None` to never ask.
+    /// DOCKER_CACHE_ADVERTISE_INTERVAL, or `None` if docker is never asked.
     pub interval: Option<Duration>,
 }
 
 /// Benchmark settings.
 #[derive(Clone, Debug, Default)]
 pub struct BenchmarkSettings {
-    /// The jobs in the order of BENCHMARKS_JOBLIST whose program exists.
+    /// Benchmarks in the order of BENCHMARKS_JOBLIST; those whose program is missing are left out.
     pub jobs: Vec<CronJob>,
-    /// BENCHMARKS_MAX_JOB_LOAD: maximum total load of all running jobs.
+    /// BENCHMARKS_MAX_JOB_LOAD: maximum total load of all running benchmarks.
     pub max_load: f64,
 }
 
-/// Expressions that shut the daemon down once they are true in the ad of any slot.
+/// Expressions that shut the daemon down once they are true in any slot ad.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DaemonShutdownExpressions {
     /// DAEMON_SHUTDOWN: jobs retire first.
@@ -132,7 +132,7 @@ pub struct DaemonShutdownExpressions {
 }
 
 impl DaemonShutdownExpressions {
-    /// True if neither is set.
+    /// True if neither expression is set.
     pub fn is_unset(&self) -> bool {
         self.graceful.is_none() && self.fast.is_none()
     }
@@ -141,11 +141,11 @@ impl DaemonShutdownExpressions {
 /// Sleep settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerSettings {
-    /// HIBERNATE_CHECK_INTERVAL, or `None` to never check HIBERNATE.
+    /// HIBERNATE_CHECK_INTERVAL, or `None` if HIBERNATE is never checked.
     pub interval: Option<Duration>,
     /// True if a network packet can wake the machine (IsWakeAble).
     pub can_be_woken: bool,
-    /// HIBERNATION_OVERRIDE_WOL: the machine sleeps even if it cannot be woken through the network.
+    /// HIBERNATION_OVERRIDE_WOL: true if the machine sleeps even if a network packet cannot wake it.
     pub sleeps_if_unwakeable: bool,
     /// True if the machine may really sleep (`--allow-hibernate`).
     pub allowed: bool,
@@ -171,12 +171,12 @@ impl PowerSettings {
 /// Backfill settings: ENABLE_BACKFILL with BACKFILL_SYSTEM = BOINC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackfillSettings {
-    /// Decision for the quirk that the client can never run.
+    /// Decision for the quirk `backfill-dead`: the client can never run.
     pub dead_client: QuirkDecision,
 }
 
 impl StartdSettings {
-    /// True if the machine may sleep or shut down by itself, which is decided in polls that read all slots.
+    /// True if the machine may sleep or shut down by itself. The polls that decide this must read all slots.
     pub fn can_stop_by_itself(&self) -> bool {
         self.power.interval.is_some() || self.noclaim_shutdown.is_some() || !self.daemon_shutdown.is_unset()
     }
@@ -185,13 +185,13 @@ impl StartdSettings {
 /// Conditions for exiting without a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExitLimits {
-    /// True to stop fetching in a slot once there is no work, and to exit when this is so in all slots.
+    /// True to stop fetching in a slot once there is no work for it, and to exit when there is no work for any slot.
     pub exit_when_no_work: bool,
-    /// Number of jobs after which fetching stops, or `None`; the execution point exits when they have finished.
+    /// Number of jobs after which fetching stops, or `None`. The execution point exits when these jobs have finished.
     pub max_jobs: Option<u64>,
-    /// Exit after no slot has had a job for this long, or `None`.
+    /// Time without a job in any slot after which to exit, or `None`.
     pub idle_exit: Option<Duration>,
-    /// True if the machine may really sleep when HIBERNATE says so.
+    /// True if the machine may really sleep when HIBERNATE asks for it.
     pub allow_hibernate: bool,
 }
 
@@ -207,8 +207,8 @@ pub enum SlotKind {
 }
 
 impl StartdSettings {
-    /// Shares one configuration ad between slots that differ only in their names, unless `asked` contains those names. This
-    /// keeps the working set small with thousands of slots.
+    /// Shares one configuration ad between slots that differ only in their names, unless `asked` contains the attributes with
+    /// these names. Sharing keeps the working set small if there are thousands of slots.
     pub fn share_slot_configurations(&mut self, asked: &AttrNames) {
         let names = ["Name", "SlotID"].map(AttrName::from);
         let own: Vec<AttrName> = names.into_iter().filter(|name| !asked.contains(name)).collect();
@@ -227,7 +227,7 @@ impl StartdSettings {
     }
 }
 
-/// Returns the parent of a slot ad before the slot is first available (`reqexp_set_state`).
+/// Returns the slot's configuration ad without Requirements, as it is before the slot is first available (`reqexp_set_state`).
 pub(super) fn config_without_requirements(config: &ClassAd) -> ClassAd {
     let mut config = config.clone();
     ["Requirements", "WithinResourceLimits"].into_iter().for_each(|name| drop(config.remove(name)));
@@ -237,11 +237,11 @@ pub(super) fn config_without_requirements(config: &ClassAd) -> ClassAd {
 /// Configuration of one slot.
 #[derive(Clone, Debug)]
 pub struct SlotPlan {
-    /// The id string, such as `slot1`.
+    /// Id string of the slot, such as `slot1`.
     pub id: String,
-    /// The slot's number, from 1.
+    /// Number of the slot, from 1.
     pub number: u32,
-    /// Number of the slot type, or 0.
+    /// Number of the slot type, or 0 for a slot without a type.
     pub type_id: u32,
     /// Kind of the slot.
     pub kind: SlotKind,
@@ -249,31 +249,31 @@ pub struct SlotPlan {
     pub amounts: ResourceAmounts,
     /// Attributes that change only at a reconfiguration, as sent (`publish_static`).
     pub statics: Arc<ClassAd>,
-    /// Policy expressions and `statics`: parent of the live ad, in which expressions are evaluated.
+    /// Policy expressions and `statics`. This is the parent of the live ad, in which expressions are evaluated.
     pub config: Arc<ClassAd>,
-    /// `config` before the slot is first available, or `None` if it is not shared between slots.
+    /// `config` without Requirements, used before the slot is first available; `None` if slots do not share it.
     pub without_requirements: Option<Arc<ClassAd>>,
     /// Requirements of the slot itself.
     pub requirements: SlotRequirements,
-    /// Requirements of its dynamic slots (DSLOT_REQUIREMENTS_CLAUSES).
+    /// Requirements of the slot's dynamic slots (DSLOT_REQUIREMENTS_CLAUSES).
     pub child_requirements: SlotRequirements,
-    /// The hooks, or `None` if the slot has no hook keyword.
+    /// Hooks of the slot, or `None` if the slot has no hook keyword.
     pub hooks: Option<SlotHookPaths>,
-    /// Hooks of those dynamic slots that have a keyword of their own, by their number.
+    /// Hooks of the dynamic slots that have their own hook keyword, with the number of each.
     pub child_hooks: Vec<(u32, SlotHookPaths)>,
     /// Hooks of all other dynamic slots.
     pub default_child_hooks: Option<SlotHookPaths>,
-    /// EXECUTE, or `SLOT<N>_EXECUTE`: parent of scratch directories.
+    /// Parent of scratch directories: `SLOT<N>_EXECUTE` or EXECUTE.
     pub execute: Option<PathBuf>,
     /// Reason why the slot can never run a job, or `None`.
     pub broken: Option<BrokenReason>,
-    /// The three `MODIFY_REQUEST_EXPR_REQUEST<X>` expressions: cpus, disk, memory.
+    /// The three expressions `MODIFY_REQUEST_EXPR_REQUEST<X>`: for cpus, disk and memory.
     pub modify_request: [Option<htc_classad::Expr>; 3],
     /// Value of MUST_MODIFY_REQUEST_EXPRS.
     pub must_modify: bool,
-    /// CONSUMPTION_POLICY: true if dynamic slots get what `Consumption<Resource>` says.
+    /// CONSUMPTION_POLICY: true if `Consumption<Resource>` determines what dynamic slots get.
     pub has_consumption_policy: bool,
-    /// NUM_CLAIMS, published with a consumption policy.
+    /// NUM_CLAIMS, published if the slot has a consumption policy.
     pub num_claims: i64,
 }
 
@@ -284,20 +284,20 @@ pub struct SlotRequirements {
     pub start: htc_classad::Expr,
     /// WithinResourceLimits, or `None` if a resource name is not a valid attribute name.
     pub limits: Option<htc_classad::Expr>,
-    /// The complete expression.
+    /// The complete Requirements expression.
     pub expr: htc_classad::Expr,
     /// Clauses of the slot requirements that the administrator named.
     pub clauses: Vec<htc_classad::AttrName>,
 }
 
-/// Hooks of a slot; `None` if not configured or rejected by the path checks.
+/// Hooks of a slot. A path is `None` if it is not configured or the path checks reject it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotHookPaths {
-    /// The keyword as configured.
+    /// Hook keyword as configured.
     pub keyword: String,
     /// Path of the FETCH_WORK hook.
     pub fetch: Option<PathBuf>,
-    /// Why the configured FETCH_WORK cannot be used, or `None`.
+    /// Reason why the configured FETCH_WORK cannot be used, or `None`.
     pub fetch_refused: Option<String>,
     /// Path of the REPLY_FETCH hook.
     pub reply: Option<PathBuf>,
@@ -305,7 +305,7 @@ pub struct SlotHookPaths {
     pub evict: Option<PathBuf>,
 }
 
-/// Why a slot is broken (`ResAttributes.h`).
+/// Reason why a slot is broken (`ResAttributes.h`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenReason {
     /// Value of the attribute `SlotBrokenCode`.

@@ -1,4 +1,4 @@
-//! Shutdown of the execution point: on request, or with nothing left to do.
+//! Shutdown of the execution point: on request, or when nothing is left to do.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use htc_base::time::MonotonicTime;
 use htc_base::world::FrozenClockWorld;
 use htc_classad::{Context, Expr};
 
-/// Time that a shutdown waits for hooks that still run, in seconds.
+/// Seconds for which a shutdown waits for hooks that still run.
 const FINAL_HOOKS_TIMEOUT_SECONDS: i64 = 5;
 
 impl ExecutionPoint {
@@ -42,7 +42,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Checks STARTD_NOCLAIM_SHUTDOWN: shuts down if no slot was claimed for this long (`ResMgr::check_use`).
+    /// Checks STARTD_NOCLAIM_SHUTDOWN: shuts down if no slot was claimed for that time (`ResMgr::check_use`).
     pub(super) fn check_noclaim_shutdown(&mut self) {
         let now = self.core.now.epoch();
         if self.slots.values().any(Slot::is_claimed) {
@@ -82,7 +82,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// True if this step has changed the state of a slot; 25.14 sends such changes at once.
+    /// True if the current step has changed the state of a slot; 25.14 sends such changes at once.
     fn has_changed_states(&self) -> bool {
         self.core
             .actions
@@ -103,14 +103,14 @@ impl ExecutionPoint {
         self.core.ending.starter_problem = reason;
     }
 
-    /// Returns when the execution point will have been idle for long enough to exit.
+    /// Returns when the execution point will have been idle for the time of `--idle-exit`, or `None`.
     pub(super) fn idle_exit_time(&self) -> Option<MonotonicTime> {
         let limit = self.core.settings.limits.idle_exit?;
         let idle = self.core.ending.shutdown.is_none() && self.slots.values().all(|slot| !slot.is_active());
         idle.then(|| self.idle_since.plus(limit))
     }
 
-    /// Finishes each event: removes free dynamic slots, checks the conditions for a shutdown, and finishes it.
+    /// Finishes each event: removes free dynamic slots, checks the conditions for a shutdown, and completes a shutdown.
     pub(super) fn finish_event(&mut self) {
         self.remove_free_dynamic_slots();
         self.check_drain_completed(DrainCheckTime::AfterEvent);
@@ -122,7 +122,7 @@ impl ExecutionPoint {
         }
         let limits = self.core.settings.limits;
         if self.is_skipping_polls() {
-            // A simulation with poll skipping never ends early.
+            // A simulation that skips polls never shuts down early.
             return;
         }
         let busy = self.slots.values().any(|slot| slot.is_active());
@@ -141,7 +141,7 @@ impl ExecutionPoint {
             if self.core.can_fetch() {
                 slot.try_fetch(&mut self.core);
             } else if self.core.ending.starter_problem.is_some() {
-                // Notifies the source of the last job that no other job follows.
+                // Calls EVICT_CLAIM, so that the source of the last job learns that no other job follows.
                 slot.end_idle_fetched_claim(&mut self.core, "no starter could run a job");
             }
         }
@@ -154,7 +154,7 @@ impl ExecutionPoint {
         self.finish_if_done();
     }
 
-    /// Returns why an execution point without jobs shuts down, or `None`.
+    /// Returns why an execution point without jobs shuts down, or `None` if it does not.
     fn exit_reason(&self) -> Option<Cow<'static, str>> {
         let fetching = self.core.work.running_fetches > 0;
         let unable = self.core.ending.starter_problem.is_some();
@@ -180,7 +180,7 @@ impl ExecutionPoint {
         {
             return;
         }
-        // REPLY_FETCH and EVICT_CLAIM hooks are always waited for; a fast shutdown does not wait for FETCH_WORK.
+        // A shutdown always waits for REPLY_FETCH and EVICT_CLAIM hooks; a fast shutdown does not wait for FETCH_WORK hooks.
         let fetches =
             |run: &HookRunId| self.slots.values().any(|slot| slot.fetch.state.running_call() == Some(*run));
         let fast = core.ending.shutdown == Some(ShutdownMode::Fast);

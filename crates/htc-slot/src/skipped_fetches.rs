@@ -1,4 +1,4 @@
-//! Skipped calls of FETCH_WORK: calls that a simulation counts instead of making them, because they cannot return a job.
+//! Skipped calls of FETCH_WORK. A simulation only counts these calls, because they cannot return a job.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use super::runtime_state::idle_window::{CatchUpPoint, FetchMode};
 use htc_base::time::{ClockReading, MonotonicTime};
 
 impl ExecutionPoint {
-    /// Returns the slots that have become futile fetchers: when the next call of each ends, and the number of its window for
-    /// `next_futile_fetch_end`.
+    /// Returns the slots that have become futile fetchers since the last query. For each, also returns when its next call ends,
+    /// and its window number for `next_futile_fetch_end`.
     pub fn take_futile_fetchers(&mut self) -> Vec<(SlotKey, MonotonicTime, u32)> {
         self.core
             .schedule
@@ -19,7 +19,8 @@ impl ExecutionPoint {
             .unwrap_or_default()
     }
 
-    /// Returns when the next call of a futile fetcher ends, at or after `now`, or `None` if it no longer is one.
+    /// Returns when the next call of a futile fetcher ends, at or after `now`, or `None` if the slot is no longer a futile
+    /// fetcher.
     pub fn next_futile_fetch_end(
         &mut self,
         key: SlotKey,
@@ -42,7 +43,8 @@ impl ExecutionPoint {
         begins.map(|begins| begins.plus(lazy.fetch_duration))
     }
 
-    /// Returns the number of skipped calls up to the end, `since` microseconds after `begun`; from then on calls are made.
+    /// Returns the number of calls skipped until `since` microseconds after `begun`. Afterwards, calls are made instead of
+    /// skipped.
     pub fn count_skipped_fetches(&mut self, begun: ClockReading, since: u64) -> u64 {
         let end = begun.plus(Duration::from_micros(since + 1));
         let Some(lazy) = &mut self.core.schedule.poll_skipper else { return 0 };
@@ -52,7 +54,7 @@ impl ExecutionPoint {
                 lazy.fetch_duration,
                 CatchUpPoint::before_polls_at(end),
             );
-            // A call in progress at the end was made as well.
+            // A call that is in progress at the end counts as made.
             lazy.skipped_fetches += u64::from(slot.fetch.state.take_skipped_call().is_some());
         }
         lazy.skipped_fetches

@@ -3,15 +3,15 @@
 /// Sleep state of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SleepState {
-    /// Standby.
+    /// S1: standby.
     S1,
-    /// Deeper standby.
+    /// S2: deeper standby.
     S2,
-    /// Suspend to memory.
+    /// S3: suspend to memory.
     S3,
-    /// Suspend to disk.
+    /// S4: suspend to disk.
     S4,
-    /// Off.
+    /// S5: off.
     S5,
 }
 
@@ -25,7 +25,7 @@ impl SleepState {
         (SleepState::S5, "S5", &["5", "shutdown", "off"]),
     ];
 
-    /// Returns the state with one of these names, ignoring case, or `None`.
+    /// Returns the state that has this name, ignoring case, or `None`.
     pub fn from_name(text: &str) -> Option<Self> {
         let is = |name: &str| name.eq_ignore_ascii_case(text);
         let found =
@@ -33,12 +33,12 @@ impl SleepState {
         found.map(|(state, ..)| *state)
     }
 
-    /// Returns its name in ads.
+    /// Returns the name of the state in ads.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// Returns its number, from 1.
+    /// Returns the number of the state, from 1 (S1).
     pub fn level(self) -> i64 {
         self as i64 + 1
     }
@@ -49,12 +49,12 @@ impl SleepState {
 pub struct SleepSupport {
     /// Supported states.
     pub supported: Vec<SleepState>,
-    /// Attributes from the tool that detects them, or `None`: HibernationMethod, HibernationRawMask.
+    /// Detection method, published as HibernationMethod, or `None`.
     pub method: Option<String>,
 }
 
 impl SleepSupport {
-    /// Returns support for every state, as for a simulated machine.
+    /// Returns support for every sleep state, for a simulated machine.
     pub fn all_states() -> Self {
         SleepSupport { supported: SleepState::ALL.iter().map(|(state, ..)| *state).collect(), method: None }
     }

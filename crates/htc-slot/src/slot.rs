@@ -21,25 +21,26 @@ use htc_classad::{ClassAd, Context, Expr, Value};
 
 /// Current source of the Requirements expression (`Reqexp.cpp`).
 pub(super) enum RequirementsState {
-    /// The configured Requirements; `is_published` is true if the ad already has them.
+    /// The configured Requirements. `is_published` is true if the ad contains them already.
     Configured { is_published: bool },
     /// `false`: the slot accepts no job.
     Unavailable,
-    /// The configured Requirements with this START, while the slot drains.
+    /// The configured Requirements with this expression as START, while the slot drains.
     WhileDraining(Expr),
 }
 
 /// State of one slot.
 pub(super) struct Slot {
     pub key: SlotKey,
-    /// The id string, such as `slot1` or `slot1_2`.
+    /// Id string of the slot, such as `slot1` or `slot1_2`.
     pub id: String,
     pub plan: Arc<SlotPlan>,
     pub kind: SlotKind,
     pub amounts: ResourceAmounts,
-    /// For a backfill slot: resources that other slots use of the same machine.
+    /// For a backfill slot: conflict with the primary slots that use the same resources.
     pub conflict: Option<ResourceConflict>,
-    /// True if another dynamic slot can be carved out of this one (`IsSplittable`); false if this one was made by such a split.
+    /// True if another dynamic slot can be carved out of this one (`IsSplittable`); false for a slot that was carved out of a
+    /// dynamic slot.
     pub splittable: bool,
     pub hooks: Option<SlotHookPaths>,
     pub broken: Option<BrokenReason>,
@@ -55,73 +56,73 @@ pub(super) struct Slot {
     pub fetch: FetchStatus,
     pub usage: SlotUsage,
 
-    /// Parent of the ad before the slot is first available, or `None` if slots do not share it.
+    /// Configuration ad of the slot before it is first available, without Requirements, or `None` if slots do not share it.
     pub without_requirements: Option<Arc<ClassAd>>,
-    /// Window in which polls of this slot can be skipped, and the state to catch up on afterwards.
+    /// Window in which polls of this slot can be skipped, and the state to catch up on after the window.
     pub idle_window: IdleWindow,
-    /// Time of the last change, on the monotonic clock, in microseconds.
+    /// Time of the last change of the slot, on the monotonic clock, in microseconds.
     pub changed_at: u64,
-    /// Number of dynamic slots, and time of the last change of that number (partitionable slots).
+    /// For a partitionable slot: number of its dynamic slots, and epoch seconds of the last change of that number.
     pub children: (i64, i64),
 }
 
-/// Times that a slot has spent in its states, and what led to the current one.
+/// Times that a slot has spent in each state, and details of its current state.
 pub(super) struct StateHistory {
     pub entered_state: i64,
     pub entered_activity: i64,
-    /// Seconds spent in each state and activity, without the current one.
+    /// Seconds spent in each state and activity, except the current ones.
     pub totals: [[i64; Activity::ALL.len()]; SlotState::ALL.len()],
     pub state_after_backfill: Option<SlotState>,
-    /// True if the last activity was Benchmarking.
+    /// True if the slot's previous activity was Benchmarking.
     pub was_benchmarking: bool,
 }
 
 /// Ads of a slot, and what they contain.
 pub(super) struct SlotAds {
-    /// The live ad, chained to the slot's configuration: expressions are evaluated in it (`r_classad`). It holds the values of
-    /// the last refresh, so it may be out of date.
+    /// Internal ad in which expressions are evaluated (`r_classad`), chained to the slot's configuration. It has the values of
+    /// the last refresh, which may be out of date.
     pub live: ClassAd,
-    /// True if the live ad already has the attributes that never change.
+    /// True if the live ad already contains the attributes that never change.
     pub has_constants: bool,
     pub requirements_state: RequirementsState,
-    /// Child... lists, as of the last update.
+    /// The `Child...` attributes of a partitionable slot, as of the last update.
     pub child_lists: ClassAd,
-    /// Attributes whose changes are recorded.
+    /// Latched attributes (STARTD_LATCH_EXPRS) with their last changes.
     pub latches: Vec<Latch>,
 }
 
 /// Claims of a slot.
 pub(super) struct SlotClaims {
     pub current: Option<Claim>,
-    /// The claim that waits until the current one ends.
+    /// The claim that waits until the current claim ends.
     pub waiting: Option<Claim>,
-    /// Time when a match expires that has not been claimed.
+    /// Time when a match expires if it is not claimed.
     pub match_expiry: Option<Alarm>,
-    /// True if a command has suspended the job: CONTINUE is ignored until a command to continue.
+    /// True if a command has suspended the job. CONTINUE is then ignored until `condor_continue`.
     pub suspended_by_command: bool,
     /// True if the claim was released while its starter cleaned up.
     pub preempts_after_cleaning: bool,
-    /// True if the current or last job was started during a drain.
+    /// True if the current or last job was accepted during a drain.
     pub accepted_while_draining: bool,
 }
 
-/// Progress of the fetch-work loop of a slot.
+/// State of fetching work in a slot.
 pub(super) struct FetchStatus {
     pub state: FetchState,
-    /// True if the slot would fetch work and waits until another fetch may begin.
+    /// True if the slot is ready to fetch work, but must wait until another fetch may begin.
     pub held_back: bool,
     pub last_spawned: i64,
     pub last_completed: i64,
     pub next_delay: i64,
-    /// True if the last fetch returned no work, and nothing has run since.
+    /// True if the last fetch returned no work, and no job has ended since.
     pub out_of_work: bool,
     /// True if a job ended after the running fetch began.
     pub is_outdated: bool,
-    /// True if the wait for FetchWorkDelay with `--once` was reported.
+    /// True if the user was informed that a run with `--once` waits for FetchWorkDelay.
     pub is_wait_reported: bool,
     /// Time when the fetch timer was set or checked, on the monotonic clock, in microseconds.
     pub timer_set_at: u64,
-    /// Kinds of jobs for which the slot's Requirements are known to be true.
+    /// Kinds of jobs that the slot's Requirements are known to accept.
     pub accepted_job_kinds: Vec<u32>,
 }
 
@@ -130,7 +131,7 @@ pub(super) struct SlotUsage {
     pub owner_load: f64,
     /// Load of the slot's job.
     pub job: SlotLoad,
-    /// Since when CpuBusy has been true, in epoch seconds, or `None` if it is false or not published.
+    /// Epoch seconds since which CpuBusy has been true, or `None` if it is false or not published.
     pub cpu_busy_since: Option<i64>,
 }
 
@@ -189,7 +190,7 @@ impl Default for FetchStatus {
 }
 
 impl Slot {
-    /// Creates a slot in Owner/Idle, the initial state.
+    /// Creates a slot in its initial state, Owner/Idle.
     pub(super) fn new(plan: Arc<SlotPlan>, core: &mut ExecutionPointState) -> Self {
         let key = SlotKey::from_number(plan.number);
         let (hooks, shared) = (plan.hooks.clone(), plan.without_requirements.clone());
@@ -223,7 +224,7 @@ impl Slot {
         slot
     }
 
-    /// Rebuilds the live ad (`init_classad`): attributes of a job are dropped.
+    /// Rebuilds the live ad (`init_classad`), so that attributes of jobs are removed.
     pub(super) fn rebuild_ad(&mut self, core: &ExecutionPointState) {
         self.ads.live = ClassAd::new();
         self.ads.has_constants = false;
@@ -232,8 +233,8 @@ impl Slot {
         self.refresh_ad(core);
     }
 
-    /// Chains the ad to the configuration; Requirements and the attributes they refer to are included only once the slot is
-    /// available (`reqexp_set_state`).
+    /// Chains the live ad to the configuration. Requirements and the attributes they refer to are left out until the slot is
+    /// first available (`reqexp_set_state`).
     fn chain_to_config(&mut self) {
         if let RequirementsState::Configured { is_published } = &mut self.ads.requirements_state {
             *is_published = false;
@@ -248,7 +249,7 @@ impl Slot {
         self.ads.live.chain(Some(config));
     }
 
-    /// Like [`Slot::rebuild_ad`], but keeps the ad if no attribute of a job was ever in it.
+    /// Rebuilds the live ad as [`Slot::rebuild_ad`] does, unless it never contained any attribute of a job.
     pub(super) fn rebuild_ad_after_job(&mut self, core: &ExecutionPointState) {
         if self.ads.has_constants && core.publish_set.state_only && self.has_stable_constants(core) {
             self.chain_to_config();
@@ -258,11 +259,11 @@ impl Slot {
         }
     }
 
-    /// Refreshes the live ad (`publish_dynamic` on the internal ad).
+    /// Refreshes the live ad (`publish_dynamic` for the internal ad).
     pub(super) fn refresh_ad(&mut self, core: &ExecutionPointState) {
         let has_constants = self.has_stable_constants(core);
         if has_constants && self.ads.has_constants && core.publish_set.state_only {
-            // The policy refers to state attributes only.
+            // Expressions refer only to state attributes.
             return self.refresh_state_attributes(core);
         }
         let retirement = if core.publish_set.fetch_times { self.retirement_remaining(core) } else { 0 };
@@ -275,7 +276,7 @@ impl Slot {
         }
     }
 
-    /// Publishes CpuIsBusy, and since when in CpuBusyTime.
+    /// Publishes CpuIsBusy, and CpuBusyTime: the time since which CpuBusy is true.
     fn publish_cpu_busy(&mut self, core: &ExecutionPointState) {
         let busy = self.eval_in_slot_ad(core, None, |context| context.boolean("CpuBusy")) == Some(true);
         let since = self.usage.cpu_busy_since.filter(|_| busy).or(busy.then_some(core.current_time));
@@ -284,7 +285,7 @@ impl Slot {
         self.ads.live.set("CpuBusyTime", since.map_or(0, |since| core.current_time - since));
     }
 
-    /// True if some attributes of the ad never change once published: nothing overrides or removes them.
+    /// True if the ad has attributes that never change after they are published, because nothing overrides or removes them.
     pub(super) fn has_stable_constants(&self, core: &ExecutionPointState) -> bool {
         !core.publish_set.ad_texts
             && self.kind == SlotKind::Static
@@ -297,29 +298,29 @@ impl Slot {
             && !core.drain.no_retirement
     }
 
-    /// Returns the seconds spent in a state so far.
+    /// Returns the seconds that the slot has spent in a state so far.
     pub(super) fn time_in_state(&self, state: SlotState, epoch: i64) -> i64 {
         let present = if self.state == state { (epoch - self.history.entered_activity).max(0) } else { 0 };
         self.history.totals[state as usize].iter().sum::<i64>() + present
     }
 
-    /// Adds the time in the current state and activity to the totals, before it changes.
+    /// Adds the time spent in the current state and activity to the totals. Called before the state changes.
     pub(super) fn add_time_in_state(&mut self, epoch: i64) {
         let passed = (epoch - self.history.entered_activity).max(0);
         self.history.totals[self.state as usize][self.activity as usize] += passed;
     }
 
-    /// Returns the job under the current claim.
+    /// Returns the job ad of the current claim, or `None`.
     pub(super) fn job(&self) -> Option<&ClassAd> {
         self.claims.current.as_ref().and_then(|claim| claim.job.as_ref())
     }
 
-    /// True if a starter runs in the slot.
+    /// True if the current claim has a starter.
     pub(super) fn is_active(&self) -> bool {
         self.claims.current.as_ref().is_some_and(Claim::is_active)
     }
 
-    /// Returns the starter that was requested and has not exited.
+    /// Returns the starter that was requested and has not exited, or `None`.
     pub(super) fn starter(&self) -> Option<StarterId> {
         Some(self.claims.current.as_ref()?.starter.as_ref()?.id)
     }
@@ -347,7 +348,7 @@ impl Slot {
     /// Restores the configured Requirements, unless the execution point shuts down, drains or sleeps (`reqexp_restore`).
     pub(super) fn restore_requirements(&mut self, core: &ExecutionPointState) {
         if core.ending.shutdown.is_some() || core.drain.is_draining() || core.power.sleep_state.is_some() {
-            // The slot stays unavailable for the same reason.
+            // The slot stays unavailable while the execution point shuts down, drains or sleeps.
             if self.is_available() {
                 self.set_unavailable(
                     core.drain.start_while_draining.clone().filter(|_| core.drain.is_draining()),
@@ -372,7 +373,7 @@ impl Slot {
         matches!(self.ads.requirements_state, RequirementsState::Configured { .. })
     }
 
-    /// Makes the slot reject every job, or all but those that `start` accepts (`reqexp_unavail`).
+    /// Makes the slot reject all jobs, or all jobs except those that the expression `start` accepts (`reqexp_unavail`).
     pub(super) fn set_unavailable(&mut self, start: Option<Expr>) {
         self.ads.requirements_state =
             start.map_or(RequirementsState::Unavailable, RequirementsState::WhileDraining);
@@ -381,7 +382,7 @@ impl Slot {
         }
     }
 
-    /// Sets Requirements of the internal ad, and the attributes they refer to if those differ from the configuration
+    /// Publishes Requirements in the internal ad, and the attributes they refer to if they differ from the configuration
     /// (`reqexp_set_state`).
     fn set_live_requirements(&mut self) {
         let config = self.ads.live.parent().cloned();
@@ -409,8 +410,8 @@ impl Slot {
 
     /// True if the slot accepts jobs during a drain.
     ///
-    /// In 25.14, a START while draining only affects partitionable slots: a claim that is idle for a moment ends, and a claim
-    /// request is refused (quirk `drain-start-useless`).
+    /// In 25.14, a START for draining has no effect on other than partitionable slots: a claim that is idle for a moment ends,
+    /// and claim requests are refused (quirk `drain-start-useless`).
     pub(super) fn is_accepting_while_draining(&self, core: &ExecutionPointState) -> bool {
         core.drain.start_while_draining.is_some() && !core.decide(Quirk::DrainStartUseless)
     }

@@ -1,4 +1,4 @@
-//! Slot ads: the one that is sent, and the internal one that policy expressions see.
+//! Slot ads: the ad that is sent, and the internal ad in which policy expressions are evaluated.
 
 use super::cron_ads::convert_usage_for_sending;
 use super::execution_point_state::ExecutionPointState;
@@ -9,7 +9,7 @@ use htc_base::world::FrozenClockWorld;
 use htc_classad::{AttrName, ClassAd, Value};
 
 impl Slot {
-    /// Returns the ad given to FETCH_WORK, the same as sent to the collector (`publish_single_slot_ad`).
+    /// Returns the ad that FETCH_WORK gets, which 25.14 also sends to the collector (`publish_single_slot_ad`).
     pub(super) fn sent_ad(&self, core: &ExecutionPointState) -> ClassAd {
         let mut ad = (*self.statics).clone();
         let copy = |ad: &mut ClassAd, name: &str| match self.ads.live.get(name) {
@@ -28,7 +28,7 @@ impl Slot {
         self.publish_dynamic(core, &mut ad, false, self.retirement_remaining(core));
         ad.set("LastHeardFrom", core.now.epoch());
         ad.set("DaemonStartTime", core.started.epoch());
-        // This attribute is published after cron ads, so they do not override it.
+        // MaxJobRetirementTime is published after the ads of cron jobs, so they cannot override it.
         match self.ads.live.get("MaxJobRetirementTime") {
             Some(expr) => ad.insert("MaxJobRetirementTime", expr),
             None => ad.set("MaxJobRetirementTime", 0i64),
@@ -45,7 +45,7 @@ impl Slot {
         ad
     }
 
-    /// Publishes Requirements, Start and WithinResourceLimits in an ad that is sent (`publish_requirements`).
+    /// Publishes Requirements, Start and WithinResourceLimits in the ad that is sent (`publish_requirements`).
     fn publish_requirements(&self, ad: &mut ClassAd) {
         match &self.broken {
             Some(broken) => {
@@ -79,7 +79,7 @@ impl Slot {
         }
     }
 
-    /// Publishes Requirements in the internal ad, which gets Start and WithinResourceLimits from the configuration.
+    /// Publishes Requirements in the internal ad. Start and WithinResourceLimits are in the slot's configuration ad.
     fn publish_internal_requirements(&self, ad: &mut ClassAd) {
         match (&self.broken, &self.ads.requirements_state) {
             (Some(broken), _) => {
@@ -99,7 +99,7 @@ impl Slot {
         }
     }
 
-    /// Publishes the attributes that change with time or with the state (`Resource::publish_dynamic`).
+    /// Publishes the attributes that change with time or with the slot's state (`Resource::publish_dynamic`).
     pub(super) fn publish_dynamic(
         &self,
         core: &ExecutionPointState,
@@ -139,8 +139,8 @@ impl Slot {
         if wants.claim {
             self.publish_claims(core, ad, internal);
         }
-        // Merged over all attributes so far, so that cron jobs can affect policy (`Resource::publish_latches`,
-        // `ResMgr::adlist_publish`).
+        // Cron ads are merged after all attributes above and before latches, so that cron jobs can affect policy
+        // (`Resource::publish_latches`, `ResMgr::adlist_publish`).
         core.merge_cron_ads(ad);
         ad.set("AcceptedWhileDraining", self.claims.accepted_while_draining);
         self.publish_latches(ad);
@@ -152,7 +152,7 @@ impl Slot {
         }
     }
 
-    /// Publishes STARTD_JOB_ATTRS: attributes of the job under the claim.
+    /// Publishes STARTD_JOB_ATTRS: attributes of the current claim's job.
     fn publish_job_attributes(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         let claim = self
             .claims
@@ -167,7 +167,7 @@ impl Slot {
         }
     }
 
-    /// Publishes the current claim and the waiting one.
+    /// Publishes attributes of the current claim and of the waiting claim.
     fn publish_claims(&self, core: &ExecutionPointState, ad: &mut ClassAd, internal: bool) {
         if let Some(claim) = &self.claims.current {
             claim.publish(ad, core.now);
@@ -207,7 +207,7 @@ impl Slot {
         }
     }
 
-    /// Publishes the slot's resources, and attributes of the machine.
+    /// Publishes the slot's resources and the resource attributes of the machine.
     fn publish_amounts(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         match &self.conflict {
             None => self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.resources.offline_devices),
@@ -218,7 +218,7 @@ impl Slot {
             ),
         }
         self.publish_conflict(ad);
-        // STARTD_ATTRS override resource amounts in the ad.
+        // STARTD_ATTRS override the attributes of resource amounts.
         let tags = self.amounts.custom.iter().map(|custom| custom.tag.as_str());
         for name in ["Cpus", "Memory"].into_iter().chain(tags) {
             if let Some(expr) = self.statics.get(name) {
@@ -242,7 +242,7 @@ impl Slot {
         publish_retirement_time(core, &mut self.ads.live);
     }
 
-    /// Publishes load, idle times, clock and counters.
+    /// Publishes loads, idle times, the clock and counters.
     fn publish_machine(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         let settings = &core.settings;
         let measured = &core.load.measured;
@@ -251,7 +251,7 @@ impl Slot {
         ad.set("LoadAvg", hundredths(self.usage.owner_load + self.usage.job.load_average));
         ad.set("TotalCondorLoadAvg", hundredths(core.load.of_jobs));
         ad.set("TotalLoadAvg", hundredths(measured.load));
-        // A slot without a connected keyboard uses the uptime of the execution point.
+        // For a slot without a connected keyboard, the idle time is the uptime of the execution point.
         let away = core.current_time - core.started.epoch() + settings.idle_boost;
         let (keyboard, console) = match measured.last_input_at.map(|at| (core.current_time - at).max(0)) {
             Some(idle) => (Some(idle), Some(idle)),
@@ -263,7 +263,7 @@ impl Slot {
         match (is_connected(settings.console_slots), console) {
             (false, _) => ad.set("ConsoleIdle", away),
             (true, Some(idle)) => ad.set("ConsoleIdle", idle),
-            // ConsoleIdle is unknown if CONSOLE_DEVICES is not set.
+            // Without CONSOLE_DEVICES, ConsoleIdle is unknown.
             (true, None) => drop(ad.remove("ConsoleIdle")),
         }
         if !core.publish_set.clock {
@@ -272,7 +272,7 @@ impl Slot {
         let zone = core.world.zone(core.current_time);
         let local = core.current_time + i64::from(zone.offset);
         ad.set("ClockMin", local.rem_euclid(86_400) / 60);
-        // 1970-01-01 was a Thursday.
+        // 1970-01-01 was a Thursday (day 4).
         ad.set("ClockDay", (local.div_euclid(86_400) + 4).rem_euclid(7));
         ad.set("TotalVirtualMemory", measured.virtual_memory);
         ad.set("LastBenchmark", core.benchmarks.last_ended);
@@ -292,7 +292,7 @@ impl Slot {
         ad.set("MonitorSelfTime", core.current_time);
     }
 
-    /// Publishes state, activity and the time spent in each (`ResState::publish`).
+    /// Publishes state, activity and the time spent in each state (`ResState::publish`).
     fn publish_state(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         if !core.publish_set.state && !core.publish_set.state_totals {
             return;
@@ -328,14 +328,14 @@ impl Slot {
     }
 }
 
-/// Publishes MaxJobRetirementTime: the configured one, even if cron jobs set it, or 0 at the end of a drain.
+/// Publishes MaxJobRetirementTime: the configured value, even if cron jobs set another, or 0 at the end of a drain.
 fn publish_retirement_time(core: &ExecutionPointState, ad: &mut ClassAd) {
     const NAME: &str = "MaxJobRetirementTime";
     if core.drain.no_retirement {
         ad.set(NAME, 0i64);
         return;
     }
-    // The ad is unchained first, so that `remove` does not hide the parent's value.
+    // The ad is first unchained from its parent, because `remove` in a chained ad would hide the parent's value.
     let parent = ad.parent().cloned();
     ad.chain(None);
     ad.remove(NAME);

@@ -8,17 +8,17 @@ words! {
     /// State of a slot.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum SlotState.name {
-        /// The machine's owner uses it: IS_OWNER is true. Initial state of every slot.
+        /// The owner of the machine uses it, because IS_OWNER is true. Initial state of every slot.
         Owner => "Owner",
-        /// Available for jobs.
+        /// The slot is available for jobs.
         Unclaimed => "Unclaimed",
-        /// The slot was matched by a negotiator and waits for the claim.
+        /// A negotiator has matched the slot, which waits for the claim.
         Matched => "Matched",
         /// The slot is claimed, with or without a job.
         Claimed => "Claimed",
         /// The claim is ending.
         Preempting => "Preempting",
-        /// Runs a backfill client.
+        /// The slot runs a backfill client.
         Backfill => "Backfill",
         /// The slot is drained, or waits for other slots to be drained.
         Drained => "Drained",
@@ -29,27 +29,27 @@ words! {
     /// Activity of a slot within its state.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Activity.name {
-        /// Does nothing.
+        /// The slot does nothing.
         Idle => "Idle",
-        /// Runs benchmarks.
+        /// The slot runs benchmarks.
         Benchmarking => "Benchmarking",
-        /// Runs a job.
+        /// The slot runs a job.
         Busy => "Busy",
-        /// Its job is suspended.
+        /// The job is suspended.
         Suspended => "Suspended",
-        /// Its job uses its retirement time, or the slot waits for others to be drained.
+        /// The job may continue during its retirement time, or the slot waits until other slots are drained.
         Retiring => "Retiring",
-        /// Its job was soft-killed.
+        /// The job was soft-killed.
         Vacating => "Vacating",
-        /// Its job is being killed.
+        /// The job is being hard-killed.
         Killing => "Killing",
         /// The starter of a job with a shadow cleans up.
         Cleaning => "Cleaning",
     }
 }
 
-/// Returns the name of the attribute for the time spent in a state and activity. The names are cached, because they are
-/// published often.
+/// Returns the name of the attribute with the time spent in this state and activity. The names are cached, because they are
+/// published at every refresh.
 pub(super) fn total_time_attribute(state: SlotState, activity: Activity) -> &'static str {
     static ATTRIBUTE_NAMES: OnceLock<Vec<String>> = OnceLock::new();
     let names = ATTRIBUTE_NAMES.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Parser of `SLOT_TYPE_<n>`: the shares of the machine that a slot gets (`slot_builder.cpp`).
+//! Parser of `SLOT_TYPE_<n>`, the resource shares of a slot (`slot_builder.cpp`).
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use htc_base::text::number::real_prefix;
 /// Share of one resource.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ResourceShare {
-    /// Equal part of what the explicit shares leave.
+    /// Equal part of what is left after explicit shares.
     Auto,
     /// Fraction of the machine's total.
     Fraction(f64),
-    /// Amount in the resource's own unit: MiB of memory, KiB of swap and disk.
+    /// Amount in the unit of the resource: MiB of memory, KiB of swap and disk.
     Amount(f64),
 }
 
@@ -24,26 +24,26 @@ pub struct CustomResourceShare {
     pub tag: String,
     /// The share.
     pub share: ResourceShare,
-    /// Constraint on its devices, or `None`.
+    /// Constraint on the devices, or `None`.
     pub constraint: Option<String>,
 }
 
 /// Shares of a slot type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotTypeShares {
-    /// True if fractions of processors may be assigned: the default share is `min`.
+    /// True if fractions of processors may be assigned, because the default share is `min`.
     pub fractional_cpus: bool,
-    /// Share of each resource that is not listed.
+    /// Share of each resource that is not in the list.
     pub default: ResourceShare,
-    /// Processors.
+    /// Share of the processors.
     pub cpus: ResourceShare,
-    /// Memory.
+    /// Share of the memory.
     pub memory: ResourceShare,
-    /// Swap space.
+    /// Share of the swap space.
     pub swap: ResourceShare,
-    /// Disk space.
+    /// Share of the disk space.
     pub disk: ResourceShare,
-    /// Custom resources that are listed.
+    /// Shares of the custom resources that are in the list.
     pub custom: Vec<CustomResourceShare>,
 }
 
@@ -51,7 +51,7 @@ pub struct SlotTypeShares {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct ShareListError {
-    /// Byte range in the value.
+    /// Byte range of the error in the value of the parameter.
     pub span: Range<usize>,
     /// Kind of error.
     pub kind: ShareListErrorKind,
@@ -66,13 +66,13 @@ pub enum ShareListErrorKind {
     /// The machine has no resource of this name.
     #[error("the machine has no resource {0}: expected cpus, memory, swap, disk or a MACHINE_RESOURCE_ name")]
     Unknown(String),
-    /// A fraction has no positive divisor.
+    /// The divisor of a fraction is not a positive number.
     #[error("a fraction needs a divisor above 0, such as 1/4")]
     Fraction,
-    /// Neither a number nor a keyword.
+    /// The share is neither a number nor a keyword.
     #[error("expected auto, min, a number, a percentage or a fraction")]
     NotANumber,
-    /// There is nothing after the equals sign.
+    /// There is no share after the equals sign.
     #[error("expected a share after `=`, such as auto, 25%, 1/4 or 2048")]
     Empty,
     /// The text after the colon is not a valid expression.
@@ -97,13 +97,13 @@ impl Default for SlotTypeShares {
     }
 }
 
-/// Smallest share: `min`.
+/// Smallest share of a resource: value of the keyword `min`.
 const MINIMAL_SHARE: f64 = 1.0 / 128.0;
 
-/// Built-in resources, in the order in which a prefix of a name is matched.
+/// Built-in resources, in the order in which an abbreviated name is compared with them.
 const BUILT_IN_RESOURCES: [&str; 6] = ["cpus", "ram", "memory", "swap", "virtualmemory", "disk"];
 
-/// Returns the power of 1024 of a resource's unit in bytes.
+/// Returns the exponent `n` of a resource's unit, which is 1024^n bytes, or `None` if amounts have no unit of bytes.
 fn unit_power_of_1024(name: &str) -> Option<usize> {
     match name {
         "ram" | "memory" => Some(2),
@@ -113,7 +113,7 @@ fn unit_power_of_1024(name: &str) -> Option<usize> {
 }
 
 impl CustomResourceShare {
-    /// Parses a share with its constraint.
+    /// Parses a share, which may be followed by a constraint.
     fn parse(tag: &str, text: &str, quirks: QuirkMode) -> Result<Self, ShareListErrorKind> {
         let (value, constraint) = match text.split_once(':') {
             Some((_, constraint)) if DeviceConstraint::parse(constraint).is_none() => {
@@ -182,7 +182,7 @@ impl SlotTypeShares {
         split_items(text)
     }
 
-    /// Returns the items that 25.14 ignores, each with its name: shares of a resource that the machine does not have.
+    /// Returns the items that 25.14 ignores because the machine does not have the resource, each with the resource's name.
     pub fn ignored_items(text: &str, tags: &[String]) -> Vec<(Range<usize>, String)> {
         let of = |span: Range<usize>| {
             let (name, value) = text[span.clone()].split_once('=')?;
@@ -196,7 +196,7 @@ impl SlotTypeShares {
         split_items(text).into_iter().filter_map(of).collect()
     }
 
-    /// Returns the constraint on a custom resource's devices.
+    /// Returns the constraint on the devices of a custom resource.
     pub fn device_constraint(&self, tag: &str) -> DeviceConstraint {
         let own = self.custom.iter().find(|custom| custom.tag == tag);
         let text = own.and_then(|custom| custom.constraint.as_deref());
@@ -209,7 +209,7 @@ impl SlotTypeShares {
     }
 }
 
-/// Splits a list into items: at newlines if there is one, else at commas if there is one, else at blanks.
+/// Splits a list into items: at newlines if it contains one, else at commas if it contains one, else at blanks.
 fn split_items(text: &str) -> Vec<Range<usize>> {
     let separators: &[char] = if text.contains('\n') {
         &['\n']
@@ -235,7 +235,7 @@ fn is_minimal(text: &str) -> bool {
     text.eq_ignore_ascii_case("min") || text.eq_ignore_ascii_case("minimal")
 }
 
-/// Parses one share. `unit` is given for amounts that may have a byte suffix.
+/// Parses one share. `unit` is set if an amount of the resource may have a byte suffix.
 fn parse_share(
     text: &str,
     unit: Option<usize>,
@@ -260,7 +260,7 @@ fn parse_share(
     }
     let (number, rest) = parse_leading_number(text, quirks)?;
     if number < 0.0 {
-        // The reference stores fractions as negative numbers: -1 is everything.
+        // The reference stores fractions as negative numbers: -1 is the whole resource.
         return Ok(ResourceShare::Fraction(-number));
     }
     let steps = match (unit, rest.trim_start().chars().next().map(|c| c.to_ascii_uppercase())) {
@@ -273,7 +273,7 @@ fn parse_share(
     Ok(ResourceShare::Amount(number * 1024f64.powi(i32::try_from(steps).unwrap_or(0))))
 }
 
-/// Returns 0 for text that is not a number, as 25.14 does, or else the error.
+/// Returns 0 for an invalid number if 25.14 does so (see `quirks`), otherwise the error.
 fn zero_or_error(wrong: ShareListErrorKind, quirks: QuirkMode) -> Result<f64, ShareListErrorKind> {
     match quirks.reproduces(Quirk::ShareNotANumber) {
         true => Ok(0.0),
@@ -281,7 +281,7 @@ fn zero_or_error(wrong: ShareListErrorKind, quirks: QuirkMode) -> Result<f64, Sh
     }
 }
 
-/// Parses the number at the start of a text, and returns it with the rest.
+/// Parses the number at the start of a text, and returns it with the rest of the text.
 fn parse_leading_number(text: &str, quirks: QuirkMode) -> Result<(f64, &str), ShareListErrorKind> {
     let text = text.trim();
     match real_prefix(text.as_bytes()).filter(|(number, _)| number.is_finite()) {

@@ -1,20 +1,21 @@
-//! Slots of an execution point by their keys: constant-time lookup, and iteration in order.
+//! Collection of all slots of an execution point, with constant-time lookup by key and iteration in order.
 
 use super::events::SlotKey;
 use super::slot::Slot;
 
-/// All slots. Slots of the configuration are boxed, so that a search touches little memory even with thousands of slots.
+/// All slots of an execution point. Configured slots are boxed, so that a search touches little memory even with thousands of
+/// slots.
 pub(super) struct Slots {
-    /// Indexed by slot number minus 1.
+    /// Slot families, indexed by slot number minus 1.
     families: Vec<SlotFamily>,
     count: usize,
 }
 
-/// Slot of the configuration with its dynamic slots.
+/// Configured slot with its dynamic slots.
 #[derive(Default)]
 struct SlotFamily {
     configured: Option<Box<Slot>>,
-    /// Sorted by number.
+    /// Dynamic slots, sorted by number.
     dynamic: Vec<Slot>,
 }
 
@@ -68,7 +69,7 @@ impl Slots {
         }
     }
 
-    /// Adds a slot, replacing the one with the same key.
+    /// Adds a slot, replacing any slot with the same key.
     pub(super) fn insert(&mut self, slot: Slot) {
         let number = slot.key.number.max(1) as usize;
         if self.families.len() < number {
@@ -120,12 +121,12 @@ impl Slots {
         self.values().map(|slot| slot.key)
     }
 
-    /// Returns the slot of that number and its dynamic slots.
+    /// Returns the slot with this number and its dynamic slots.
     pub(super) fn slots_with_number(&self, number: u32) -> impl Iterator<Item = &Slot> {
         self.family(number).into_iter().flat_map(SlotFamily::all_slots)
     }
 
-    /// Returns the slot of that number and its dynamic slots, mutably.
+    /// Returns the slot with this number and its dynamic slots, mutably.
     pub(super) fn slots_with_number_mut(&mut self, number: u32) -> impl Iterator<Item = &mut Slot> {
         self.family_mut(number).into_iter().flat_map(SlotFamily::all_slots_mut)
     }

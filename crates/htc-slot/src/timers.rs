@@ -1,4 +1,4 @@
-//! Timers: the first evaluation, polls, updates, leases, and when the next of them is due.
+//! Timers: the first evaluation, polls, updates and leases, and the computation of which is due next.
 
 use super::events::ShutdownMode;
 use super::execution_point::ExecutionPoint;
@@ -8,7 +8,7 @@ use htc_base::quirks::Quirk;
 use htc_base::time::MonotonicTime;
 
 impl ExecutionPoint {
-    /// Returns when the next `StartdEvent::Tick` is due, or `None` if nothing is.
+    /// Returns when the next `StartdEvent::Tick` is due, or `None` if no timer is set.
     pub fn next_wake(&self) -> Option<MonotonicTime> {
         if self.finished {
             return None;
@@ -49,7 +49,7 @@ impl ExecutionPoint {
         self.core.schedule_hibernation_check();
         self.report_backfill_quirk();
         self.evaluate_all();
-        // According to the manual, a new slot fetches at once.
+        // According to the manual, a new slot fetches work at once.
         let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
@@ -60,7 +60,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// True if a timer has expired that was not yet processed.
+    /// True if a timer has expired and was not yet processed.
     pub(super) fn has_due_alarm(&self) -> bool {
         let core = &self.core;
         if self.is_skipping_polls() {
@@ -100,7 +100,7 @@ impl ExecutionPoint {
             self.check_hibernation();
         }
         let keys: Vec<_> = if lazy { self.take_due_timers() } else { self.slots.keys().collect() };
-        // This is checked before the slots are woken, because a poll would let them fetch.
+        // This check comes before the slots are woken, because waking resets their timers.
         let asking: Vec<bool> = keys.iter().map(|key| lazy && self.is_fetch_due(*key)).collect();
         for (key, asks) in keys.into_iter().zip(asking) {
             if lazy {

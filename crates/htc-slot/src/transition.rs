@@ -1,4 +1,4 @@
-//! Changes of state and activity, and their entry and exit actions (`ResState.cpp`).
+//! Changes of a slot's state and activity, with their entry and exit actions (`ResState.cpp`).
 
 use std::path::PathBuf;
 
@@ -37,18 +37,18 @@ impl<'a> StateChange<'a> {
 
 /// Result of entering a state or activity.
 enum EntryOutcome {
-    /// Evaluate the policy next, if the activity requires it.
+    /// Evaluate the policy next, if the new activity requires it.
     EvaluatePolicy,
-    /// Another change follows.
+    /// Make another change.
     ChangeAgain(StateChange<'static>),
-    /// The slot waits for the next event.
+    /// Wait for the next event.
     WaitForEvent,
 }
 
 impl Slot {
-    /// Changes state and activity, and repeats while entering suggests another change. If the policy suggests the same change a
-    /// second time, it would repeat forever (25.14 recurses until its stack overflows): the slot is then evaluated again at the
-    /// next poll.
+    /// Changes state and activity. If the entry actions suggest another change, makes it as well. If the policy suggests the same
+    /// change a second time, it would do so forever (25.14 recurses until its stack overflows); the slot is then evaluated again
+    /// at the next poll.
     pub(super) fn change_state(
         &mut self,
         core: &mut ExecutionPointState,
@@ -78,7 +78,7 @@ impl Slot {
         }
     }
 
-    /// Makes one change and returns the next suggested one (`ResState::change`).
+    /// Makes one change, and returns the change that its entry actions suggest (`ResState::change`).
     fn change_state_once(
         &mut self,
         core: &mut ExecutionPointState,
@@ -112,7 +112,7 @@ impl Slot {
         let suggestion = self.suggest_change(core)?;
         if state_changes && self.state == SlotState::Claimed && suggestion.state != SlotState::Claimed {
             self.revert_claim(core, was.0, was.1, suggestion.reason);
-            // The starter has already exited, so nothing would end Preempting: the waiting claim is refused.
+            // The starter has already exited, and nothing else would end Preempting, so the waiting claim is refused.
             let refused =
                 || StateChange::new(SlotState::Owner, Activity::Idle, "the waiting claim is refused");
             return (self.state == SlotState::Preempting).then(refused);
@@ -120,7 +120,7 @@ impl Slot {
         self.prepare_change(core, suggestion)
     }
 
-    /// Sets the state and activity; the time in the previous ones is added to the totals.
+    /// Sets state and activity, and adds the time spent in the previous ones to the totals.
     fn record_state_change(&mut self, core: &mut ExecutionPointState, state: SlotState, activity: Activity) {
         let epoch = core.now.epoch();
         self.add_time_in_state(epoch);
@@ -141,7 +141,7 @@ impl Slot {
         self.changed_at = core.now.monotonic_us;
     }
 
-    /// Reverts a claim that the policy would end immediately: the slot keeps its previous state (`ResState::revert`).
+    /// Reverts a claim that the policy would end at once: the slot returns to its previous state (`ResState::revert`).
     fn revert_claim(
         &mut self,
         core: &mut ExecutionPointState,
@@ -284,7 +284,7 @@ impl Slot {
         EntryOutcome::EvaluatePolicy
     }
 
-    /// Begins the claim (`Claim::beginClaim`).
+    /// Begins the current claim (`Claim::beginClaim`).
     fn begin_claim(&mut self, core: &mut ExecutionPointState) {
         if let Some(claim) = &mut self.claims.current {
             claim.change_phase(ClaimPhase::Idle, core.now);
@@ -301,9 +301,9 @@ impl Slot {
         self.report_claim(core, true, "");
     }
 
-    /// Requests a starter for the claim's job (`spawnFetchedWork`); the answer is an event.
+    /// Requests a starter for the claim's job (`spawnFetchedWork`). The result arrives as an event.
     pub(super) fn spawn_starter(&mut self, core: &mut ExecutionPointState) {
-        // A job that came with a requested claim has the machine ad in a pool too.
+        // In a pool, the starter of a job with a requested claim always gets the machine ad.
         let fetched = self.claims.current.as_ref().is_none_or(|claim| claim.kind != ClaimKind::Requested);
         let machine_ad = if fetched && core.decide_and_report(Quirk::MachineAdEmpty, self.key) {
             None
@@ -320,7 +320,7 @@ impl Slot {
         let Some(claim) = &mut self.claims.current else { return };
         let Some(job) = &claim.job else { return };
         let mut arguments: Vec<BString> = Vec::new();
-        // A simulation never executes its starters.
+        // A simulation does not execute starters, so their input is left empty.
         if texts {
             arguments.push("-f".into());
             if core.settings.several_cpus {
@@ -367,7 +367,7 @@ impl Slot {
         self.claims.accepted_while_draining = core.drain.is_draining();
         core.counters.job_starts.increment(core.now.epoch());
         self.change_state(core, SlotState::Claimed, Activity::Busy, "starter spawned");
-        // The lease restarts with the job; a lease without length expires at once.
+        // The lease begins again with the job; a lease of length zero expires at once.
         let Some(claim) = &mut self.claims.current else { return };
         if let Some(kills) = claim.lease_kill_decision(core.quirks())
             && core.report(kills, self.key)
@@ -382,7 +382,7 @@ impl Slot {
         }
     }
 
-    /// Handles a starter that could not be started: the claim is released.
+    /// Handles a starter that could not be started: releases the claim.
     pub(super) fn handle_spawn_failure(&mut self, core: &mut ExecutionPointState, reason: &str) {
         core.work.starting_starters -= 1;
         core.warn(Some(self.key), format!("cannot start a starter: {reason}"));
@@ -396,7 +396,7 @@ impl Slot {
     /// Handles a starter that has exited or was killed (`Resource::starterExited`).
     pub(super) fn handle_starter_exit(&mut self, core: &mut ExecutionPointState, killed: bool) {
         self.count_badput(core);
-        // The results of fetches made while the job ran are out of date.
+        // Fetches made while the job ran no longer count, because the queue may now have work for the slot.
         self.fetch.out_of_work = false;
         self.fetch.is_outdated = true;
         self.forget_suspension(core);
@@ -424,13 +424,13 @@ impl Slot {
         }
     }
 
-    /// Leaves Preempting after the starter has exited (`leave_preempting_state`).
+    /// Leaves Preempting after the starter has exited, and returns the change to make (`leave_preempting_state`).
     fn leave_preempting(&mut self, core: &mut ExecutionPointState) -> StateChange<'static> {
         self.give_up_current_claim(core, "");
         let better = self.has_better_claim(core) && core.ending.shutdown.is_none();
         let willing = |slot: &Self, core: &ExecutionPointState| {
             let job = slot.claims.waiting.as_ref().and_then(|claim| claim.job.as_ref());
-            // The waiting claim is refused only if START is defined and false.
+            // The waiting claim is refused if START evaluates to false, but not if START is undefined.
             slot.eval_in_slot_ad(core, job, |context| context.boolean("START")) != Some(false)
         };
         if better && willing(self, core) {
@@ -449,7 +449,7 @@ impl Slot {
         StateChange::new(SlotState::Owner, Activity::Idle, "no claim is waiting")
     }
 
-    /// Releases the current claim and notifies the source of its job (`Claim::vacate`).
+    /// Releases the current claim and reports this to the source of its job (`Claim::vacate`).
     pub(super) fn give_up_current_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
         if self.claims.current.as_ref().is_some_and(|claim| claim.kind != ClaimKind::Offered) {
             self.report_claim(core, false, reason);
@@ -459,7 +459,7 @@ impl Slot {
         }
     }
 
-    /// Releases the waiting claim, and notifies the source of its job like that of any accepted job (`remove_pre`).
+    /// Releases the waiting claim, and reports this to the source of its job as for any accepted job (`remove_pre`).
     pub(super) fn drop_waiting_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
         let Some(claim) = self.claims.waiting.take() else { return };
         if claim.job.is_some() {
@@ -470,7 +470,7 @@ impl Slot {
         self.call_evict_hook(core, &claim);
     }
 
-    /// Calls EVICT_CLAIM for the last job of a claim.
+    /// Calls EVICT_CLAIM for the last fetched job of a claim.
     pub(super) fn call_evict_hook(&self, core: &mut ExecutionPointState, claim: &Claim) {
         let (Some(accepted), Some(job)) = (claim.accepted_job(), &claim.latest_job) else { return };
         let Some(path) = self.evict_hook_path(core) else {
@@ -483,7 +483,7 @@ impl Slot {
         self.call_notification_hook(core, SlotHookType::EvictClaim, path, Vec::new(), stdin, Some(accepted));
     }
 
-    /// Returns the path of EVICT_CLAIM if it is configured and called.
+    /// Returns the path of the EVICT_CLAIM hook, or `None` if the hook is not configured or never called.
     pub(super) fn evict_hook_path(&self, core: &mut ExecutionPointState) -> Option<PathBuf> {
         let path = self.hooks.as_ref()?.evict.clone()?;
         (!core.report(evict_claim_decision(core.quirks()), self.key)).then_some(path)

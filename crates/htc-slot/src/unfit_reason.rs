@@ -10,9 +10,9 @@ use htc_classad::{ClassAd, Context};
 /// Reason why a slot refuses a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnfitReason {
-    /// Reason, in one line.
+    /// Text of the reason, in one line.
     pub reason: String,
-    /// The conditions that are not true; empty if there is another reason.
+    /// Conditions of Requirements that are not true; empty if the slot refuses the job for another reason.
     pub untrue_conditions: Vec<EvaluatedCondition>,
 }
 
@@ -23,7 +23,7 @@ impl From<String> for UnfitReason {
 }
 
 impl UnfitReason {
-    /// Returns the reason if Requirements of this ad are not true for the job.
+    /// Returns the reason why Requirements of the slot ad are not true for the job.
     pub(super) fn from_requirements(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Self {
         let context = Context::new(world).my(slot).target(job);
         UnfitReason {
@@ -32,14 +32,14 @@ impl UnfitReason {
         }
     }
 
-    /// Prefixes the reason with `words`.
+    /// Returns the reason with `words` before it.
     pub(super) fn with_prefix(self, words: &str) -> Self {
         UnfitReason { reason: format!("{words}: {}", self.reason), ..self }
     }
 }
 
 impl Slot {
-    /// Returns why Requirements are not true for the job.
+    /// Returns the reason why the slot's Requirements are not true for the job.
     pub(super) fn unfit_reason(&self, core: &ExecutionPointState, job: &ClassAd) -> UnfitReason {
         let world = FrozenClockWorld { world: &*core.world, now: core.now };
         let unfit = UnfitReason::from_requirements(&self.ads.live, job, &world);
@@ -49,7 +49,7 @@ impl Slot {
         }
     }
 
-    /// Returns why Requirements are not true for the job, in one line.
+    /// Returns in one line why the slot's Requirements are not true for the job.
     pub(super) fn unfit_text(&self, world: &dyn World, job: &ClassAd) -> String {
         match &self.broken {
             Some(broken) => format!("the slot is broken: {}", broken.reason),

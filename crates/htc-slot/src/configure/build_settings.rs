@@ -22,7 +22,7 @@ use htc_classad::references;
 use htc_classad::{AttrName, ClassAd, Expr, Value};
 use htc_config::Config;
 
-/// Settings, and warnings about the configuration they come from.
+/// Settings, and warnings about the configuration.
 #[derive(Clone, Debug)]
 pub struct SettingsWithWarnings {
     /// Initial settings of the execution point.
@@ -33,7 +33,7 @@ pub struct SettingsWithWarnings {
     pub hook_warnings: Vec<HookWarning>,
 }
 
-/// Attributes derived from CpuBusy.
+/// Attributes that are derived from CpuBusy.
 const CPU_BUSY_ATTRIBUTES: [&str; 2] = ["CpuBusyTime", "CpuIsBusy"];
 
 /// Attributes that STARTD_HEALTH_EXPRS publishes.
@@ -45,7 +45,7 @@ const MAX_CHILD_KEYWORDS: u32 = 64;
 /// Builds the settings from a configuration.
 ///
 /// # Errors
-/// Fails if a parameter has a value with which no slot can be made, or if slots do not fit with SLOT_CONFIG_FAILURE_MODE =
+/// Fails if a parameter has a value with which slots cannot be created, or if slots do not fit and SLOT_CONFIG_FAILURE_MODE is
 /// ABORT.
 pub fn configure(
     config: &Config,
@@ -99,7 +99,7 @@ pub fn configure(
     Ok(SettingsWithWarnings { settings, warnings: problems.into_warnings()?, hook_warnings })
 }
 
-/// Settings that are built before the daemon's own parameters are read.
+/// Settings that are built before the parameters of the daemon itself are read.
 struct PartialSettings {
     publishes_cpu_busy: bool,
     slots: Vec<SlotPlan>,
@@ -110,7 +110,7 @@ struct PartialSettings {
     tags: Vec<String>,
 }
 
-/// Completes the settings with the daemon's own parameters.
+/// Completes the settings with the parameters of the daemon itself.
 fn complete_settings(
     global: &SlotParameters<'_>,
     world: &dyn World,
@@ -183,7 +183,7 @@ fn common_machine_ad(
     common.set("MachineResources", resources.collect::<Vec<_>>().join(" "));
     common.update(&totals.published);
     if global.int_if_set("DISK")?.is_some() {
-        // One volume for all slots, wherever EXECUTE is located (MachAttributes).
+        // If DISK is set, all slots share one volume, wherever EXECUTE is located (MachAttributes).
         common.set("DetectedDisk", totals.amounts.disk);
         common.set("ExecuteVolume", "<from-config>");
     }
@@ -207,7 +207,7 @@ fn power_settings(
     }
 }
 
-/// True if a policy refers to CpuBusyTime or CpuIsBusy, which 25.14 does not publish.
+/// True if a policy refers to CpuBusyTime or CpuIsBusy. 25.14 publishes neither.
 fn reads_cpu_busy(global: &SlotParameters<'_>, slots: &[SlotPlan]) -> bool {
     let is_busy =
         |name: &AttrName| CPU_BUSY_ATTRIBUTES.iter().any(|busy| name.to_string().eq_ignore_ascii_case(busy));
@@ -217,7 +217,7 @@ fn reads_cpu_busy(global: &SlotParameters<'_>, slots: &[SlotPlan]) -> bool {
             .iter()
             .any(|(_, expr)| references::mentioned_attributes(expr).iter().any(&is_busy))
     };
-    // A latch publishes CpuBusyTime itself: the time of the last change of CpuBusy.
+    // A latch of CpuBusy publishes CpuBusyTime itself, as the time of the last change.
     let is_latched =
         global.words("STARTD_LATCH_EXPRS").iter().any(|name| name.eq_ignore_ascii_case("CpuBusy"));
     if is_latched || !slots.iter().any(reads) {
@@ -234,7 +234,8 @@ fn reads_cpu_busy(global: &SlotParameters<'_>, slots: &[SlotPlan]) -> bool {
     publishes
 }
 
-/// Returns the volumes whose disk space is divided: the one that DISK sets, or those of the execute directories.
+/// Returns the volumes whose disk space is divided among slots: a volume of the size that DISK sets, or those of the execute
+/// directories.
 fn slot_volumes(
     global: &SlotParameters<'_>,
     around: &HostMeasurements,
@@ -251,7 +252,7 @@ fn slot_volumes(
     let own = around.slot_volumes.iter().map(|(number, volume)| {
         let missing = volume.execute_problem.clone();
         let volume = match is_given || volume.id == shared.id {
-            // The free space of a volume is counted once.
+            // Slots with the same volume share its free space.
             true => Volume { execute_problem: missing, ..shared.clone() },
             false => Volume { free: (volume.free - reserved).max(0), ..volume.clone() },
         };
@@ -260,7 +261,8 @@ fn slot_volumes(
     SlotVolumes { slot_volumes: own.collect(), shared }
 }
 
-/// Returns the parameters, or else the attributes of these names (`DaemonCore::evalExpr`).
+/// Returns DAEMON_SHUTDOWN and DAEMON_SHUTDOWN_FAST: the parameters, or else the attributes with these names
+/// (`DaemonCore::evalExpr`).
 fn daemon_shutdown_expressions(global: &SlotParameters<'_>) -> DaemonShutdownExpressions {
     DaemonShutdownExpressions {
         graceful: global.expr_or_warn("DAEMON_SHUTDOWN").or_else(|| global.expr_or_warn("DaemonShutdown")),
@@ -270,7 +272,8 @@ fn daemon_shutdown_expressions(global: &SlotParameters<'_>) -> DaemonShutdownExp
     }
 }
 
-/// Returns when docker is asked for its image sizes; a negative number means at each update (`compute_for_update`).
+/// Returns when docker is asked for its image sizes. With a negative interval, docker is asked at each update
+/// (`compute_for_update`).
 fn image_cache_settings(global: &SlotParameters<'_>) -> ImageCacheSettings {
     let update = global.int("UPDATE_INTERVAL", 300).max(1);
     let seconds = match global.int("DOCKER_CACHE_ADVERTISE_INTERVAL", 1200) {
@@ -281,8 +284,8 @@ fn image_cache_settings(global: &SlotParameters<'_>) -> ImageCacheSettings {
     ImageCacheSettings { docker: global.string("DOCKER").unwrap_or_default().into(), interval }
 }
 
-/// Returns the name of the startd (`build_valid_daemon_name`): the host is appended to a name without `@` that is not this
-/// host's.
+/// Returns the name of the startd (`build_valid_daemon_name`). The host is appended to a name that does not contain `@` and is
+/// not the name of this host.
 fn daemon_name(name: Option<String>, full_host: String, host: &str) -> String {
     match name {
         Some(name) if name.contains('@') => name,
@@ -293,14 +296,14 @@ fn daemon_name(name: Option<String>, full_host: String, host: &str) -> String {
     }
 }
 
-/// Returns the settings of ENABLE_BACKFILL and BACKFILL_SYSTEM (`ResMgr::backfillMgrConfig`).
+/// Returns the settings of ENABLE_BACKFILL and BACKFILL_SYSTEM (`ResMgr::backfillMgrConfig`), or `None` if backfill is disabled.
 fn backfill_settings(global: &SlotParameters<'_>) -> Option<BackfillSettings> {
     if !global.boolean("ENABLE_BACKFILL", false) {
         return None;
     }
     match global.string("BACKFILL_SYSTEM") {
         Some(system) if system.eq_ignore_ascii_case("BOINC") => {
-            // Parameters required by `BOINC_BackfillMgr::reconfig`.
+            // `BOINC_BackfillMgr::reconfig` requires these parameters, each with two names.
             let needed = [["Executable", "Cmd"], ["InitialDir", "Iwd"], ["Universe", "JobUniverse"]];
             let is_missing =
                 |names: &&[&str; 2]| names.iter().all(|name| global.text(&format!("BOINC_{name}")).is_none());
@@ -325,7 +328,7 @@ fn backfill_settings(global: &SlotParameters<'_>) -> Option<BackfillSettings> {
     }
 }
 
-/// Common inputs for building all slots.
+/// Inputs for building slots that are the same for all slots.
 struct SlotPlanBuilder<'a> {
     config: &'a Config,
     world: &'a dyn World,
@@ -433,13 +436,13 @@ impl SlotPlanBuilder<'_> {
     }
 }
 
-/// Returns the slot's own execute directory, or else that of the execution point.
+/// Returns the execute directory of the slot, or else that of the execution point.
 fn execute_directory(knobs: &SlotParameters<'_>, id: &str) -> Option<std::path::PathBuf> {
     let own = knobs.string(&format!("{id}_EXECUTE"));
     own.or_else(|| knobs.string("EXECUTE")).map(std::path::PathBuf::from)
 }
 
-/// Returns the hooks of a partitionable slot's dynamic slots: of those with their own keyword, and of all others.
+/// Returns the hooks of the dynamic slots that have their own keyword, and the hooks of all other dynamic slots.
 fn child_hook_paths(
     knobs: &SlotParameters<'_>,
     id: &str,
@@ -455,7 +458,7 @@ fn child_hook_paths(
     (own, hooks_of(&format!("{id}_{}", MAX_CHILD_KEYWORDS + 1)))
 }
 
-/// Publishes the kind of the slot.
+/// Publishes the attributes that give the kind of the slot.
 fn publish_slot_kind(laid_out: &SlotAllocation, number: u32, kind: SlotKind, ad: &mut ClassAd) {
     ad.set("SlotID", i64::from(number));
     ad.set("SlotTypeID", i64::from(laid_out.type_id));

@@ -10,7 +10,7 @@ use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_hook::cron_job::{CronJob, CronManager};
 
-/// Reads the jobs of a manager; invalid ones are skipped with a warning.
+/// Reads the jobs of a cron manager. Invalid jobs are skipped with a warning.
 fn read_usable_jobs(manager: CronManager, global: &SlotParameters<'_>) -> Vec<CronJob> {
     let view = global.view();
     let mut jobs = Vec::new();
@@ -26,7 +26,7 @@ fn read_usable_jobs(manager: CronManager, global: &SlotParameters<'_>) -> Vec<Cr
     jobs
 }
 
-/// Reads the benchmarks. One whose program is missing is skipped, and Mips or KFlops stay undefined.
+/// Reads the benchmarks. A benchmark whose program is missing is skipped, so that Mips or KFlops stay undefined.
 pub(super) fn read_benchmarks(global: &SlotParameters<'_>, world: &dyn World) -> BenchmarkSettings {
     let manager = CronManager::Benchmarks;
     let mut jobs = read_usable_jobs(manager, global);

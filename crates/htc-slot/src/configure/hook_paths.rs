@@ -1,4 +1,5 @@
-//! Hooks of a slot: its keyword, and the paths that pass the checks (`Resource::getHookKeyword`, `StartdHookMgr::getHookPath`).
+//! Hooks of a slot: its hook keyword, and the paths that pass the checks (`Resource::getHookKeyword`,
+//! `StartdHookMgr::getHookPath`).
 
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ impl htc_hook::ParameterSource for SlotParameters<'_> {
     }
 }
 
-/// Parameters with relative paths resolved against LOG, the daemon's working directory.
+/// View of the parameters in which relative paths are resolved against LOG, the daemon's working directory.
 struct LogRelativeParameters<'a> {
     knobs: &'a SlotParameters<'a>,
     log: BString,
@@ -39,8 +40,8 @@ impl htc_hook::ParameterSource for LogRelativeParameters<'_> {
     }
 }
 
-/// Returns the hooks of the slot `id`; a dynamic slot may use the keyword of its `parent`, in which case warnings are only
-/// reported for the parent.
+/// Returns the hooks of the slot `id`. A dynamic slot may use the keyword of its `parent`; warnings are then reported only for
+/// the parent.
 pub(super) fn slot_hook_paths(
     knobs: &SlotParameters<'_>,
     world: &dyn World,
@@ -51,7 +52,7 @@ pub(super) fn slot_hook_paths(
     let in_log = LogRelativeParameters { knobs, log: knobs.text("LOG").unwrap_or_default() };
     let path = |hook: HookType| -> Result<Option<PathBuf>, String> {
         match path_check::configured_path(world, &in_log, &keyword, hook) {
-            // The hook is executed with the path as configured; the daemon's working directory is LOG.
+            // The hook is executed with the path as configured, relative to LOG, the daemon's working directory.
             Ok(found) => {
                 let written = found.and_then(|_| knobs.text(&hook.path_parameter(&keyword).to_str_lossy()));
                 Ok(written.map(|path| path.to_path_lossy().into_owned()))

@@ -11,33 +11,33 @@ use crate::sleep_state::SleepSupport;
 use htc_base::world::{NetworkAdapter, World};
 use htc_classad::ClassAd;
 
-/// Measurements of the host, made before the slots.
+/// Measurements of the host, taken before slots are created.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostMeasurements {
-    /// The execution point's address in ads and claim ids.
+    /// Address of the execution point in ads and claim ids.
     pub address: String,
-    /// Network adapter of that address, or `None`.
+    /// Network adapter that has the address, or `None`.
     pub adapter: Option<NetworkAdapter>,
-    /// Why EXECUTE cannot be used, or `None`: the SlotBrokenReason of all slots.
+    /// Reason why EXECUTE cannot be used, or `None`. It becomes the SlotBrokenReason of all slots.
     pub execute_problem: Option<String>,
     /// Free space of the file system of EXECUTE in KiB.
     pub disk_free: i64,
-    /// Total size of that file system in KiB.
+    /// Total size of the file system of EXECUTE in KiB.
     pub disk_total: i64,
-    /// Identifier of that file system: its device number.
+    /// Device number of the file system of EXECUTE, as an identifier.
     pub volume: String,
     /// File systems of `SLOT<N>_EXECUTE`, by slot number.
     pub slot_volumes: BTreeMap<u32, Volume>,
-    /// True if it is on a rotating disk, or `None` if unknown.
+    /// True if EXECUTE is on a rotating disk, or `None` if unknown.
     pub rotational: Option<bool>,
-    /// Free swap space and memory together, in KiB.
+    /// Free swap space plus free memory, in KiB.
     pub virtual_memory: i64,
-    /// Ad printed by a starter that the administrator configured (`STARTER -classad`), empty if it was not valid; `None` for
-    /// our own starter.
+    /// Ad that the administrator's own starter printed (`STARTER -classad`), empty if it was not valid; `None` if our starter is
+    /// used.
     pub starter_ad: Option<ClassAd>,
-    /// Attributes of the machine's container runtimes, detected by our own starter.
+    /// Attributes of the machine's container runtimes, as our starter detects them.
     pub container_runtimes: ClassAd,
-    /// Output to use instead of running the GPU discovery program, or `None` to run it.
+    /// Output to use as that of the GPU discovery program, or `None` to run the program.
     pub gpu_discovery_output: Option<String>,
     /// Supported sleep states and methods.
     pub sleep_support: SleepSupport,
@@ -68,7 +68,7 @@ fn publish_wake_on_lan(adapter: &NetworkAdapter, ad: &mut ClassAd) {
     ad.set("WakeOnLanEnabledFlags", words(adapter.enabled_wake_flags));
 }
 
-/// Abilities of our own starter, with the names that `condor_starter -classad` uses.
+/// Abilities of our starter, with the names that `condor_starter -classad` uses.
 const OWN_STARTER_ABILITIES: [&str; 13] = [
     "HasTDP",
     "HasOsUser",
@@ -85,17 +85,17 @@ const OWN_STARTER_ABILITIES: [&str; 13] = [
     "HasFileTransferPluginMethods",
 ];
 
-/// Processor flags that are published, sorted.
+/// Processor flags that are published, in alphabetical order.
 const PUBLISHED_CPU_FLAGS: [&str; 8] =
     ["avx", "avx2", "avx512_vnni", "avx512dq", "avx512f", "sse4_1", "sse4_2", "ssse3"];
-/// Flags required for each microarchitecture level (`cpuflags_to_microarch_string`), highest level first.
+/// Flags that each microarchitecture level requires, highest level first (`cpuflags_to_microarch_string`).
 const MICROARCHITECTURE_LEVELS: [(&str, &[&str]); 3] = [
     ("x86_64-v4", &["avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"]),
     ("x86_64-v3", &["abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"]),
     ("x86_64-v2", &["cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"]),
 ];
 
-/// Publishes the machine attributes in `ad`.
+/// Publishes the attributes of the machine in `ad`.
 pub(super) fn publish_machine_attributes(
     knobs: &SlotParameters<'_>,
     world: &dyn World,
@@ -114,7 +114,7 @@ pub(super) fn publish_machine_attributes(
     ] {
         ad.set(name, value);
     }
-    // These attributes are published by NetworkAdapterBase and DaemonCore.
+    // In the reference, NetworkAdapterBase and DaemonCore publish these attributes.
     if let Some(adapter) = &around.adapter {
         ad.set("HardwareAddress", adapter.hardware_address.as_str());
         ad.set("SubnetMask", adapter.subnet_mask.as_str());
@@ -190,7 +190,7 @@ fn publish_operating_system(knobs: &SlotParameters<'_>, ad: &mut ClassAd) {
     }
 }
 
-/// Publishes the attributes of the first processor in `/proc/cpuinfo`.
+/// Publishes attributes of the first processor in `/proc/cpuinfo`, which is given as `text`.
 fn publish_processor(text: &str, ad: &mut ClassAd) {
     let field = |wanted: &str| {
         text.lines().find_map(|line| {
@@ -239,7 +239,7 @@ fn publish_own_starter_abilities(runtimes: &ClassAd, ad: &mut ClassAd) {
     ad.set("StarterAbilityList", names.join(","));
 }
 
-/// Publishes the abilities that another starter reports, as `Starter::publish` does.
+/// Publishes the abilities that the administrator's own starter reports, as `Starter::publish` does.
 fn publish_other_starter_abilities(said: &ClassAd, ad: &mut ClassAd) {
     if said.is_empty() {
         return;
@@ -258,7 +258,7 @@ fn publish_other_starter_abilities(said: &ClassAd, ad: &mut ClassAd) {
     ad.set("StarterAbilityList", names.join(","));
 }
 
-/// Publishes attributes of wake-on-LAN and hibernation, which every slot ad of a real execution point has.
+/// Publishes the attributes of wake-on-LAN and of an awake machine, which every slot ad of a real execution point contains.
 pub(super) fn publish_awake_attributes(adapter: Option<&NetworkAdapter>, ad: &mut ClassAd) {
     ad.set("HibernationLevel", 0i64);
     ad.set("HibernationState", "NONE");

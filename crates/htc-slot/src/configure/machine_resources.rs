@@ -1,4 +1,4 @@
-//! Totals of the machine: processors, memory, swap, disk, custom resources (`ResAttributes.cpp`).
+//! Total resources of the machine: processors, memory, swap, disk, custom resources (`ResAttributes.cpp`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -20,18 +20,18 @@ use htc_config::evaluate::to_real;
 /// Time-out of an inventory program.
 const INVENTORY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Names that are not valid for custom resources.
+/// Resource names that are reserved, so that they cannot name custom resources.
 const RESERVED_TAGS: [&str; 7] = ["cpu", "cpus", "disk", "swap", "mem", "memory", "ram"];
 
-/// Total resources of the machine, and which of them are offline.
+/// Total resources of the machine, and the offline ones.
 pub(super) struct MachineTotals {
     /// Resources to divide among the slots.
     pub amounts: ResourceAmounts,
-    /// Detected<Tag>, Total<Tag> and Offline<Tag> of all resources.
+    /// Attributes Detected<Tag>, Total<Tag> and Offline<Tag> of all resources.
     pub published: ClassAd,
 }
 
-/// Reads the totals.
+/// Reads the total resources of the machine.
 pub(super) fn read_totals(
     knobs: &SlotParameters<'_>,
     names: &[String],
@@ -72,7 +72,7 @@ pub(super) fn read_totals(
         && !names.iter().any(|name| name.eq_ignore_ascii_case("MACHINE_RESOURCE_GPUS"))
         && detects_gpus(knobs)
     {
-        // GPUs were detected, although MACHINE_RESOURCE_NAMES does not list them.
+        // GPUs were detected, but MACHINE_RESOURCE_NAMES does not list them.
         published.set("DetectedGPUs", 0i64);
     }
     Ok(MachineTotals {
@@ -89,7 +89,7 @@ pub(super) fn read_totals(
     })
 }
 
-/// Returns the ids of devices that OFFLINE_MACHINE_RESOURCE_<Tag> names, by tag.
+/// Returns the device ids in OFFLINE_MACHINE_RESOURCE_<Tag>, by tag.
 pub(super) fn read_offline_devices(
     knobs: &SlotParameters<'_>,
     machine: &ResourceAmounts,
@@ -143,7 +143,7 @@ fn custom_resource_tags(
     Ok(tags)
 }
 
-/// True if STARTD_DETECT_GPUS enables the detection of GPUs: its value is the arguments of the discovery program.
+/// True if STARTD_DETECT_GPUS, whose value is the arguments of the discovery program, enables the detection of GPUs.
 fn detects_gpus(knobs: &SlotParameters<'_>) -> bool {
     let Some(arguments) = knobs.string("STARTD_DETECT_GPUS") else { return false };
     let is = |word: &str| arguments.eq_ignore_ascii_case(word);
@@ -157,7 +157,7 @@ fn detects_gpus(knobs: &SlotParameters<'_>) -> bool {
     !is("false") && !is("0")
 }
 
-/// Reads one custom resource: a number, an expression that evaluates to one, a list of ids, or an ad with properties.
+/// Reads a custom resource from a number, an expression that evaluates to a number, a list of ids, or an ad with properties.
 fn read_custom_resource(
     knobs: &SlotParameters<'_>,
     tag: &str,
@@ -187,14 +187,14 @@ fn read_custom_resource(
 struct DetectedResource {
     quantity: f64,
     ids: Vec<String>,
-    /// Number of offline devices, if they have no ids.
+    /// Number of offline devices, if the resource has no ids.
     offline: f64,
     /// Ids of offline devices.
     offline_ids: Vec<String>,
     properties: BTreeMap<String, ClassAd>,
-    /// Additional attributes from an inventory, for all slots.
+    /// Additional attributes that an inventory printed for all slots, or `None`.
     ad: Option<ClassAd>,
-    /// True if properties came as ads, and the resource may be shared.
+    /// True if slots may share a device. Requires properties in ads.
     shared: bool,
 }
 
@@ -207,7 +207,7 @@ fn resource_from_text(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> Dete
     DetectedResource { quantity: quantity.max(0.0), ids, offline, offline_ids, ..DetectedResource::default() }
 }
 
-/// Reads OFFLINE_MACHINE_RESOURCE_<Tag>.
+/// Reads OFFLINE_MACHINE_RESOURCE_<Tag>: a number, or ids of devices.
 fn read_offline(knobs: &SlotParameters<'_>, tag: &str) -> (f64, Vec<String>) {
     let text = knobs.string(&format!("OFFLINE_MACHINE_RESOURCE_{tag}"));
     text.map_or_else(Default::default, |text| parse_number_or_ids(&text, knobs.world()))
@@ -230,7 +230,7 @@ fn split_ids(text: &str) -> Vec<String> {
     text.split(separator).filter(|id| !id.is_empty()).map(str::to_owned).collect()
 }
 
-/// Parses `Detected<Tag>`, `Offline<Tag>` and property ads (`init_machine_resource_from_ad`).
+/// Parses the output of an inventory: `Detected<Tag>`, `Offline<Tag>` and property ads (`init_machine_resource_from_ad`).
 fn resource_from_ad(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> DetectedResource {
     let world = knobs.world();
     let mut found = DetectedResource::default();
@@ -263,10 +263,10 @@ fn resource_from_ad(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> Detect
     found
 }
 
-/// Output of a resource's inventory.
+/// Output of an inventory program.
 struct InventoryOutput {
     text: String,
-    /// The parameter, the program and its exit status, or `None` if the output was given.
+    /// The parameter, the program and its exit status; `None` if the output was given and no program was run.
     program_run: Option<(String, BString, Exit)>,
 }
 
@@ -275,7 +275,7 @@ impl InventoryOutput {
         InventoryOutput { text, program_run: None }
     }
 
-    /// Warns if a program failed, or if it found nothing although it is configured explicitly.
+    /// Warns if the inventory program failed, or if it found nothing although it is configured explicitly.
     fn warn_if_unsuccessful(&self, knobs: &SlotParameters<'_>, tag: &str, found: &DetectedResource) {
         let Some((knob, program, exit)) = &self.program_run else { return };
         let failed = *exit != Exit::Code(0);
@@ -298,7 +298,7 @@ fn is_gpus(tag: &str) -> bool {
     tag.eq_ignore_ascii_case("GPUs")
 }
 
-/// Returns the output of a resource's inventory program, or the output given instead; `None` if there is no inventory.
+/// Returns the output of a resource's inventory program, or the output that replaces it; `None` if no inventory is configured.
 fn run_inventory(
     knobs: &SlotParameters<'_>,
     tag: &str,
@@ -331,7 +331,7 @@ fn run_inventory(
         ErrorKind::TimedOut => format!("'{program}' did not end and was killed; a startd would wait for it"),
         _ => format!("'{program}' cannot be run: {error}"),
     };
-    // A machine without HTCondor's discovery program has no GPUs to detect; 25.14 would not start there.
+    // Without HTCondor's discovery program no GPUs can be detected; 25.14 would not start on such a machine.
     if is_gpus && program.ends_with(b"/condor_gpu_discovery") {
         if error.kind() != ErrorKind::NotFound || knobs.is_set(&knob) {
             knobs.warn(format!(
@@ -344,7 +344,7 @@ fn run_inventory(
     Err(knobs.parameter_error(&knob, format!("{why}; {way}")))
 }
 
-/// Returns the command line that detects GPUs, if the configuration does not define them.
+/// Returns the command line that detects GPUs, or `None` if the configuration defines them itself.
 fn gpu_discovery_command(knobs: &SlotParameters<'_>) -> Option<BString> {
     let arguments = knobs.text("STARTD_DETECT_GPUS")?;
     let mut line = knobs.text("LIBEXEC").unwrap_or_default();
@@ -353,7 +353,7 @@ fn gpu_discovery_command(knobs: &SlotParameters<'_>) -> Option<BString> {
     Some(line)
 }
 
-/// Subtracts the offline devices, and publishes the machine's totals.
+/// Subtracts the offline devices from a resource, and publishes the machine's totals of it.
 fn build_custom_resource(
     knobs: &SlotParameters<'_>,
     tag: &str,
@@ -366,7 +366,7 @@ fn build_custom_resource(
     if ids.is_empty() {
         quantity -= offline;
     } else if offline_ids.is_empty() && !as_reference {
-        // 25.14 ignores a number if there are ids.
+        // If there are ids, 25.14 ignores a number.
         let keep = ids.len().saturating_sub(offline.max(0.0) as usize);
         off.extend(ids.iter().skip(keep).cloned());
     }

@@ -1,5 +1,5 @@
-//! Construction of the settings from a configuration and the measurements of the host: the slots, their resources, attributes,
-//! policy and hooks.
+//! Construction of the settings from a configuration and from measurements of the host: the slots with their resources,
+//! attributes, policy and hooks.
 
 mod build_settings;
 mod cron_jobs;

@@ -1,4 +1,4 @@
-//! Access to parameters, with warnings and errors collected in one place.
+//! Access to parameters. Warnings and errors are collected while parameters are read.
 
 use std::cell::RefCell;
 
@@ -8,17 +8,17 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::{Dialect, Expr};
 use htc_config::{ConfigView, Setting, ValueError};
 
-/// Reason why no slots can be made from a configuration.
+/// Reason why slots cannot be created from a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigureError {
     /// The value of a parameter is not valid.
     #[error("{name}: {problem}")]
     Parameter {
-        /// Name of the parameter as looked up.
+        /// Name under which the parameter was looked up.
         name: String,
-        /// Error, and what would be valid.
+        /// The error, and what value would be valid.
         problem: String,
-        /// File and line where it was set, or its other origin, or `None`.
+        /// Location of the setting, such as its file and line, or `None` if unknown.
         origin: Option<String>,
         /// The value with a caret below the error, or `None`.
         excerpt: Option<String>,
@@ -28,17 +28,17 @@ pub enum ConfigureError {
     Layout(String),
 }
 
-/// A warning about a hook of a slot.
+/// Warning about a hook of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookWarning {
-    /// Its path is refused.
+    /// The path of a hook was refused.
     RefusedPath(String),
-    /// The slot has a keyword, but no hook that fetches work.
+    /// The slot has a hook keyword, but no FETCH_WORK hook.
     NoFetchHook(String),
 }
 
 impl HookWarning {
-    /// Returns the text.
+    /// Returns the text of the warning.
     pub fn text(&self) -> &str {
         match self {
             HookWarning::RefusedPath(text) | HookWarning::NoFetchHook(text) => text,
@@ -53,7 +53,7 @@ pub(super) struct ParameterProblems {
     pub(super) warnings: Vec<String>,
     /// Warnings about hooks; `warnings` contains them too.
     pub(super) hook_warnings: Vec<HookWarning>,
-    /// First value with which a startd ends.
+    /// Error for the first value with which a startd exits.
     fatal: Option<ConfigureError>,
 }
 
@@ -61,13 +61,13 @@ impl ParameterProblems {
     /// Returns the warnings.
     ///
     /// # Errors
-    /// A startd ends with one of the values.
+    /// Fails if a value was read with which a startd exits.
     pub(super) fn into_warnings(self) -> Result<Vec<String>, ConfigureError> {
         self.fatal.map_or(Ok(self.warnings), Err)
     }
 }
 
-/// View of the configuration for one slot, or for all.
+/// View of the configuration for one slot, or for the whole execution point.
 pub(super) struct SlotParameters<'a> {
     view: ConfigView<'a>,
     problems: &'a RefCell<ParameterProblems>,
@@ -83,7 +83,7 @@ impl<'a> SlotParameters<'a> {
         SlotParameters { view, problems, quirks }
     }
 
-    /// Returns the underlying view.
+    /// Returns the configuration view.
     pub(super) fn view(&self) -> &ConfigView<'a> {
         &self.view
     }
@@ -93,7 +93,7 @@ impl<'a> SlotParameters<'a> {
         self.quirks
     }
 
-    /// True if 25.14's own behaviour is to be used.
+    /// True if 25.14's behaviour is to be used instead of the manual's.
     pub(super) fn reproduces(&self, quirk: Quirk) -> bool {
         self.quirks.reproduces(quirk)
     }
@@ -103,7 +103,7 @@ impl<'a> SlotParameters<'a> {
         self.view.world()
     }
 
-    /// Returns the dialect of values that are expressions: a backslash in a string is literal, as in long ads
+    /// Returns the dialect in which expressions in values are parsed: a backslash in a string is literal, as in long ads
     /// (`ParseClassAdRvalExpr`).
     pub(super) fn dialect(&self) -> Dialect {
         Dialect::of_world(self.world()).old()
@@ -123,19 +123,19 @@ impl<'a> SlotParameters<'a> {
         }
     }
 
-    /// Records a value with which a startd ends (`param_integer`, `param_boolean`). The caller continues with a default, so
-    /// that the error of all settings is known at their end.
+    /// Records a value with which a startd exits (`param_integer`, `param_boolean`). The caller continues with a default, so that
+    /// all settings are checked before the error is returned.
     fn refuse(&self, name: &str, problem: String) {
         let error = self.parameter_error(name, problem);
         self.problems.borrow_mut().fatal.get_or_insert(error);
     }
 
-    /// Returns the expanded value; an empty one counts as not defined.
+    /// Returns the expanded value of a parameter; an empty value counts as not defined.
     pub(super) fn text(&self, name: &str) -> Option<BString> {
         self.text_or_empty(name).filter(|text| !text.is_empty())
     }
 
-    /// Returns the expanded value; an empty one is `Some`.
+    /// Returns the expanded value of a parameter; an empty value is `Some`.
     pub(super) fn text_or_empty(&self, name: &str) -> Option<BString> {
         match self.view.string(name) {
             Ok(Some(setting)) => Some(BString::from(setting.value.trim())),
@@ -151,12 +151,12 @@ impl<'a> SlotParameters<'a> {
         self.text(name).map(|text| BStr::new(&text).to_string())
     }
 
-    /// True if the parameter is set, and not only by its default.
+    /// True if the parameter is set explicitly; false if it only has a default.
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.view.string(name).ok().flatten().is_some_and(|setting| setting.origin.source != "<Default>")
     }
 
-    /// Returns where the parameter was set.
+    /// Returns where the parameter was set, or `None`.
     pub(super) fn origin(&self, name: &str) -> Option<String> {
         self.view.string(name).ok().flatten().map(|setting| setting.origin.to_string())
     }
@@ -175,7 +175,7 @@ impl<'a> SlotParameters<'a> {
         }
     }
 
-    /// Returns a number that must not be negative.
+    /// Reads a number that must not be negative.
     pub(super) fn non_negative_int(&self, name: &str, default: u32) -> u64 {
         let number = self.int(name, default.into());
         u64::try_from(number).unwrap_or_else(|_| {
@@ -184,7 +184,7 @@ impl<'a> SlotParameters<'a> {
         })
     }
 
-    /// Returns the number of a parameter, or `None` if it is not defined.
+    /// Returns the integer value of a parameter, or `None` if it is not defined.
     pub(super) fn int_if_set(&self, name: &str) -> Result<Option<i64>, ConfigureError> {
         match self.view.int(name) {
             Ok(setting) => Ok(setting.map(|setting| setting.value)),
@@ -203,7 +203,7 @@ impl<'a> SlotParameters<'a> {
         text.split(separator).filter(|word| !word.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Returns a parameter as an expression. One that does not parse counts as not defined, with a warning.
+    /// Returns a parameter as an expression. If it does not parse, warns and returns `None`.
     pub(super) fn expr_or_warn(&self, name: &str) -> Option<Expr> {
         self.parse_expr(name).unwrap_or_else(|error| {
             self.warn(format!("{error}; the knob is ignored"));
@@ -211,7 +211,7 @@ impl<'a> SlotParameters<'a> {
         })
     }
 
-    /// Returns a parameter as an expression, which must parse.
+    /// Returns a parameter as an expression, or `None` if it is not defined. Fails if it does not parse.
     pub(super) fn parse_expr(&self, name: &str) -> Result<Option<Expr>, ConfigureError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         match Expr::parse_with(&text, self.dialect()) {

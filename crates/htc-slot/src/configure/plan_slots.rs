@@ -1,4 +1,4 @@
-//! Number of slots of each type (`slot_builder.cpp` initTypes, countTypes).
+//! Slots of each type (`slot_builder.cpp` initTypes, countTypes).
 
 use std::cell::RefCell;
 
@@ -12,17 +12,17 @@ use crate::slot_type_shares::SlotTypeShares;
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_config::ConfigView;
 
-/// Allocated slot, with settings of its type.
+/// Allocated slot, with settings of its slot type.
 pub(super) struct PlannedSlot {
     pub allocation: SlotAllocation,
     pub kind: SlotKind,
-    /// Prefix of the name.
+    /// Prefix of the slot's name.
     pub name_prefix: String,
-    /// Disk space that all slots of its volume have together, in KiB.
+    /// Disk space in KiB that all slots of the slot's volume have together.
     pub provisioned_disk: i64,
 }
 
-/// Plans the slots of a machine with the resources `machine` and these volumes for scratch directories.
+/// Plans the slots of a machine with the resources `machine`, whose scratch directories are on `volumes`.
 pub(super) fn plan_slots(
     knobs: &SlotParameters<'_>,
     machine: &ResourceAmounts,
@@ -114,12 +114,12 @@ fn read_slot_types(
     Ok(types)
 }
 
-/// Reads the number of slots of each type; type 0 if no type is used.
+/// Reads the number of slots of each type. If no slot type is used, returns slots of type 0.
 fn read_slot_counts(knobs: &SlotParameters<'_>, cpus: i64) -> Result<Vec<(u32, u32)>, ConfigureError> {
     let types = clamp_with_warning(knobs, "MAX_SLOT_TYPES", knobs.int("MAX_SLOT_TYPES", 10), MAX_SLOT_TYPES);
     let mut counts: Vec<(u32, i64)> = Vec::new();
     for id in 1..=types {
-        // A startd ends with a count that is not a number; any other count would be a guess.
+        // A startd exits if the count is not a number; any other count would be a guess.
         let count = knobs.int_if_set(&format!("NUM_SLOTS_TYPE_{id}"))?.unwrap_or(0);
         if count != 0 {
             counts.push((id, count));
@@ -141,11 +141,11 @@ fn read_slot_counts(knobs: &SlotParameters<'_>, cpus: i64) -> Result<Vec<(u32, u
     Ok(counted.collect())
 }
 
-/// Upper limits against typing errors; no machine has more slot types, or more slots of one type.
+/// Upper limits that catch typing errors; no real machine has more slot types, or more slots of one type.
 const MAX_SLOT_TYPES: u32 = 10_000;
 const MAX_SLOTS: u32 = 100_000;
 
-/// Returns the value of a parameter, reduced to `limit` with a warning.
+/// Returns `asked`, the value of a parameter, or else `limit` with a warning if the value is larger.
 fn clamp_with_warning(knobs: &SlotParameters<'_>, knob: &str, asked: i64, limit: u32) -> u32 {
     let asked = asked.max(0);
     if asked > i64::from(limit) {
@@ -154,10 +154,10 @@ fn clamp_with_warning(knobs: &SlotParameters<'_>, knob: &str, asked: i64, limit:
     u32::try_from(asked).unwrap_or(limit).min(limit)
 }
 
-/// Slots that a configuration requests.
+/// Slots that a configuration requests of a machine.
 #[derive(Debug)]
 pub struct RequestedSlots {
-    /// For each type its number, the count of its slots, and the prefix of their names.
+    /// Number of each slot type, the count of its slots, and the prefix of their names.
     pub types: Vec<(u32, u32, String)>,
     /// Warnings about the requested slots.
     pub warnings: Vec<String>,
@@ -166,7 +166,7 @@ pub struct RequestedSlots {
 /// Returns the slots that a configuration requests on a machine with `cpus` processors.
 ///
 /// # Errors
-/// Fails if a number of slots is not a number, with which no startd starts.
+/// Fails if the count of a slot type is not a number. No startd starts with such a value.
 pub fn requested_slots(view: ConfigView<'_>, cpus: i64) -> Result<RequestedSlots, ConfigureError> {
     let problems = RefCell::default();
     let knobs = SlotParameters::new(view, &problems, QuirkMode::Manual);
@@ -175,7 +175,7 @@ pub fn requested_slots(view: ConfigView<'_>, cpus: i64) -> Result<RequestedSlots
     Ok(RequestedSlots { types, warnings: problems.into_inner().into_warnings()? })
 }
 
-/// Returns the prefix of the names of a type's slots.
+/// Returns the prefix of the names of a slot type's slots.
 fn slot_name_prefix(knobs: &SlotParameters<'_>, id: u32) -> String {
     let prefix = knobs.string(&format!("SLOT_TYPE_{id}_NAME_PREFIX"));
     prefix.or_else(|| knobs.string("STARTD_RESOURCE_PREFIX")).unwrap_or_else(|| "slot".into())
@@ -198,7 +198,7 @@ fn is_partitionable(knobs: &SlotParameters<'_>, id: u32) -> bool {
     is_reference
 }
 
-/// True if slots of a type are allocated from the second copy of the machine.
+/// True if slots of this type are backfill slots.
 fn is_backfill(knobs: &SlotParameters<'_>, id: u32) -> bool {
     knobs.boolean(&format!("SLOT_TYPE_{id}_BACKFILL"), false)
 }

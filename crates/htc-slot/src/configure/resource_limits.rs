@@ -8,7 +8,8 @@ const CPUS_AND_MEMORY_LIMITS: &str = "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cp
      MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory && \
      MY.Disk > 0";
 
-/// Older form, with STARTD_JOB_HAS_REQUEST_ATTRS: requests that were edited on the way to the execution point take precedence.
+/// WithinResourceLimits with STARTD_JOB_HAS_REQUEST_ATTRS, an older form: requests that were edited on the way to the execution
+/// point take precedence.
 const EDITED_REQUEST_LIMITS: &str = "ifThenElse(TARGET._condor_RequestCpus =!= UNDEFINED,\
      MY.Cpus > 0 && TARGET._condor_RequestCpus <= MY.Cpus,\
      ifThenElse(TARGET.RequestCpus =!= UNDEFINED,MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus,1 <= MY.Cpus)) && \
@@ -19,21 +20,21 @@ const EDITED_REQUEST_LIMITS: &str = "ifThenElse(TARGET._condor_RequestCpus =!= U
      MY.Disk > 0 && TARGET._condor_RequestDisk <= MY.Disk,\
      ifThenElse(TARGET.RequestDisk =!= UNDEFINED,MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk,FALSE))";
 
-/// Clause for machines where jobs have no network (NO_JOB_NETWORKING of the starter).
+/// Clause for execution points whose jobs have no network (NO_JOB_NETWORKING of the starter).
 const NO_NETWORK_CLAUSE: &str = " && TARGET.WantJobNetworking =?= false";
 
 /// Inputs of WithinResourceLimits.
 #[derive(Clone, Copy)]
 pub(super) struct ResourceLimitInputs<'a> {
-    /// The custom resources.
+    /// Names of the custom resources.
     pub tags: &'a [String],
-    /// True if a consumption policy defines what jobs consume.
+    /// True if a consumption policy determines what jobs consume.
     pub has_consumption_policy: bool,
     /// True if jobs have network access.
     pub has_network: bool,
 }
 
-/// Returns the text of WithinResourceLimits on a machine with these custom resources.
+/// Returns the text of WithinResourceLimits for a machine with these inputs.
 fn resource_limits_text(knobs: &SlotParameters<'_>, limited: ResourceLimitInputs<'_>) -> String {
     let ResourceLimitInputs { tags, has_consumption_policy: consumption, has_network: network } = limited;
     if let Some(own) = knobs.string("WithinResourceLimits") {
@@ -64,7 +65,7 @@ fn resource_limits_text(knobs: &SlotParameters<'_>, limited: ResourceLimitInputs
     text + clause
 }
 
-/// Returns the text of WithinResourceLimits with a consumption policy (`consumptionLimitsExpression`).
+/// Returns the text of WithinResourceLimits if the slot has a consumption policy (`consumptionLimitsExpression`).
 fn consumption_limits_text(tags: &[String], clause: &str) -> String {
     let mut assets: Vec<&str> =
         ["Cpus", "Memory", "Disk"].into_iter().chain(tags.iter().map(String::as_str)).collect();
@@ -78,7 +79,7 @@ fn consumption_limits_text(tags: &[String], clause: &str) -> String {
     format!("({}{clause})", assets.iter().map(part).collect::<Vec<_>>().join(" && "))
 }
 
-/// Publishes `Consumption<Resource>` of a slot with a consumption policy.
+/// Publishes `Consumption<Resource>` for a slot with a consumption policy.
 pub(super) fn publish_consumption(
     knobs: &SlotParameters<'_>,
     tags: &[String],
@@ -97,8 +98,8 @@ pub(super) fn publish_consumption(
     Ok(())
 }
 
-/// Returns WithinResourceLimits, or `None` if the name of a resource begins with a digit, as in the reference, which fails to
-/// parse its own text and continues.
+/// Returns WithinResourceLimits, or `None` if the name of a resource begins with a digit. The reference fails to parse its own
+/// text in that case and continues.
 fn resource_limits_expr(
     knobs: &SlotParameters<'_>,
     limited: ResourceLimitInputs<'_>,
@@ -125,7 +126,7 @@ fn resource_limits_expr(
     })
 }
 
-/// Builds the Requirements of a slot. Clauses that the administrator named are also added to the internal ad.
+/// Builds the Requirements of a slot. Clauses that the administrator defined are also added to the internal ad.
 pub(super) fn build_requirements(
     knobs: &SlotParameters<'_>,
     kind: SlotKind,
@@ -135,7 +136,7 @@ pub(super) fn build_requirements(
 ) -> Result<SlotRequirements, ConfigureError> {
     let limits = resource_limits_expr(knobs, limited)?;
     let healthy = publish_health(knobs, internal)?;
-    // PSLOT_REQUIREMENTS_CLAUSES applies to static slots as well.
+    // PSLOT_REQUIREMENTS_CLAUSES applies to both static and partitionable slots.
     let list = match kind {
         SlotKind::Dynamic => DYNAMIC_SLOT_CLAUSES,
         SlotKind::Partitionable | SlotKind::Static => "PSLOT_REQUIREMENTS_CLAUSES",
@@ -168,16 +169,16 @@ pub(super) fn build_requirements(
     Ok(SlotRequirements { start: start.clone(), limits, expr: whole, clauses })
 }
 
-/// Parameter with the clauses for all slots.
+/// Parameter that names the clauses for all slots.
 const ALL_SLOTS_CLAUSES: &str = "SLOT_REQUIREMENTS_CLAUSES";
-/// Parameter with the clauses for dynamic slots.
+/// Parameter that names the clauses for dynamic slots.
 const DYNAMIC_SLOT_CLAUSES: &str = "DSLOT_REQUIREMENTS_CLAUSES";
 
-/// Adds a clause that the administrator named to the internal ad; returns true if it is part of Requirements
+/// Adds a clause that the administrator defined to the internal ad. Returns true if the clause is part of Requirements
 /// (`Resource::reqexp_config`).
 fn add_clause(knobs: &SlotParameters<'_>, list: &str, name: &str, internal: &mut ClassAd) -> bool {
     let Some(text) = knobs.text(name) else {
-        // For all slots, a clause may also be an attribute that they already have.
+        // A clause in the list for all slots may be an attribute that the slots already have.
         let stands = list == ALL_SLOTS_CLAUSES && internal.contains(name);
         if !stands {
             knobs.warn(format!("the clause {name} of Requirements is not defined: it is left out"));
@@ -200,7 +201,7 @@ fn add_clause(knobs: &SlotParameters<'_>, list: &str, name: &str, internal: &mut
     }
 }
 
-/// Publishes STARTD_HEALTH_EXPRS as `Healthy = min({ ..., 1 })`: undefined checks count as healthy.
+/// Publishes STARTD_HEALTH_EXPRS as `Healthy = min({ ..., 1 })`, in which undefined checks count as healthy.
 fn publish_health(knobs: &SlotParameters<'_>, internal: &mut ClassAd) -> Result<bool, ConfigureError> {
     let Some(checks) = knobs.string("STARTD_HEALTH_EXPRS") else { return Ok(false) };
     let parse = |text: String| {

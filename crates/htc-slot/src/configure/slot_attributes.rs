@@ -6,21 +6,23 @@ use super::parameters::SlotParameters;
 use htc_base::quirks::Quirk;
 use htc_classad::{ClassAd, Expr};
 
-/// Publishes the attributes in `ad`. `id` is the slot's id string; a dynamic slot uses its parent's.
+/// Publishes STARTD_ATTRS and similar lists in `ad`. `id` is the slot's id string; a dynamic slot has the attributes of its
+/// parent.
 pub(super) fn publish_slot_attributes(
     knobs: &SlotParameters<'_>,
     global: &SlotParameters<'_>,
     id: &str,
     ad: &mut ClassAd,
 ) {
-    // First the global lists, the same for all slots (`config_fill_ad`); STARTD_EXPRS is the old name of STARTD_ATTRS.
+    // First come the global lists, which are the same for all slots (`config_fill_ad`). STARTD_EXPRS is the old name of
+    // STARTD_ATTRS.
     for name in ["STARTD_ATTRS", "STARTD_EXPRS", "SYSTEM_STARTD_ATTRS"]
         .into_iter()
         .flat_map(|list| global.words(list))
     {
         insert_parsed(global, &name, global.text(&name).as_ref(), ad);
     }
-    // Next come the attributes with values for this slot; the list of its type replaces the global one.
+    // Next come attributes with values for this slot. The list of the slot's type replaces the global list.
     let id = id.split('_').next().unwrap_or(id);
     let mut names = knobs.words("STARTD_ATTRS");
     if !knobs.reproduces(Quirk::TypeAttrsHideSlotValues) {

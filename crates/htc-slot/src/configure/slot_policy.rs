@@ -9,7 +9,7 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::{ClassAd, Expr, Value};
 use htc_config::ConfigView;
 
-/// Attributes copied from parameters of the same name, with the default if the parameter is not defined.
+/// Policy attributes, which are copied from parameters of the same name, and their defaults.
 const POLICY_DEFAULTS: [(&str, Option<&str>); 26] = [
     ("SUSPEND", Some("false")),
     ("CONTINUE", Some("true")),
@@ -39,12 +39,13 @@ const POLICY_DEFAULTS: [(&str, Option<&str>); 26] = [
     ("STARTD_REHOME_ALLOW_REBOOT", None),
 ];
 
-/// Used for jobs of universe 13 according to the manual; 25.14 never reads them (quirk `vm-policy-knobs-dead`).
+/// Policy parameters that apply to jobs of the VM universe (13) according to the manual. 25.14 never reads them (quirk
+/// `vm-policy-knobs-dead`).
 const VM_POLICY_PARAMETERS: [&str; 6] =
     ["SUSPEND_VM", "CONTINUE_VM", "PREEMPT_VM", "KILL_VM", "WANT_SUSPEND_VM", "WANT_VACATE_VM"];
 
-/// Returns the policy attributes of a slot's internal ad. `slot` is the configuration as the slot sees it, `global` as the
-/// daemon does.
+/// Returns the policy attributes of a slot's internal ad. `slot` is the configuration as the slot reads it, `global` as the
+/// daemon reads it.
 ///
 /// # Errors
 /// Fails if START or MachineMaxVacateTime does not parse.
@@ -60,8 +61,8 @@ pub fn read_slot_policy(
     Ok(ad)
 }
 
-/// Returns START as an expression. If it does not parse, the result is an error with its location, or `error` without a message
-/// in 25.14.
+/// Returns START as an expression. If it does not parse, fails with the location of the error; in 25.14, the result is the
+/// literal `error`, without a message.
 pub(super) fn start_expression(knobs: &SlotParameters<'_>) -> Result<Expr, ConfigureError> {
     match knobs.parse_expr("START") {
         Ok(expr) => Ok(expr.unwrap_or_else(|| Expr::literal(Value::Bool(true)))),
@@ -76,11 +77,11 @@ pub(super) fn publish_policy(
     global: &SlotParameters<'_>,
     ad: &mut ClassAd,
 ) -> Result<(), ConfigureError> {
-    // A START that does not parse is only published with Requirements, which spell it differently.
+    // A START that does not parse is published only with Requirements, which spell the attribute `Start`.
     let name = if knobs.parse_expr("START").is_ok() { "START" } else { "Start" };
     ad.insert(name, start_expression(knobs)?);
     for (name, default) in POLICY_DEFAULTS {
-        // If the value for the slot's type does not parse, the global one is used.
+        // If the value for the slot type does not parse, the global value is used.
         let expr = knobs.expr_or_warn(name).or_else(|| global.expr_or_warn(name));
         let default = || default.and_then(|text| Expr::parse(text.as_bytes()).ok());
         if let Some(expr) = expr.or_else(default) {
@@ -98,7 +99,7 @@ pub(super) fn publish_policy(
         }
     }
     ad.insert("IsOwner", is_owner_expression(knobs, global));
-    // The parameter is SLOT_WEIGHT; a parameter named like the attribute has no effect.
+    // The attribute SlotWeight comes from SLOT_WEIGHT; a parameter SlotWeight has no effect.
     let weight = knobs.parse_expr("SLOT_WEIGHT")?.or_else(|| Expr::parse(b"Cpus").ok());
     if let Some(weight) = weight {
         ad.insert("SlotWeight", weight);
@@ -108,7 +109,7 @@ pub(super) fn publish_policy(
     Ok(())
 }
 
-/// Warns about a FetchWorkDelay that is a constant and not a number: the default is used then, as in 25.14.
+/// Warns if FetchWorkDelay is a constant but not a number, so that its default is used, as in 25.14.
 fn warn_about_fetch_delay(knobs: &SlotParameters<'_>, ad: &ClassAd) {
     let Some(delay) = ad.get("FetchWorkDelay") else { return };
     if let Some(Value::Str(_) | Value::Undefined | Value::Error) = delay.as_literal() {
@@ -119,7 +120,7 @@ fn warn_about_fetch_delay(knobs: &SlotParameters<'_>, ad: &ClassAd) {
     }
 }
 
-/// Returns the IsOwner expression. IsOwner is read first; 25.14 ignores IS_OWNER for a slot type.
+/// Returns the IsOwner expression. The parameter IsOwner takes precedence over IS_OWNER, which 25.14 ignores for a slot type.
 fn is_owner_expression(knobs: &SlotParameters<'_>, global: &SlotParameters<'_>) -> Expr {
     let by_type = if knobs.reproduces(Quirk::SlotTypeIsOwnerIgnored) { global } else { knobs };
     let expr = knobs.expr_or_warn("IsOwner").or_else(|| by_type.expr_or_warn("IS_OWNER"));

@@ -1,14 +1,14 @@
-//! Warnings about values of HIBERNATE and the backfill expressions that have no effect, in a pool as well.
+//! Warnings about values of HIBERNATE and of backfill expressions that have no effect, neither here nor in a pool.
 
 use super::parameters::SlotParameters;
 use crate::settings::SlotPlan;
 use crate::sleep_state::SleepState;
 use htc_classad::{Expr, Value};
 
-/// Words written as a boolean which are attribute names.
+/// Words that look like booleans, but are attribute names in an expression.
 const BOOLEAN_LOOKALIKES: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
 
-/// Returns the distinct expressions of this name in the slots.
+/// Returns the distinct expressions of the attribute `name` in all slots.
 fn distinct_slot_expressions(slots: &[SlotPlan], name: &str) -> Vec<Expr> {
     let mut found: Vec<Expr> = Vec::new();
     for expr in slots.iter().filter_map(|slot| slot.config.get(name)) {
@@ -19,7 +19,7 @@ fn distinct_slot_expressions(slots: &[SlotPlan], name: &str) -> Vec<Expr> {
     found
 }
 
-/// Checks HIBERNATE. `looked_at` is true if HIBERNATE_CHECK_INTERVAL is set, so that it is evaluated.
+/// Checks HIBERNATE. `looked_at` is true if HIBERNATE is evaluated, because HIBERNATE_CHECK_INTERVAL is set.
 pub(super) fn check_hibernate(knobs: &SlotParameters<'_>, slots: &[SlotPlan], looked_at: bool) {
     let known = |text: &str| {
         SleepState::from_name(text).is_some()
@@ -50,7 +50,7 @@ pub(super) fn check_hibernate(knobs: &SlotParameters<'_>, slots: &[SlotPlan], lo
     }
 }
 
-/// Checks START_BACKFILL and EVICT_BACKFILL.
+/// Checks the expressions START_BACKFILL and EVICT_BACKFILL.
 pub(super) fn check_backfill(knobs: &SlotParameters<'_>, slots: &[SlotPlan]) {
     for name in ["START_BACKFILL", "EVICT_BACKFILL"] {
         for expr in distinct_slot_expressions(slots, name) {

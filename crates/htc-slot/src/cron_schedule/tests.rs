@@ -1,4 +1,4 @@
-//! Schedules measured with 25.14, and further cases.
+//! Tests of cron schedules: schedules measured with 25.14, and further cases.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ fn job(name: &str, mode: CronMode, period: i64, change: impl Fn(&mut CronJob)) -
     job
 }
 
-/// Manager whose programs take a fixed time, on a clock of tenths of a second.
+/// Cron manager whose programs run for a fixed time. Its clock counts tenths of a second.
 struct ManagerSimulation {
     schedule: CronSchedule,
     takes: BTreeMap<&'static str, u64>,
@@ -53,7 +53,7 @@ impl ManagerSimulation {
                     CronAction::Signal { run, signal } => {
                         let name = self.schedule.job_of(run).map_or("?".into(), |job| job.name.to_string());
                         self.signals.push((self.at, name.clone(), signal));
-                        // Jobs named STUBBORN ignore SIGTERM, all ignore SIGHUP.
+                        // Jobs named STUBBORN ignore SIGTERM, and all jobs ignore SIGHUP.
                         if signal == SIGKILL || (signal == SIGTERM && name != "STUBBORN") {
                             self.ends.iter_mut().filter(|end| end.1 == run).for_each(|end| end.0 = self.at);
                         }
@@ -92,7 +92,7 @@ impl ManagerSimulation {
     }
 }
 
-/// Jobs and run times, in tenths of a second, of a measurement with 25.14.
+/// Compares with a measurement of 25.14: jobs and run times, in tenths of a second.
 #[test]
 fn every_mode_runs_when_it_did_in_the_recording() {
     let none = |_: &mut CronJob| {};
@@ -116,7 +116,7 @@ fn every_mode_runs_when_it_did_in_the_recording() {
     assert_eq!((play.starts("SHOT"), play.starts("DEM")), (vec![0], vec![]));
     play.configure(&jobs, 10.0);
     assert_eq!((play.starts("SHOTR"), play.starts("SHOT")), (vec![0, 149], vec![0]));
-    // The list is changed: jobs that are not on it are killed and removed; PER keeps its old period, as 25.14 does.
+    // After a change of the list, jobs that are not in it are killed and removed. PER keeps its old period, as in 25.14.
     play.advance(11);
     let changed = [job("PER", CronMode::Periodic, 1, none), job("NEWJOB", CronMode::OneShot, 0, none)];
     play.starts.clear();
@@ -143,7 +143,7 @@ fn a_new_period_counts_from_the_reconfig_on() {
     assert_eq!(play.starts("PER")[5..], [115], "the rest of the new period is waited for");
 }
 
-/// Jobs A, B, C with load 0.1 take 3 s each with period 2 s and MAX_JOB_LOAD 0.2; D with load 0.5 never starts.
+/// Jobs A, B and C with load 0.1 run for 3 s each, with period 2 s and MAX_JOB_LOAD 0.2. D with load 0.5 never starts.
 #[test]
 fn the_load_admits_two_at_a_time_as_recorded() {
     let heavy = |load: f64| move |job: &mut CronJob| job.load = load;

@@ -1,4 +1,4 @@
-//! Timers of the daemon: when they expire, and when they wake the daemon.
+//! Timers of the daemon: when they expire, and when the daemon wakes up for them.
 
 use std::time::Duration;
 
@@ -8,32 +8,32 @@ use htc_base::time::{ClockReading, MonotonicTime};
 /// Timer of the daemon.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
-    /// The instant at which it wakes the daemon.
+    /// Instant at which the daemon wakes up for the timer.
     pub at: MonotonicTime,
-    /// The second of the wall clock from which it counts as expired.
+    /// Second of the wall clock from which the timer counts as expired.
     second: i64,
 }
 
 impl Alarm {
-    /// Creates a timer that expires at `at`, which is in `second` of the wall clock.
+    /// Creates a timer that expires at `at`, which is in the second `second` of the wall clock.
     pub(crate) fn new(at: MonotonicTime, second: i64) -> Self {
         Alarm { at, second }
     }
 
-    /// Returns the deadline of the reference's timers, which is in whole seconds.
+    /// Returns the expiry second in the reference, whose timers count whole seconds; `None` if the reference is not reproduced.
     fn reference_deadline(self, quirks: QuirkMode) -> Option<i64> {
         quirks.reproduces(Quirk::TimersWholeSeconds).then_some(self.second)
     }
 
-    /// True if the timer has expired. In the reference, it has as soon as anything wakes the daemon in its second.
+    /// True if the timer has expired. In the reference, a timer has expired as soon as the daemon wakes up for any reason in the
+    /// timer's second.
     pub(crate) fn is_due(self, now: ClockReading, quirks: QuirkMode) -> bool {
         self.at <= now.monotonic()
             || self.reference_deadline(quirks).is_some_and(|second| second <= now.epoch())
     }
 
-    /// Returns when the timer wakes the daemon, given the last time the daemon was woken. The reference sleeps for the whole
-    /// seconds left (`TimerManager::Timeout`), so it wakes up to a second before or after the full time, and for all timers of
-    /// a second together.
+    /// Returns when the timer wakes the daemon, if the daemon last woke up at `now`. The reference sleeps for the whole seconds
+    /// left (`TimerManager::Timeout`), so it wakes up to a second too early or too late, and once for all timers of a second.
     pub(crate) fn wake_time(self, now: ClockReading, quirks: QuirkMode) -> MonotonicTime {
         let Some(second) = self.reference_deadline(quirks) else { return self.at };
         let left = u64::try_from(second.saturating_sub(now.epoch())).unwrap_or(0);
@@ -58,7 +58,7 @@ mod tests {
     fn a_timer_of_the_reference_sleeps_for_whole_seconds_from_whatever_woke_the_daemon() {
         let at =
             |hundredths: u64| ClockReading::from_epoch(1000).plus(Duration::from_millis(hundredths * 10));
-        // Five seconds, set at .05.
+        // A timer of five seconds that was set at 0.05 s.
         let alarm = Alarm { at: at(505).monotonic(), second: at(505).epoch() };
         for (woken, wakes) in [(5, 505), (105, 505), (390, 590), (301, 501), (499, 599)] {
             assert_eq!(

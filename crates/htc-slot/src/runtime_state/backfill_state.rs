@@ -1,18 +1,18 @@
-//! State of the backfill client.
+//! State of the backfill client of an execution point.
 
 use std::collections::BTreeSet;
 
 use crate::events::{SlotKey, StarterId};
 use htc_base::time::MonotonicTime;
 
-/// Backfill client, and the slots it works for.
+/// Backfill client, and the slots for which it runs.
 #[derive(Default)]
 pub(crate) struct BackfillState {
     pub client: Option<BackfillClient>,
     pub slots: BTreeSet<SlotKey>,
 }
 
-/// Backfill client.
+/// Backfill client that was started and has not exited.
 pub(crate) struct BackfillClient {
     pub id: StarterId,
     pub stage: BackfillClientStage,
@@ -21,12 +21,12 @@ pub(crate) struct BackfillClient {
 /// Stage of a backfill client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BackfillClientStage {
-    /// Its starter was requested.
+    /// The starter of the client was requested.
     Starting,
     Running,
-    /// The client was asked to end; at this time it is killed with all its descendants.
+    /// The client was asked to end. At this time it is killed with all its descendants.
     Ending(MonotonicTime),
-    /// The client cannot run, and counts as exited at this time.
+    /// The client cannot run, and counts as exited from this time on.
     Dying(MonotonicTime),
 }
 
@@ -35,7 +35,7 @@ impl BackfillState {
         self.client.is_some()
     }
 
-    /// Returns when a client that cannot run exits.
+    /// Returns when a client that cannot run counts as exited, or `None`.
     pub(crate) fn dead_client_end(&self) -> Option<MonotonicTime> {
         match self.client.as_ref()?.stage {
             BackfillClientStage::Dying(at) => Some(at),
@@ -43,7 +43,7 @@ impl BackfillState {
         }
     }
 
-    /// Returns when the next step of ending the client is due.
+    /// Returns when a client that was asked to end is killed, or `None`.
     pub(crate) fn kill_deadline(&self) -> Option<MonotonicTime> {
         match self.client.as_ref()?.stage {
             BackfillClientStage::Ending(at) => Some(at),

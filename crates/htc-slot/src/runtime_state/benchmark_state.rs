@@ -6,12 +6,12 @@ use htc_base::quirks::QuirkMode;
 
 /// Published benchmark results, and the slot that runs the benchmarks.
 pub(crate) struct BenchmarkState {
-    /// Published ads, for all slots.
+    /// Benchmark results, which are published in all slot ads.
     pub ads: CronAds,
-    /// Time when all benchmarks last ended, in epoch seconds; 0 before the first time.
+    /// Time in epoch seconds when all benchmarks had last ended; 0 if they never have.
     pub last_ended: i64,
     pub running_for: Option<SlotKey>,
-    /// Results of a repeated run that has not ended.
+    /// Results of a repeated run that has not ended, not yet averaged with `ads`.
     pub unaveraged: Option<CronAds>,
 }
 

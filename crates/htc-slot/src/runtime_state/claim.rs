@@ -15,16 +15,16 @@ use htc_classad::{ClassAd, Context, Value};
 /// Origin of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ClaimKind {
-    /// The claim is offered to schedds, and none has requested it.
+    /// The claim is offered to schedds, but no schedd has requested it.
     #[default]
     Offered,
-    /// Made for a fetched job.
+    /// The claim was made for a fetched job.
     Fetched,
-    /// Requested by a schedd.
+    /// A schedd has requested the claim.
     Requested,
 }
 
-/// Phase of a claim; only time in Running and Suspended is counted.
+/// Phase of a claim. Only the time in Running and Suspended is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ClaimPhase {
     #[default]
@@ -36,7 +36,7 @@ pub(crate) enum ClaimPhase {
     Killing,
 }
 
-/// Stage of ending a starter, and when the next stage is due (`Starter.cpp`, timers).
+/// Stage of ending a starter, with the time of the next stage (`Starter.cpp`, timers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StarterEnding {
     NotEnding,
@@ -53,7 +53,7 @@ pub(crate) struct ClaimStarter {
     pub ending: StarterEnding,
 }
 
-/// Seconds counted in one activation, or over the whole claim.
+/// Seconds that were counted in one activation, or in the whole claim.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RunTimes {
     pub run: i64,
@@ -67,23 +67,23 @@ struct NegotiatedGroup {
     auto_regroups: bool,
 }
 
-/// Attributes of the current job when it was started.
+/// Attributes of the current job, as of its start.
 #[derive(Clone, Debug)]
 struct Activation {
     universe: i64,
     job_id: Option<(i64, i64)>,
     global_job_id: Option<BString>,
-    /// In epoch seconds.
+    /// Start time in epoch seconds.
     begun: i64,
 }
 
-/// Fetched job: EVICT_CLAIM is called when it ends.
+/// Fetched job that runs under a claim. EVICT_CLAIM is called when it ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FetchedJob {
     pub accepted: AcceptedJobId,
-    /// Fingerprint of the job's identity, or `None`.
+    /// Fingerprint of the job's identity, or `None` if not computed.
     pub fingerprint: Option<u64>,
-    /// True if its starter was killed, so that the queue was not notified.
+    /// True if the job's starter was killed, so that the starter could not report the end to the queue.
     pub starter_killed: bool,
 }
 
@@ -93,12 +93,12 @@ pub(crate) struct Claim {
     pub kind: ClaimKind,
     pub phase: ClaimPhase,
     phase_since: i64,
-    /// Time when it was first claimed.
+    /// Time when the claim was first claimed, or `None`.
     pub claimed_at: Option<ClockReading>,
     pub rank: f64,
-    /// The running job, or `None` while idle.
+    /// The running job, or `None` if the claim is idle.
     pub job: Option<ClassAd>,
-    /// The last job: input of EVICT_CLAIM.
+    /// The last job, which is input of EVICT_CLAIM, or `None`.
     pub latest_job: Option<ClassAd>,
     pub starter: Option<ClaimStarter>,
     activation: Option<Activation>,
@@ -108,12 +108,12 @@ pub(crate) struct Claim {
     pub may_unretire: bool,
     /// True if another job may run under the claim after the current one.
     pub may_reactivate: bool,
-    /// For a waiting claim: true if it preempts by RANK, false if by user priority.
+    /// For a waiting claim: true if it preempts the current claim by RANK, false if by user priority.
     pub outranks_current: bool,
     pub preempt_was_true: bool,
     pub retire_peacefully: bool,
     pub vacate_reason: Option<VacateReason>,
-    /// MachineMaxVacateTime as it was when the job started, in seconds.
+    /// MachineMaxVacateTime at the start of the job, in seconds.
     pub max_vacate_time: i64,
     user: BString,
     owner: BString,
@@ -122,11 +122,11 @@ pub(crate) struct Claim {
     host: BString,
     negotiated: Option<NegotiatedGroup>,
     num_pids: i64,
-    /// Lease in seconds; renewed every third of it while a job runs.
+    /// Lease in seconds. While a job runs, the lease is renewed every third of this time.
     pub lease: i64,
-    /// True if the lease is renewed: not if the first job says StartdSendsAlives = false or StarterHandlesAlives = false.
+    /// True if the lease is renewed. It is not if the first job has StartdSendsAlives = false or StarterHandlesAlives = false.
     pub lease_renewed: bool,
-    /// Time when the current or last job was started: renewals are counted from then.
+    /// Time when the current or last job was started, from which lease renewals are counted.
     activated_at: Option<ClockReading>,
     pub lease_ends: Option<MonotonicTime>,
     /// The last fetched job, or `None`.
@@ -148,7 +148,7 @@ impl Claim {
         }
     }
 
-    /// Records the request of a schedd for its job.
+    /// Records a schedd's request for the claim, with its job.
     pub(crate) fn accept_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
         let ClaimRequest { job, lease, schedd, host, preempts: _ } = request;
         let context = Context::new(world).my(&job);
@@ -161,20 +161,20 @@ impl Claim {
         });
         (self.schedd, self.host, self.kind) = (schedd, host, ClaimKind::Requested);
         self.set_job(job, rank, world);
-        // The job's lease applies from its activation on.
+        // The job's own lease applies only after activation.
         self.lease = lease;
     }
 
-    /// Records the request of a schedd that waits until another claim ends (`loadAccountingInfo`).
+    /// Records a schedd's request for a claim that waits until another claim ends (`loadAccountingInfo`).
     pub(crate) fn accept_waiting_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
         let owner = Context::new(world).my(&request.job).string("Owner");
         self.accept_request(request, rank, world);
         self.owner = owner.unwrap_or_default();
-        // 25.14 records the schedd's name only for claims that do not wait.
+        // 25.14 records the name of the schedd only for claims that do not wait.
         self.schedd = BString::default();
     }
 
-    /// Ends the wait for the previous claim (`accept_request_claim`).
+    /// Makes a waiting claim the current one, after the previous claim has ended (`accept_request_claim`).
     pub(crate) fn end_wait(&mut self) {
         if self.kind == ClaimKind::Requested {
             self.owner = self.user.clone();
@@ -188,7 +188,7 @@ impl Claim {
             self.lease = lease;
         }
         if self.claimed_at.is_none() {
-            // Read once, when the claim begins (`startLeaseTimer`).
+            // These attributes are read once, when the claim begins (`startLeaseTimer`).
             let not_false = |name| context.boolean(name) != Some(false);
             self.lease_renewed = not_false("StartdSendsAlives") && not_false("StarterHandlesAlives");
         }
@@ -228,7 +228,7 @@ impl Claim {
         self.phase_since = now.epoch();
     }
 
-    /// Returns the run and suspend seconds of the current phase, which are not yet in the totals.
+    /// Returns the seconds run and suspended in the current phase, which the totals do not include yet.
     fn current_phase_times(&self, now: ClockReading) -> (i64, i64) {
         let passed = (now.epoch() - self.phase_since).max(0);
         match self.phase {
@@ -248,7 +248,7 @@ impl Claim {
         self.claimed_at.map_or(0, |begun| (now.epoch() - begun.epoch()).max(0))
     }
 
-    /// Begins an activation (`beginActivation`). `pledged` is the machine's MachineMaxVacateTime for this job.
+    /// Begins an activation (`beginActivation`). `pledged` is MachineMaxVacateTime for this job.
     pub(crate) fn begin_activation(
         &mut self,
         now: ClockReading,
@@ -277,7 +277,7 @@ impl Claim {
         self.num_pids = 0;
     }
 
-    /// Ends the activation after the starter has exited (`starterExited`, `resetClaim`): all state of the job is reset.
+    /// Ends the activation after the starter has exited, and resets all state of the job (`starterExited`, `resetClaim`).
     pub(crate) fn end_activation(&mut self, now: ClockReading) {
         self.change_phase(ClaimPhase::Idle, now);
         self.starter = None;
@@ -288,7 +288,7 @@ impl Claim {
         self.preempt_was_true = false;
     }
 
-    /// Resets the user to the claim's owner, in state Claimed (`Resource::starterExited`).
+    /// Resets the user of the claim to its owner, if the slot is in Claimed (`Resource::starterExited`).
     pub(crate) fn reset_user_to_owner(&mut self) {
         self.user = self.owner.clone();
     }
@@ -323,7 +323,7 @@ impl Claim {
             ad.set("JobStart", *begun);
         }
         if self.is_active() {
-            // Initial values, until the processes have been measured.
+            // Initial values, published until the processes have been measured.
             ad.set("ImageSize", 0i64);
             ad.set("CpusUsage", 0.0);
         }
@@ -358,7 +358,7 @@ impl Claim {
         }
     }
 
-    /// Returns the accounting group with the user's domain, as the accountant expects it.
+    /// Returns the accounting group with the user's domain, in the form that the accountant expects.
     fn qualified_group(&self) -> BString {
         let mut group = self.accounting_group.clone();
         if let Some(at) = self.user.rfind_byte(b'@') {
@@ -367,20 +367,20 @@ impl Claim {
         group
     }
 
-    /// Decides if a job is killed because its lease has no length or is not renewed; `None` for other leases.
+    /// Decides if a job is killed because its lease has length zero or is not renewed; returns `None` for other leases.
     pub(crate) fn lease_kill_decision(&self, quirks: QuirkMode) -> Option<QuirkDecision> {
         let lacks = self.lease <= 0 || !self.lease_renewed;
         lacks.then(|| quirks.decide(Quirk::EmptyLeaseKills))
     }
 
-    /// Decides if the lease of a schedd's claim is renewed while its job runs; `None` for other claims.
+    /// Decides if the lease of a schedd's claim is renewed while the claim's job runs; returns `None` for other claims.
     pub(crate) fn busy_lease_decision(&self, quirks: QuirkMode) -> Option<QuirkDecision> {
         (self.kind == ClaimKind::Requested && self.lease > 0).then(|| quirks.decide(Quirk::BusyLeaseRenewed))
     }
 
-    /// Returns when an idle claim expires because its lease is not renewed, or `None` if no job was ever started. Renewals come
-    /// every third of the lease, counted from the start of each job, and only while it runs (`alive`, `sendAlive`). Unless such
-    /// jobs are killed, renewals come even if the job says there are none.
+    /// Returns when an idle claim expires because its lease is not renewed, or `None` if no job was ever started. The lease is
+    /// renewed after every third of its length, counted from the start of each job, and only while the job runs (`alive`,
+    /// `sendAlive`). If jobs without renewals are not killed, their leases are renewed too.
     pub(crate) fn idle_lease_expiry(&self, now: ClockReading, quirks: QuirkMode) -> Option<MonotonicTime> {
         let activated = self.activated_at?;
         let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
@@ -389,7 +389,7 @@ impl Claim {
         }
         let third = Duration::from_secs(u64::try_from(self.lease / 3).unwrap_or(0));
         if third.is_zero() {
-            // The lease was renewed constantly while the job ran.
+            // While the job ran, the lease was renewed constantly.
             return Some(now.monotonic().plus(lease));
         }
         let passed = now.monotonic().since(activated.monotonic());
@@ -398,7 +398,7 @@ impl Claim {
     }
 }
 
-/// Converts bytes to text for messages.
+/// Converts bytes to text for messages; invalid UTF-8 is replaced.
 pub(crate) fn lossy_text(bytes: &[u8]) -> String {
     BStr::new(bytes).to_string()
 }

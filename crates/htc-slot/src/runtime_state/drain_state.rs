@@ -7,21 +7,21 @@ use htc_classad::{ClassAd, Expr};
 #[derive(Default)]
 pub(crate) struct DrainState {
     pub active_request: Option<DrainRequest>,
-    /// START of draining slots, or `None`; used as long as a job from before the drain runs.
+    /// START of draining slots, or `None`. It is used as long as a job from before the drain runs.
     pub start_while_draining: Option<Expr>,
-    /// Id of the current or last accepted request.
+    /// Id of the current or last accepted drain request.
     pub request_id: u64,
     pub started: i64,
     pub stopped: i64,
-    /// CPU seconds of jobs that were evicted.
+    /// CPU seconds of the jobs that drains have evicted.
     pub badput: i64,
     /// CPU seconds of slots in state Drained.
     pub unclaimed_time: i64,
-    /// Longest remaining retirement time of all jobs, in seconds, while they are to end together; otherwise 0.
+    /// Longest remaining retirement time of all jobs in seconds, while a drain lets all jobs end together; otherwise 0.
     pub coordinated_retirement: i64,
     /// Number of slots in state Drained.
     pub drained_slots: i64,
-    /// True if MaxJobRetirementTime of the slots is 0 instead of the configured value.
+    /// True if MaxJobRetirementTime of all slots is 0 instead of the configured value.
     pub no_retirement: bool,
 }
 

@@ -7,19 +7,19 @@ use htc_base::time::ClockReading;
 /// Fetch state of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum FetchState {
-    /// There is neither a call nor a timer.
+    /// No call runs and no timer is set.
     #[default]
     Inactive,
-    /// Calls FETCH_WORK when the timer expires.
+    /// The timer is set: FETCH_WORK is called when it expires.
     Waiting(Alarm),
-    /// FETCH_WORK runs.
+    /// The hook FETCH_WORK runs.
     Running(HookRunId),
-    /// A counted call is in progress since this time.
+    /// A call that is counted instead of made is in progress since this time.
     Skipped(ClockReading),
 }
 
 impl FetchState {
-    /// Returns the timer of the next call.
+    /// Returns the timer of the next call, or `None` if no timer is set.
     pub(crate) fn next_call_alarm(self) -> Option<Alarm> {
         match self {
             FetchState::Waiting(alarm) => Some(alarm),
@@ -27,7 +27,7 @@ impl FetchState {
         }
     }
 
-    /// Returns the call in progress.
+    /// Returns the call in progress, or `None` if the hook does not run.
     pub(crate) fn running_call(self) -> Option<HookRunId> {
         match self {
             FetchState::Running(run) => Some(run),
@@ -35,7 +35,7 @@ impl FetchState {
         }
     }
 
-    /// Returns the start time of a counted call in progress.
+    /// Returns the start time of a counted call in progress, or `None`.
     pub(crate) fn skipped_call_start(self) -> Option<ClockReading> {
         match self {
             FetchState::Skipped(since) => Some(since),
@@ -43,7 +43,7 @@ impl FetchState {
         }
     }
 
-    /// Ends a counted call in progress, and returns its start time.
+    /// Ends a counted call in progress and returns its start time, or `None` if there is no such call.
     pub(crate) fn take_skipped_call(&mut self) -> Option<ClockReading> {
         let since = self.skipped_call_start();
         if since.is_some() {

@@ -8,14 +8,14 @@ use htc_classad::ClassAd;
 #[derive(Default)]
 pub(crate) struct HibernationState {
     pub check_at: Option<Alarm>,
-    /// The state that it is in or enters, or `None` if awake.
+    /// Sleep state that the machine is in or enters, or `None` if it is awake.
     pub sleep_state: Option<SleepState>,
-    /// The last reported reason for staying awake, as long as it applies.
+    /// Last reported reason for staying awake, or `None` if it no longer applies.
     pub reported_reason: Option<String>,
 }
 
 impl HibernationState {
-    /// Publishes the sleep state, overriding the attributes of a machine that is awake.
+    /// Publishes the sleep state, which overrides the attributes of an awake machine.
     pub(crate) fn publish(&self, ad: &mut ClassAd) {
         if let Some(state) = self.sleep_state {
             ad.set("HibernationLevel", state.level());

@@ -8,57 +8,58 @@ use htc_base::time::{ClockReading, MonotonicTime};
 /// Window in which polls of a slot are skipped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleWindow {
-    /// Nothing can change before this second; `LOOK_AT_ONCE` after an event.
+    /// Second before which nothing can change in the slot; `LOOK_AT_ONCE` after an event.
     pub until: i64,
-    /// Second under which the slot is in the queue for evaluation, or `None`.
+    /// Second under which the slot is queued for evaluation, or `None` if it is not queued.
     pub queued_until: Option<i64>,
-    /// Time when its ad was made, on the monotonic clock, in microseconds.
+    /// Time when the slot's ad was refreshed, on the monotonic clock, in microseconds.
     pub ad_made_at: u64,
     pub fetch_mode: FetchMode,
     /// Sequence number of the window.
     pub window_number: u32,
     pub is_polled: bool,
-    /// Expiry time under which the slot is in the timer queue, or `None`.
+    /// Expiry time under which the slot is in the timer queue, or `None` if it is not queued.
     pub queued_timer: Option<MonotonicTime>,
 }
 
 /// Mode of fetching work while polls are skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FetchMode {
-    /// Time when its timer expires, or at a poll.
+    /// The slot fetches when its timer expires, or at a poll.
     WhenDue,
-    /// As `WhenDue`, but the slot cannot get a job.
+    /// The slot fetches as with `WhenDue`, but cannot get a job.
     Futile,
-    /// START is false, so the slot waits for the next evaluation.
+    /// START is false, so the slot does not fetch before its next evaluation.
     Unwilling,
 }
 
-/// Time up to which a skipped slot catches up.
+/// Time up to which a slot whose polls were skipped catches up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CatchUpPoint {
     pub now: ClockReading,
-    /// True if a poll at exactly this time, or a timer that expires then, is included.
+    /// True if polls and timers at exactly this time are included.
     pub includes_poll: bool,
 }
 
 impl CatchUpPoint {
-    /// Returns the point before anything that happens at this time.
+    /// Returns the point before all polls and timers at this time.
     pub(crate) fn before_polls_at(now: ClockReading) -> Self {
         CatchUpPoint { now, includes_poll: false }
     }
 }
 
-/// Evaluate the slot at once.
+/// Value of [`IdleWindow::until`] for evaluating the slot at once.
 pub(crate) const LOOK_AT_ONCE: i64 = i64::MIN;
 
 impl IdleWindow {
-    /// Returns the second to queue for the next evaluation, or `None` if it is already queued or never comes.
+    /// Returns the second under which to queue the slot for its next evaluation, or `None` if it is queued already or is never
+    /// due.
     pub(crate) fn queue_look(&mut self) -> Option<i64> {
         let is_new = self.until != HOLDS_FOREVER && self.queued_until.replace(self.until) != Some(self.until);
         is_new.then_some(self.until)
     }
 
-    /// Removes the queue entry, and returns true if it is still current.
+    /// Removes the queue entry for `until`, and returns true if the entry was current.
     pub(crate) fn dequeue_look(&mut self, until: i64) -> bool {
         self.queued_until = self.queued_until.filter(|listed| *listed != until);
         self.until == until
@@ -79,7 +80,7 @@ impl Default for IdleWindow {
     }
 }
 
-/// Returns the reading `by` earlier.
+/// Returns the clock reading of `by` before `now`.
 pub(crate) fn earlier_by(now: ClockReading, by: Duration) -> ClockReading {
     let by = u64::try_from(by.as_micros()).unwrap_or(0);
     ClockReading {
@@ -98,7 +99,7 @@ mod tests {
         assert_eq!((rest.queue_look(), rest.queue_look()), (Some(LOOK_AT_ONCE), None));
         rest.until = 700;
         assert_eq!((rest.queue_look(), rest.queue_look()), (Some(700), None));
-        // The old entry is no longer current, and the current one is still queued.
+        // The first entry is obsolete, and the second one is still queued.
         assert!(!rest.dequeue_look(LOOK_AT_ONCE));
         assert_eq!(rest.queue_look(), None);
         assert!(rest.dequeue_look(700));

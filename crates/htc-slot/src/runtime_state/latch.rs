@@ -6,11 +6,11 @@ use htc_classad::AttrName;
 #[derive(Clone, Debug)]
 pub(crate) struct Latch {
     pub name: AttrName,
-    /// Names of the published attributes: its value, and the time of its last change.
+    /// Names of the two published attributes: for the value, and for the time of its last change.
     pub published_names: [AttrName; 2],
-    /// Last value of the latch, or `None` if it was not a number.
+    /// Last value of the latched attribute, or `None` if it was not a number.
     pub value: Option<i64>,
-    /// Time when it last changed, in epoch seconds, or `None` before the first change.
+    /// Time when the value last changed, in epoch seconds, or `None` if it never has.
     pub changed_at: Option<i64>,
 }
 

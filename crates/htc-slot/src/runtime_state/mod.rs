@@ -1,4 +1,4 @@
-//! State of the execution point and of each slot between events; plain data that refers to neither the slots nor the state
+//! State of the execution point and of its slots between events. Plain data that depends neither on the slots nor on the state
 //! machine.
 
 pub(super) mod alarm;

@@ -1,21 +1,21 @@
-//! Schedule of polls and updates: past and future times computed without iteration.
+//! Schedule of polls and updates, which computes past and future times without iteration.
 
 use std::time::Duration;
 
 use super::alarm::Alarm;
 use htc_base::time::{ClockReading, MonotonicTime};
 
-/// Times at equal intervals, in microseconds.
+/// Instants at equal intervals, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PeriodicTimes {
-    /// The next one.
+    /// The next instant.
     at: u64,
-    /// The first one.
+    /// The first instant.
     first: u64,
     step: u64,
 }
 
-/// Schedule of polls and updates.
+/// Schedule of all polls and updates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PollSchedule {
     poll_and_update_times: [Option<PeriodicTimes>; 2],
@@ -24,17 +24,17 @@ pub(crate) struct PollSchedule {
 }
 
 impl PeriodicTimes {
-    /// Returns the number of whole intervals in `time`. It is mostly 0 or 1: the comparison avoids a slow division.
+    /// Returns the number of whole intervals in `time`. Comparisons avoid a slow division, because the result is mostly 0 or 1.
     fn whole_steps(self, time: u64) -> u64 {
         if time < self.step { 0 } else { time / self.step }
     }
 
-    /// Returns the number of intervals needed to cover `time`.
+    /// Returns the number of intervals needed to cover `time`, rounded up.
     fn steps_to_cover(self, time: u64) -> u64 {
         if time <= self.step { u64::from(time > 0) } else { time.div_ceil(self.step) }
     }
 
-    /// Returns the last time before `at` and after `from`.
+    /// Returns the last instant before `at` and after `from`, or `None`.
     fn last_before(self, at: u64, from: u64) -> Option<u64> {
         let last = at.checked_sub(1)?;
         let found = match last.checked_sub(self.at) {
@@ -44,7 +44,7 @@ impl PeriodicTimes {
         Some(found).filter(|found| *found >= self.first && *found > from)
     }
 
-    /// Returns the first time at or after `at`.
+    /// Returns the first instant at or after `at`.
     fn first_at_or_after(self, at: u64) -> u64 {
         let at = at.max(self.first);
         match at.checked_sub(self.at) {
@@ -53,7 +53,7 @@ impl PeriodicTimes {
         }
     }
 
-    /// True if both schedules have the same poll and update times from now on.
+    /// True if both have the same instants from now on.
     fn is_same_as(self, other: PeriodicTimes) -> bool {
         let apart = self.at.abs_diff(other.at);
         self.step == other.step && self.first == other.first && self.whole_steps(apart) * self.step == apart
@@ -61,7 +61,7 @@ impl PeriodicTimes {
 }
 
 impl PollSchedule {
-    /// Creates the schedule of polls and of updates: for each the next alarm, the first time, and the interval.
+    /// Creates the schedule from the next alarm, the first instant and the interval of polls, and those of updates.
     pub(crate) fn from_alarms(now: ClockReading, all: [(Option<Alarm>, u64, Duration); 2]) -> PollSchedule {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
         let steps = all.map(|(alarm, first, step)| {
@@ -83,7 +83,7 @@ impl PollSchedule {
         self.poll_and_update_times.iter().zip(&other.poll_and_update_times).all(same)
     }
 
-    /// Returns the last poll or update before `at` and after `from`.
+    /// Returns the last poll or update before `at` and after `from`, or `None`.
     pub(crate) fn last_before(&self, at: MonotonicTime, from: MonotonicTime) -> Option<MonotonicTime> {
         self.poll_and_update_times
             .iter()
@@ -112,21 +112,21 @@ impl PollSchedule {
         i64::try_from(at).unwrap_or(i64::MAX).saturating_add(self.wall_clock_offset).div_euclid(1_000_000)
     }
 
-    /// Returns the first future poll or update in that second or later.
+    /// Returns the first future poll or update in the given second or later.
     pub(crate) fn first_in_second_or_later(&self, second: i64) -> Option<MonotonicTime> {
         let next = self.poll_and_update_times.iter().flatten().map(|steps| steps.at).min()?;
         self.first_at_or_after(self.second_start(second).max(next))
     }
 
-    /// Returns the start of that second, if no poll or update starts with it: a futile fetcher may fetch before it is
-    /// evaluated.
+    /// Returns the start of the given second, or `None` if a poll or update is at that instant. Between polls, a futile fetcher
+    /// may fetch before it is evaluated.
     pub(crate) fn second_start_between_polls(&self, second: i64) -> Option<MonotonicTime> {
         let begins = MonotonicTime(self.second_start(second));
         (second != i64::MAX && self.first_in_second_or_later(second).is_none_or(|look| look > begins))
             .then_some(begins)
     }
 
-    /// Advances the alarms to their next times at or after `now`.
+    /// Advances the alarms of polls and updates to their next times at or after `now`.
     pub(crate) fn advance_alarms(&self, now: MonotonicTime, alarms: [&mut Option<Alarm>; 2]) {
         for (steps, alarm) in self.poll_and_update_times.iter().zip(alarms) {
             if let (Some(steps), Some(alarm)) = (steps, alarm)
@@ -142,9 +142,9 @@ impl PollSchedule {
         Alarm::new(at, self.wall_second_at(at.0))
     }
 
-    /// Returns when a slot fetches whose timer expires at `alarm` and whose delay ends in second `over`: each poll and update
-    /// sets the timer again, in whole seconds from then (`tryFetchWork`), and fetches itself once the delay has ended. `seen`
-    /// is when the timer was set.
+    /// Returns when a slot fetches next if its timer expires at `alarm` and its delay ends in the second `over`. Until then, each
+    /// poll and update sets the timer again, to the whole seconds left (`tryFetchWork`); once the delay has ended, the poll or
+    /// update fetches itself. `seen` is when the timer was set.
     pub(crate) fn next_fetch_time(
         &self,
         alarm: MonotonicTime,
@@ -168,17 +168,17 @@ impl PollSchedule {
         MonotonicTime(looked.map_or(alarm, |looked| looked.min(alarm)))
     }
 
-    /// Returns when the timer of an unwilling slot expires after a poll or update at `last`: at the end of its delay in second
-    /// `over`, or a full delay later if that has passed (`tryFetchWork`).
+    /// Returns when the timer of an unwilling slot expires after a poll or update at `last`: when its delay ends in the second
+    /// `over`, or one full delay later if that second has passed (`tryFetchWork`).
     pub(crate) fn timer_after_poll(&self, last: MonotonicTime, delay: i64, over: i64) -> MonotonicTime {
         let left = over.saturating_sub(self.wall_second_at(last.0));
         let wait = if left > 0 { left.min(delay) } else { delay };
         last.plus(Duration::from_secs(u64::try_from(wait).unwrap_or(1)))
     }
 
-    /// Returns when the timer of an unwilling slot may expire while it is willing: each poll, each update and each expiry sets
-    /// the timer again. `seen` is when the alarm was set; earlier polls have no effect. `over` is the second in which the delay
-    /// ends. `None` if a poll or update comes first.
+    /// Returns when the timer of an unwilling slot may expire after START has become true, or `None` if a poll or update comes
+    /// first. Each poll, each update and each expiry sets the timer again. `seen` is when the alarm was set; earlier polls have
+    /// no effect. `over` is the second in which the delay ends, `willing` the second from which START may be true.
     pub(crate) fn next_timer_when_willing(
         &self,
         alarm: MonotonicTime,
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// The last poll set the timer after the last update, so the time that update would have set is irrelevant.
+    /// The last poll has set the timer after the last update, so the time that the update had set no longer matters.
     #[test]
     fn a_timer_that_was_set_after_the_last_update_runs_on() {
         let seconds = |seconds: u64| MonotonicTime(seconds * 1_000_000);

@@ -1,4 +1,4 @@
-//! Poll skipping: state shared by all slots.
+//! State of poll skipping that is shared by all slots.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,11 +12,11 @@ use htc_base::time::{ClockReading, MonotonicTime};
 
 /// State of poll skipping, shared by all slots.
 pub(crate) struct PollSkipper {
-    /// Duration of a FETCH_WORK call.
+    /// Duration of each FETCH_WORK call.
     pub fetch_duration: Duration,
     /// True if futile fetches are counted instead of made.
     pub skips_futile_fetches: bool,
-    /// The last poll or update that was made or skipped.
+    /// Time of the last poll or update that was made or skipped.
     pub last_poll: ClockReading,
     /// Queue of slots by the second from which each must be evaluated.
     pub next_looks: BinaryHeap<Reverse<(i64, SlotKey)>>,
@@ -25,20 +25,21 @@ pub(crate) struct PollSkipper {
     /// Slots that the current event concerns.
     pub touched: Vec<SlotKey>,
     pub all_touched: bool,
-    /// The schedule of polls at the end of the last step.
+    /// Schedule of polls and updates as of the end of the last step.
     pub schedule: PollSchedule,
-    /// Number of slots that are evaluated at polls.
+    /// Number of slots that must be evaluated at every poll.
     pub polled_slots: usize,
-    /// The time up to which timers have been processed.
+    /// Time up to which timers have been processed.
     pub timers_run_at: MonotonicTime,
-    /// Slots that have become futile fetchers since the last query.
+    /// Slots that have become futile fetchers since the last query, with the end of their next call and the number of their
+    /// window.
     pub futile_fetchers: Vec<(SlotKey, MonotonicTime, u32)>,
     /// Number of fetches that were counted instead of made.
     pub skipped_fetches: u64,
-    /// The slot of each call in progress.
+    /// Slot of each FETCH_WORK call in progress.
     pub fetching_slots: FxHashMap<HookRunId, SlotKey>,
     pub starter_slots: FxHashMap<StarterId, SlotKey>,
-    /// Time when something is due next, or `None`.
+    /// Time when the next poll, update or timer is due, or `None`.
     pub next_wake: Option<MonotonicTime>,
 }
 

@@ -1,22 +1,23 @@
-//! Resource conflicts of a backfill slot with slots in use.
+//! Resource conflicts of a backfill slot with primary slots in use.
 
 use std::collections::BTreeMap;
 
 use crate::resources::ResourceAmounts;
 
-/// Resource conflict of a backfill slot with slots in use.
+/// Resource conflict of a backfill slot with primary slots in use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ResourceConflict {
-    /// Names of the exhausted resources that this slot has to release.
+    /// Names of the exhausted resources that the slot has to release.
     pub shortage: String,
-    /// Resources that primary slots use, or `None`: nothing is subtracted from a slot that runs a job itself.
+    /// Resources that primary slots use, or `None` if the slot runs a job itself, so that nothing is subtracted from its
+    /// resources.
     pub in_use: Option<SignedAmounts>,
-    /// Devices of the slot that another slot uses, by tag.
+    /// Devices of the slot that primary slots use, by tag.
     pub contested_devices: BTreeMap<String, Vec<usize>>,
 }
 
 impl ResourceConflict {
-    /// Subtracts what other slots use.
+    /// Subtracts the resources that primary slots use from `amounts`.
     pub(crate) fn subtract_from(&self, amounts: &mut ResourceAmounts) {
         for custom in &mut amounts.custom {
             if let Some(used) = self.contested_devices.get(&custom.tag) {
@@ -32,7 +33,7 @@ impl ResourceConflict {
     }
 }
 
-/// Amounts that may be negative.
+/// Amounts of resources, which may be negative.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SignedAmounts {
     cpus: f64,
@@ -42,7 +43,7 @@ pub(crate) struct SignedAmounts {
 }
 
 impl SignedAmounts {
-    /// Adds a slot's resources `times` times.
+    /// Adds the resources of a slot, multiplied by `times`.
     pub(crate) fn add(&mut self, amounts: &ResourceAmounts, times: i32) {
         self.cpus += f64::from(times) * amounts.cpus;
         self.memory += i64::from(times) * amounts.memory;
@@ -60,7 +61,7 @@ impl SignedAmounts {
         self
     }
 
-    /// Returns the names of the exhausted resources, such as `Cpus,GPUs`.
+    /// Returns the names of the resources with a negative amount, such as `Cpus,GPUs`.
     pub(crate) fn shortage_names(&self) -> String {
         let own = [("Cpus", self.cpus < 0.0), ("Memory", self.memory < 0), ("Disk", self.disk < 0)];
         let own = own.into_iter().filter(|(_, short)| *short).map(|(name, _)| name);

@@ -1,18 +1,18 @@
-//! Load of a slot's job, averaged like the machine's load (`LoadQueue`).
+//! Load of a slot's job, averaged as the machine's load is (`LoadQueue`).
 
-/// Averaging period in seconds, the same as that of the machine's load average.
+/// Averaging period in seconds, as for the machine's load average.
 const AVERAGED_SECONDS: usize = 60;
 
 /// Resource use of a slot's job.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotLoad {
-    /// Percent of one processor in each of the last seconds.
+    /// CPU use in each of the last seconds, in percent of one processor.
     seconds: [f64; AVERAGED_SECONDS],
     head: usize,
     pub last_sample_at: Option<i64>,
     /// Load average of the job.
     pub load_average: f64,
-    /// Processors in use, or `None` if not measured.
+    /// Number of processors in use, or `None` if not measured.
     pub cpus_in_use: Option<f64>,
     /// Image size of the starter and its job, in KiB.
     pub image_kib: i64,
@@ -32,14 +32,15 @@ impl Default for SlotLoad {
 }
 
 impl SlotLoad {
-    /// Records `seconds` seconds at `percent` of one processor, on a machine with this number of processors and this load.
+    /// Records that the job used `percent` percent of one processor for `seconds` seconds. `machine` is the load of the machine,
+    /// `processors` its number of processors.
     pub(crate) fn add_samples(&mut self, seconds: u64, percent: f64, processors: f64, machine: f64) {
         for _ in 0..seconds.min(AVERAGED_SECONDS as u64) {
             self.seconds[self.head] = percent;
             self.head = (self.head + 1) % AVERAGED_SECONDS;
         }
         let average = self.seconds.iter().sum::<f64>() / AVERAGED_SECONDS as f64 / processors;
-        // The load of a slot is limited to the machine's total load.
+        // The load of a slot is at most the total load of the machine.
         self.load_average = (average * processors.max(machine) / 100.0).min(machine);
     }
 }
